@@ -17,7 +17,7 @@ const ENGINE: &[&str] = &[
     "quinn",
     "scenario",
 ];
-/// What each of them is built from.
+/// Sources of each crate.
 const PARTS: &[&str] = &["Cargo.toml", "Cargo.lock", "build.rs", "src"];
 /// Versions and features of other people's crates, and how all is compiled.
 const WORKSPACE: &[&str] = &["Cargo.toml", "Cargo.lock"];

@@ -1,12 +1,12 @@
 //! Short flows that come and go: when each begins and how large it is, drawn before the run.
 
-use crate::Streams;
+use crate::RandomStreams;
 use vazao_engine::{Duration, Law, Time};
 
-/// A flow that arrives.
+/// Arriving flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// From the start of the process.
+    /// Time from the start of the process.
     pub after: Duration,
     /// Bytes to transfer.
     pub size: u64,
@@ -16,13 +16,13 @@ pub struct Arrival {
 /// how users' flows begin (Paxson and Floyd, *Wide-area traffic: the failure of Poisson modeling*, 1995).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrivals {
-    /// From one arrival to the next, in nanoseconds; the first comes after one such interval.
+    /// Interval between arrivals, in nanoseconds; the first comes after one such interval.
     pub interval: Law,
     /// Bytes of a flow.
     pub sizes: Law,
-    /// How many flows come at most.
+    /// Most flows.
     pub count: Option<u64>,
-    /// For how long flows come.
+    /// Duration of the process.
     pub duration: Option<Duration>,
     /// Whether the server sends.
     pub download: bool,
@@ -32,8 +32,8 @@ impl Arrivals {
     /// The most flows that one process may have.
     pub const MOST: usize = 1_000_000;
 
-    /// All arrivals of a process that has ended after `horizon` at the latest; `None` when there are too many.
-    pub fn plan(&self, streams: Streams, horizon: Duration) -> Option<Vec<Arrival>> {
+    /// Returns all arrivals of a process that has ended after `horizon` at the latest; `None` when there are too many.
+    pub fn plan(&self, streams: RandomStreams, horizon: Duration) -> Option<Vec<Arrival>> {
         let (mut intervals, mut sizes) = (streams.of("interval"), streams.of("size"));
         let end = self.duration.map_or(horizon, |duration| duration.min(horizon));
         let mut all = Vec::new();
@@ -67,7 +67,7 @@ mod tests {
             duration: Some(Duration::from_secs(60)),
             download: false,
         };
-        let plan = |seed| process.plan(Streams { seed, flow: 3 }, Duration::MAX).expect("not too many");
+        let plan = |seed| process.plan(RandomStreams { seed, flow: 3 }, Duration::MAX).expect("not too many");
         let first = plan(1);
         assert!((first.len() as f64 - 6000.0).abs() < 4.0 * libm::sqrt(6000.0), "{}", first.len());
         assert!(first.is_sorted_by_key(|arrival| arrival.after));
@@ -85,7 +85,7 @@ mod tests {
             download: false,
         };
         let number = |process: Arrivals, secs| {
-            process.plan(Streams { seed: 1, flow: 0 }, Duration::from_secs(secs)).map(|plan| plan.len())
+            process.plan(RandomStreams { seed: 1, flow: 0 }, Duration::from_secs(secs)).map(|plan| plan.len())
         };
         assert_eq!(number(process(Some(5), Some(100)), 100), Some(5));
         assert_eq!(number(process(None, Some(10)), 100), Some(9));

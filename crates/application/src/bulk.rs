@@ -9,12 +9,12 @@ use vazao_transport::ByteStream;
 pub struct Source {
     size: Option<u64>,
     duration: Option<Duration>,
-    /// None: all there is, as fast as the connection takes it.
+    /// Pace of messages; `None`: all data is sent as fast as the connection takes it.
     paced: Option<Box<Paced>>,
     deadline: Time,
     started: bool,
     finished: bool,
-    /// Whether the connection that stood does not stand any more, and may again: nothing is to be done meanwhile.
+    /// Whether the connection was lost and may be established again: nothing is to be done meanwhile.
     is_cut_off: bool,
     written: u64,
 }
@@ -23,9 +23,9 @@ pub struct Source {
 #[derive(Clone, Debug)]
 struct Paced {
     pattern: Pattern,
-    /// How many messages there are.
+    /// Number of messages.
     count: Option<u64>,
-    /// When the next message comes.
+    /// Time of the next message.
     next: Time,
     /// Bytes and messages that have come up to now.
     offered: u64,
@@ -36,17 +36,17 @@ struct Paced {
 /// A byte in bit-nanoseconds at one bit a second.
 const BYTE: u128 = 8_000_000_000;
 
-/// What a source without a size offers: more than any run can send.
+/// Size of a source without a size: more than any run can send.
 const ENDLESS: u64 = 1 << 56;
 
 impl Source {
-    /// A source of `size` bytes, or for `duration` from the moment the connection stands, or without end.
+    /// Creates a source of `size` bytes, or for `duration` from the moment the connection stands, or without end.
     pub fn new(size: Option<u64>, duration: Option<Duration>) -> Self {
         let deadline = Time::NEVER;
         Source { size, duration, paced: None, deadline, started: false, finished: false, is_cut_off: false, written: 0 }
     }
 
-    /// The same, its data coming message by message, `count` of them if it is given.
+    /// Paces a source by messages, `count` of them if it is given.
     pub fn paced(self, pattern: Pattern, count: Option<u64>) -> Self {
         let messages = Messages::default();
         let paced = Paced { pattern, count, next: Time::NEVER, offered: 0, come: 0, messages };
@@ -95,7 +95,7 @@ impl Source {
         }
     }
 
-    /// Whether it has neither a size nor a duration nor a number of messages.
+    /// Returns whether it has neither a size nor a duration nor a number of messages.
     pub fn is_endless(&self) -> bool {
         self.size.is_none() && self.duration.is_none() && self.count().is_none()
     }
@@ -103,11 +103,11 @@ impl Source {
     pub fn size(&self) -> Option<u64> {
         self.size.or_else(|| Some(self.count()? * self.pace()?.0))
     }
-    /// How many messages it will send, if that is given.
+    /// Returns the number of messages to send, if that is given.
     pub fn count(&self) -> Option<u64> {
         self.paced.as_ref()?.count
     }
-    /// Whether its data comes message by message.
+    /// Returns whether its data comes message by message.
     pub fn is_paced(&self) -> bool {
         self.paced.is_some()
     }
@@ -115,7 +115,7 @@ impl Source {
     pub fn pace(&self) -> Option<(u64, Duration)> {
         self.paced.as_ref()?.pattern.constant()
     }
-    /// How long it sends, if not forever.
+    /// Returns the duration of sending, if not forever.
     pub fn duration(&self) -> Option<Duration> {
         self.duration
     }
@@ -123,27 +123,27 @@ impl Source {
     pub fn written(&self) -> u64 {
         self.written
     }
-    /// Whether it has written all it ever will.
+    /// Returns whether it has written all its data.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
-    /// What became of its messages, if its data comes as such.
+    /// Returns its messages, if its data comes as such.
     pub fn messages(&self) -> Option<&Messages> {
         self.paced.as_ref().map(|paced| &paced.messages)
     }
-    /// Everything before a stream offset has been read at the other end.
+    /// Notes that everything before a stream offset has been read at the other end.
     pub(crate) fn deliver(&mut self, now: Time, offset: u64) {
         if let Some(paced) = &mut self.paced {
             paced.messages.read(offset, now);
         }
     }
-    /// A message will not be read there any more.
+    /// Notes that a message will not be read at the other end any more.
     pub(crate) fn abandon_message(&mut self, number: u32) {
         if let Some(paced) = &mut self.paced {
             paced.messages.abandon(number);
         }
     }
-    /// A message has been read there, by its number.
+    /// Notes that a message has been read at the other end, by its number.
     pub(crate) fn deliver_message(&mut self, now: Time, number: u32) {
         if let Some(paced) = &mut self.paced {
             paced.messages.read_message(number, now);
@@ -178,7 +178,7 @@ impl Paced {
 pub struct Sink {
     read_rate: Option<Rate>,
     next_read: Option<Time>,
-    /// What rounding to whole bytes has left of the rate, in bit-nanoseconds.
+    /// Remainder of the rate after rounding to whole bytes, in bit-nanoseconds.
     carry: u64,
     received: u64,
     first: Option<Time>,
@@ -188,12 +188,12 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// A sink that reads at `read_rate`, or as fast as data comes.
+    /// Creates a sink that reads at `read_rate`, or as fast as data comes.
     pub fn new(read_rate: Option<Rate>) -> Self {
         Sink { read_rate, ..Sink::default() }
     }
 
-    /// How often a slow reader reads.
+    /// Interval between the reads of a slow reader.
     const READ_INTERVAL: Duration = Duration::from_millis(10);
 
     #[inline]
@@ -231,7 +231,7 @@ impl Sink {
         self.next_read.unwrap_or(Time::NEVER)
     }
 
-    /// How fast it reads, if not at once.
+    /// Returns the reading rate, if it does not read at once.
     pub fn read_rate(&self) -> Option<Rate> {
         self.read_rate
     }
@@ -239,19 +239,19 @@ impl Sink {
     pub fn received(&self) -> u64 {
         self.received
     }
-    /// When the first byte was read.
+    /// Returns the time at which the first byte was read.
     pub fn first_byte(&self) -> Option<Time> {
         self.first
     }
-    /// When the last byte so far was read.
+    /// Returns the time at which the last byte so far was read.
     pub fn last_byte(&self) -> Option<Time> {
         self.last
     }
-    /// Whether a byte came twice, or out of order.
+    /// Returns whether a byte came twice, or out of order.
     pub fn is_disordered(&self) -> bool {
         self.disorder
     }
-    /// Whether the peer closed and everything was read.
+    /// Returns whether the peer closed and everything was read.
     pub fn is_closed(&self) -> bool {
         self.closed
     }
@@ -260,7 +260,7 @@ impl Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Streams;
+    use crate::RandomStreams;
     use vazao_engine::Law;
 
     /// A stream that takes and delivers everything at once, or `room` bytes at most.
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn messages_come_one_by_one() {
-        let streams = Streams { seed: 1, flow: 0 };
+        let streams = RandomStreams { seed: 1, flow: 0 };
         let pattern = Pattern::new(Law::Constant(10e6), Law::Constant(100.0), streams);
         let (mut source, mut pipe) = (Source::new(Some(250), None).paced(pattern, None), Pipe::default());
         for (ms, written, closed) in [(0, 100, false), (9, 100, false), (10, 200, false), (20, 250, true)] {

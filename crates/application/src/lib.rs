@@ -15,7 +15,7 @@ pub use messages::Messages;
 pub use pattern::Pattern;
 pub use registry::{APPLICATIONS, Build, Sides};
 pub use requests::{Client, Dialogue, Server};
-pub use streams::Streams;
+pub use streams::RandomStreams;
 pub use web::{
     ADAPTATIONS, Adaptation, BufferBased, Call, Http, Progress, RateBased, Situation, Version, Viewing, Visit, VisitEnd,
 };
@@ -53,7 +53,7 @@ impl Application {
         }
     }
 
-    /// When it wants to be driven even if nothing happens.
+    /// Returns the time at which it wants to be driven even if nothing happens.
     #[inline]
     pub fn next_wake(&self) -> Time {
         match self {
@@ -65,14 +65,14 @@ impl Application {
         }
     }
 
-    /// Whoever measures has seen that the other end read everything before a stream offset.
+    /// Notes that the other end has read everything before a stream offset.
     pub fn deliver(&mut self, now: Time, offset: u64) {
         if let Application::Source(source) = self {
             source.deliver(now, offset);
         }
     }
 
-    /// Whoever measures has seen that the other end read a message, by its number among all that were written here, from
+    /// Notes that the other end has read a message, by its number among all that were written here, from
     /// 0 in 32 bits.
     pub fn deliver_message(&mut self, now: Time, number: u32) {
         if let Application::Source(source) = self {
@@ -80,14 +80,14 @@ impl Application {
         }
     }
 
-    /// The transport has given a message up: if it has not been read, it will not be.
+    /// Notes that the transport has abandoned a message: if it has not been read, it will not be.
     pub fn abandon_message(&mut self, number: u32) {
         if let Application::Source(source) = self {
             source.abandon_message(number);
         }
     }
 
-    /// How it reads, and what it has read.
+    /// Returns the sink, with its reading rate and counts.
     pub fn sink(&self) -> Option<&Sink> {
         match self {
             Application::Sink(sink) => Some(sink),
@@ -106,7 +106,7 @@ impl Application {
         }
     }
 
-    /// What became of its messages, or of its requests.
+    /// Returns its messages, or its requests.
     pub fn messages(&self) -> Option<&Messages> {
         match self {
             Application::Source(source) => source.messages(),

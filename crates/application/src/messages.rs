@@ -1,4 +1,4 @@
-//! What becomes of messages: when each was written, and when all of it had arrived.
+//! Delivery of messages: when each was written, and when all of it had arrived.
 
 use std::collections::VecDeque;
 use vazao_engine::{Histogram, Time};
@@ -6,20 +6,20 @@ use vazao_engine::{Histogram, Time};
 /// The messages of a stream that are under way, and the latency of those that have arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
-    /// Where each ends in the stream, and when it was written; no time: it has arrived before an earlier one.
+    /// End of each message in the stream and its time of writing; no time: it has arrived before an earlier one.
     waiting: VecDeque<(u64, Option<Time>)>,
-    /// How many came before the first of these.
+    /// Number of messages before the first of these.
     gone: u64,
     latency: Histogram,
 }
 
 impl Messages {
-    /// A message that ends at a stream offset was written.
+    /// Notes the writing of a message that ends at a stream offset.
     pub(crate) fn write(&mut self, end: u64, now: Time) {
         self.waiting.push_back((end, Some(now)));
     }
 
-    /// Everything before a stream offset has been read in order. Says how many messages that completed.
+    /// Notes that everything before a stream offset has been read in order. Returns the number of completed messages.
     pub(crate) fn read(&mut self, offset: u64, now: Time) -> usize {
         let mut completed = 0;
         while self.waiting.front().is_some_and(|&(end, _)| end <= offset) {
@@ -29,12 +29,12 @@ impl Messages {
         completed
     }
 
-    /// A message has been read, by its number among all, counted from 0 in 32 bits.
+    /// Notes that a message has been read, by its number among all, counted from 0 in 32 bits.
     pub(crate) fn read_message(&mut self, number: u32, now: Time) {
         self.read_one(self.gone + u64::from(number.wrapping_sub(self.gone as u32)), now);
     }
 
-    /// A message will not arrive any more, if it has not.
+    /// Notes that a message will not arrive any more, if it has not.
     pub(crate) fn abandon(&mut self, number: u32) {
         self.take(self.gone + u64::from(number.wrapping_sub(self.gone as u32)));
     }
@@ -45,7 +45,7 @@ impl Messages {
         }
     }
 
-    /// When a message was written that was waited for until now.
+    /// Returns the time of writing of a message that was awaited until now.
     fn take(&mut self, number: u64) -> Option<Time> {
         let place = number.checked_sub(self.gone).and_then(|index| self.waiting.get_mut(index as usize));
         let written = place.and_then(|(_, written)| written.take());
@@ -60,7 +60,7 @@ impl Messages {
         !self.waiting.is_empty()
     }
 
-    /// From the write of a message to its complete delivery in order, of each that was delivered.
+    /// Returns the latencies of delivered messages, from the write to the complete delivery in order.
     pub fn latency(&self) -> &Histogram {
         &self.latency
     }

@@ -1,7 +1,7 @@
-//! How messages come: gaps and sizes, in bursts or not.
+//! Patterns of messages: gaps and sizes, in bursts or not.
 
-use crate::Streams;
-use vazao_engine::{Duration, Law, Stream};
+use crate::RandomStreams;
+use vazao_engine::{Duration, Law, RandomStream};
 
 /// Messages one after the other: what D-ITG calls the inter-departure time (IDT) and the packet size (PS), each of any
 /// distribution; in on and off times if there are such (Willinger et al., *Self-similarity through high-variability*,
@@ -10,8 +10,8 @@ use vazao_engine::{Duration, Law, Stream};
 pub struct Pattern {
     idt: Law,
     ps: Law,
-    gaps: Stream,
-    sizes: Stream,
+    gaps: RandomStream,
+    sizes: RandomStream,
     bursts: Option<Bursts>,
 }
 
@@ -20,23 +20,23 @@ pub struct Pattern {
 struct Bursts {
     on: Law,
     off: Law,
-    stream: Stream,
-    /// What is left of the on time.
+    stream: RandomStream,
+    /// Rest of the on time.
     left: Option<Duration>,
 }
 
 impl Pattern {
     /// Messages of random sizes (bytes) with random gaps (nanoseconds) from the start of one to the start of the next.
-    pub fn new(idt: Law, ps: Law, streams: Streams) -> Pattern {
+    pub fn new(idt: Law, ps: Law, streams: RandomStreams) -> Pattern {
         Pattern { idt, ps, gaps: streams.of("idt"), sizes: streams.of("ps"), bursts: None }
     }
 
-    /// The same, but only during on times, the first of which begins at once. An off time follows each.
-    pub fn in_bursts(self, on: Law, off: Law, streams: Streams) -> Pattern {
+    /// Limits messages to on times, the first of which begins at once. An off time follows each.
+    pub fn in_bursts(self, on: Law, off: Law, streams: RandomStreams) -> Pattern {
         Pattern { bursts: Some(Bursts { on, off, stream: streams.of("on-off"), left: None }), ..self }
     }
 
-    /// The size of the message that comes now, and how long after it the next one does.
+    /// Returns the size of the message that comes now, and how long after it the next one does.
     pub(crate) fn next(&mut self) -> (u64, Duration) {
         let size = self.ps.bytes(&mut self.sizes);
         let gap = self.idt.span(&mut self.gaps);
@@ -53,8 +53,8 @@ impl Pattern {
 }
 
 impl Bursts {
-    /// A gap, with the off time that comes between if the on time ends in it: the next message then opens the next on
-    /// time.
+    /// Returns a gap, with the off time that comes between if the on time ends in it: the next message then opens the
+    /// next on time.
     fn pass(&mut self, gap: Duration) -> Duration {
         let left = self.left.take().unwrap_or_else(|| self.on.span(&mut self.stream));
         if gap < left {
@@ -69,7 +69,7 @@ impl Bursts {
 mod tests {
     use super::*;
 
-    const STREAMS: Streams = Streams { seed: 1, flow: 0 };
+    const STREAMS: RandomStreams = RandomStreams { seed: 1, flow: 0 };
 
     #[test]
     fn bursts_are_as_long_as_their_times_say() {

@@ -1,57 +1,57 @@
 //! Every application, by name.
 
 use crate::web::{page, video};
-use crate::{Application, Arrivals, Dialogue, Pattern, Sink, Source, Streams, Visit, VisitEnd};
+use crate::{Application, Arrivals, Dialogue, Pattern, RandomStreams, Sink, Source, Visit, VisitEnd};
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 use vazao_engine::{Dimension, Duration, Law, Time};
 
 /// The two sides of an application, and which of them sends.
 #[derive(Clone, Debug)]
 pub struct Sides {
-    /// At the end that opens the connection.
+    /// Application at the end that opens the connection.
     pub client: Application,
-    /// At the other end.
+    /// Application at the other end.
     pub server: Application,
     /// Whether the client sends the data that is measured.
     pub client_sends: bool,
 }
 
 impl Sides {
-    /// The ends of one of a visit's connections.
+    /// Returns the ends of one of a visit's connections.
     pub fn of_visit(visit: u32, connection: u32) -> Sides {
         let end = Application::Visit(VisitEnd { visit, connection, wake: Time::NEVER });
         Sides { client: end.clone(), server: end, client_sends: false }
     }
-    /// The side that sends, if only one does.
+    /// Returns the side that sends, if only one does.
     pub fn source(&self) -> Option<&Source> {
         match (&self.client, &self.server) {
             (Application::Source(source), _) | (_, Application::Source(source)) => Some(source),
             _ => None,
         }
     }
-    /// Whether the sides are programs of a guest's, which keep what they do to themselves.
+    /// Returns whether the sides are programs of a guest, which report nothing.
     pub fn is_program(&self) -> bool {
         self.programs().is_some()
     }
-    /// What client and server run, if they are programs of a host.
+    /// Returns the commands of client and server, if they are programs of a host.
     pub fn programs(&self) -> Option<[&str; 2]> {
         match (&self.client, &self.server) {
             (Application::Program(client), Application::Program(server)) => Some([client, server]),
             _ => None,
         }
     }
-    /// Whether nothing but the run's end would end it.
+    /// Returns whether only the run's end would end it.
     pub fn is_endless(&self) -> bool {
         match &self.client {
             Application::Client(client) => client.is_endless(),
             _ => self.source().is_some_and(Source::is_endless),
         }
     }
-    /// Whether data comes message by message.
+    /// Returns whether data comes message by message.
     pub fn is_paced(&self) -> bool {
         self.source().is_some_and(Source::is_paced)
     }
-    /// How long it lasts, if that was said.
+    /// Returns its duration, if one was given.
     pub fn duration(&self) -> Option<Duration> {
         match &self.client {
             Application::Client(client) => client.duration(),
@@ -67,15 +67,15 @@ impl Sides {
     }
 }
 
-/// What an entry makes of its parameters.
+/// Function that makes an application from its parameters.
 #[derive(Clone, Copy, Debug)]
 pub enum Build {
     /// Both sides of a flow's application.
-    Sides(fn(&Parameters, Streams) -> Sides),
+    Sides(fn(&Parameters, RandomStreams) -> Sides),
     /// Flows that arrive one after the other, each an upload or a download.
     Arrivals(fn(&Parameters) -> Arrivals),
     /// Both sides and all connections of what is done with a web server.
-    Visit(fn(&Parameters, Streams) -> Visit),
+    Visit(fn(&Parameters, RandomStreams) -> Visit),
 }
 
 const SIZE: Parameter =
@@ -199,7 +199,7 @@ const COMMAND: &[Parameter] = &[
     ),
 ];
 
-/// A law with a default.
+/// Returns a law with a default.
 fn law(parameters: &Parameters, name: &str) -> Law {
     parameters.distribution(name).expect("a distribution with a default").law.clone()
 }
@@ -224,7 +224,7 @@ fn upload(parameters: &Parameters, source: Source) -> Sides {
     Sides { client: Application::Source(source), server: sink(parameters), client_sends: true }
 }
 
-fn download(parameters: &Parameters, streams: Streams) -> Sides {
+fn download(parameters: &Parameters, streams: RandomStreams) -> Sides {
     if let (Some(request), Some(size)) = (parameters.size("request"), parameters.size("size")) {
         let dialogue = Dialogue {
             request: Law::Constant(request as f64),
@@ -246,28 +246,28 @@ fn download(parameters: &Parameters, streams: Streams) -> Sides {
 }
 
 /// Messages of one size at a rate.
-fn steady(parameters: &Parameters, streams: Streams) -> Pattern {
+fn steady(parameters: &Parameters, streams: RandomStreams) -> Pattern {
     let message = parameters.size("message").expect("a size with a default");
     let rate = parameters.rate("rate").expect("a rate with a default");
     Pattern::new(constant(rate.time_for(message)), Law::Constant(message as f64), streams)
 }
 
-fn cbr(parameters: &Parameters, streams: Streams) -> Sides {
+fn cbr(parameters: &Parameters, streams: RandomStreams) -> Sides {
     upload(parameters, source(parameters).paced(steady(parameters, streams), None))
 }
 
-fn on_off(parameters: &Parameters, streams: Streams) -> Sides {
+fn on_off(parameters: &Parameters, streams: RandomStreams) -> Sides {
     let (on, off) = (law(parameters, "on"), law(parameters, "off"));
     let pattern = steady(parameters, streams).in_bursts(on, off, streams);
     upload(parameters, source(parameters).paced(pattern, None))
 }
 
-fn packets(parameters: &Parameters, streams: Streams) -> Sides {
+fn packets(parameters: &Parameters, streams: RandomStreams) -> Sides {
     let pattern = Pattern::new(law(parameters, "idt"), law(parameters, "ps"), streams);
     upload(parameters, source(parameters).paced(pattern, count(parameters)))
 }
 
-fn messages(parameters: &Parameters, streams: Streams) -> Sides {
+fn messages(parameters: &Parameters, streams: RandomStreams) -> Sides {
     let message = parameters.size("message").expect("a size with a default");
     let interval = parameters.duration("interval").expect("an interval with a default");
     let pattern = Pattern::new(constant(interval), Law::Constant(message as f64), streams);
@@ -275,7 +275,7 @@ fn messages(parameters: &Parameters, streams: Streams) -> Sides {
     upload(parameters, source.paced(pattern, count(parameters)))
 }
 
-fn requests(parameters: &Parameters, streams: Streams) -> Sides {
+fn requests(parameters: &Parameters, streams: RandomStreams) -> Sides {
     let dialogue = Dialogue {
         request: law(parameters, "request"),
         response: law(parameters, "response"),
@@ -299,7 +299,7 @@ fn arrivals(parameters: &Parameters) -> Arrivals {
     }
 }
 
-fn command(parameters: &Parameters, _: Streams) -> Sides {
+fn command(parameters: &Parameters, _: RandomStreams) -> Sides {
     let program = |name| Application::Program(parameters.text(name).to_owned());
     let client_sends = parameters.text("measured") == "upload";
     Sides { client: program("client"), server: program("server"), client_sends }

@@ -1,16 +1,16 @@
 //! Requests and responses: a client that asks, thinks and asks again, and a server that answers.
 
-use crate::{Messages, Sink, Streams};
+use crate::{Messages, RandomStreams, Sink};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use vazao_engine::{Duration, Law, Stream, Time};
+use vazao_engine::{Duration, Law, RandomStream, Time};
 use vazao_transport::ByteStream;
 
 /// Sizes of requests and responses in order: both sides draw the same ones, as if each request said what it wants.
 #[derive(Clone, Debug)]
 struct Sizes {
     law: Law,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl Sizes {
@@ -19,20 +19,20 @@ impl Sizes {
     }
 }
 
-/// What a dialogue consists of.
+/// Settings of a dialogue.
 #[derive(Clone, Debug)]
 pub struct Dialogue {
     /// Bytes of a request.
     pub request: Law,
     /// Bytes of a response.
     pub response: Law,
-    /// From a response to the request that follows it, in nanoseconds.
+    /// Time from a response to the next request, in nanoseconds.
     pub think: Law,
-    /// How many requests may wait for their responses: 1 is one after the other, more is pipelining.
+    /// Most requests that wait for their responses: 1 is one after the other, more is pipelining.
     pub pipeline: u64,
-    /// How many requests there are.
+    /// Number of requests.
     pub count: Option<u64>,
-    /// For how long requests are made.
+    /// Duration in which requests are made.
     pub duration: Option<Duration>,
 }
 
@@ -42,22 +42,22 @@ pub struct Client {
     dialogue: Dialogue,
     requests: Sizes,
     responses: Sizes,
-    thinking: Stream,
+    thinking: RandomStream,
     pub(crate) sink: Sink,
     messages: Messages,
-    /// When each user that does not wait wants to ask.
+    /// Times at which idle users want to ask.
     ready: BinaryHeap<Reverse<Time>>,
     started: bool,
     deadline: Time,
     asked: u64,
-    /// Whether there are more requests to come.
+    /// Whether more requests follow.
     asking: bool,
     /// Stream offsets: the end of what was offered and written, and of the last response.
     offered: u64,
     written: u64,
     expected: u64,
     finished: bool,
-    /// Whether the connection does not stand: nothing is to be done until it does.
+    /// Whether the connection is not established: nothing is to be done until it is.
     is_cut_off: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct Server {
     requests: Sizes,
     responses: Sizes,
     pub(crate) sink: Sink,
-    /// Where the request that is awaited ends.
+    /// End of the awaited request.
     awaited: u64,
     offered: u64,
     written: u64,
@@ -75,7 +75,7 @@ pub struct Server {
 
 impl Dialogue {
     /// Both sides.
-    pub fn sides(self, streams: Streams) -> (Client, Server) {
+    pub fn sides(self, streams: RandomStreams) -> (Client, Server) {
         let requests = Sizes { law: self.request.clone(), stream: streams.of("request") };
         let responses = Sizes { law: self.response.clone(), stream: streams.of("response") };
         let mut server = Server {
@@ -161,7 +161,7 @@ impl Client {
         self.dialogue.count.is_none() && self.dialogue.duration.is_none()
     }
 
-    /// For how long it asks.
+    /// Returns the duration of its requests.
     pub(crate) fn duration(&self) -> Option<Duration> {
         self.dialogue.duration
     }
@@ -171,7 +171,7 @@ impl Client {
         Some(self.dialogue.count? as f64 * self.dialogue.response.mean())
     }
 
-    /// What became of its requests: from the write of each to the last byte of its response.
+    /// Returns its requests, from the write of each to the last byte of its response.
     pub fn messages(&self) -> &Messages {
         &self.messages
     }

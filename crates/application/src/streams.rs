@@ -1,20 +1,20 @@
 //! Random numbers of one flow's applications.
 
-use vazao_engine::Stream;
+use vazao_engine::RandomStream;
 
-/// Where the applications of one flow draw from: a stream for each purpose, so that flows do not disturb each other, nor
+/// Random streams of one flow's applications: one for each purpose, so that flows do not disturb each other, nor
 /// sizes gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Streams {
+pub struct RandomStreams {
     /// The run's seed.
     pub seed: u64,
     /// The flow's number among those described.
     pub flow: usize,
 }
 
-impl Streams {
-    /// The stream for a purpose.
-    pub fn of(self, purpose: &str) -> Stream {
-        Stream::new(self.seed, &format!("{purpose}/flow {}", self.flow))
+impl RandomStreams {
+    /// Returns the stream for a purpose.
+    pub fn of(self, purpose: &str) -> RandomStream {
+        RandomStream::new(self.seed, &format!("{purpose}/flow {}", self.flow))
     }
 }

@@ -1,4 +1,4 @@
-//! What all window-based congestion controls share.
+//! Common state of all window-based congestion controls.
 
 use crate::slow_start::SlowStart;
 use crate::window::Window;
@@ -7,51 +7,51 @@ use vazao_engine::{Duration, Rate, Time};
 
 /// A congestion control as a transport protocol sees it. Built-in and user-written ones are called through this.
 pub trait CongestionControl: Send {
-    /// The handshake is over, and measured this round-trip time if a SYN that was sent once measured one.
+    /// Handles the end of the handshake, with its round-trip time if a SYN that was sent once measured one.
     fn on_established(&mut self, _rtt: Option<Duration>) {}
     /// New data was acknowledged, or a duplicate acknowledgement arrived.
     fn on_ack(&mut self, ack: &Ack);
-    /// The network showed congestion.
+    /// Handles a sign of congestion.
     fn on_congestion(&mut self, congestion: &Congestion);
-    /// A recovery is over and `flight` bytes are left in the network: a window that is far above must not become a burst
+    /// Handles the end of a recovery with `flight` bytes in the network: a window that is far above must not become a burst
     /// (RFC 6582 section 3.2 step 3, option 1). A sender that came down to the threshold by itself says `u64::MAX`.
     fn on_recovered(&mut self, _flight: u64) {}
-    /// The window is `cwnd` at most, the threshold `threshold` at least: what was not used is not known to be there any
-    /// more (RFC 5681 section 4.1, RFC 7661). Rate-based controls probe for it anyway.
+    /// Restricts the window to `cwnd` at most and the threshold to `threshold` at least: an unused window is not known
+    /// to be available any more (RFC 5681 section 4.1, RFC 7661). Rate-based controls probe for it anyway.
     fn restrict(&mut self, _cwnd: u64, _threshold: u64) {}
-    /// The last reduction was for nothing: what was taken for lost had only been late (RFC 4015, RFC 3708).
+    /// Undoes the last reduction, which was spurious: late data was taken for lost (RFC 4015, RFC 3708).
     fn on_spurious(&mut self, _now: Time) {}
     /// Data is about to leave; told only to a control that [wants rates](Self::wants_rate).
     fn on_send(&mut self, _sending: &Sending) {}
-    /// Whether it wants delivery rates: acknowledgements then carry a [sample](Ack::rate), which costs the sender a
+    /// Returns whether it wants delivery rates: acknowledgements then carry a [sample](Ack::rate), which costs the sender a
     /// little for each packet.
     fn wants_rate(&self) -> bool {
         false
     }
-    /// Whether it may ever name a [pacing rate](Self::pacing_rate); asked once, at the start.
+    /// Returns whether it may ever name a [pacing rate](Self::pacing_rate); asked once, at the start.
     fn paces(&self) -> bool {
         self.pacing_rate().is_some()
     }
-    /// Whether a window that falls on an acknowledgement, without a loss, may come down over a round trip as it does for a
-    /// loss. Most that step back mean it at once.
+    /// Returns whether a window that falls on an acknowledgement, without a loss, may come down over a round trip as it
+    /// does for a loss. Most that step back mean it at once.
     fn falls_gradually(&self) -> bool {
         false
     }
-    /// Whether it lives by marks (RFC 8257): ECN is offered, and the receiver is to tell of each marked byte.
+    /// Returns whether it lives by marks (RFC 8257): ECN is offered, and the receiver is to tell of each marked byte.
     fn wants_marks(&self) -> bool {
         false
     }
-    /// Whether it wants the [one-way delay](Ack::one_way) of what is acknowledged.
+    /// Returns whether it wants the [one-way delay](Ack::one_way) of what is acknowledged.
     fn wants_one_way(&self) -> bool {
         false
     }
-    /// What it sees of the other paths of its connection, and tells them: whoever has several is to
+    /// Returns its view of the other paths of its connection: the owner of several paths is to
     /// [show](Siblings::see) it them just before each event. `None`: it looks at no other path.
     fn siblings(&mut self) -> Option<&mut Siblings> {
         None
     }
-    /// The rate at which data is to leave, where the control knows one; a sender that paces derives it from the window
-    /// otherwise.
+    /// Returns the rate at which data is to leave, where the control knows one; a sender that paces derives it from the
+    /// window otherwise.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
@@ -59,17 +59,17 @@ pub trait CongestionControl: Send {
     fn cwnd(&self) -> u64;
     /// Slow-start threshold in bytes; `u64::MAX` while there is none.
     fn ssthresh(&self) -> u64;
-    /// Whether the window is below the threshold and doubling.
+    /// Returns whether the window is below the threshold and doubling.
     fn in_slow_start(&self) -> bool {
         self.cwnd() < self.ssthresh()
     }
-    /// Whether a first or second duplicate acknowledgement suffices to retransmit data sent `age` ago (TCP Vegas).
+    /// Returns whether a first or second duplicate acknowledgement suffices to retransmit data sent `age` ago (TCP Vegas).
     fn retransmit_early(&self, _age: Duration) -> bool {
         false
     }
 }
 
-/// Where every window starts.
+/// Initial state of every control.
 pub struct Setup {
     /// Payload bytes of a full packet.
     pub mss: u64,
@@ -77,7 +77,7 @@ pub struct Setup {
     pub initial_window: u64,
     /// Initial slow-start threshold in bytes; `None`: as high as possible (RFC 5681 section 3.1).
     pub initial_ssthresh: Option<u64>,
-    /// How the window grows below the threshold.
+    /// Growth of the window below the threshold.
     pub slow_start: Box<dyn SlowStart>,
     /// The connection's own seed, for what a control leaves to chance: streams are named by their purpose.
     pub seed: u64,
@@ -95,15 +95,15 @@ pub struct State {
 }
 
 impl State {
-    /// The window in segments, the unit most papers reason in.
+    /// Returns the window in segments, the unit most papers reason in.
     pub fn segments(&self) -> f64 {
         self.cwnd / self.mss
     }
-    /// Whether slow start rules.
+    /// Returns whether slow start rules.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
-    /// The part of the window that was in use: RFC 5681's FlightSize, which an application-limited sender's window
+    /// Returns the part of the window that was in use: RFC 5681's FlightSize, which an application-limited sender's window
     /// may far exceed, without the segments that limited transmit sent beyond the window.
     pub fn in_use(&self, congestion: &Congestion) -> f64 {
         self.cwnd.min(congestion.flight as f64)
@@ -120,7 +120,7 @@ pub struct Controller<W> {
 }
 
 impl<W: Window> Controller<W> {
-    /// A controller at the start of a connection.
+    /// Creates a controller at the start of a connection.
     pub fn new(setup: Setup, window: W) -> Self {
         let state = State {
             cwnd: setup.initial_window as f64,

@@ -1,11 +1,11 @@
-//! What a congestion control is told.
+//! Events of a congestion control.
 
 use vazao_engine::{Duration, Time};
 
 /// One acknowledgement: of new data, or a duplicate that shows that something else has left the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// When it arrived.
+    /// Time at which it arrived.
     pub now: Time,
     /// Bytes cumulatively acknowledged for the first time, by which a window grows; zero for a duplicate. A sender that
     /// recovers by time counts those that arrived out of order when they did, as Linux does, and not again here.
@@ -26,7 +26,7 @@ pub struct Ack {
     pub pipe: u64,
     /// The round-trip time it measured, if it measured one (Karn: never from retransmitted data).
     pub rtt: Option<Duration>,
-    /// Where only data that was sent again is acknowledged: the round-trip time by the time stamp it echoes (RFC 7323
+    /// Round-trip time by the echoed time stamp if only retransmitted data is acknowledged (RFC 7323
     /// section 4), which tells the copies apart but is cut to milliseconds. Linux's controls get it as any other.
     pub echo_rtt: Option<Duration>,
     /// Smoothed round-trip time (RFC 6298); zero before the first sample.
@@ -41,22 +41,22 @@ pub struct Ack {
     pub in_recovery: bool,
     /// Whether what a timeout called lost is being sent again; the window grows meanwhile.
     pub after_timeout: bool,
-    /// How long the pacer will keep the next packet back; only for a control that wants rates.
+    /// Time for which the pacer will keep the next packet back; only for a control that wants rates.
     pub held: Duration,
     /// Bytes that it showed to be lost; only for a control that wants rates.
     pub lost: u64,
     /// Bytes of `delivered` that arrived with a mark of congestion (RFC 3168's CE), as far as the receiver tells.
     pub marked: u64,
-    /// How long the last of the data that was newly acknowledged took to the receiver, in nanoseconds by two clocks that may be any
+    /// One-way delay of the last newly acknowledged data, in nanoseconds by two clocks that may be any
     /// amount apart: only differences mean anything. Only for a control that
     /// [wants it](crate::CongestionControl::wants_one_way).
     pub one_way: Option<i64>,
-    /// How fast data was delivered; only for a control that [wants it](crate::CongestionControl::wants_rate).
+    /// Delivery rate; only for a control that [wants it](crate::CongestionControl::wants_rate).
     pub rate: Option<RateSample>,
 }
 
 impl Default for Ack {
-    /// Nothing acknowledged, nothing measured.
+    /// Creates an acknowledgement of nothing, with nothing measured.
     fn default() -> Self {
         Ack {
             now: Time::ZERO,
@@ -85,7 +85,7 @@ impl Default for Ack {
 }
 
 impl Ack {
-    /// Whether a loss is being repaired, by fast recovery or after a timeout.
+    /// Returns whether a loss is being repaired, by fast recovery or after a timeout.
     pub fn repairing(&self) -> bool {
         self.in_recovery || self.after_timeout
     }
@@ -113,7 +113,7 @@ pub struct RateSample {
 }
 
 impl RateSample {
-    /// The rate in bytes a second.
+    /// Returns the rate in bytes a second.
     pub fn bytes_per_second(&self) -> f64 {
         self.delivered as f64 / self.interval.as_secs().max(1e-9)
     }
@@ -122,7 +122,7 @@ impl RateSample {
 /// Data is about to leave.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
-    /// When.
+    /// Time.
     pub now: Time,
     /// Bytes in the network before it.
     pub flight: u64,
@@ -137,9 +137,9 @@ pub struct Sending {
 /// One sign of congestion: at most one a recovery episode, then one for each timeout.
 #[derive(Clone, Copy, Debug)]
 pub struct Congestion {
-    /// When it was noticed.
+    /// Time at which it was noticed.
     pub now: Time,
-    /// What was noticed.
+    /// Sign of congestion.
     pub signal: Signal,
     /// Bytes in flight when it was noticed (RFC 5681's FlightSize).
     pub flight: u64,
@@ -149,7 +149,7 @@ pub struct Congestion {
     pub min_rtt: Duration,
 }
 
-/// What showed the congestion, and so how far the window falls.
+/// Sign of congestion, which decides how far the window falls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// The network marked packets instead of dropping them (RFC 3168); at most once a round trip.
@@ -161,7 +161,7 @@ pub enum Signal {
     /// The retransmission timer expired for the first time since data was last acknowledged, and no fast recovery that
     /// cut the window was under way.
     Timeout,
-    /// It expired again with nothing acknowledged in between, or in a fast recovery: the threshold stays (RFC 5681
+    /// Further expiry with nothing acknowledged in between, or in a fast recovery: the threshold stays (RFC 5681
     /// section 3.1).
     RepeatedTimeout,
 }

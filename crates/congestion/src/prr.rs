@@ -1,4 +1,4 @@
-//! How much to send for each acknowledgement of a recovery.
+//! Proportional rate reduction: the data to send for each acknowledgement of a recovery.
 
 /// Proportional Rate Reduction (RFC 9937): during a fast recovery the window comes down in proportion to what is
 /// delivered, so that the flight is at the slow-start threshold when the recovery ends, neither after half a round trip
@@ -9,7 +9,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prr {
     mss: u64,
-    /// Where the flight is to end.
+    /// Flight at the end of the recovery.
     ssthresh: u64,
     /// RecoverFS: the flight when the recovery began, at least one.
     recover_flight: u64,
@@ -20,7 +20,7 @@ pub struct Prr {
 }
 
 impl Prr {
-    /// At the start of a recovery: the threshold that the congestion control chose, and RecoverFS, which is
+    /// Starts a recovery with the threshold that the congestion control chose and RecoverFS, which is
     /// SND.NXT - SND.UNA less what earlier acknowledgements had selectively acknowledged, plus what the one that starts
     /// the recovery acknowledges cumulatively.
     pub fn new(mss: u64, ssthresh: u64, recover_flight: u64) -> Self {
@@ -35,8 +35,8 @@ impl Prr {
         Prr { ns3: true, ..self }
     }
 
-    /// The window after an acknowledgement of `delivered` bytes, cumulatively or selectively and each counted once, that
-    /// left `inflight` bytes in the network. `safe`: it moved SND.UNA and showed no further loss.
+    /// Returns the window after an acknowledgement of `delivered` bytes, cumulatively or selectively and each counted
+    /// once, that left `inflight` bytes in the network. `safe`: it moved SND.UNA and showed no further loss.
     pub fn on_ack(&mut self, delivered: u64, inflight: u64, safe: bool) -> u64 {
         self.delivered += delivered;
         let owed = self.delivered.saturating_sub(self.sent);
@@ -71,8 +71,8 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// What is sent for each acknowledgement of one segment, from `pipe` segments in flight after the first of them, none
-    /// of which moves SND.UNA; and the flight at the end.
+    /// Returns the data sent for each acknowledgement of one segment, from `pipe` segments in flight after the first of
+    /// them, none of which moves SND.UNA; and the flight at the end.
     fn sent(ssthresh: u64, flight: u64, mut pipe: u64, acks: u64) -> (Vec<u64>, u64) {
         let mut prr = Prr::new(1, ssthresh, flight);
         let each = (0..acks).map(|i| {

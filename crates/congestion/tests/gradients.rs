@@ -8,7 +8,7 @@ use bottleneck::{MSS, Path, control, setup};
 use vazao_congestion::window::Cdg;
 use vazao_congestion::{Ack, CONGESTION_CONTROLS, Congestion, CongestionControl, Setup, Signal};
 use vazao_engine::registry::{Parameters, Raw, find};
-use vazao_engine::{Duration, Stream, Time};
+use vazao_engine::{Duration, RandomStream, Time};
 
 /// A flow in congestion avoidance at 100 segments.
 fn cdg(changed: &[(&str, Raw)], seed: u64) -> Box<dyn CongestionControl> {
@@ -41,7 +41,7 @@ fn congestion(signal: Signal) -> Congestion {
 #[test]
 fn cdg_backs_off_with_its_probability() {
     let entry = find("congestion control", CONGESTION_CONTROLS, "cdg").unwrap();
-    let page = Cdg::from(&Parameters::defaults(entry.parameters), Stream::new(1, "test"));
+    let page = Cdg::from(&Parameters::defaults(entry.parameters), RandomStream::new(1, "test"));
     for g in [-1.0, 0.3, 1.0, 3.0, 9.0] {
         let want = if g > 0.0 { 1.0 - libm::exp(-g / 3.0) } else { 0.0 };
         assert!((page.probability(g) - want).abs() < 1e-12);

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-/// What came of many cases.
+/// Results of many cases.
 #[derive(Debug)]
 pub struct Census<C> {
-    /// How many cases show no difference.
+    /// Number of cases without a difference.
     pub same: usize,
     /// The seeds of those that differ, by class. A case may differ in several.
     pub found: BTreeMap<C, Vec<u64>>,

@@ -1,30 +1,30 @@
-//! What two stacks sent to the same peer, side by side.
+//! Differences between two stacks' packets to the same peer.
 
 use std::fmt::{Debug, Display};
 use vazao_engine::Duration;
 
-/// In what two stacks may differ.
+/// Class of differences between two stacks.
 pub trait Class: Copy + Debug + Ord + Send {
     /// One sends a piece more.
     const COUNT: Self;
 
-    /// Whether what follows cannot be compared any more.
+    /// Returns whether what follows cannot be compared any more.
     fn parts(self) -> bool;
 }
 
-/// What is compared: a segment, or a packet of chunks.
+/// Piece that is compared: a segment, or a packet of chunks.
 pub trait Piece: Display + Sized {
-    /// In what two may differ.
+    /// Class of its differences.
     type Class: Class;
 
-    /// When it came, since the first one.
+    /// Returns the time of its arrival since the first one.
     fn at(&self) -> Duration;
 
-    /// In what the first piece of ours differs from the kernel's first, where both have one; `gaps` are the times since the
-    /// pieces before them. `None` where neither it nor what follows can be compared.
+    /// Returns the class in which the first piece of ours differs from the kernel's first, where both have one; `gaps`
+    /// are the times since the pieces before them. `None` where neither it nor what follows can be compared.
     fn compare(ours: &[Self], linux: &[Self], gaps: [Duration; 2]) -> Option<Vec<Self::Class>>;
 
-    /// Whether one that only one stack has sent is a difference.
+    /// Returns whether one that only one stack has sent is a difference.
     fn counts(&self) -> bool {
         true
     }
@@ -33,13 +33,13 @@ pub trait Piece: Display + Sized {
 /// The first difference of a class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference<C> {
-    /// In what.
+    /// Class.
     pub class: C,
-    /// At which piece.
+    /// Number of the piece.
     pub number: usize,
 }
 
-/// The first difference of each class, until one after which nothing can be compared.
+/// Returns the first difference of each class, until one after which nothing can be compared.
 pub fn differences<P: Piece>(ours: &[P], linux: &[P]) -> Vec<Difference<P::Class>> {
     let mut found: Vec<Difference<P::Class>> = Vec::new();
     let mut before = [Duration::ZERO; 2];

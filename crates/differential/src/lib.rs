@@ -16,17 +16,17 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use vazao_engine::{Stream, Time};
+use vazao_engine::{RandomStream, Time};
 use vazao_network::Host;
 use vazao_scenario::{Extensions, HostPlan, Kernel, Options, Scenario, Stopped, run};
 
-/// How often the kernels' timers tick in a second, and so how late ours are told to be.
+/// Ticks of the kernels' timers in a second, which set the lateness of ours.
 pub const HZ: u32 = 100;
 
 /// Packets that a stack sent, and when they came to the peer.
 pub type Seen = Arc<Mutex<Vec<(Time, Vec<u8>)>>>;
 
-/// Who plays the side that is judged.
+/// Player of the side that is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Player {
     /// Our machine, told to do as Linux does.
@@ -35,35 +35,35 @@ pub enum Player {
     Linux,
 }
 
-/// In what two pieces of a case may differ.
+/// Class of differences between two pieces of a case.
 pub type ClassOf<C> = <<C as Case>::Piece as Piece>::Class;
 
 /// One connection and its peer.
 pub trait Case: Debug + Sized {
-    /// What is compared: segments, chunks.
+    /// Piece that is compared: a segment or a chunk.
     type Piece: Piece;
 
-    /// The case of a seed.
+    /// Returns the case of a seed.
     fn new(seed: u64) -> Self;
 
-    /// All follows from it.
+    /// Returns the seed from which all follows.
     fn seed(&self) -> u64;
 
-    /// Its scenario, in which the other side is no stack of ours either.
+    /// Returns its scenario, in which the other side is no stack of ours either.
     fn scenario(&self, player: Player) -> String;
 
-    /// Which host is judged: 0 opens, 1 listens.
+    /// Returns which host is judged: 0 opens, 1 listens.
     fn judged(&self) -> u16 {
         0
     }
 
-    /// The other side, whose packets are kept in `seen`.
+    /// Returns the other side, whose packets are kept in `seen`.
     fn peer(&self, seen: Seen) -> Box<dyn Host>;
 
-    /// What there is to compare in packets.
+    /// Returns the pieces of packets.
     fn pieces(packets: &[(Time, Vec<u8>)]) -> Vec<Self::Piece>;
 
-    /// What a player sends to the peer.
+    /// Returns the pieces that a player sends to the peer.
     ///
     /// # Errors
     /// Why the run failed.
@@ -91,7 +91,7 @@ pub trait Case: Debug + Sized {
         Ok(Self::pieces(&seen.into_inner().expect("nobody panicked")))
     }
 
-    /// Where our machine does not do as the kernel does.
+    /// Returns the differences of our machine from the kernel.
     ///
     /// # Errors
     /// Why a run failed.
@@ -101,7 +101,7 @@ pub trait Case: Debug + Sized {
     }
 }
 
-fn pick<T: Copy>(lots: &mut Stream, choices: &[T]) -> T {
+fn pick<T: Copy>(lots: &mut RandomStream, choices: &[T]) -> T {
     choices[lots.below(choices.len() as u64) as usize]
 }
 

@@ -59,7 +59,7 @@ impl Task {
 }
 
 impl Task {
-    /// What both send where they first differ in a class.
+    /// Lists what both send at their first difference in a class.
     fn list<C: Case>(&self, class: &str) -> ExitCode {
         for seed in self.first..self.first + self.cases {
             let case = C::new(seed);

@@ -11,7 +11,7 @@ const APART: Duration = Duration::from_micros(50);
 /// Packets under way to the stack.
 #[derive(Debug, Default)]
 pub(crate) struct Post {
-    /// By their arrival and their number.
+    /// Packets under way by their arrival and their number.
     under_way: BTreeMap<(Time, u64), Vec<u8>>,
     number: u64,
     due: VecDeque<Vec<u8>>,
@@ -28,17 +28,17 @@ impl Post {
         self.under_way.insert((at, self.number), bytes);
     }
 
-    /// When the first of them arrives.
+    /// Returns the arrival of the first packet.
     pub fn next(&self) -> Time {
         self.under_way.keys().next().map_or(Time::NEVER, |&(at, _)| at)
     }
 
-    /// When the last of them arrives, if there is one.
+    /// Returns the arrival of the last packet, if there is one.
     pub fn last(&self) -> Option<Time> {
         self.under_way.keys().next_back().map(|&(at, _)| at)
     }
 
-    /// Those due by `now` can be taken.
+    /// Moves the clock: packets due by `now` can be taken.
     pub fn advance(&mut self, now: Time) {
         while let Some(first) = self.under_way.first_entry().filter(|first| first.key().0 <= now) {
             self.due.push_back(first.remove());
@@ -53,13 +53,13 @@ impl Post {
 
 /// A peer's side of a connection.
 pub(crate) trait Script {
-    /// What it has sent.
+    /// Returns the packets that it has sent.
     fn post(&self) -> &Post;
 
-    /// What it has sent, to take from.
+    /// Returns the packets that it has sent, to take from.
     fn post_mut(&mut self) -> &mut Post;
 
-    /// An IP packet arrives.
+    /// Handles the arrival of an IP packet.
     fn on_arrival(&mut self, now: Time, packet: &[u8]);
 }
 

@@ -1,28 +1,28 @@
-//! How much may wait: what a user writes as `"100 packets"`, `"64 kB"`, `"20 ms"` or `"1 bdp"`.
+//! Capacities of queues: `"100 packets"`, `"64 kB"`, `"20 ms"` or `"1 bdp"`.
 
 use crate::units::nearest;
 use crate::{Bytes, Duration, Rate};
 use std::fmt;
 use std::str::FromStr;
 
-/// How much may wait in front of a link, the packet being sent not counted.
+/// Capacity in front of a link, the packet being sent not counted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Capacity {
-    /// This many packets.
+    /// Packets.
     Packets(u32),
-    /// This many bytes.
+    /// Bytes.
     Bytes(u64),
-    /// As many bytes as the link sends in this time.
+    /// Bytes that the link sends in a time.
     Time(Duration),
-    /// This many bandwidth-delay products: the link's rate times the longest base round-trip time that crosses it.
+    /// Bandwidth-delay products: the link's rate times the longest base round-trip time that crosses it.
     Bdp(f64),
 }
 
 impl Capacity {
-    /// What is accepted, for messages.
+    /// Accepted values, for messages.
     pub(crate) const EXAMPLES: &str = "\"100 packets\", \"64 kB\", \"20 ms\" or \"1 bdp\"";
 
-    /// The same limit as numbers of packets and bytes, for a link of this rate and base round-trip time.
+    /// Converts the capacity to numbers of packets and bytes, for a link of this rate and base round-trip time.
     pub fn limits(self, rate: Rate, base_rtt: Duration) -> (u32, u64) {
         match self {
             Capacity::Packets(n) => (n, u64::MAX),

@@ -1,11 +1,11 @@
 //! Random quantities: how times and sizes are spread.
 
 use crate::registry::{Entry, Kind, Parameter, ParameterError, Parameters, Raw, Value, find};
-use crate::{Bytes, Duration, Stream};
+use crate::{Bytes, Duration, RandomStream};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a random quantity is: it says in which unit its numbers are.
+/// Dimension of a random quantity, which sets the unit of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
     /// A span of time, in nanoseconds.
@@ -17,12 +17,12 @@ pub enum Dimension {
 /// A random quantity as described.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    /// How it is spread, in the unit of its dimension.
+    /// Law in the unit of its dimension.
     pub law: Law,
     text: String,
 }
 
-/// How a number is spread.
+/// Law of a random number.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Law {
     /// Always the same.
@@ -48,7 +48,7 @@ pub enum Law {
 
 impl Law {
     /// Draws a number.
-    pub fn draw(&self, stream: &mut Stream) -> f64 {
+    pub fn draw(&self, stream: &mut RandomStream) -> f64 {
         match *self {
             Law::Constant(x) => x,
             Law::Uniform(low, high) => low + (high - low) * stream.uniform(),
@@ -60,7 +60,7 @@ impl Law {
         }
     }
 
-    /// The mean of what is drawn (a normal's as if nothing below zero were).
+    /// Returns the mean of what is drawn (a normal's as if nothing below zero were).
     pub fn mean(&self) -> f64 {
         match *self {
             Law::Constant(mean) | Law::Exponential(mean) | Law::Normal(mean, _) => mean,
@@ -77,21 +77,21 @@ impl Law {
     }
 
     /// Draws a span of time, if it is one, of at least a nanosecond.
-    pub fn span(&self, stream: &mut Stream) -> Duration {
+    pub fn span(&self, stream: &mut RandomStream) -> Duration {
         Duration::from_nanos((self.draw(stream).round() as u64).clamp(1, LONGEST))
     }
 
     /// Draws an amount of data, if it is one, of at least a byte.
-    pub fn bytes(&self, stream: &mut Stream) -> u64 {
+    pub fn bytes(&self, stream: &mut RandomStream) -> u64 {
         (self.draw(stream).round() as u64).clamp(1, LARGEST)
     }
 }
 
-/// What is drawn beyond these is cut off there: 30 years, a petabyte.
+/// Largest drawn value: 30 years, a petabyte.
 const LONGEST: u64 = 1_000_000_000_000_000_000;
 const LARGEST: u64 = 1_000_000_000_000_000;
 
-/// The value below which the share `u` of all lies.
+/// Returns the value below which the share `u` of all lies.
 fn invert(points: &[(f64, f64)], u: f64) -> f64 {
     let above = points.partition_point(|&(_, p)| p <= u);
     match (above.checked_sub(1).map(|below| points[below]), points.get(above)) {
@@ -101,7 +101,7 @@ fn invert(points: &[(f64, f64)], u: f64) -> f64 {
     }
 }
 
-/// A quantity of a law, in the unit of its dimension.
+/// Returns a quantity of a law, in the unit of its dimension.
 fn quantity(p: &Parameters, name: &str) -> f64 {
     match p.get(name) {
         Some(Value::Duration(x)) => x.as_nanos() as f64,
@@ -254,7 +254,7 @@ fn of_packets(points: Packets) -> Law {
 }
 
 impl Dimension {
-    /// What is accepted, for messages and documentation.
+    /// Returns the accepted values, for messages and documentation.
     pub(crate) fn expected(self) -> String {
         let (what, value) = match self {
             Dimension::Time => ("duration", "10 ms"),
@@ -389,7 +389,7 @@ mod tests {
             (Law::Lognormal(0.0, 0.5), libm::exp(0.125), libm::sqrt((libm::exp(0.25) - 1.0) * libm::exp(0.25))),
         ];
         for (law, mean, deviation) in cases {
-            let mut stream = Stream::new(1, "means");
+            let mut stream = RandomStream::new(1, "means");
             let got = (0..n).map(|_| law.draw(&mut stream)).sum::<f64>() / f64::from(n);
             let bound = 4.0 * deviation / libm::sqrt(f64::from(n));
             assert!((got - mean).abs() < bound, "{law:?}: {got}");
@@ -413,7 +413,7 @@ mod tests {
         let cases: [(Law, &dyn Fn(f64) -> f64); 2] =
             [(web, &by_points), (Law::Pareto { shape: 1.2, scale: 10.0 }, &tail)];
         for (law, cdf) in cases {
-            let mut stream = Stream::new(5, "draws");
+            let mut stream = RandomStream::new(5, "draws");
             let mut draws: Vec<f64> = (0..n).map(|_| law.draw(&mut stream)).collect();
             draws.sort_unstable_by(f64::total_cmp);
             let distance = draws.iter().enumerate().map(|(i, &x)| {

@@ -15,7 +15,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The codepoint of the two lowest bits.
+    /// Returns the codepoint of the two lowest bits.
     #[inline]
     pub const fn from_bits(bits: u32) -> Ecn {
         match bits & 3 {

@@ -22,7 +22,7 @@ fn bucket(ns: u64) -> usize {
     ((level as usize) << SUB_BITS) + (ns >> level) as usize
 }
 
-/// The middle of bucket `index`, in nanoseconds.
+/// Returns the middle of bucket `index`, in nanoseconds.
 fn middle(index: usize) -> f64 {
     let level = (index >> SUB_BITS).saturating_sub(1) as u32;
     let start = (index as u64 - ((level as u64) << SUB_BITS)) << level;
@@ -78,17 +78,18 @@ impl Histogram {
         self.counts[index - self.first] += count;
     }
 
-    /// How many values were counted.
+    /// Returns how many values were counted.
     pub fn count(&self) -> u64 {
         self.total
     }
 
-    /// The exact mean in seconds, or `None` when nothing was counted.
+    /// Returns the exact mean in seconds, or `None` when nothing was counted.
     pub fn mean(&self) -> Option<f64> {
         (self.total > 0).then(|| self.sum_ns as f64 / self.total as f64 / 1e9)
     }
 
-    /// The value in seconds below which the share `q` (0 to 1) of all values lies, or `None` when nothing was counted.
+    /// Returns the value in seconds below which the share `q` (0 to 1) of all values lies, or `None` when nothing was
+    /// counted.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let rank = ((q * self.total as f64).ceil() as u64).max(1);
         let mut seen = self.zeros;

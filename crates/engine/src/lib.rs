@@ -1,4 +1,4 @@
-//! The floor everything stands on: integer time, units, the event order, and named random streams.
+//! Foundation of the simulator: integer time, units, the event order, and named random streams.
 //!
 //! Nothing here knows of networks or protocols, and nothing here (or in any crate above it, up to the runner) reads a
 //! wall clock or a global random source: the same inputs give the same simulation, on any thread, on any day.
@@ -18,7 +18,7 @@ pub use capacity::Capacity;
 pub use distribution::{DISTRIBUTIONS, Dimension, Distribution, Law};
 pub use ecn::Ecn;
 pub use histogram::Histogram;
-pub use random::Stream;
-pub use scheduler::{Heap, Scheduler, Slot, Wheel};
+pub use random::RandomStream;
+pub use scheduler::{EventScheduler, Heap, Slot, Wheel};
 pub use time::{Duration, Time};
 pub use units::{Bytes, Rate};

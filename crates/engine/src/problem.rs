@@ -1,14 +1,14 @@
-//! What is wrong with something that a user wrote, as data: the sentence, and what was probably meant.
+//! Problems with something that a user wrote, as data: the sentence, and the likely intended value.
 
 use crate::units::nearest;
 use std::fmt;
 
-/// What is wrong with something that a user wrote.
+/// Problem with something that a user wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The sentence, with what would be accepted.
     pub text: String,
-    /// What was probably meant instead.
+    /// Likely intended value.
     pub suggestion: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What is wrong with a name that is not among `known`.
+/// Describes a name that is not among `known`.
 pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {
     let known: Vec<&str> = known.into_iter().collect();
     let suggestion = nearest(name, known.iter().copied()).map(str::to_owned);

@@ -9,16 +9,16 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// same luck on the same entity (common random numbers), and a new probe or flow disturbs no other stream. The
 /// generator is xoshiro256++ seeded through SplitMix64 from an FNV-1a hash of the name: both are part of the format.
 #[derive(Clone, Debug)]
-pub struct Stream(Xoshiro256PlusPlus);
+pub struct RandomStream(Xoshiro256PlusPlus);
 
-impl Stream {
-    /// The stream called `name` of the run with `seed`.
-    pub fn new(seed: u64, name: &str) -> Stream {
+impl RandomStream {
+    /// Returns the stream called `name` of the run with `seed`.
+    pub fn new(seed: u64, name: &str) -> RandomStream {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for byte in seed.to_le_bytes().iter().chain(name.as_bytes()) {
             hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
-        Stream(Xoshiro256PlusPlus::seed_from_u64(hash))
+        RandomStream(Xoshiro256PlusPlus::seed_from_u64(hash))
     }
 
     /// 64 uniform random bits.
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn streams_differ_by_name_and_by_seed_and_repeat() {
-        let first = |seed, name| Stream::new(seed, name).bits();
+        let first = |seed, name| RandomStream::new(seed, name).bits();
         assert_eq!(first(1, "loss/bottleneck"), first(1, "loss/bottleneck"));
         assert_ne!(first(1, "loss/bottleneck"), first(1, "loss/bottleneck2"));
         assert_ne!(first(1, "loss/bottleneck"), first(2, "loss/bottleneck"));
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn uniform_and_exponential_have_their_means() {
-        let mut stream = Stream::new(7, "means");
+        let mut stream = RandomStream::new(7, "means");
         let n = 200_000;
         let uniform = (0..n).map(|_| stream.uniform()).sum::<f64>() / f64::from(n);
         let exponential = (0..n).map(|_| stream.exponential(3.0)).sum::<f64>() / f64::from(n);

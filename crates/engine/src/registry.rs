@@ -1,4 +1,4 @@
-//! What a user can name: algorithms with their parameters.
+//! Registries of what a user can name: algorithms with their parameters.
 //!
 //! A congestion control, a queue, a loss model, an application or a transport is one [`Entry`]: name, aliases, source,
 //! parameters with unit, default and range, one line of help. Entries alone feed TOML, command line, Python, docs and
@@ -34,7 +34,7 @@ pub enum Kind {
     Size(u64, u64),
     /// An amount of data of at least this many bytes, or `"auto"`.
     SizeOrAuto(u64),
-    /// How much may wait: packets, bytes, a time or bandwidth-delay products.
+    /// Capacity: packets, bytes, a time or bandwidth-delay products.
     Capacity,
     /// A list of whole numbers, each at least 1.
     Integers,
@@ -57,7 +57,7 @@ pub enum Kind {
 /// One parameter of an algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name in kebab or snake case, as the user types it.
+    /// Name in kebab or snake case, as the user types it.
     pub name: &'static str,
     /// Type and range.
     pub kind: Kind,
@@ -71,11 +71,11 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// A parameter that has a default.
+    /// Creates a parameter that has a default.
     pub const fn new(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Parameter {
         Parameter { name, kind, default, required: false, help }
     }
-    /// A parameter that must be given.
+    /// Returns a parameter that must be given.
     pub const fn required(name: &'static str, kind: Kind, help: &'static str) -> Parameter {
         Parameter { name, kind, default: "", required: true, help }
     }
@@ -98,7 +98,7 @@ pub enum Value {
     Rates(Vec<Rate>),
     /// An amount of data.
     Size(Bytes),
-    /// How much may wait.
+    /// Capacity.
     Capacity(Capacity),
     /// A list of whole numbers.
     Integers(Vec<u64>),
@@ -108,7 +108,7 @@ pub enum Value {
     Points(Vec<(f64, f64)>),
     /// Names.
     Names(Vec<String>),
-    /// What happens when to which.
+    /// Schedule of changes.
     Schedule(Vec<Change>),
     /// Another registry's entry, by its name, with its parameters.
     Entry(String, Parameters),
@@ -170,7 +170,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// What a user typed, before it is given a type.
+/// Value as a user typed it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Raw {
     /// A bare number.
@@ -200,18 +200,18 @@ impl fmt::Display for Raw {
     }
 }
 
-/// Why a parameter was refused: which, and what would be accepted.
+/// Refused parameter, with the accepted values.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{parameter}: {problem}")]
 pub struct ParameterError {
     /// The parameter's name as typed.
     pub parameter: String,
-    /// What is wrong and what would be accepted.
+    /// Problem and accepted values.
     pub problem: Problem,
 }
 
 impl Kind {
-    /// What would be accepted, for messages and documentation.
+    /// Returns the accepted values, for messages and documentation.
     pub fn expected(&self) -> String {
         match self {
             Kind::Number(min, max) if *max == f64::INFINITY => format!("a number of at least {min}"),
@@ -247,7 +247,7 @@ impl Kind {
         }
     }
 
-    /// Gives `raw` this type, or says what would be accepted.
+    /// Converts `raw` to a value of this kind.
     ///
     /// # Errors
     /// A sentence that names the value and what would be accepted in its place.
@@ -293,19 +293,8 @@ impl Kind {
             },
             (Kind::Distribution(dimension), raw) => dimension.read(raw).map(Value::Distribution),
             (Kind::Points, raw) => read_points(raw).map(Value::Points),
-            (Kind::Names, Raw::List(list)) => {
-                let name = |raw: &Raw| if let Raw::Text(name) = raw { Some(name.clone()) } else { None };
-                list.iter().map(name).collect::<Option<_>>().map_or_else(refuse, |names| Ok(Value::Names(names)))
-            }
-            (Kind::Rates, Raw::List(list)) => {
-                let rate = |raw: &Raw| if let Raw::Text(rate) = raw { rate.parse::<Rate>().ok() } else { None };
-                let rates = list.iter().map(rate).collect::<Option<Vec<_>>>();
-                let rising = rates.filter(|rates| !rates.is_empty() && rates.is_sorted_by(|a, b| a < b));
-                rising.map_or_else(refuse, |rates| Ok(Value::Rates(rates)))
-            }
-            (Kind::Schedule(words), Raw::List(list)) => {
-                let changes = list.iter().map(|raw| Change::read(words, raw)).collect::<Option<_>>();
-                changes.map_or_else(refuse, |changes| Ok(Value::Schedule(changes)))
+            (Kind::Names | Kind::Rates | Kind::Schedule(_), Raw::List(list)) => {
+                self.read_list(list).map_or_else(refuse, Ok)
             }
             (Kind::Text, Raw::Text(x)) => Ok(Value::Text(x.clone())),
             (
@@ -313,6 +302,25 @@ impl Kind {
                 Raw::Number(x),
             ) => Err(format!("{x} has no unit; write {}", self.expected())),
             _ => refuse(),
+        }
+    }
+
+    /// Reads a list of names, rates or changes.
+    fn read_list(&self, list: &[Raw]) -> Option<Value> {
+        match self {
+            Kind::Names => {
+                let name = |raw: &Raw| if let Raw::Text(name) = raw { Some(name.clone()) } else { None };
+                list.iter().map(name).collect::<Option<_>>().map(Value::Names)
+            }
+            Kind::Rates => {
+                let rate = |raw: &Raw| if let Raw::Text(rate) = raw { rate.parse::<Rate>().ok() } else { None };
+                let rates = list.iter().map(rate).collect::<Option<Vec<_>>>()?;
+                (!rates.is_empty() && rates.is_sorted_by(|a, b| a < b)).then_some(Value::Rates(rates))
+            }
+            Kind::Schedule(words) => {
+                list.iter().map(|raw| Change::read(words, raw)).collect::<Option<_>>().map(Value::Schedule)
+            }
+            _ => None,
         }
     }
 
@@ -334,7 +342,7 @@ impl Kind {
 pub struct Parameters(BTreeMap<&'static str, Value>);
 
 impl Parameters {
-    /// All of `known` with the values in `given`, defaults elsewhere.
+    /// Returns all of `known` with the values in `given`, defaults elsewhere.
     ///
     /// # Errors
     /// The first unknown or unacceptable parameter, or the first required one that is missing.
@@ -364,7 +372,7 @@ impl Parameters {
         Ok(Parameters(values))
     }
 
-    /// All of `known` at their defaults.
+    /// Returns all of `known` at their defaults.
     ///
     /// # Panics
     /// When a parameter is required.
@@ -372,7 +380,7 @@ impl Parameters {
         Parameters::resolve(known, &BTreeMap::new()).expect("parameters that all have defaults")
     }
 
-    /// The value of `name`, if it has one.
+    /// Returns the value of `name`, if it has one.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
@@ -385,32 +393,32 @@ impl Parameters {
         self.0.iter().map(|(name, value)| (*name, value))
     }
 
-    /// A number. Panics (a bug in the registry entry, never a user's mistake) when `name` is not one.
+    /// Returns a number. Panics (a bug in the registry entry, never a user's mistake) when `name` is not one.
     pub fn number(&self, name: &str) -> f64 {
         match self.get(name) {
             Some(Value::Number(x)) => *x,
             other => panic!("parameter {name} is {other:?}, not a number"),
         }
     }
-    /// A whole number, at least zero. Panics when `name` is not one.
+    /// Returns a whole number, at least zero. Panics when `name` is not one.
     pub fn integer(&self, name: &str) -> u64 {
         self.number(name) as u64
     }
-    /// A flag. Panics when `name` is not one.
+    /// Returns a flag. Panics when `name` is not one.
     pub fn flag(&self, name: &str) -> bool {
         match self.get(name) {
             Some(Value::Flag(x)) => *x,
             other => panic!("parameter {name} is {other:?}, not a flag"),
         }
     }
-    /// A word. Panics when `name` is not one.
+    /// Returns a word. Panics when `name` is not one.
     pub fn text(&self, name: &str) -> &str {
         match self.get(name) {
             Some(Value::Text(x)) => x,
             other => panic!("parameter {name} is {other:?}, not a text"),
         }
     }
-    /// A span of time, if `name` has a value. Panics when it is something else.
+    /// Returns a span of time, if `name` has a value. Panics when it is something else.
     pub fn duration(&self, name: &str) -> Option<Duration> {
         match self.get(name) {
             None => None,
@@ -418,7 +426,7 @@ impl Parameters {
             other => panic!("parameter {name} is {other:?}, not a duration"),
         }
     }
-    /// An amount of data; `None` when it has no value or is `"auto"`. Panics when it is something else.
+    /// Returns an amount of data; `None` when it has no value or is `"auto"`. Panics when it is something else.
     pub fn size(&self, name: &str) -> Option<u64> {
         match self.get(name) {
             None | Some(Value::Text(_)) => None,
@@ -426,7 +434,7 @@ impl Parameters {
             other => panic!("parameter {name} is {other:?}, not a size"),
         }
     }
-    /// A rate, if `name` has a value. Panics when it is something else.
+    /// Returns a rate, if `name` has a value. Panics when it is something else.
     pub fn rate(&self, name: &str) -> Option<Rate> {
         match self.get(name) {
             None => None,
@@ -448,7 +456,7 @@ impl Parameters {
             other => panic!("parameter {name} is {other:?}, not an entry of a registry"),
         }
     }
-    /// How much may wait, if `name` has a value. Panics when it is something else.
+    /// Returns how much may wait, if `name` has a value. Panics when it is something else.
     pub fn capacity(&self, name: &str) -> Option<Capacity> {
         match self.get(name) {
             None => None,
@@ -456,7 +464,7 @@ impl Parameters {
             other => panic!("parameter {name} is {other:?}, not a queue limit"),
         }
     }
-    /// A time or a size that may be random, if `name` has a value. Panics when it is something else.
+    /// Returns a time or a size that may be random, if `name` has a value. Panics when it is something else.
     pub fn distribution(&self, name: &str) -> Option<&Distribution> {
         match self.get(name) {
             None => None,
@@ -472,7 +480,7 @@ impl Parameters {
             other => panic!("parameter {name} is {other:?}, not a list of names"),
         }
     }
-    /// What happens when, if `name` has a value. Panics when it is something else.
+    /// Returns a schedule, if `name` has a value. Panics when it is something else.
     pub fn schedule(&self, name: &str) -> &[Change] {
         match self.get(name) {
             None => &[],
@@ -493,23 +501,23 @@ impl Parameters {
 /// One thing a user can name. `B` builds it: usually a function from [`Parameters`].
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<B> {
-    /// Its kebab-case name.
+    /// Kebab-case name.
     pub name: &'static str,
     /// Other names it is known by.
     pub aliases: &'static [&'static str],
-    /// Its full name, for titles.
+    /// Full name, for titles.
     pub title: &'static str,
     /// RFC and section, or paper.
     pub source: &'static str,
     /// One line of help.
     pub help: &'static str,
-    /// Its parameters.
+    /// Parameters.
     pub parameters: &'static [Parameter],
-    /// How to make one.
+    /// Factory.
     pub build: B,
 }
 
-/// The entry of `registry` called `name` or an alias.
+/// Returns the entry of `registry` called `name` or an alias.
 ///
 /// # Errors
 /// A problem with the nearest name, or all of them.

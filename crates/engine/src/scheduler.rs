@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 pub type Slot = u32;
 
 /// A set of pending slots in event order.
-pub trait Scheduler {
+pub trait EventScheduler {
     /// Adds one more slot and returns its number; numbers are consecutive from 0.
     fn add_slot(&mut self) -> Slot;
     /// Makes `slot` due at `time`, in place of whatever it was due for. `time` must not be in the past.
@@ -21,7 +21,7 @@ pub trait Scheduler {
     fn cancel(&mut self, slot: Slot);
     /// Removes and returns the first pending slot.
     fn pop(&mut self) -> Option<(Time, Slot)>;
-    /// When the first pending slot is due; `NEVER` when nothing is pending. Slower than `pop`: for rare questions.
+    /// Returns when the first pending slot is due; `NEVER` when nothing is pending. Slower than `pop`: for rare questions.
     fn next_time(&self) -> Time;
 }
 
@@ -140,7 +140,7 @@ impl Wheel {
     }
 }
 
-impl Scheduler for Wheel {
+impl EventScheduler for Wheel {
     fn add_slot(&mut self) -> Slot {
         self.entries.push(Entry { time: 0, next: NIL, prev: NIL, bucket: NIL });
         (self.entries.len() - 1) as Slot
@@ -214,7 +214,7 @@ pub struct Heap {
     sequence: u64,
 }
 
-impl Scheduler for Heap {
+impl EventScheduler for Heap {
     fn add_slot(&mut self) -> Slot {
         self.current.push(0);
         (self.current.len() - 1) as Slot

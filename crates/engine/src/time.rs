@@ -17,7 +17,7 @@ impl Time {
     /// Later than every event: the deadline of a timer that is not armed.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The instant `ns` nanoseconds after the start.
+    /// Returns the instant `ns` nanoseconds after the start.
     pub const fn from_nanos(ns: u64) -> Time {
         Time(ns)
     }
@@ -29,11 +29,11 @@ impl Time {
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// The span since `earlier`, zero if `earlier` is later.
+    /// Returns the span since `earlier`, zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
-    /// This instant moved by `span`; stays `NEVER` instead of overflowing.
+    /// Moves the instant by `span`; stays `NEVER` instead of overflowing.
     pub const fn saturating_add(self, span: Duration) -> Time {
         Time(self.0.saturating_add(span.0))
     }
@@ -45,23 +45,23 @@ impl Duration {
     /// The longest span.
     pub const MAX: Duration = Duration(u64::MAX);
 
-    /// A span of `ns` nanoseconds.
+    /// Returns a span of `ns` nanoseconds.
     pub const fn from_nanos(ns: u64) -> Duration {
         Duration(ns)
     }
-    /// A span of `us` microseconds.
+    /// Returns a span of `us` microseconds.
     pub const fn from_micros(us: u64) -> Duration {
         Duration(us * 1_000)
     }
-    /// A span of `ms` milliseconds.
+    /// Returns a span of `ms` milliseconds.
     pub const fn from_millis(ms: u64) -> Duration {
         Duration(ms * 1_000_000)
     }
-    /// A span of `s` seconds.
+    /// Returns a span of `s` seconds.
     pub const fn from_secs(s: u64) -> Duration {
         Duration(s * 1_000_000_000)
     }
-    /// The span nearest to `s` seconds; negative values give zero.
+    /// Returns the span nearest to `s` seconds; negative values give zero.
     pub fn from_secs_f64(s: f64) -> Duration {
         Duration((s * 1e9).round().max(0.0) as u64)
     }
@@ -73,11 +73,11 @@ impl Duration {
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// This span less `other`, at least zero.
+    /// Subtracts `other`, to zero at least.
     pub const fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
     }
-    /// The distance between two spans.
+    /// Returns the distance between two spans.
     pub const fn abs_diff(self, other: Duration) -> Duration {
         Duration(self.0.abs_diff(other.0))
     }

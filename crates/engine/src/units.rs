@@ -14,7 +14,7 @@ pub struct Rate(u64);
 pub struct Bytes(u64);
 
 impl Rate {
-    /// A rate of `bps` bits per second.
+    /// Returns a rate of `bps` bits per second.
     pub const fn from_bps(bps: u64) -> Rate {
         Rate(bps)
     }
@@ -22,13 +22,13 @@ impl Rate {
     pub const fn as_bps(self) -> u64 {
         self.0
     }
-    /// The bytes this rate carries in `span`.
+    /// Returns the bytes this rate carries in `span`.
     pub fn bytes_in(self, span: Duration) -> Bytes {
         Bytes((u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000) as u64)
     }
-    /// The time `bytes` take at this rate, rounded up to a nanosecond.
+    /// Returns the time `bytes` take at this rate, rounded up to a nanosecond.
     pub fn time_for(self, bytes: u64) -> Duration {
-        /// What a byte takes at one bit a second.
+        /// Nanoseconds of a byte at one bit a second.
         const BYTE: u64 = 8_000_000_000;
         let rate = self.0.max(1);
         // Nearly always 64 bits do, whose division is several times as quick.
@@ -44,13 +44,13 @@ impl Bytes {
     pub const fn new(n: u64) -> Bytes {
         Bytes(n)
     }
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
 }
 
-/// Why a text is not the quantity that was asked for.
+/// Reason for which a text is not the wanted quantity.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{text:?} is not {what}{hint}")]
 pub struct QuantityError {
@@ -88,7 +88,7 @@ const SIZES: &[Unit] = &[
     ("TiB", 1_099_511_627_776.0),
 ];
 
-/// The nearest of `candidates` to `given`, if any is near enough to have been meant.
+/// Returns the nearest of `candidates` to `given`, if any is near enough to have been meant.
 pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
     let score = |c: &str| {

@@ -62,7 +62,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// The error that `word` is no `T`.
+/// Returns the error that `word` is no `T`.
 pub(crate) fn malformed<T>(word: &str) -> Malformed {
     Malformed { expected: std::any::type_name::<T>(), found: Some(word.to_owned()) }
 }
@@ -122,7 +122,7 @@ impl Coded for String {
     }
 }
 
-/// A text as one word without control characters.
+/// Returns a text as one word without control characters.
 fn escaped(text: &str) -> String {
     if text.is_empty() {
         return r"\{}".to_owned();
@@ -139,7 +139,7 @@ fn escaped(text: &str) -> String {
     word
 }
 
-/// The text that was escaped; `None` if `word` stands for none.
+/// Returns the text that was escaped; `None` if `word` stands for none.
 fn unescaped(word: &str) -> Option<String> {
     if word == r"\{}" {
         return Some(String::new());

@@ -4,14 +4,14 @@ use crate::line::{Coded, Malformed, Words, coded, malformed, push};
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// What a guest's first program is to do. Times are virtual, in ns; amounts are in bytes, rates in bytes a second.
+/// Plan of a guest's first program. Times are virtual, in ns; amounts are in bytes, rates in bytes a second.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// What to set up before any flow starts, in this order.
+    /// Settings before any flow starts, in this order.
     pub setup: Vec<Setup>,
     /// Time between two samples of each open socket; without it, none is taken before the last.
     pub sample: Option<u64>,
-    /// When the run ends, whether or not the flows have.
+    /// Time at which the run ends, whether or not the flows have.
     pub end: Option<u64>,
     /// The flows' ends on this host.
     pub flows: Vec<Flow>,
@@ -25,9 +25,9 @@ coded!(struct Plan { setup, sample, end, flows, power_off });
 pub enum Setup {
     /// Brings a network interface up.
     Interface {
-        /// Its number, from 0.
+        /// Number, from 0.
         number: u32,
-        /// Its only address.
+        /// IPv4 address.
         address: Ipv4Addr,
         /// The largest IP packet that it takes.
         mtu: u32,
@@ -36,16 +36,16 @@ pub enum Setup {
     Route(Route),
     /// Writes a file below `/proc/sys`.
     Sysctl {
-        /// Its path, with dots for slashes.
+        /// Path, with dots for slashes.
         name: String,
-        /// What to write.
+        /// Value.
         value: String,
     },
     /// Sets a parameter of a module that is built into the kernel.
     Module {
         /// `module.parameter`.
         name: String,
-        /// Its value.
+        /// Value.
         value: String,
     },
     /// Limits the path manager of Multipath TCP.
@@ -59,7 +59,7 @@ pub enum Setup {
     MptcpEndpoint {
         /// The address.
         address: Ipv4Addr,
-        /// What it is used for.
+        /// Use.
         endpoint: MptcpEndpoint,
     },
 }
@@ -93,14 +93,14 @@ pub struct Route {
     pub destination: Ipv4Addr,
     /// The interface by which packets leave.
     pub interface: u32,
-    /// Their source address, unless the socket has one.
+    /// Source address of packets, unless the socket has one.
     pub source: Ipv4Addr,
     /// The initial congestion window in segments; without it, the kernel's.
     pub initial_window: Option<u32>,
 }
 coded!(struct Route { destination, interface, source, initial_window });
 
-/// What Multipath TCP uses an address for (`MPTCP_PM_ADDR_FLAG_*` of linux/mptcp.h).
+/// Use of an address in Multipath TCP (`MPTCP_PM_ADDR_FLAG_*` of linux/mptcp.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MptcpEndpoint {
     /// The peer is told of it (ADD_ADDR).
@@ -115,16 +115,16 @@ coded!(enum MptcpEndpoint { "announced" => Announced, "full-mesh" => FullMesh })
 pub struct Flow {
     /// The flow's number in the scenario.
     pub number: u32,
-    /// Which end it is.
+    /// End of the flow.
     pub role: Role,
-    /// When it connects, sends its first datagram or starts its program; a server listens from the beginning.
+    /// Time at which it connects, sends its first datagram or starts its program; a server listens from the beginning.
     pub start: u64,
-    /// What it does.
+    /// Task.
     pub task: Task,
 }
 coded!(struct Flow { number, role, start, task });
 
-/// Which end of a flow a host is.
+/// End of a flow that a host plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The end that connects.
@@ -134,7 +134,7 @@ pub enum Role {
 }
 coded!(enum Role { "client" => Client, "server" => Server });
 
-/// What one end of a flow does.
+/// Task at one end of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Runs a command of the shell.
@@ -149,11 +149,11 @@ coded!(enum Task { "program" => Program(command), "transfer" => Transfer(transfe
 pub struct Transfer {
     /// The socket's own address and port.
     pub local: SocketAddrV4,
-    /// Those of its peer.
+    /// Address and port of the peer.
     pub peer: SocketAddrV4,
     /// The socket's protocol and its options.
     pub transport: Transport,
-    /// Which way the data goes.
+    /// Direction of the data.
     pub act: Act,
 }
 coded!(struct Transfer { local, peer, transport, act });
@@ -181,7 +181,7 @@ pub enum Transport {
     Udp {
         /// Payload of a full datagram; at least 8.
         payload: u64,
-        /// How much payload a sender sends in a second.
+        /// Payload that a sender sends in a second.
         rate: u64,
     },
 }
@@ -204,23 +204,23 @@ pub struct Sctp {
 }
 coded!(struct Sctp { interleaving, locals, peers });
 
-/// What one end does with a flow's data.
+/// Handling of a flow's data at one end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Writes it and closes.
     Send {
-        /// How much there is; without it, what the time allows.
+        /// Amount of data; without it, what the time allows.
         size: Option<u64>,
-        /// How long it is sent, from when the connection is established.
+        /// Duration of sending, from when the connection is established.
         duration: Option<u64>,
         /// The messages that it consists of; without them, it is written as fast as the connection takes it.
         messages: Option<Messages>,
     },
     /// Reads it until the peer closes.
     Receive {
-        /// How much there will be, where that is known.
+        /// Amount of data to come, if that is known.
         size: Option<u64>,
-        /// How fast it is read; without a rate, at once.
+        /// Reading rate; without a rate, data is read at once.
         rate: Option<u64>,
     },
 }

@@ -8,11 +8,11 @@ use std::net::SocketAddrV4;
 /// One report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// Something happened at this host's end of a flow.
+    /// Event at this host's end of a flow.
     Flow {
         /// The flow's number.
         number: u32,
-        /// What happened.
+        /// Event.
         event: Event,
     },
     /// A counter of the kernel's at the end, where it is not zero.
@@ -21,12 +21,12 @@ pub enum Report {
         group: String,
         /// The counter's name.
         name: String,
-        /// Its value.
+        /// Value.
         value: i64,
     },
     /// The plan could not be carried out.
     Wrong {
-        /// What of it, and why, in words for the user.
+        /// Refused thing and reason, in words for the user.
         problem: String,
     },
 }
@@ -36,7 +36,7 @@ coded!(enum Report {
     "wrong" => Wrong { problem }
 });
 
-/// What can happen at one end of a flow.
+/// Event at one end of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The connection is established, or the program has started.
@@ -66,7 +66,7 @@ pub enum Event {
     },
     /// The kernel was asked for the state of the sender's socket.
     Info(Sample),
-    /// This end is over.
+    /// End of this side.
     Over(End),
 }
 coded!(enum Event {
@@ -79,10 +79,10 @@ coded!(enum Event {
     "over" => Over(end)
 });
 
-/// How one end of a flow ended.
+/// Ending of one end of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It closed, and so did its peer; or its program ended with status 0.
+    /// Both ends closed; or the program ended with status 0.
     Closed,
     /// A system call failed.
     Failed {
@@ -91,7 +91,7 @@ pub enum End {
         /// The call.
         call: String,
     },
-    /// Its program ended with another status than 0.
+    /// Program ended with another status than 0.
     Exited {
         /// The status.
         status: i32,
@@ -127,11 +127,11 @@ pub enum Sample {
     Tcp(TcpInfo),
     /// A subflow of a Multipath TCP connection.
     Subflow {
-        /// Its own address and port.
+        /// Own address and port.
         local: SocketAddrV4,
-        /// Those of its peer.
+        /// Address and port of the peer.
         peer: SocketAddrV4,
-        /// Its state.
+        /// State.
         info: TcpInfo,
     },
     /// An SCTP association as a whole.
@@ -141,7 +141,7 @@ pub enum Sample {
     },
     /// One path of an SCTP association (`struct sctp_paddrinfo`).
     Path {
-        /// Its number, from 0, which is the primary one.
+        /// Number, from 0, which is the primary one.
         number: u8,
         /// The congestion window in bytes.
         cwnd: u64,
@@ -156,7 +156,7 @@ coded!(enum Sample {
     "path" => Path { number, cwnd, srtt_us }
 });
 
-/// What is used of `struct tcp_info` (linux/tcp.h), with its names.
+/// Part of `struct tcp_info` (linux/tcp.h), with its names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     /// The state of congestion control (`enum tcp_ca_state`).
@@ -175,7 +175,7 @@ pub struct TcpInfo {
     pub snd_ssthresh: u32,
     /// The congestion window in segments.
     pub snd_cwnd: u32,
-    /// By how many segments the network is believed to reorder.
+    /// Estimate of the network's reordering in segments.
     pub reordering: u32,
     /// Segments sent.
     pub segs_out: u32,

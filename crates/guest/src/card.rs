@@ -47,13 +47,13 @@ pub(crate) struct Card {
     interrupts: Option<Interrupts>,
     memory: Option<Memory>,
     queues: [Queue; 2],
-    /// Where each queue begins, and whether the guest has it in use.
+    /// Start of each queue, and whether the guest uses it.
     bases: [u16; 2],
     enabled: [bool; 2],
     /// The least time between two interrupts for received packets, in ns.
     moderation: u64,
     tells: bool,
-    /// When the next of them is due, and when the last was raised.
+    /// Times at which the next interrupt is due and the last was raised.
     receive_due: u64,
     receive_last: Option<u64>,
     /// Buffers of sent packets were returned and the guest wants to know.
@@ -83,7 +83,7 @@ impl Card {
             waiting: VecDeque::new(),
         }
     }
-    /// Whether the guest has set it up.
+    /// Returns whether the guest has set it up.
     pub fn is_up(&self) -> bool {
         self.enabled == [true; 2]
     }
@@ -199,7 +199,7 @@ impl Card {
         }
     }
 
-    /// Takes in an IP packet at `now`, and schedules the interrupt for it.
+    /// Accepts an IP packet at `now`, and schedules the interrupt for it.
     pub fn receive(&mut self, now: u64, packet: &[u8]) -> Result<(), Problem> {
         if !self.waiting.is_empty() || !self.deliver(packet)? {
             self.waiting.push_back(packet.to_vec());

@@ -18,7 +18,7 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// The longest wait, in ns, of a guest that is not idle: reading its clock takes 256 ns, some system calls 1 µs, a driver's delay
 /// (`udelay`) what the driver says. None in use comes near this.
 const DELAY: u64 = 100_000;
-/// From here on a kernel means "never".
+/// Least time that means "never" to a kernel.
 const FOREVER: u64 = i64::MAX as u64;
 
 // The operations of the protocol.
@@ -56,7 +56,7 @@ impl Message {
     }
 }
 
-/// What a guest's connection brought.
+/// Message of a guest's connection.
 pub(crate) enum Heard {
     /// A message, which has been answered.
     Message,
@@ -70,9 +70,9 @@ pub(crate) struct Clock {
     page: Page,
     /// The guest's time, in ns since it was started.
     now: u64,
-    /// What the guest's wall clock showed when it was started, in ns since 1970.
+    /// Guest's wall clock at its start, in ns since 1970.
     epoch: u64,
-    /// When the guest wants to run next.
+    /// Time at which the guest wants to run next.
     request: u64,
     asleep: bool,
     sequence: u32,
@@ -87,11 +87,11 @@ impl Clock {
     pub fn request(&self) -> u64 {
         self.request
     }
-    /// Whether the guest waits to be told to run.
+    /// Returns whether the guest waits to be told to run.
     pub fn is_asleep(&self) -> bool {
         self.asleep
     }
-    /// Whether the guest reads the shared page, so that it learns the time without messages.
+    /// Returns whether the guest reads the shared page, so that it learns the time without messages.
     pub fn is_shared(&self) -> bool {
         self.page.guest_takes_part()
     }
@@ -100,7 +100,8 @@ impl Clock {
         self.now = now;
         self.page.set(now);
     }
-    /// Lets the guest's clock go on by itself until just before `until`. Guests without the page ask for each step anyway.
+    /// Allows the guest's clock to go on by itself until just before `until`. Guests without the page ask for each step
+    /// anyway.
     pub fn allow(&mut self, until: u64) {
         self.page.allow(until.max(self.now));
     }
@@ -113,7 +114,7 @@ impl Clock {
     pub fn rest(&self) -> u64 {
         if self.is_shared() { self.now.max(self.page.time()) } else { self.now }
     }
-    /// Whether the sleeping guest may be in a delay rather than idle. It then keeps an interrupt for later, and
+    /// Returns whether the sleeping guest may be in a delay rather than idle. It then keeps an interrupt for later, and
     /// does not want to run for a second one: whether it does for this one, only it can tell.
     pub fn may_be_delayed(&self) -> bool {
         self.request.saturating_sub(self.now) <= DELAY
@@ -123,7 +124,7 @@ impl Clock {
     pub fn interrupted(&mut self, answers: bool) {
         self.request = if answers { wake_up(self.page.request()) } else { self.now };
     }
-    /// Lets the guest run at the time it requested.
+    /// Runs the guest at the time that it requested.
     pub fn run(&mut self) -> Result<(), Problem> {
         self.asleep = false;
         self.request = NEVER;
@@ -208,9 +209,9 @@ impl Page {
     const CONTROLLER: u16 = 0;
     const GUEST: u16 = 1;
     const VERSION: u32 = 2;
-    /// In a slot's first word: its owner reads times from the page.
+    /// Flag in a slot's first word: its owner reads times from the page.
     const TAKES_PART: u32 = 1;
-    /// In a slot's second word: its owner wants to run at the time in its third.
+    /// Flag in a slot's second word: its owner wants to run at the time in its third.
     const WANTS_TO_RUN: u32 = 1;
 
     /// Makes a page for one guest.
@@ -245,7 +246,7 @@ impl Page {
         self.u64(8).store(now, Ordering::Release);
         self.u64(16).store(now, Ordering::Release);
     }
-    /// Lets the guest run by itself while its time is less than `until`.
+    /// Allows the guest to run by itself while its time is less than `until`.
     fn allow(&self, until: u64) {
         self.u64(8).store(until, Ordering::Release);
     }

@@ -8,7 +8,7 @@ use std::io;
 
 /// The most unread bytes that a guest may print.
 const LIMIT: u64 = 16 << 20;
-/// How many bytes are read before their memory is given back.
+/// Bytes read before their memory is released.
 const FORGET: u64 = 1 << 20;
 
 /// Words of the kernel's expected complaints: it can make no files of its own, and open no terminal (see `launch`).
@@ -19,7 +19,7 @@ pub(crate) struct Console {
     file: OwnedFd,
     /// Bytes that have been read as lines.
     read: u64,
-    /// Where the file's memory begins: the part before has been given back.
+    /// Start of the file's memory: the part before has been released.
     kept: u64,
     /// The beginning of an unfinished line.
     partial: Vec<u8>,

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use std::sync::Mutex;
 
-/// How many runs of this process are on each processor.
+/// Number of runs of this process on each processor.
 static RUNS: Mutex<[u32; CpuSet::MAX_CPU]> = Mutex::new([0; CpuSet::MAX_CPU]);
 
 thread_local! {

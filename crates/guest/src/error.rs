@@ -10,14 +10,14 @@ use thiserror::Error;
 pub struct GuestError {
     /// The host's name.
     pub name: String,
-    /// What went wrong.
+    /// Problem.
     #[source]
     pub problem: Problem,
     /// The last lines it printed, empty if it printed nothing.
     pub console: String,
 }
 
-/// What went wrong with a guest.
+/// Problem with a guest.
 #[derive(Debug, Error)]
 pub enum Problem {
     /// The kernel's file could not be started.
@@ -33,19 +33,19 @@ pub enum Problem {
     /// The machine refused what a guest needs.
     #[error("{what} failed: {error}; {remedy}")]
     Resource {
-        /// What was asked for.
+        /// Missing thing.
         what: &'static str,
         /// The system's reason.
         error: io::Error,
-        /// What to do.
+        /// Remedy.
         remedy: &'static str,
     },
     /// The process ended before it asked for the time.
     #[error("its kernel gave up before its clock was set ({how}); {remedy}")]
     NoStart {
-        /// How the process ended.
+        /// End of the process.
         how: String,
-        /// What to do.
+        /// Remedy.
         remedy: &'static str,
     },
     /// The process runs, but never asked for the time.
@@ -54,10 +54,10 @@ pub enum Problem {
          CONFIG_UML_TIME_TRAVEL_SUPPORT; build one with `vazao kernel build`"
     )]
     NoClock {
-        /// How long was waited, in seconds.
+        /// Seconds of waiting.
         seconds: f64,
     },
-    /// It is up, but has not set up the cards it was given.
+    /// Guest that is up, but has not set up its cards.
     #[error(
         "its kernel took {taken} of {given} network cards: it was built without CONFIG_VIRTIO_UML or CONFIG_VIRTIO_NET; \
          build one with `vazao kernel build`"
@@ -68,37 +68,37 @@ pub enum Problem {
         /// The cards it was given.
         given: usize,
     },
-    /// It ended without powering off.
+    /// Guest that ended without powering off.
     #[error(
         "its kernel died ({how}); what it printed last says why: more memory for the host may help, a kernel with patches may be broken"
     )]
     Died {
-        /// How the process ended.
+        /// End of the process.
         how: String,
     },
-    /// It computes and never sleeps, so virtual time stands still.
+    /// Guest that computes and never sleeps, so that virtual time stands still.
     #[error(
         "it has been busy for {seconds} s without sleeping or asking for the time, so that virtual time stands still: a \
          program in it spins; let it block instead, or allow more time on a loaded machine"
     )]
     Spins {
-        /// How long it has been silent, in seconds.
+        /// Seconds of silence.
         seconds: f64,
     },
-    /// It printed more than is kept.
+    /// Guest that printed more than is kept.
     #[error("it printed more than {limit} bytes; let its programs print less")]
     Talks {
         /// The most that is kept, in bytes.
         limit: u64,
     },
-    /// It broke the protocol of its clock or card.
+    /// Guest that broke the protocol of its clock or card.
     #[error(
         "it broke the protocol of its {device}: {what}; use a kernel of the 6.1 or 6.12 series (`vazao kernel build`)"
     )]
     Protocol {
         /// The clock or the card.
         device: &'static str,
-        /// What was unexpected.
+        /// Unexpected event.
         what: String,
     },
     /// The caller has stopped the run.

@@ -17,27 +17,27 @@ use std::time::Instant;
 use vazao_engine::{Duration, Time};
 use vazao_guest_protocol::{Plan, encode};
 
-/// How long before the virtual time 0 a guest is started, in its own time in ns: it is up by then.
+/// Time before the virtual time 0 at which a guest is started, in its own time in ns: it is up by then.
 const UP: u64 = 1_000_000_000;
-/// What a guest's wall clock shows at the virtual time 0, in ns since 1970.
+/// Guest's wall clock at the virtual time 0, in ns since 1970.
 const EPOCH: u64 = 1_000_000_000 * 1_000_000_000;
-/// How often `stop` is looked at while a guest computes.
+/// Interval between checks of `stop` while a guest computes.
 const TICK: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// What a guest is started with.
+/// Start parameters of a guest.
 #[derive(Clone, Debug)]
 pub struct Boot<'a> {
     /// The host's name, for messages.
     pub name: &'a str,
-    /// Its number among the run's guests: its clock's identity and its cards' addresses.
+    /// Number among the run's guests: its clock's identity and its cards' addresses.
     pub number: u32,
     /// The kernel: the file of a User Mode Linux kernel with the options of `linux.config`.
     pub kernel: &'a Path,
-    /// Its memory in MiB; 32 is enough for a few connections.
+    /// Memory in MiB; 32 is enough for a few connections.
     pub memory_mib: u32,
     /// The seed of all its random numbers: ports, initial sequence numbers.
     pub seed: u64,
-    /// How many network cards it has, up to 32.
+    /// Number of network cards, up to 32.
     pub cards: u32,
     /// The least time between two interrupts of a card for received packets ("interrupt moderation"): an interrupt comes at
     /// once if the last is longer ago. With zero, each packet interrupts.
@@ -47,7 +47,7 @@ pub struct Boot<'a> {
     pub run_ahead: bool,
     /// Files and folders of this machine that its programs may read, beside installed programs and their libraries.
     pub files: &'a [PathBuf],
-    /// What its first program is to do.
+    /// Plan of its first program.
     pub plan: &'a Plan,
 }
 
@@ -64,7 +64,7 @@ pub struct Guest {
     console: Console,
     reports: Console,
     runs_ahead: bool,
-    /// How many ticks it may be silent.
+    /// Number of ticks for which it may be silent.
     patience: u32,
     is_off: bool,
     sent: VecDeque<(usize, Vec<u8>)>,
@@ -150,7 +150,7 @@ impl Guest {
         }
     }
 
-    /// Lets the guest run at `now` until it sleeps and wants to run only later. It sends at `now`.
+    /// Runs the guest at `now` until it sleeps and wants to run only later. It sends at `now`.
     ///
     /// # Errors
     /// If the guest dies, spins, prints without end or breaks a protocol, or `stop` is set. It cannot be used any more then.
@@ -158,7 +158,7 @@ impl Guest {
         self.run_ahead(now, now, stop).map(|_| ())
     }
 
-    /// Lets the guest run like [`Guest::handle_timeout`], where nothing happens to it before `until`: if it was started with
+    /// Runs the guest like [`Guest::handle_timeout`], where nothing happens to it before `until`: if it was started with
     /// [`run_ahead`](Boot::run_ahead), its clock may go on by itself up to there, or until it first sends. Returns the time at
     /// which it came to rest, which is when it sent its packets.
     ///
@@ -215,7 +215,7 @@ impl Guest {
         self.console.text()
     }
 
-    /// Whether the guest has powered off.
+    /// Returns whether the guest has powered off.
     pub fn is_off(&self) -> bool {
         self.is_off
     }
@@ -246,8 +246,8 @@ impl Guest {
         self.cards.iter().map(Card::due).fold(self.clock.request(), u64::min)
     }
 
-    /// Lets the guest run as often as it is due by `now`, and ahead up to `until` if it may. Returns the time at which it comes to
-    /// rest.
+    /// Runs the guest as often as it is due by `now`, and ahead up to `until` if it may. Returns the time at which it
+    /// comes to rest.
     fn run_until(&mut self, mut now: u64, mut until: u64, stop: &AtomicBool) -> Result<u64, Problem> {
         while self.due() <= now {
             if stop.load(Ordering::Relaxed) {
@@ -362,7 +362,7 @@ impl Guest {
     }
 }
 
-/// Where messages of a guest come.
+/// Source of a guest's messages.
 enum Source {
     Clock,
     Card(usize),

@@ -178,7 +178,7 @@ impl Drop for Process {
     }
 }
 
-/// Says how a process ended.
+/// Describes the end of a process.
 pub(crate) fn describe(status: WaitStatus) -> String {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => format!("exit status {code}"),
@@ -192,19 +192,19 @@ struct Plan<'a> {
     kernel: &'a Path,
     arguments: &'a [String],
     environment: &'a [String],
-    /// Its folder, which is deleted before it runs; where its memory will be, from there.
+    /// Folder, which is deleted before it runs; where its memory will be, from there.
     folder: PathBuf,
     memory: PathBuf,
-    /// Its walls (see [`walls`]).
+    /// Walls (see [`walls`]).
     walls: Option<BorrowedFd<'a>>,
-    /// Its open files from 0 on. The names of `sockets` and the leash follow.
+    /// Open files from 0 on. The names of `sockets` and the leash follow.
     files: &'a [BorrowedFd<'a>],
     /// The sockets to which it will connect.
     sockets: &'a [OwnedFd],
     leash: BorrowedFd<'a>,
 }
 
-/// Where a new process can fail.
+/// Stage at which a new process can fail.
 #[derive(Clone, Copy)]
 enum Stage {
     Sockets,
@@ -227,7 +227,7 @@ struct Child {
     walls: c_int,
     parent: libc::pid_t,
     filter: Vec<libc::sock_filter>,
-    /// Where the process failed, and the system's error number.
+    /// Stage of the failure, and the system's error number.
     failure: Option<(Stage, c_int)>,
 }
 

@@ -111,7 +111,7 @@ pub(crate) struct Queue {
     pub descriptors: u64,
     pub available: u64,
     pub used: u64,
-    /// How many buffers the card has taken from the guest's ring, and returned in its own.
+    /// Numbers of buffers that the card has taken from the guest's ring, and returned in its own.
     taken: u16,
     returned: u16,
 }
@@ -127,7 +127,7 @@ impl Queue {
         memory.word(self.used)?.store(if tells { 0 } else { NO_NOTIFY }, Ordering::Release);
         Ok(())
     }
-    /// Whether the guest wants an interrupt when buffers are returned.
+    /// Returns whether the guest wants an interrupt when buffers are returned.
     pub fn wants_interrupt(&self, memory: &Memory) -> Result<bool, Problem> {
         Ok(memory.word(self.available)?.load(Ordering::Acquire) & NO_INTERRUPT == 0)
     }

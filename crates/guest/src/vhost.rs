@@ -37,11 +37,11 @@ const LARGEST: usize = 4096;
 /// One request of the guest.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Request {
-    /// Its number (see [`request`]).
+    /// Number (see [`request`]).
     pub number: u32,
     /// Whether the guest waits for an acknowledgement.
     pub acknowledge: bool,
-    /// Its payload.
+    /// Payload.
     pub payload: Vec<u8>,
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn around(kernel: &Path, more: &[PathBuf]) -> Result<Option<OwnedFd>,
     Ok(walls.into())
 }
 
-/// Whether this machine can make walls.
+/// Returns whether this machine can make walls.
 pub fn has_walls() -> bool {
     matches!(around(Path::new("/"), &[]), Ok(Some(_)))
 }

@@ -3,7 +3,7 @@
 use crate::weather::{Copied, Weather};
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use vazao_engine::{Duration, Ecn, Heap, Rate, Scheduler, Slot, Stream, Time};
+use vazao_engine::{Duration, Ecn, EventScheduler, Heap, RandomStream, Rate, Slot, Time};
 use vazao_network::{Fate, Network, Outgoing};
 
 /// A packet as it was sent.
@@ -73,7 +73,7 @@ pub struct Paths<P> {
     pub events: u64,
     at_once: u64,
     /// Chance.
-    pub random: Stream,
+    pub random: RandomStream,
     /// Whether what is sent is kept in the log.
     pub logs: bool,
     /// What was sent.
@@ -113,7 +113,7 @@ impl<P: Clone> Paths<P> {
             calm_from: Time::NEVER,
             events: 0,
             at_once: 0,
-            random: Stream::new(seed, "lab"),
+            random: RandomStream::new(seed, "lab"),
             logs: false,
             log: Vec::new(),
             network,

@@ -1,7 +1,7 @@
 //! How a path treats what passes it.
 
 use std::ops::Range;
-use vazao_engine::{Duration, Rate, Stream, Time};
+use vazao_engine::{Duration, RandomStream, Rate, Time};
 
 /// How a path treats packets, both ways.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl Weather {
 
     /// Decides on a packet that is sent now: the copies of it that will arrive. When it is `calm` one arrives in time, unless
     /// there is an outage.
-    pub(crate) fn copies(&self, now: Time, calm: bool, markable: bool, random: &mut Stream) -> Vec<Copied> {
+    pub(crate) fn copies(&self, now: Time, calm: bool, markable: bool, random: &mut RandomStream) -> Vec<Copied> {
         let ms = now.as_nanos() / 1_000_000;
         if self.outages.iter().any(|outage| outage.contains(&ms)) || (!calm && random.below(100) < self.loss) {
             return Vec::new();

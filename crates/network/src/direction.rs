@@ -5,14 +5,14 @@ use crate::loss::LOSS_MODELS;
 use crate::queue::{DROP_TAIL, Discipline, QUEUES, Setting};
 use crate::rate::{Opportunities, Schedule, Service, Shape, Trace};
 use vazao_engine::registry::{Entry, Parameters, Value};
-use vazao_engine::{Capacity, Duration, Rate, Stream};
+use vazao_engine::{Capacity, Duration, RandomStream, Rate};
 
 /// One direction of a link, as a user describes it.
 #[derive(Clone, Debug)]
 pub struct Direction {
     /// Rate of network-layer packets, `overhead` added to each; where it varies, its mean.
     pub rate: Rate,
-    /// How the rate varies.
+    /// Variation of the rate.
     pub variation: Variation,
     /// A shaper by its entry in the registry, with its parameters.
     pub shaper: Option<(&'static Entry<Shape>, Parameters)>,
@@ -20,32 +20,32 @@ pub struct Direction {
     pub delay: Duration,
     /// Link-header bytes that use up the rate with each packet.
     pub overhead: u32,
-    /// What waits, and how.
+    /// Queue.
     pub queue: QueueSpec,
     /// Loss model by registry name, with its parameters.
     pub loss: Option<(&'static str, Parameters)>,
-    /// What else the wire does.
+    /// Impairments of the wire.
     pub impairments: ImpairmentSpec,
 }
 
-/// How a rate varies.
+/// Variation of a rate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Variation {
     /// Not at all.
     #[default]
     Fixed,
-    /// From so many nanoseconds on another rate; anew after each `repeat`.
+    /// Rates that begin at given times in nanoseconds; they start anew after each `repeat`.
     Schedule {
         /// The first from 0, in order.
         steps: Vec<(u64, Rate)>,
-        /// In nanoseconds.
+        /// Period in nanoseconds.
         repeat: Option<u64>,
     },
-    /// As a trace says.
+    /// Trace of opportunities to send.
     Trace {
-        /// As its user named it.
+        /// Name that the user gave.
         name: String,
-        /// When packets may pass.
+        /// Opportunities to send.
         opportunities: Opportunities,
     },
 }
@@ -59,14 +59,14 @@ pub struct QueueSpec {
     pub parameters: Parameters,
 }
 
-/// What a wire does to packets besides losing them.
+/// Impairments of a wire, besides its losses.
 #[derive(Clone, Debug, Default)]
 pub struct ImpairmentSpec {
     /// Impairments by their entries in the registry, with their parameters.
     pub random: Vec<(&'static Entry<Build>, Parameters)>,
     /// Times at which nothing gets through, with their parameters.
     pub outages: Vec<(Outage, Parameters)>,
-    /// What a middlebox does to packets: see [`Impairments::middlebox`].
+    /// Middlebox; see [`Impairments::middlebox`].
     pub middlebox: u16,
 }
 
@@ -79,19 +79,19 @@ impl QueueSpec {
         QueueSpec { kind: DROP_TAIL, parameters }
     }
 
-    /// What may wait.
+    /// Returns the limit of the queue.
     pub fn limit(&self) -> Capacity {
         self.parameters.capacity("limit").expect("every queue has a limit")
     }
 
-    /// Whether it is drop-tail, which links have without a discipline of its own.
+    /// Returns whether it is drop-tail, which links have without a discipline of its own.
     pub fn is_drop_tail(&self) -> bool {
         self.kind == DROP_TAIL
     }
 }
 
 impl Direction {
-    /// A direction of this rate, delay and queue, and nothing else.
+    /// Creates a direction of this rate, delay and queue, and nothing else.
     pub fn new(rate: Rate, delay: Duration, queue: QueueSpec) -> Direction {
         let impairments = ImpairmentSpec::default();
         Direction {
@@ -106,7 +106,7 @@ impl Direction {
         }
     }
 
-    /// What sends, where that is not a transmitter of a fixed rate.
+    /// Makes the service that sends, unless a transmitter of a fixed rate does.
     pub fn service(&self) -> Option<Box<dyn Service>> {
         let outages = self.outages(false);
         let link: Box<dyn Service> = match &self.variation {
@@ -121,7 +121,7 @@ impl Direction {
         })
     }
 
-    /// What it lets through on average: no more than its shaper does.
+    /// Returns the average rate, which is no more than the shaper's.
     pub fn mean_rate(&self) -> Rate {
         let shaped = self.shaper.as_ref().and_then(|(_, parameters)| parameters.rate("rate"));
         shaped.map_or(self.rate, |rate| rate.min(self.rate))
@@ -131,8 +131,8 @@ impl Direction {
         self.impairments.outages.iter().map(|(outage, _)| *outage).filter(|outage| outage.loses == loses).collect()
     }
 
-    /// What the wire does to packets, if anything; `stream` gives the random stream for a purpose.
-    pub fn impairments(&self, stream: impl Fn(&str) -> Stream) -> Option<Impairments> {
+    /// Makes the impairments of the wire, if there are any; `stream` gives the random stream for a purpose.
+    pub fn impairments(&self, stream: impl Fn(&str) -> RandomStream) -> Option<Impairments> {
         let spec = &self.impairments;
         let mut wire = Impairments { outages: self.outages(true), middlebox: spec.middlebox, ..Impairments::default() };
         if self.loss.is_none() && wire.outages.is_empty() && spec.random.is_empty() && spec.middlebox == 0 {
@@ -147,14 +147,14 @@ impl Direction {
         Some(wire)
     }
 
-    /// The queue's discipline, where it needs one: drop-tail does where arrivals are moved.
+    /// Makes the discipline of the queue, if it needs one; drop-tail does where arrivals are moved.
     pub fn discipline(&self, setting: &Setting) -> Option<Box<dyn Discipline>> {
         let moves = self.impairments.random.iter().any(|(entry, _)| matches!(entry.build, Build::Delay(_)));
         (moves || !self.queue.is_drop_tail()).then(|| make(QUEUES, self.queue.kind)(&self.queue.parameters, setting))
     }
 }
 
-/// How to make what a registry calls `name`.
+/// Returns the factory of the entry called `name`.
 fn make<B: Copy>(registry: &[Entry<B>], name: &str) -> B {
     registry.iter().find(|entry| entry.name == name).expect("a name from the registry").build
 }

@@ -8,7 +8,7 @@ use vazao_engine::Duration;
 /// Both directions of a link. `forward` leads from `source` to `target`.
 #[derive(Clone, Debug)]
 pub struct Duplex {
-    /// Its name, unique in the graph.
+    /// Name, unique in the graph.
     pub name: String,
     /// Index of the node at its first end.
     pub source: usize,
@@ -20,7 +20,7 @@ pub struct Duplex {
     pub reverse: Direction,
 }
 
-/// What a node does.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// Sends and receives; never forwards.
@@ -32,9 +32,9 @@ pub enum NodeKind {
 /// A host or router.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Its name, unique in the graph.
+    /// Name, unique in the graph.
     pub name: String,
-    /// What it does.
+    /// Kind.
     pub kind: NodeKind,
 }
 
@@ -50,7 +50,7 @@ pub struct Graph {
     pub pairs: Vec<(String, String)>,
 }
 
-/// Why a route does not exist.
+/// Reason for which a route does not exist.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum GraphError {
     /// No host has this name.
@@ -59,7 +59,7 @@ pub enum GraphError {
     /// The host has fewer interfaces.
     #[error("host {0:?} has {1} interface(s), so there is no {0}.{2}")]
     NoInterface(String, usize, usize),
-    /// Nothing leads there.
+    /// No route leads there.
     #[error("no path leads from {0:?} to {1:?}")]
     Unreachable(String, String),
     /// Both ends are the same host.
@@ -77,7 +77,7 @@ impl Graph {
         self.nodes.len() - 1
     }
 
-    /// The names of all hosts.
+    /// Returns the names of all hosts.
     pub fn hosts(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().filter(|n| n.kind == NodeKind::Host).map(|n| n.name.as_str())
     }
@@ -91,7 +91,7 @@ impl Graph {
         Routing::new(self).address(address)
     }
 
-    /// The route between two addresses; see [`Routing::route`], which does it faster for many.
+    /// Returns the route between two addresses; see [`Routing::route`], which does it faster for many.
     ///
     /// # Errors
     /// When an address does not exist, both are the same host, or nothing leads there.
@@ -99,12 +99,12 @@ impl Graph {
         Routing::new(self).route(from, to)
     }
 
-    /// One direction of a link.
+    /// Returns one direction of a link.
     pub fn direction(&self, (link, forward): Step) -> &Direction {
         if forward { &self.links[link].forward } else { &self.links[link].reverse }
     }
 
-    /// The propagation delay along a route.
+    /// Returns the propagation delay along a route.
     pub fn delay(&self, route: &[Step]) -> Duration {
         route.iter().fold(Duration::ZERO, |sum, &step| sum + self.direction(step).delay)
     }

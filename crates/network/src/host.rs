@@ -8,23 +8,23 @@ use vazao_engine::Time;
 /// Each method says in a sentence for the user what went wrong; the run then ends.
 #[allow(clippy::missing_errors_doc)]
 pub trait Host {
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) wants to be called.
     fn next_timeout(&self) -> Time;
-    /// Lets it do everything that is due at `now`. Before `until` nothing happens that it does not do itself, so it may
+    /// Runs it through everything that is due at `now`. No event reaches it from outside before `until`, so it may
     /// run ahead, as long as it sends nothing. Returns the time at which it came to rest, before `until` or `now`:
     /// whatever it sent, it sent then.
     fn handle_timeout(&mut self, now: Time, until: Time) -> Result<Time, String>;
-    /// An IP packet arrives at one of its interfaces, counted from 0.
+    /// Handles an IP packet that arrives at one of its interfaces, counted from 0.
     fn handle(&mut self, now: Time, interface: usize, packet: &[u8]) -> Result<(), String>;
-    /// The next IP packet that it has sent, and from which interface; call again until there is none.
+    /// Returns the next IP packet that it has sent, and from which interface; call again until there is none.
     fn poll_transmit(&mut self) -> Option<(usize, Vec<u8>)>;
-    /// The next line that it has reported of its programs; call again until there is none.
+    /// Returns the next line that it has reported of its programs; call again until there is none.
     fn poll_report(&mut self) -> Option<String>;
-    /// Whether it has powered off: nothing more will come of it.
+    /// Returns whether it has powered off: nothing more will come of it.
     fn is_off(&self) -> bool {
         false
     }
-    /// What its programs have printed.
+    /// Returns the output of its programs.
     fn printed(&self) -> String {
         String::new()
     }

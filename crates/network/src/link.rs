@@ -21,7 +21,7 @@ pub(crate) struct Server {
 /// left the transmitter; `waiting` is a cursor to the first such packet and advances lazily, which keeps the count exact
 /// for packets of any size.
 ///
-/// What every packet touches comes first and fits two cache lines; the rest is boxed.
+/// Direction of a link. Fields that every packet touches come first and fit two cache lines; the rest is boxed.
 #[repr(align(64))]
 pub(crate) struct Link {
     transmitter: Transmitter,
@@ -44,13 +44,13 @@ pub(crate) struct Link {
     cold: Box<Cold>,
 }
 
-/// What only some packets touch.
+/// Fields that only some packets touch.
 #[derive(Default)]
 struct Cold {
     impairments: Impairments,
     /// Packets on a wire on which they may overtake each other: when they arrive, in which order they were sent, which.
     wire: BinaryHeap<Reverse<(u64, u64, PacketId)>>,
-    /// When the last of those that keep their order arrives.
+    /// Arrival of the last packet that keeps its order.
     last: u64,
     /// Sends in place of the transmitter, where the rate varies.
     service: Option<Box<dyn Service>>,
@@ -64,7 +64,7 @@ struct Cold {
     queueing: Histogram,
 }
 
-/// What one direction of a link saw in a run.
+/// Counts of one direction of a link in a run.
 #[derive(Clone, Debug)]
 pub struct LinkReport {
     /// Share of the run in which the transmitter was busy, 0 to 1.
@@ -77,7 +77,7 @@ pub struct LinkReport {
     pub waiting: u64,
     /// Packets that the queue dropped, early ones included.
     pub drops_queue: u64,
-    /// Those of them for which there was room: dropped early, so that their senders slow down.
+    /// Packets dropped early by an active queue, so that their senders slow down.
     pub drops_early: u64,
     /// Packets lost on the wire.
     pub drops_loss: u64,
@@ -111,7 +111,7 @@ impl Link {
         }
     }
 
-    /// Says what its wire does to packets. One that moves arrivals needs a server: see [`serve`](Self::serve).
+    /// Sets the impairments of its wire. Impairments that move arrivals need a server; see [`serve`](Self::serve).
     pub fn impair(&mut self, impairments: Impairments) {
         self.impaired = true;
         self.cold.impairments = impairments;
@@ -122,13 +122,13 @@ impl Link {
         self.cold.service = Some(service);
     }
 
-    /// When a packet that is ready at `now` starts to be sent, and when it has been.
+    /// Returns the times at which a packet that is ready at `now` starts to be sent and has been sent.
     #[inline(always)]
     fn transmit(&mut self, now: u64, size: u32) -> (u64, u64) {
         if self.transmitter.knows(size) { self.transmitter.send(now) } else { self.transmit_another(now, size) }
     }
 
-    /// The same where the size is not the last packet's. A transmitter that is replaced knows no size.
+    /// Transmits a packet whose size differs from the last one's. A transmitter that is replaced knows no size.
     #[inline(never)]
     fn transmit_another(&mut self, now: u64, size: u32) -> (u64, u64) {
         if let Some(service) = &mut self.cold.service {
@@ -138,22 +138,22 @@ impl Link {
         self.transmitter.send(now)
     }
 
-    /// A packet was lost on the wire.
+    /// Counts a packet that was lost on the wire.
     pub fn count_loss(&mut self) {
         self.cold.drops_loss += 1;
     }
 
-    /// What the middlebox at its end does.
+    /// Returns the middlebox at its end.
     pub fn middlebox(&self) -> u16 {
         self.cold.impairments.middlebox
     }
 
-    /// A packet that came over this link was found corrupt.
+    /// Counts a packet of this link that was found corrupt.
     pub fn count_corrupt(&mut self) {
         self.cold.drops_corrupt += 1;
     }
 
-    /// Whether the link is on the two-event path.
+    /// Returns whether the link is on the two-event path.
     #[inline]
     pub fn serves(&self) -> bool {
         self.serves
@@ -165,7 +165,7 @@ impl Link {
         self.cold.server = Some(Server { discipline, slot, serving: NIL });
     }
 
-    /// Lets the cursor pass every packet that has left the transmitter by `now`.
+    /// Moves the cursor behind every packet that has left the transmitter by `now`.
     #[inline(always)]
     fn settle<B>(&mut self, now: u64, nodes: &[Packet<B>]) {
         while self.waiting != NIL {
@@ -184,7 +184,7 @@ impl Link {
         self.backlog_bytes -= u64::from(size);
     }
 
-    /// Whether a packet of `size` bytes finds room: always, when the transmitter is idle.
+    /// Returns whether the queue takes a packet of `size` bytes; an idle transmitter always does.
     #[inline]
     fn has_room<B>(&self, size: u32, nodes: &[Packet<B>]) -> bool {
         if self.waiting == NIL {
@@ -289,7 +289,7 @@ impl Link {
         if self.head == NIL { (id, None) } else { (id, Some(nodes[self.head as usize].arrival)) }
     }
 
-    /// The same where packets may overtake each other.
+    /// Delivers the first packet where packets may overtake each other.
     #[cold]
     fn deliver_first(&mut self) -> (PacketId, Option<u64>) {
         let Reverse((_, _, id)) = self.cold.wire.pop().expect("a delivery has a packet");
@@ -367,7 +367,7 @@ impl Link {
         if self.waiting == NIL { 0 } else { self.backlog_bytes - u64::from(nodes[self.waiting as usize].size) }
     }
 
-    /// What the link saw from the start to `now`.
+    /// Returns the link's counts from the start to `now`.
     pub fn report<B>(&mut self, now: u64, nodes: &[Packet<B>]) -> LinkReport {
         let waiting_bytes = self.queue_bytes(now, nodes);
         let waiting = u64::from(if self.serves { self.backlog } else { self.backlog.saturating_sub(1) });

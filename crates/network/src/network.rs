@@ -6,16 +6,16 @@ use crate::link::{Link, LinkReport};
 use crate::packet::{ALTERED, CORRUPT, HOP, INSPECTED, LOST, NIL, Outgoing, Packet, PacketId, Slab, TWICE, ecn_bits};
 use crate::queue::{Discipline, Drops};
 use crate::rate::Service;
-use vazao_engine::{Duration, Rate, Scheduler, Slot, Time};
+use vazao_engine::{Duration, EventScheduler, Rate, Slot, Time};
 
 /// The number of one direction of a link. It is also its scheduler slot.
 pub type LinkId = u32;
 /// The number of a route.
 pub type RouteId = u32;
 
-/// Why a packet was dropped.
+/// Cause of a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum DropCause {
     /// The queue had no room, or dropped it early.
     Queue,
     /// The link's loss model took it.
@@ -24,18 +24,18 @@ pub enum Cause {
     Corruption,
 }
 
-/// What became of a packet in one event.
+/// Fate of a packet after one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is on its way over the next link, or nothing moved.
+    /// Packet on its way over the next link, or no packet moved.
     Moving,
-    /// It reached the end of its route: [`Network::take`] it.
+    /// Packet at the end of its route: [`Network::take`] it.
     Delivered(PacketId),
-    /// It was dropped: [`Network::take`] it, and then what [`Network::next_dropped`] has, as a queue may drop several.
-    Dropped(PacketId, Cause),
-    /// It has arrived twice at the end of a link: [`Network::double`] it and [`Network::pass`] both on.
-    Doubled(PacketId),
-    /// It has come to a middlebox, which does to it what [this number](Impairments::middlebox) stands for: then
+    /// Dropped packet: [`Network::take`] it, and then those of [`Network::next_dropped`], as a queue may drop several.
+    Dropped(PacketId, DropCause),
+    /// Duplicated packet at the end of a link: [`Network::duplicate`] it and [`Network::pass`] both on.
+    Duplicated(PacketId),
+    /// Packet at a middlebox with [this number](Impairments::middlebox): apply the middlebox, then
     /// [`Network::pass`] it on.
     Inspected(PacketId, u16),
 }
@@ -46,12 +46,12 @@ const END: u32 = NIL;
 /// All links, routes and packets of a run. `B` is what a packet carries.
 pub struct Network<B> {
     links: Vec<Link>,
-    /// Which link a server's slot belongs to, from slot `links.len()` on.
+    /// Links of the servers' slots, from slot `links.len()` on.
     servers: Vec<LinkId>,
     /// The links of every route in order, each route closed by `END`.
     routes: Vec<u32>,
     packets: Slab<B>,
-    /// What the queue that was asked last has dropped and nobody has taken yet.
+    /// Drops of the last used queue that nobody has taken yet.
     drops: Drops,
     hops: u64,
 }
@@ -79,7 +79,7 @@ impl<B: Copy> Network<B> {
         delay: Duration,
         overhead: u32,
         limits: (u32, u64),
-        scheduler: &mut impl Scheduler,
+        scheduler: &mut impl EventScheduler,
     ) -> LinkId {
         let slot = scheduler.add_slot();
         assert_eq!(slot as usize, self.links.len(), "links own the first slots");
@@ -87,7 +87,7 @@ impl<B: Copy> Network<B> {
         slot
     }
 
-    /// Says what a link's wire does to packets. Where that moves their arrivals, the link needs a discipline of its own,
+    /// Sets the impairments of a link's wire. If they move arrivals, the link needs a discipline of its own,
     /// as departures can no longer be told from them.
     pub fn set_impairments(&mut self, link: LinkId, impairments: Impairments) {
         self.links[link as usize].impair(impairments);
@@ -99,14 +99,19 @@ impl<B: Copy> Network<B> {
     }
 
     /// Gives a link a queue discipline of its own, on the two-event path. Call after all links were added.
-    pub fn set_discipline(&mut self, link: LinkId, discipline: Box<dyn Discipline>, scheduler: &mut impl Scheduler) {
+    pub fn set_discipline(
+        &mut self,
+        link: LinkId,
+        discipline: Box<dyn Discipline>,
+        scheduler: &mut impl EventScheduler,
+    ) {
         let slot = scheduler.add_slot();
         assert_eq!(slot as usize, self.links.len() + self.servers.len(), "servers own the slots after the links");
         self.servers.push(link);
         self.links[link as usize].serve(discipline, slot);
     }
 
-    /// How many of the scheduler's slots, from 0, belong to the network.
+    /// Returns the number of the scheduler's slots, from 0, that belong to the network.
     pub fn slots(&self) -> u32 {
         (self.links.len() + self.servers.len()) as u32
     }
@@ -123,7 +128,7 @@ impl<B: Copy> Network<B> {
 
     /// Sends a packet.
     #[inline(always)]
-    pub fn send(&mut self, now: Time, packet: Outgoing<B>, scheduler: &mut impl Scheduler) -> Fate {
+    pub fn send(&mut self, now: Time, packet: Outgoing<B>, scheduler: &mut impl EventScheduler) -> Fate {
         let Outgoing { route, to, size, ecn, body } = packet;
         let hop = route | ecn_bits(ecn);
         let id = self.packets.insert(Packet { body, sent: now, size, to, arrival: 0, hop, next: NIL });
@@ -131,7 +136,7 @@ impl<B: Copy> Network<B> {
     }
 
     #[inline(always)]
-    fn enter(&mut self, now: Time, link: LinkId, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
+    fn enter(&mut self, now: Time, link: LinkId, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
         let l = &mut self.links[link as usize];
         if l.serves() {
             return self.enqueue(now, link, id, scheduler);
@@ -139,14 +144,14 @@ impl<B: Copy> Network<B> {
         match l.accept(now.as_nanos(), id, &mut self.packets.nodes) {
             Ok(Some(time)) => scheduler.set(link, Time::from_nanos(time)),
             Ok(None) => {}
-            Err(()) => return Fate::Dropped(id, Cause::Queue),
+            Err(()) => return Fate::Dropped(id, DropCause::Queue),
         }
         Fate::Moving
     }
 
     /// Hands a packet to a link's discipline. Apart, so that what most links do stays small enough to be inlined.
     #[inline(never)]
-    fn enqueue(&mut self, now: Time, link: LinkId, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
+    fn enqueue(&mut self, now: Time, link: LinkId, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
         let (slot, wake) = self.links[link as usize].enqueue(now, id, &mut self.packets.nodes, &mut self.drops);
         if let Some(time) = wake {
             scheduler.set(slot, Time::from_nanos(time));
@@ -154,10 +159,10 @@ impl<B: Copy> Network<B> {
         self.dropped()
     }
 
-    /// What a queue has dropped.
+    /// Returns the drops of a queue as a fate.
     #[inline]
     fn dropped(&mut self) -> Fate {
-        self.next_dropped().map_or(Fate::Moving, |id| Fate::Dropped(id, Cause::Queue))
+        self.next_dropped().map_or(Fate::Moving, |id| Fate::Dropped(id, DropCause::Queue))
     }
 
     /// Another packet that the same queue dropped in the same event, if there is one.
@@ -167,7 +172,7 @@ impl<B: Copy> Network<B> {
 
     /// Handles the event of one of the network's slots.
     #[inline(always)]
-    pub fn advance(&mut self, now: Time, slot: Slot, scheduler: &mut impl Scheduler) -> Fate {
+    pub fn advance(&mut self, now: Time, slot: Slot, scheduler: &mut impl EventScheduler) -> Fate {
         if slot as usize >= self.links.len() {
             return self.serve(now, slot, scheduler);
         }
@@ -183,17 +188,17 @@ impl<B: Copy> Network<B> {
                 return self.meet(id, slot);
             }
             link.count_loss();
-            return Fate::Dropped(id, Cause::Loss);
+            return Fate::Dropped(id, DropCause::Loss);
         }
         self.forward(now, id, scheduler)
     }
 
-    /// What is still to be done to a packet that has arrived over `link`: one that arrives twice is changed first.
+    /// Applies the impairments left for a packet that has arrived over `link`: a duplicated one is changed first.
     #[cold]
     fn meet(&mut self, id: PacketId, link: LinkId) -> Fate {
         let hop = &mut self.packets.nodes[id as usize].hop;
         if *hop & INSPECTED == 0 {
-            return Fate::Doubled(id);
+            return Fate::Duplicated(id);
         }
         let alters = if *hop & ALTERED != 0 { ALTER } else { 0 };
         *hop &= !(INSPECTED | ALTERED);
@@ -202,7 +207,7 @@ impl<B: Copy> Network<B> {
 
     /// Moves a packet that has reached the end of a link on.
     #[inline(always)]
-    fn forward(&mut self, now: Time, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
+    fn forward(&mut self, now: Time, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
         let node = &mut self.packets.nodes[id as usize];
         node.hop += 1;
         match self.routes[(node.hop & HOP) as usize] {
@@ -212,33 +217,33 @@ impl<B: Copy> Network<B> {
         }
     }
 
-    /// The host that a packet has reached finds its checksum wrong.
+    /// Drops a packet whose checksum its host finds wrong.
     #[cold]
     fn refuse(&mut self, id: PacketId) -> Fate {
         let end = (self.packets.nodes[id as usize].hop & HOP) as usize;
         self.links[self.routes[end - 1] as usize].count_corrupt();
-        Fate::Dropped(id, Cause::Corruption)
+        Fate::Dropped(id, DropCause::Corruption)
     }
 
-    /// Makes a packet that was [doubled](Fate::Doubled) two, the second of which carries `body`. Then [`pass`](Self::pass)
+    /// Copies a [duplicated](Fate::Duplicated) packet; the copy carries `body`. Then [`pass`](Self::pass)
     /// both on.
-    pub fn double(&mut self, id: PacketId, body: B) -> PacketId {
+    pub fn duplicate(&mut self, id: PacketId, body: B) -> PacketId {
         self.packets.nodes[id as usize].hop &= !TWICE;
         self.packets.insert(Packet { body, ..self.packets.nodes[id as usize] })
     }
 
-    /// Moves a packet that was [doubled](Fate::Doubled), or its copy, or one that was [inspected](Fate::Inspected), on from
-    /// where it is.
+    /// Moves a packet that was [duplicated](Fate::Duplicated), or its copy, or one that was
+    /// [inspected](Fate::Inspected), on from where it is.
     #[cold]
-    pub fn pass(&mut self, now: Time, id: PacketId, scheduler: &mut impl Scheduler) -> Fate {
+    pub fn pass(&mut self, now: Time, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
         if self.packets.nodes[id as usize].hop & TWICE != 0 {
-            return Fate::Doubled(id);
+            return Fate::Duplicated(id);
         }
         self.forward(now, id, scheduler)
     }
 
     #[inline(never)]
-    fn serve(&mut self, now: Time, slot: Slot, scheduler: &mut impl Scheduler) -> Fate {
+    fn serve(&mut self, now: Time, slot: Slot, scheduler: &mut impl EventScheduler) -> Fate {
         let id = self.servers[slot as usize - self.links.len()];
         let (first, free) = self.links[id as usize].sent(now, &mut self.packets.nodes, &mut self.drops);
         if let Some(time) = first {
@@ -271,7 +276,7 @@ impl<B: Copy> Network<B> {
         packet
     }
 
-    /// How often a packet has crossed a link.
+    /// Returns the number of times that a packet has crossed a link.
     pub fn hops(&self) -> u64 {
         self.hops
     }
@@ -281,7 +286,7 @@ impl<B: Copy> Network<B> {
         self.links[link as usize].queue_bytes(now.as_nanos(), &self.packets.nodes)
     }
 
-    /// What a link saw from the start to `now`.
+    /// Returns a link's counts from the start to `now`.
     pub fn report(&mut self, link: LinkId, now: Time) -> LinkReport {
         self.links[link as usize].report(now.as_nanos(), &self.packets.nodes)
     }

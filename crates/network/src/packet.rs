@@ -11,15 +11,15 @@ pub(crate) const NIL: u32 = u32::MAX;
 /// A packet that is to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<B> {
-    /// Which way it goes.
+    /// Route.
     pub route: u32,
-    /// A number of the sender's choice that says whom it is for. Queues that tell flows apart tell them by it.
+    /// Receiver, as a number of the sender's choice. Fair queues tell flows apart by it.
     pub to: u32,
-    /// Its size on the wire in bytes, network header included.
+    /// Size on the wire in bytes, network header included.
     pub size: u32,
-    /// Its ECN codepoint.
+    /// ECN codepoint.
     pub ecn: Ecn,
-    /// What it carries.
+    /// Body.
     pub body: B,
 }
 
@@ -27,17 +27,17 @@ pub struct Outgoing<B> {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Packet<B> {
-    /// What it carries.
+    /// Body.
     pub body: B,
-    /// When its sender handed it to the network.
+    /// Time at which its sender sent it.
     pub sent: Time,
-    /// Its size on the wire in bytes, network header included.
+    /// Size on the wire in bytes, network header included.
     pub size: u32,
-    /// A number of the sender's choice that says whom it is for.
+    /// Receiver, as a number of the sender's choice.
     pub to: u32,
-    /// When it reaches the end of the link it is on.
+    /// Time at which it reaches the end of its current link.
     pub(crate) arrival: u64,
-    /// Its position in the table of routes (`HOP`), and above it what the network knows of it: `LOST` and the like.
+    /// Position in the table of routes (`HOP`), and above it flags of the network such as `LOST`.
     pub(crate) hop: u32,
     /// The packet behind it in the same queue or link.
     pub(crate) next: u32,
@@ -53,13 +53,13 @@ pub(crate) const TWICE: u32 = 1 << 27;
 pub(crate) const INSPECTED: u32 = 1 << 26;
 /// Set in `hop` for a packet whose content a middlebox at the end of the link it is on alters.
 pub(crate) const ALTERED: u32 = 1 << 25;
-/// Where in `hop` the ECN codepoint is.
+/// Position of the ECN codepoint in `hop`.
 const ECN: u32 = 28;
 /// The bits of `hop` that are the position in the table of routes.
 pub(crate) const HOP: u32 = (1 << 25) - 1;
 
 impl<B> Packet<B> {
-    /// Its ECN codepoint, as queues on the way have left it.
+    /// Returns its ECN codepoint, as queues on the way have left it.
     #[inline]
     pub fn ecn(&self) -> Ecn {
         Ecn::from_bits(self.hop >> ECN)
@@ -71,7 +71,7 @@ impl<B> Packet<B> {
     }
 }
 
-/// An ECN codepoint as it stands in `hop`.
+/// Returns an ECN codepoint in its position of `hop`.
 #[inline]
 pub(crate) const fn ecn_bits(ecn: Ecn) -> u32 {
     (ecn as u32) << ECN

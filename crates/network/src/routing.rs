@@ -11,11 +11,11 @@ pub struct Routing<'g> {
     hosts: BTreeMap<&'g str, usize>,
     /// The links at each node, in order.
     interfaces: Vec<Vec<usize>>,
-    /// Those of them that lead to a router: hosts never forward, so no route passes through one.
+    /// Links that lead to a router: hosts never forward, so no route passes through one.
     onward: Vec<Vec<usize>>,
 }
 
-/// How a node was reached: propagation delay in ns, links crossed, and the last of them.
+/// Best way to a node so far: propagation delay in ns, links crossed, and the last of them.
 type Reached = (u64, u32, Option<Step>);
 
 impl<'g> Routing<'g> {
@@ -40,12 +40,12 @@ impl<'g> Routing<'g> {
         Routing { graph, hosts, interfaces, onward }
     }
 
-    /// The graph that was looked at.
+    /// Returns the graph.
     pub fn graph(&self) -> &'g Graph {
         self.graph
     }
 
-    /// The links at `node`: for a host, its interfaces in order.
+    /// Returns the links at `node`: for a host, its interfaces in order.
     pub fn interfaces(&self, node: usize) -> &[usize] {
         &self.interfaces[node]
     }
@@ -75,7 +75,7 @@ impl<'g> Routing<'g> {
         Err(GraphError::NoHost(address.into(), hint))
     }
 
-    /// The path of least propagation delay (then fewest links, then lowest numbers) from one address to another. An
+    /// Returns the path of least propagation delay (then fewest links, then lowest numbers) from one address to another. An
     /// address with an interface fixes the link at its end.
     ///
     /// # Errors
@@ -88,9 +88,9 @@ impl<'g> Routing<'g> {
         self.path((start, first), (goal, last)).ok_or_else(|| GraphError::Unreachable(from.into(), to.into()))
     }
 
-    /// The route from one interface to another's address, and the number of the interface at which it arrives: where
-    /// paths are disjoint, the sender's interface decides that. Interfaces are places: the host's node and a number
-    /// from 0. `None`: there is no such interface, both are one host's, or nothing leads there.
+    /// Returns the route from one interface to another's address, and the number of the interface at which it arrives:
+    /// where paths are disjoint, the sender's interface decides that. Interfaces are places: the host's node and a
+    /// number from 0. `None`: there is no such interface, both are one host's, or nothing leads there.
     pub fn way(&self, from: (usize, usize), to: (usize, usize)) -> Option<(Vec<Step>, usize)> {
         let link = |(node, number): (usize, usize)| self.interfaces[node].get(number).copied();
         let steps = self.path((from.0, Some(link(from)?)), (to.0, Some(link(to)?)))?;
@@ -99,7 +99,7 @@ impl<'g> Routing<'g> {
         Some((steps, number))
     }
 
-    /// The same through a router.
+    /// Finds a route through a router, like [`way`](Self::way).
     pub fn way_through(&self, from: (usize, usize), router: &str, to: (usize, usize)) -> Option<(Vec<Step>, usize)> {
         let router = self.router(router)?;
         let link = |(node, number): (usize, usize)| self.interfaces[node].get(number).copied();
@@ -110,12 +110,12 @@ impl<'g> Routing<'g> {
         Some((steps, number))
     }
 
-    /// The router of this name.
+    /// Returns the router of this name.
     pub fn router(&self, name: &str) -> Option<usize> {
         self.graph.nodes.iter().position(|node| node.kind == NodeKind::Router && node.name == name)
     }
 
-    /// The path between two hosts with, where it is given, the link at its end.
+    /// Returns the path between two hosts with, where it is given, the link at its end.
     fn path(&self, (start, first): (usize, Option<usize>), (goal, last): (usize, Option<usize>)) -> Option<Vec<Step>> {
         let mut reached: BTreeMap<usize, Reached> = BTreeMap::from([(start, (0, 0, None))]);
         let mut queue = BinaryHeap::from([Reverse((0, 0, start))]);
@@ -145,7 +145,7 @@ impl<'g> Routing<'g> {
         self.trace(&reached, goal)
     }
 
-    /// The links from `node` that can be of use: to routers, and to the goal.
+    /// Returns the links from `node` that can be of use: to routers, and to the goal.
     fn leading(&self, node: usize, goal: usize) -> impl Iterator<Item = usize> {
         let ends_here = move |&&link: &&usize| {
             let link = &self.graph.links[link];
@@ -154,13 +154,13 @@ impl<'g> Routing<'g> {
         self.onward[node].iter().chain(self.interfaces[goal].iter().filter(ends_here)).copied()
     }
 
-    /// The node at the other end of a link, and the step that leads there.
+    /// Returns the node at the other end of a link, and the step that leads there.
     fn cross(&self, link: usize, node: usize) -> (usize, Step) {
         let ends = &self.graph.links[link];
         if ends.source == node { (ends.target, (link, true)) } else { (ends.source, (link, false)) }
     }
 
-    /// The steps that led to the goal, in order.
+    /// Returns the steps that led to the goal, in order.
     fn trace(&self, reached: &BTreeMap<usize, Reached>, goal: usize) -> Option<Vec<Step>> {
         let mut steps = Vec::new();
         let mut node = goal;

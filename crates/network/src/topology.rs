@@ -6,15 +6,15 @@ use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
 /// Both directions of a link that has no place yet.
 #[derive(Clone, Debug)]
-pub struct Line {
-    /// From left to right, or from `a` to `b`.
+pub struct LinkSpec {
+    /// Direction from left to right, or from `a` to `b`.
     pub forward: Direction,
     /// The other way.
     pub reverse: Direction,
 }
 
 impl Graph {
-    fn join(&mut self, name: impl Into<String>, source: usize, target: usize, line: &Line) {
+    fn join(&mut self, name: impl Into<String>, source: usize, target: usize, line: &LinkSpec) {
         let (forward, reverse) = (line.forward.clone(), line.reverse.clone());
         self.links.push(Duplex { name: name.into(), source, target, forward, reverse });
     }
@@ -30,7 +30,7 @@ impl Graph {
 }
 
 /// Hosts `a` and `b` joined by one link, named `link`.
-pub fn point_to_point(line: &Line) -> Graph {
+pub fn point_to_point(line: &LinkSpec) -> Graph {
     let mut graph = Graph::default();
     let (a, b) = (graph.host("a"), graph.host("b"));
     graph.join("link", a, b, line);
@@ -39,7 +39,7 @@ pub fn point_to_point(line: &Line) -> Graph {
 }
 
 /// Hosts `a` and `b` joined by a chain of links with routers `R1`, `R2`, … between them. Links are named `link1`, …
-pub fn path(lines: &[Line]) -> Graph {
+pub fn path(lines: &[LinkSpec]) -> Graph {
     let mut graph = Graph::default();
     let mut node = graph.host("a");
     for (i, line) in lines.iter().enumerate() {
@@ -53,7 +53,7 @@ pub fn path(lines: &[Line]) -> Graph {
 
 /// Pairs of hosts `left1`-`right1`, … around the link `bottleneck` between routers `R1` and `R2`. Access links bear the
 /// name of their host; `access` gives each pair's, or one for all.
-pub fn dumbbell(pairs: usize, access: &[Line], bottleneck: &Line) -> Graph {
+pub fn dumbbell(pairs: usize, access: &[LinkSpec], bottleneck: &LinkSpec) -> Graph {
     let mut graph = Graph::default();
     let (r1, r2) = (graph.router("R1"), graph.router("R2"));
     graph.join("bottleneck", r1, r2, bottleneck);
@@ -68,9 +68,9 @@ pub fn dumbbell(pairs: usize, access: &[Line], bottleneck: &Line) -> Graph {
     graph
 }
 
-/// A chain of `hops` links `bottleneck1`, …: hosts `a` and `b` use all of them, and each pair `left1`-`right1`, … only
-/// its own. Flow 1 joins `a` and `b`, the others the pairs in order.
-pub fn parking_lot(hops: usize, access: &Line, bottleneck: &Line) -> Graph {
+/// Returns a chain of `hops` links `bottleneck1`, …: hosts `a` and `b` use all of them, and each pair `left1`-`right1`,
+/// … only its own. Flow 1 joins `a` and `b`, the others the pairs in order.
+pub fn parking_lot(hops: usize, access: &LinkSpec, bottleneck: &LinkSpec) -> Graph {
     let mut graph = Graph::default();
     let routers: Vec<_> = (0..=hops).map(|i| graph.router(format!("R{}", i + 1))).collect();
     for i in 0..hops {
@@ -92,7 +92,7 @@ pub fn parking_lot(hops: usize, access: &Line, bottleneck: &Line) -> Graph {
 
 /// Hosts `a` and `b` joined by disjoint links `path1`, `path2`, …; interface `a.2` and interface `b.2` are the ends of
 /// `path2`.
-pub fn multipath(lines: &[Line]) -> Graph {
+pub fn multipath(lines: &[LinkSpec]) -> Graph {
     let mut graph = Graph::default();
     let (a, b) = (graph.host("a"), graph.host("b"));
     for (i, line) in lines.iter().enumerate() {
@@ -106,7 +106,11 @@ pub fn multipath(lines: &[Line]) -> Graph {
 ///
 /// # Errors
 /// A sentence when a name is used twice or a link ends at a node that does not exist.
-pub fn custom(hosts: &[String], routers: &[String], links: &[(String, String, String, Line)]) -> Result<Graph, String> {
+pub fn custom(
+    hosts: &[String],
+    routers: &[String],
+    links: &[(String, String, String, LinkSpec)],
+) -> Result<Graph, String> {
     let mut graph = Graph::default();
     for (names, kind) in [(hosts, NodeKind::Host), (routers, NodeKind::Router)] {
         for name in names {
@@ -142,28 +146,28 @@ pub fn custom(hosts: &[String], routers: &[String], links: &[(String, String, St
 
 /// A kind of network.
 pub enum Topology {
-    /// It is made from links that stand under certain keys.
+    /// Topology made from links under certain keys.
     Links {
         /// The keys, in the order in which they are asked for.
         keys: &'static [Key],
-        /// How many links of its own it makes of one that is given.
+        /// Function that returns the number of links made from one given link.
         copies: fn(&Parameters) -> u64,
         /// Makes it from its parameters and the links under each key.
-        build: fn(&Parameters, &[Vec<Line>]) -> Graph,
+        build: fn(&Parameters, &[Vec<LinkSpec>]) -> Graph,
     },
-    /// Its hosts, routers and links are named one by one: see [`custom`].
+    /// Topology whose hosts, routers and links are named one by one; see [`custom`].
     Named,
 }
 
-/// A key under which links of a topology stand.
+/// Key under which links of a topology are given.
 pub struct Key {
-    /// As a user types it.
+    /// Name as a user types it.
     pub name: &'static str,
-    /// How many there are.
+    /// Number of links.
     pub count: Count,
 }
 
-/// How many links stand under a key.
+/// Number of links under a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// One.
@@ -174,7 +178,7 @@ pub enum Count {
     OneOrEach(&'static str),
 }
 
-/// What makes no more links than are given.
+/// Number of additional links: none.
 const NO_COPIES: fn(&Parameters) -> u64 = |_| 0;
 const LINK: Key = Key { name: "link", count: Count::One };
 const CHAIN: Key = Key { name: "link", count: Count::Many };

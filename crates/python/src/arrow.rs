@@ -29,7 +29,7 @@ impl PyTable {
         PyTable { spilled: None, last: batch(rows) }
     }
 
-    /// With rows on disk in front of it.
+    /// Puts rows on disk in front of it.
     pub fn behind(self, spilled: Option<Spilled>) -> Self {
         PyTable { spilled: spilled.map(Arc::new), ..self }
     }

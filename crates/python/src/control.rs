@@ -115,12 +115,12 @@ struct PythonControl {
     instance: Py<PyAny>,
     mss: f64,
     wants_rate: bool,
-    /// Of a class that says `coupled = True`.
+    /// State of a class that says `coupled = True`.
     siblings: Option<Siblings>,
     windows: Windows,
 }
 
-/// What a user's class says may be sent.
+/// Windows that a user's class allows.
 #[derive(Clone, Copy)]
 struct Windows {
     cwnd: u64,
@@ -129,7 +129,7 @@ struct Windows {
 }
 
 impl Windows {
-    /// As an instance has them now.
+    /// Reads the windows of an instance.
     fn of(instance: &Bound<'_, PyAny>, mss: f64) -> PyResult<Windows> {
         let (cwnd, ssthresh) = (instance.getattr("cwnd")?.extract::<f64>()?, instance.getattr("ssthresh")?.extract()?);
         let rate: Option<f64> = instance.getattr("pacing_rate")?.extract()?;
@@ -218,7 +218,7 @@ impl CongestionControl for PythonControl {
     fn siblings(&mut self) -> Option<&mut Siblings> {
         self.siblings.as_mut()
     }
-    /// The class may set a rate at any time.
+    /// Returns true: the class may set a rate at any time.
     fn paces(&self) -> bool {
         true
     }
@@ -233,7 +233,7 @@ impl CongestionControl for PythonControl {
     }
 }
 
-/// A user's class as a plug-in; `fingerprint` is a digest of its code.
+/// Makes a plug-in of a user's class; `fingerprint` is a digest of its code.
 pub fn plugin(name: String, class: Class, fingerprint: String) -> Plugin<ControlFactory> {
     let build = move |setup: Setup| -> Box<dyn CongestionControl> {
         let made = Python::attach(|py| -> PyResult<(Py<PyAny>, [bool; 2], Windows)> {

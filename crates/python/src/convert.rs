@@ -3,21 +3,21 @@
 use crate::InputError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
-use vazao_scenario::Value;
+use vazao_scenario::Toml;
 
-/// A TOML value from a Python one.
-pub fn to_value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+/// Converts a Python value to a TOML one.
+pub fn to_value(object: &Bound<'_, PyAny>) -> PyResult<Toml> {
     Ok(if let Ok(x) = object.cast::<PyString>() {
-        Value::Text(x.to_cow()?.into_owned())
+        Toml::Text(x.to_cow()?.into_owned())
     } else if object.is_instance_of::<PyBool>() {
-        Value::Flag(object.extract()?)
+        Toml::Flag(object.extract()?)
     } else if object.is_instance_of::<PyInt>() || object.is_instance_of::<PyFloat>() {
         // A whole number may be larger than any float.
-        Value::Number(object.extract().map_err(|_| InputError::new_err(format!("{object} is too large a number")))?)
+        Toml::Number(object.extract().map_err(|_| InputError::new_err(format!("{object} is too large a number")))?)
     } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
-        Value::List(object.try_iter()?.map(|x| to_value(&x?).map(Into::into)).collect::<PyResult<_>>()?)
+        Toml::List(object.try_iter()?.map(|x| to_value(&x?).map(Into::into)).collect::<PyResult<_>>()?)
     } else if let Ok(x) = object.cast::<PyDict>() {
-        Value::Table(
+        Toml::Table(
             x.iter()
                 .map(|(key, value)| Ok((key.extract::<String>()?, to_value(&value)?.into())))
                 .collect::<PyResult<_>>()?,
@@ -28,7 +28,7 @@ pub fn to_value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     })
 }
 
-/// A Python object from JSON.
+/// Converts JSON to a Python object.
 pub fn from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("json")?.call_method1("loads", (text,))
 }

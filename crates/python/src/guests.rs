@@ -7,7 +7,7 @@ use vazao_guest::{Boot, Linux};
 use vazao_network::Host;
 use vazao_scenario::HostPlan;
 
-/// How long a guest may compute without a word before it counts as spinning.
+/// Longest time for which a guest may compute in silence before it counts as spinning.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Starts the guest that a plan describes.

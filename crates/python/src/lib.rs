@@ -177,7 +177,7 @@ fn load(
         .map_err(|error| scenario_error(py, &ScenarioError { file: file.into(), ..error }))
 }
 
-/// The exception for what is wrong with a scenario: its message, and the parts of that as attributes.
+/// Makes the exception of a scenario error: its message, and its parts as attributes.
 fn scenario_error(py: Python<'_>, error: &ScenarioError) -> PyErr {
     let exception = InputError::new_err(error.to_string());
     let ScenarioError { file, line, key, value, problem, suggestion } = error;

@@ -1,4 +1,4 @@
-//! How much memory runs may take: what the machine has left, or what `VAZAO_MEMORY` says.
+//! Memory that runs may take: what the machine has left, or what `VAZAO_MEMORY` says.
 
 use crate::{InputError, RunError};
 use pyo3::prelude::*;
@@ -8,13 +8,13 @@ use vazao_engine::Bytes;
 /// Names the most memory that this process may have, as in `"4 GB"`.
 const VARIABLE: &str = "VAZAO_MEMORY";
 
-/// Of what the machine has left, so much in a hundred may be taken.
+/// Percentage of the machine's free memory that may be taken.
 const SHARE: u64 = 80;
 
 /// The most bytes that this process may have, and how many it had when that was found out.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// None where nobody says what there is.
+    /// Most bytes; `None`: unknown.
     most: Option<u64>,
     taken: u64,
 }
@@ -72,7 +72,7 @@ fn available() -> Option<u64> {
     Some(left.map_or(machine, |left| left.min(machine)))
 }
 
-/// A number behind its name.
+/// Returns the number behind its name.
 fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }

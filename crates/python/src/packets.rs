@@ -15,7 +15,7 @@ const PROTOCOLS: [(u8, &str); 4] = [(1, "icmp"), (tcp::PROTOCOL, "tcp"), (udp::P
 const PORTS: [u8; 3] = [tcp::PROTOCOL, udp::PROTOCOL, SCTP];
 const SCTP: u8 = 132;
 
-/// What the headers of a packet say; fields are missing where there is no such header.
+/// Headers of a packet; fields are missing if there is no such header.
 #[derive(Default)]
 struct Seen {
     protocol: Option<String>,
@@ -94,7 +94,7 @@ fn multipath(header: &tcp::Header) -> Option<String> {
     (!names.is_empty()).then(|| names.join(" "))
 }
 
-/// The low half of a number in the DSS option: of the first byte that it maps, or of the next that is expected.
+/// Returns the low half of a number in the DSS option: of the first byte that it maps, or of the next that is expected.
 fn data_sequence(header: &tcp::Header, which: fn(&Dss) -> Option<DataSequence>) -> Option<u32> {
     let dss = header.options.mptcp.iter().find_map(|option| match option {
         MptcpOption::Dss(dss) => Some(dss),

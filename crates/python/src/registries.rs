@@ -1,4 +1,4 @@
-//! What the registries hold, and a scenario's network, as JSON.
+//! Contents of the registries, and a scenario's network, as JSON.
 
 use serde_json::{Value as Json, json};
 use vazao_engine::registry::{Entry, Parameter, Parameters};
@@ -31,7 +31,7 @@ fn parameter(p: &Parameter) -> Json {
     })
 }
 
-/// The columns of each table of results, and the measures that can be traced.
+/// Describes the columns of each table of results, and the measures that can be traced.
 pub fn tables() -> Json {
     fn columns<T: Rows>(columns: &[ColumnSpec<T>]) -> Json {
         columns.iter().map(|column| json!({ "name": column.name, "help": column.help })).collect()
@@ -45,7 +45,7 @@ pub fn tables() -> Json {
     })
 }
 
-/// All registries by what their entries are.
+/// Describes all registries by what their entries are.
 pub fn all() -> Json {
     json!({
         "congestion control": entries(vazao_congestion::CONGESTION_CONTROLS),

@@ -25,7 +25,7 @@ pub struct PyOutcome {
     run_id: String,
     #[pyo3(get)]
     failure: Option<String>,
-    /// Why it was not run at all: what it needs is not there.
+    /// Reason for which it was not run.
     #[pyo3(get)]
     not_run: Option<String>,
     tables: [PyTable; 5],
@@ -96,14 +96,14 @@ impl Files {
     }
 }
 
-/// What the threads that run share with the one that waits.
+/// State that running threads share with the waiting one.
 #[derive(Default)]
 struct Shared {
-    /// That all shall end.
+    /// Request to stop.
     stop: Arc<AtomicBool>,
     /// The time of a run that is alone, in nanoseconds.
     clock: AtomicU64,
-    /// Where a user's code may be.
+    /// Threads that may run a user's code.
     threads: Threads,
 }
 
@@ -177,7 +177,7 @@ const CONNECT: Option<Connect<'static>> = Some(&|plan| {
 #[cfg(not(feature = "quinn-guest"))]
 const CONNECT: Option<Connect<'static>> = None;
 
-/// Why a run unwound: a user's own code, or a bug.
+/// Returns the cause of a run's panic: a user's own code, or a bug.
 fn failure(run_id: &str, panic: &(dyn Any + Send)) -> String {
     if let Some(UserError(problem)) = panic.downcast_ref() {
         return problem.clone();
@@ -187,7 +187,7 @@ fn failure(run_id: &str, panic: &(dyn Any + Send)) -> String {
     format!("internal error in run {run_id}: {text}")
 }
 
-/// The one thing that only the runner knows, and that no two runs have alike.
+/// Adds the wall time, which only the runner knows and which differs in every run.
 fn add_wall_time(runs: &mut Table, seconds: f64) {
     if !runs.is_empty() {
         runs.push(("wall_s", Column::Number(vec![Some(seconds)])));
@@ -203,10 +203,10 @@ fn stopped(reason: Stopped) -> PyErr {
     }
 }
 
-/// What a worker tells the thread that waits: which run, and how it ended.
+/// Message of a worker to the waiting thread: the number of a run, and its result.
 type Message = (usize, Result<PyOutcome, Stopped>);
 
-/// How often the waiting thread looks up.
+/// Interval at which the waiting thread checks its state.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Waits for messages until the channel closes, with Python's other threads running meanwhile.

@@ -199,7 +199,7 @@ impl PyRepeat {
     }
 }
 
-/// What a user's class has answered, about so many paths.
+/// Reads the answer of a user's class about so many paths.
 fn decision(answer: &Bound<'_, PyAny>, paths: usize) -> PyResult<Decision> {
     let known = |path: i64| {
         usize::try_from(path)
@@ -229,7 +229,8 @@ fn decision(answer: &Bound<'_, PyAny>, paths: usize) -> PyResult<Decision> {
     }
 }
 
-/// When an instance wants to be asked again: its `wake_s`, in seconds of the run. What is past asks for nothing.
+/// Reads the time at which an instance wants to be asked again: its `wake_s`, in seconds of the run. A time in the past
+/// asks for nothing.
 fn wake(instance: &Bound<'_, PyAny>, now: Time) -> PyResult<Time> {
     let Some(seconds) = instance.getattr("wake_s")?.extract::<Option<f64>>()? else { return Ok(Time::NEVER) };
     if !seconds.is_finite() {
@@ -278,7 +279,7 @@ impl PacketScheduler for PythonScheduler {
     }
 }
 
-/// A user's class as a plug-in; `fingerprint` is a digest of its code.
+/// Makes a plug-in of a user's class; `fingerprint` is a digest of its code.
 pub fn plugin(name: String, class: Class, fingerprint: String) -> Plugin<SchedulerFactory> {
     let build = move || -> Box<dyn PacketScheduler> {
         let made = Python::attach(|py| -> PyResult<(Py<PyAny>, bool)> {

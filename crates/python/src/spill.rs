@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Mutex;
 use vazao_scenario::{Legend, Sample, Table};
 
-/// What is left of a disk for others, whatever is traced.
+/// Bytes of a disk left for others, whatever is traced.
 const LEFT: u64 = 1 << 30;
 /// Rows that are made at a time.
 const ROWS: u64 = 1 << 16;
@@ -39,13 +39,13 @@ impl Spill {
         Ok(())
     }
 
-    /// What there is to read, if anything was written.
+    /// Returns the written rows, if there are any.
     pub fn finish(self, legend: Legend) -> Option<Spilled> {
         Some(Spilled { file: Mutex::new(self.file?), rows: self.bytes / Sample::BYTES as u64, legend })
     }
 }
 
-/// What was written.
+/// Written rows.
 pub struct Spilled {
     file: Mutex<File>,
     rows: u64,
@@ -57,7 +57,7 @@ impl Spilled {
         self.rows
     }
 
-    /// The rows of a chunk; `None` behind the last.
+    /// Returns the rows of a chunk; `None` behind the last.
     pub fn chunk(&self, number: u64) -> Option<io::Result<Table>> {
         let first = number * ROWS;
         let rows = self.rows.checked_sub(first).filter(|&rows| rows > 0)?.min(ROWS);

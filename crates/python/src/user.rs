@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use vazao_engine::Duration;
 
-/// What a user's class did wrong, on its way up to the runner.
+/// Error of a user's class, on its way up to the runner.
 pub struct UserError(pub String);
 
 /// Ends the run: unwinding is how a machine far below says what went wrong, without the hook that would print a panic.
@@ -39,8 +39,8 @@ impl Class {
 pub struct Threads(Mutex<Vec<c_long>>);
 
 impl Threads {
-    /// What `run` comes to, or its panic. Python knows this thread from the first to the last of a user's calls: to be made
-    /// known anew for each would cost more than most of them do.
+    /// Returns the result of `run`, or its panic. Python knows this thread from the first to the last of a user's
+    /// calls: to be made known anew for each would cost more than most of them do.
     pub fn staying_known<T: Send>(&self, run: impl FnOnce() -> T + Send) -> std::thread::Result<T> {
         Python::attach(|py| {
             let number =

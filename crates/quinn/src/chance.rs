@@ -5,16 +5,16 @@ use quinn_proto::{ConnectionId, ConnectionIdGenerator};
 use rustls::crypto::{ActiveKeyExchange, GetRandomFailed, SecureRandom, SharedSecret, SupportedKxGroup};
 use rustls::{Error, NamedGroup, PeerMisbehaved};
 use std::cell::RefCell;
-use vazao_engine::Stream;
+use vazao_engine::RandomStream;
 use x25519_dalek::{PublicKey, StaticSecret};
 
 thread_local! {
     /// The stream to draw from: rustls takes its source of random numbers as a constant of the program.
-    static STREAM: RefCell<Option<Stream>> = const { RefCell::new(None) };
+    static STREAM: RefCell<Option<RandomStream>> = const { RefCell::new(None) };
 }
 
 /// Calls `act`, with random numbers drawn from `stream`.
-pub fn with<T>(stream: &mut Stream, act: impl FnOnce() -> T) -> T {
+pub fn with<T>(stream: &mut RandomStream, act: impl FnOnce() -> T) -> T {
     let other = STREAM.replace(Some(stream.clone()));
     let result = act();
     if let Some(drawn) = STREAM.replace(other) {

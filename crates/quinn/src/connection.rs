@@ -36,7 +36,7 @@ pub struct Connection {
     waits: bool,
     /// The client's addresses. A server learns them from what arrives.
     nat: Nat,
-    chance: vazao_engine::Stream,
+    chance: vazao_engine::RandomStream,
     watch: Arc<Mutex<Watch>>,
     secrets: Arc<Secrets>,
     records: Records,
@@ -78,7 +78,7 @@ pub(crate) struct Incoming {
 
 impl Connection {
     /// Makes an end. A client connects with the first call of `handle_timeout`.
-    fn new(plan: &Plan, mut chance: vazao_engine::Stream, role: Role) -> Result<Connection, String> {
+    fn new(plan: &Plan, mut chance: vazao_engine::RandomStream, role: Role) -> Result<Connection, String> {
         let (side, client_config, server_config, watch) = match role {
             Role::Client(config, watch) => (0, Some(config), None, watch),
             Role::Server(config, watch) => (1, None, Some(config), watch),
@@ -466,7 +466,7 @@ fn codepoint(transmit: &Transmit) -> Ecn {
 pub fn pair(plan: &Plan) -> Result<[Connection; 2], String> {
     let handshake = plan.parameters.text("handshake");
     let resumes = handshake.starts_with("0-rtt");
-    let stream = |what: &str| vazao_engine::Stream::new(plan.seed, &format!("quinn/{what}"));
+    let stream = |what: &str| vazao_engine::RandomStream::new(plan.seed, &format!("quinn/{what}"));
     let watches = [(); 2].map(|()| Arc::new(Mutex::new(Watch::default())));
     let secrets = Arc::new(Secrets::default());
     let records = [(); 2].map(|()| Records::default());
@@ -500,7 +500,7 @@ pub fn pair(plan: &Plan) -> Result<[Connection; 2], String> {
 /// Plays an earlier connection, in no time, from which the client has a ticket and a token.
 fn connect_before(
     plan: &Plan,
-    [first, second]: [vazao_engine::Stream; 2],
+    [first, second]: [vazao_engine::RandomStream; 2],
     client: ClientConfig,
     server: Arc<quinn_proto::ServerConfig>,
 ) -> Result<(), String> {

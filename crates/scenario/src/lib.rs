@@ -1,7 +1,7 @@
-//! The scenario model: what a user describes is read and checked, built into a world, run, and measured.
+//! The scenario model: a user's description is read and checked, built into a world, run, and measured.
 //!
-//! Its rooms, each of which knows those above it in this list: the document, what is measured, the endpoint, the model of a scenario,
-//! the packs of the protocols, the description, the guests, the world, what is recorded, results, the run.
+//! Each module knows those before it in this list: `document`, `measures`, `endpoint`, `model`, `packs` (the protocols),
+//! `description`, `guests`, `world`, `record`, `results`, `run`.
 
 mod description;
 mod document;
@@ -17,24 +17,23 @@ mod world;
 
 pub use description::network::nodes_json;
 pub use document::files::Files;
-pub use document::{Node, ScenarioError, Value, parse};
+pub use document::{Node, ScenarioError, Toml, parse};
 pub use guests::plan::HostPlan;
 pub use measures::series::{MEASURES, Measure, names as measures};
 pub use measures::table::{Column, Table};
 pub use model::flow::{FlowSpec, Routes};
 pub use model::plugin::{Chosen, ControlFactory, ControlSpec, Plugin, Plugins, SchedulerSpec};
 pub use model::scenario::{Scenario, TraceSpec};
-pub use model::stack::{GuestSpec, Kernel, Kernels, LINUX_CONTROLS, Stack};
+pub use model::stack::{GuestSpec, Kernel, Kernels, Stack};
 pub use model::transport::{Extensions, MultipathSpec, Protocol, TransportSpec};
 pub use packs::TRANSPORTS;
 pub use packs::library::Connect;
-pub use packs::library::quinn::CONTROLS as QUINN_CONTROLS;
 pub use packs::tcp::like::{PERSONALITIES, Personality};
 pub use packs::tcp::strip::{STRIPPABLE, Strip};
-pub use record::capture::Output;
+pub use record::Output;
 pub use record::samples::{Legend, Sample};
 pub use results::collect::{Outcome, jain};
-pub use results::columns::{Column as ColumnSpec, FLOWS, LINKS, PATHS, RUNS, Rows};
+pub use results::columns::{ColumnSpec, FLOWS, LINKS, PATHS, RUNS, Rows};
 pub use run::estimate::{Work, estimate};
 pub use run::{ENGINE_VERSION, Options, Spill, Start, run};
 pub use world::Stopped;

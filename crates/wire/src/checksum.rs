@@ -8,7 +8,7 @@ pub struct Checksum {
     odd: bool,
 }
 
-/// The ones' complement sum of the 16-bit digits of `sum`: 2^16 counts as 1.
+/// Returns the ones' complement sum of the 16-bit digits of `sum`: 2^16 counts as 1.
 fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -17,7 +17,7 @@ fn fold(mut sum: u64) -> u16 {
 }
 
 impl Checksum {
-    /// This checksum continued over `bytes`.
+    /// Continues the checksum over `bytes`.
     #[must_use]
     pub fn update(self, bytes: &[u8]) -> Checksum {
         // Words of 32 bits fold to the same sum as words of 16 (RFC 1071, section 2 (C)).
@@ -30,13 +30,13 @@ impl Checksum {
         Checksum { sum: fold(u64::from(self.sum) + u64::from(part)), odd: self.odd ^ (bytes.len() % 2 == 1) }
     }
 
-    /// What goes into the checksum field, if that field was zero; zero if the field was filled in correctly.
+    /// Returns the value of the checksum field, if that field was zero; zero if the field was filled in correctly.
     pub fn finish(self) -> u16 {
         !self.sum
     }
 }
 
-/// The checksum of `bytes`.
+/// Returns the checksum of `bytes`.
 pub fn checksum(bytes: &[u8]) -> u16 {
     Checksum::default().update(bytes).finish()
 }

@@ -1,4 +1,4 @@
-//! What applications send: bytes that depend on nothing but their offset in the stream, so that a receiver can check
+//! Content of applications' data: bytes that depend on nothing but their offset in the stream, so that a receiver can check
 //! every one of them without having seen the sender.
 //!
 //! The stream is the output of SplitMix64 (Steele, Lea and Flood, 2014) from seed 0, eight little-endian bytes a
@@ -26,7 +26,7 @@ pub fn fill(offset: u64, buffer: &mut [u8]) {
     tail.copy_from_slice(&word(index)[..tail.len()]);
 }
 
-/// Whether `bytes` are those of the stream from `offset` on.
+/// Returns whether `bytes` are those of the stream from `offset` on.
 pub fn verify(offset: u64, bytes: &[u8]) -> bool {
     let mut expected = [0; 512];
     bytes.chunks(expected.len()).enumerate().all(|(i, chunk)| {

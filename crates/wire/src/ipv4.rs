@@ -27,7 +27,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The codepoint of the two lowest bits.
+    /// Returns the codepoint of the two lowest bits.
     pub const fn from_bits(bits: u8) -> Ecn {
         [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][(bits & 3) as usize]
     }
@@ -36,15 +36,15 @@ impl Ecn {
 /// An IPv4 header. Options are not kept, and fragments are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Who sent the packet.
+    /// Source address.
     pub source: [u8; 4],
-    /// Whom it is for.
+    /// Destination address.
     pub destination: [u8; 4],
-    /// What its payload is: 6 for TCP, 17 for UDP, 132 for SCTP.
+    /// Protocol of the payload: 6 for TCP, 17 for UDP, 132 for SCTP.
     pub protocol: u8,
-    /// How many more hops it may take.
+    /// Remaining hops.
     pub ttl: u8,
-    /// Its number among those of its source, destination and protocol.
+    /// Identification among packets of its source, destination and protocol.
     pub identification: u16,
     /// Whether routers must not fragment it.
     pub dont_fragment: bool,
@@ -57,7 +57,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header of an ordinary packet of `total_length` bytes: TTL 64, not to be fragmented, everything else zero.
+    /// Creates the header of an ordinary packet of `total_length` bytes: TTL 64, not to be fragmented, everything else
+    /// zero.
     pub const fn new(source: [u8; 4], destination: [u8; 4], protocol: u8, total_length: u16) -> Header {
         Header {
             source,
@@ -72,8 +73,8 @@ impl Header {
         }
     }
 
-    /// The addresses and the protocol, summed: where the checksums of TCP and UDP begin. The transport itself adds its
-    /// length.
+    /// Returns the addresses and the protocol, summed: where the checksums of TCP and UDP begin. The transport itself
+    /// adds its length.
     pub fn pseudo_header(&self) -> Checksum {
         Checksum::default().update(&self.source).update(&self.destination).update(&[0, self.protocol])
     }

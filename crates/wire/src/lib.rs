@@ -34,15 +34,15 @@ pub mod udp;
 
 use thiserror::Error;
 
-/// Why bytes are not a packet.
+/// Reason for which bytes are not a packet.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum DecodeError {
     /// The bytes end before the header or the packet does.
     #[error("truncated: {needed} bytes needed, {available} available")]
     Truncated {
-        /// How many bytes the packet says that it has, or the least that any has.
+        /// Bytes that the packet claims, or the least that any packet has.
         needed: usize,
-        /// How many there are.
+        /// Available bytes.
         available: usize,
     },
     /// A length field contradicts another one or the protocol's minimum.
@@ -65,24 +65,24 @@ fn require(bytes: &[u8], needed: usize) -> Result<(), DecodeError> {
     if available < needed { Err(DecodeError::Truncated { needed, available }) } else { Ok(()) }
 }
 
-/// The big-endian 16-bit number at `at`.
+/// Returns the big-endian 16-bit number at `at`.
 pub fn be16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// The big-endian 32-bit number at `at`.
+/// Returns the big-endian 32-bit number at `at`.
 pub fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from(be16(bytes, at)) << 16 | u32::from(be16(bytes, at + 2))
 }
 
-/// The big-endian 64-bit number at `at`.
+/// Returns the big-endian 64-bit number at `at`.
 fn be64(bytes: &[u8], at: usize) -> u64 {
     u64::from(be32(bytes, at)) << 32 | u64::from(be32(bytes, at + 4))
 }
 
 #[cfg(test)]
 mod tests {
-    /// The bytes that a text in hexadecimal says.
+    /// Parses hexadecimal text.
     pub fn hex(text: &str) -> Vec<u8> {
         let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
         text.as_bytes().chunks(2).map(byte).collect()

@@ -44,7 +44,7 @@ pub enum MptcpOption {
     Priority {
         /// Whether it is to be used only where no other can be.
         backup: bool,
-        /// Of which address; only version 0 can name another than the one that this segment comes from.
+        /// Address identifier; only version 0 can name another address than the one that this segment comes from.
         address_id: Option<u8>,
     },
     /// MP_FAIL: a checksum was wrong (section 3.7).
@@ -61,7 +61,7 @@ pub enum MptcpOption {
     Reset {
         /// Whether it may be tried again.
         transient: bool,
-        /// Why.
+        /// Reason.
         reason: ResetReason,
     },
 }
@@ -89,11 +89,11 @@ pub struct Capable {
     pub no_join: bool,
     /// Bit H: the HMAC of this version, which is the only algorithm that there is.
     pub hmac: bool,
-    /// What the option says beside that, by the handshake's step.
+    /// Keys and data, by the handshake's step.
     pub keys: Keys,
 }
 
-/// What an MP_CAPABLE has of keys, and of data.
+/// Keys and data of an MP_CAPABLE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keys {
     /// A SYN of version 1.
@@ -103,16 +103,16 @@ pub enum Keys {
     Sender(u64),
     /// The first ACK.
     Both {
-        /// Of this segment's sender.
+        /// Key of this segment's sender.
         sender: u64,
-        /// Of whom it is sent to.
+        /// Key of its receiver.
         receiver: u64,
     },
     /// The first data, in version 1: the keys again, as an ACK alone may have been lost.
     WithData {
-        /// Of this segment's sender.
+        /// Key of this segment's sender.
         sender: u64,
-        /// Of whom it is sent to.
+        /// Key of its receiver.
         receiver: u64,
         /// Bytes of data from the stream's first on.
         length: u16,
@@ -127,7 +127,7 @@ pub enum Keys {
 pub enum Join {
     /// Bit B and the address's ID, the receiver's token and a random number.
     Syn { backup: bool, address_id: u8, token: u32, nonce: u32 },
-    /// The same of the answering side, with the leftmost 64 bits of its HMAC.
+    /// MP_JOIN of the answering side, with the leftmost 64 bits of its HMAC.
     SynAck { backup: bool, address_id: u8, truncated_hmac: u64, nonce: u32 },
     /// The leftmost 160 bits of the opening side's HMAC.
     Ack { hmac: [u8; 20] },
@@ -140,14 +140,14 @@ pub struct Dss {
     pub data_fin: bool,
     /// The next data sequence number that is expected.
     pub ack: Option<DataSequence>,
-    /// Where bytes of this subflow lie in the stream.
+    /// Mapping of bytes of this subflow to the stream.
     pub mapping: Option<Mapping>,
 }
 
 /// A data sequence number as an option has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataSequence {
-    /// Its low half.
+    /// Low half.
     Short(u32),
     /// The whole.
     Long(u64),
@@ -156,10 +156,10 @@ pub enum DataSequence {
 /// Bytes of a subflow and their place in the connection's stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// Of the first byte, in the connection.
+    /// Sequence number of the first byte in the connection.
     pub data_sequence: DataSequence,
-    /// Of the first byte, in the subflow, counted from its initial sequence number: its first byte has 1. An end of the
-    /// stream without data has 0.
+    /// Sequence number of the first byte in the subflow, counted from its initial sequence number: its first byte has
+    /// 1. An end of the stream without data has 0.
     pub subflow_sequence: u32,
     /// Bytes; 0 stands for all that follow (section 3.7).
     pub length: u16,
@@ -170,24 +170,24 @@ pub struct Mapping {
 /// ADD_ADDR with an IPv4 address; with one of IPv6 it stays unread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddAddress {
-    /// By which other options call the address.
+    /// Identifier of the address in other options.
     pub address_id: u8,
     /// The address.
     pub address: [u8; 4],
     /// The port, if it is another than the connection's.
     pub port: Option<u16>,
-    /// Whose word it is.
+    /// Proof of its origin.
     pub proof: Proof,
 }
 
-/// What vouches for an [`AddAddress`].
+/// Proof of an [`AddAddress`]'s origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// The rightmost 64 bits of an HMAC.
     TruncatedHmac(u64),
-    /// None: it says back what the peer announced, and so that this has arrived.
+    /// No proof: an echo of the peer's announcement, which says that it has arrived.
     Echo,
-    /// None: version 0 has none.
+    /// No proof, as in version 0.
     Version0,
 }
 
@@ -199,17 +199,17 @@ pub struct AddressIds {
 }
 
 impl AddressIds {
-    /// As many as the longest option has.
+    /// Number of IDs in the longest option.
     pub const CAPACITY: usize = 37;
 
-    /// These; `None` if there are none, or more than an option holds.
+    /// Creates a list of IDs; `None` if there are none, or more than an option holds.
     pub fn new(ids: &[u8]) -> Option<AddressIds> {
         let mut all = [0; AddressIds::CAPACITY];
         all.get_mut(..ids.len())?.copy_from_slice(ids);
         (!ids.is_empty()).then_some(AddressIds { ids: all, length: ids.len() as u8 })
     }
 
-    /// The IDs.
+    /// Returns the IDs.
     pub fn as_slice(&self) -> &[u8] {
         &self.ids[..usize::from(self.length)]
     }
@@ -221,7 +221,7 @@ impl std::fmt::Debug for AddressIds {
     }
 }
 
-/// Why a subflow is reset (section 3.6).
+/// Reason for which a subflow is reset (section 3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetReason {
     /// 0: it is not said.
@@ -265,9 +265,9 @@ impl ResetReason {
     }
 }
 
-/// The checksum of a mapping before its data (section 3.3.1): continue it over the bytes of the data, without padding.
-/// The data sequence number counts whole, whatever the option has of it; a mapping in an MP_CAPABLE begins at the
-/// stream's first number, and at 1 in the subflow.
+/// Returns the checksum of a mapping before its data (section 3.3.1): continue it over the bytes of the data, without
+/// padding. The data sequence number counts whole, whatever the option has of it; a mapping in an MP_CAPABLE begins at
+/// the stream's first number, and at 1 in the subflow.
 pub fn pseudo_header(data_sequence: u64, subflow_sequence: u32, length: u16) -> Checksum {
     Checksum::default()
         .update(&data_sequence.to_be_bytes())

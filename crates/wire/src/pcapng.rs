@@ -31,7 +31,7 @@ const DECRYPTION_SECRETS: u32 = 10;
 /// A key log of TLS as its secrets (section 4.7).
 const TLS_KEY_LOG: u32 = 0x544c_534b;
 
-/// In a section header, in the byte order of the section's numbers.
+/// Number in a section header that shows the byte order of the section.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 
 /// Option codes (sections 3.5, 4.1, 4.2 and 4.3).
@@ -43,12 +43,12 @@ const INTERFACE_TIME_RESOLUTION: u16 = 9;
 const INTERFACE_TIME_OFFSET: u16 = 14;
 const PACKET_FLAGS: u16 = 2;
 
-/// Which way a packet crossed the interface.
+/// Direction in which a packet crossed the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// It was received.
+    /// Received packet.
     Inbound = 1,
-    /// It was sent.
+    /// Sent packet.
     Outbound = 2,
 }
 
@@ -57,20 +57,20 @@ pub enum Direction {
 pub struct Packet<'a> {
     /// The number of its interface: how many were described before that one.
     pub interface: u32,
-    /// When, in nanoseconds since 1970; simulations begin there.
+    /// Time in nanoseconds since 1970, where simulations begin.
     pub time_ns: u64,
     /// Sent or received.
     pub direction: Direction,
     /// The packet from its IP header on, as much as was kept.
     pub bytes: &'a [u8],
-    /// How long it was on the wire, in bytes.
+    /// Length on the wire in bytes.
     pub original_length: u32,
-    /// Something to say about it, shown by Wireshark; empty for nothing. Cut after 65535 bytes.
+    /// Comment shown by Wireshark, which may be empty. Cut after 65535 bytes.
     pub comment: &'a str,
 }
 
 impl<'a> Packet<'a> {
-    /// A packet kept whole, with no comment.
+    /// Creates a packet kept whole, with no comment.
     pub const fn new(interface: u32, time_ns: u64, direction: Direction, bytes: &'a [u8]) -> Packet<'a> {
         Packet { interface, time_ns, direction, bytes, original_length: bytes.len() as u32, comment: "" }
     }
@@ -125,7 +125,7 @@ pub fn packet(packet: &Packet<'_>, out: &mut Vec<u8>) {
     });
 }
 
-/// A block: its type, its length before and after, and what `body` appends in between.
+/// Appends a block: its type, its length before and after, and in between what `body` appends.
 fn block(kind: u32, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend(kind.to_le_bytes());
@@ -148,7 +148,7 @@ fn padded(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend(std::iter::repeat_n(0, bytes.len().next_multiple_of(4) - bytes.len()));
 }
 
-/// As much of `text` as an option's length can say, cut between characters.
+/// Cuts a text to an option's longest length, between characters.
 fn text(text: &str) -> &[u8] {
     let mut end = text.len().min(u16::MAX.into());
     while !text.is_char_boundary(end) {

@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 /// The format's version; the one that qvis knows best.
 const VERSION: &str = "0.3";
 
-/// What begins a record (RFC 7464 section 2.2).
+/// First byte of a record (RFC 7464 section 2.2).
 const RECORD_SEPARATOR: u8 = 0x1e;
 
-/// Whose side it is.
+/// Side of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VantagePoint {
     /// The one that opened the connection.
@@ -32,7 +32,7 @@ pub enum VantagePoint {
 }
 
 impl VantagePoint {
-    /// Its name in the format.
+    /// Returns its name in the format.
     pub const fn name(self) -> &'static str {
         match self {
             VantagePoint::Client => "client",
@@ -41,14 +41,14 @@ impl VantagePoint {
     }
 }
 
-/// What a file is about.
+/// Header of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trace<'a> {
-    /// What it shows.
+    /// Title.
     pub title: &'a str,
     /// The name of the host that saw it.
     pub name: &'a str,
-    /// Its side.
+    /// Side.
     pub vantage_point: VantagePoint,
     /// The connection identifier that the client first addressed, in hexadecimal, where it is known: both sides' files have
     /// the same.

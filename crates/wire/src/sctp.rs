@@ -106,7 +106,7 @@ pub fn parameter(kind: u16, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) 
     with_length(out, fill);
 }
 
-/// A length that counts the four bytes it is a part of, and what `fill` appends.
+/// Appends a length that counts its own four bytes, and what `fill` appends.
 fn with_length(out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend([0; 2]);
@@ -158,7 +158,7 @@ fn crc32c_update(register: u32, bytes: &[u8]) -> u32 {
     bytes.iter().fold(register, |crc, &byte| crc >> 8 ^ TABLE[usize::from(crc as u8 ^ byte)])
 }
 
-/// What a byte does to the register.
+/// Effect of a byte on the register.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;

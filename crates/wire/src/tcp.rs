@@ -27,13 +27,13 @@ const NOP: u8 = 1;
 const MSS: u8 = 2;
 /// The option kind of window scales.
 pub const WINDOW_SCALE: u8 = 3;
-/// That of SACK-permitted.
+/// Kind of SACK-permitted.
 pub const SACK_PERMITTED: u8 = 4;
-/// That of SACK blocks.
+/// Kind of SACK blocks.
 pub const SACK: u8 = 5;
-/// That of timestamps.
+/// Kind of timestamps.
 pub const TIMESTAMPS: u8 = 8;
-/// That of Fast Open.
+/// Kind of Fast Open.
 pub const FAST_OPEN: u8 = 34;
 
 /// A set of control bits.
@@ -58,7 +58,7 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Flags = Flags(0x80);
 
-    /// Whether all of `other` are set.
+    /// Returns whether all of `other` are set.
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
@@ -118,17 +118,17 @@ impl SackBlocks {
         fits
     }
 
-    /// The blocks.
+    /// Returns the blocks.
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.length)]
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     pub const fn len(&self) -> usize {
         self.length as usize
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no blocks.
     pub const fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -160,7 +160,7 @@ pub struct Cookie {
 }
 
 impl Cookie {
-    /// One of 4 to 16 bytes, an even number of them; others are none (RFC 7413, section 4.1.1).
+    /// Creates a cookie of 4 to 16 bytes, an even number of them; others are none (RFC 7413, section 4.1.1).
     pub fn new(cookie: &[u8]) -> Option<Cookie> {
         let valid = cookie.len() >= 4 && cookie.len().is_multiple_of(2);
         let mut bytes = [0; 16];
@@ -168,7 +168,7 @@ impl Cookie {
         Some(Cookie { bytes, length: cookie.len() as u8 })
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }
@@ -179,7 +179,7 @@ impl Cookie {
 pub struct Options {
     /// The largest segment that the sender of this SYN accepts, in bytes (RFC 9293, section 3.7.1).
     pub mss: Option<u16>,
-    /// How far the sender of this SYN will shift its windows, in bits (RFC 7323, section 2). Kept as received, even
+    /// Window shift of this SYN's sender in bits (RFC 7323, section 2). Kept as received, even
     /// above the 14 that RFC 7323 lets a receiver use.
     pub window_scale: Option<u8>,
     /// Whether the sender of this SYN understands SACK (RFC 2018, section 2).
@@ -190,7 +190,7 @@ pub struct Options {
     pub fast_open: Option<FastOpen>,
     /// Received blocks. Only the first [`max_sack_blocks`](Options::max_sack_blocks) are written.
     pub sack: SackBlocks,
-    /// Those of Multipath TCP, which SACK blocks make room for. [`push_mptcp`](Options::push_mptcp) adds them; where
+    /// Options of Multipath TCP, which displace SACK blocks. [`push_mptcp`](Options::push_mptcp) adds them; where
     /// others that were set afterwards leave them no room, they are not written.
     pub mptcp: mptcp::Options,
 }
@@ -230,12 +230,12 @@ impl Options {
         mss + window_scale + timestamps + sack_permitted + fast_open
     }
 
-    /// How many SACK blocks fit beside the other options: 3 beside timestamps, 4 alone.
+    /// Returns the number of SACK blocks that fit beside the other options: 3 beside timestamps, 4 alone.
     pub const fn max_sack_blocks(&self) -> usize {
         (MAX_OPTIONS_LENGTH - self.fixed_length()).saturating_sub(4) / 8
     }
 
-    /// How many SACK blocks are written.
+    /// Returns the number of written SACK blocks.
     const fn written_sack_blocks(&self) -> usize {
         let (length, most) = (self.sack.len(), self.max_sack_blocks());
         if length < most { length } else { most }

@@ -1,10 +1,10 @@
-//! Which bit rate the next segment of a video is to have.
+//! Rate adaptation: the bit rate of a video's next segment.
 
 use std::collections::VecDeque;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 use vazao_engine::{Duration, Rate};
 
-/// What a player knows when it is to choose.
+/// State of a player at a choice.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
     /// Rates of the video, each higher than the one before.
@@ -17,9 +17,9 @@ pub struct Situation<'a> {
 
 /// Chooses the rate of each segment of a video before it is asked for.
 pub trait Adaptation: std::fmt::Debug + Send {
-    /// The place in the ladder of the rate that the next segment is to have.
+    /// Returns the index in the ladder of the next segment's rate.
     fn choose(&mut self, situation: &Situation<'_>) -> usize;
-    /// A segment of `bytes` took `span`, from the request to its last byte.
+    /// Notes that a segment of `bytes` took `span`, from the request to its last byte.
     fn on_segment(&mut self, _bytes: u64, _span: Duration) {}
 }
 
@@ -103,7 +103,7 @@ pub struct RateBased {
 }
 
 impl RateBased {
-    /// A mean over `history` segments, of which the part `safety` is used.
+    /// Creates a mean over `history` segments, of which the part `safety` is used.
     pub fn new(history: usize, safety: f64) -> RateBased {
         RateBased { history, safety, costs: VecDeque::new() }
     }

@@ -17,7 +17,7 @@ impl Version {
     /// Every version by the name that users call it.
     pub const NAMES: [&'static str; 3] = ["1.1", "2", "3"];
 
-    /// The version of a name.
+    /// Returns the version of a name.
     pub fn named(name: &str) -> Version {
         match name {
             "1.1" => Version::Http1,
@@ -28,7 +28,7 @@ impl Version {
     }
 }
 
-/// How requests and responses are carried.
+/// Encoding of requests and responses.
 #[derive(Clone, Copy, Debug)]
 pub struct Http {
     /// The version.
@@ -50,11 +50,11 @@ pub struct Http {
 pub(super) const DATA: u64 = 16_384;
 /// A frame's header in HTTP/2 (RFC 9113, section 4.1).
 const FRAME: u64 = 9;
-/// What opens a connection of HTTP/2 (RFC 9113, section 3.4): the client's preface of 24 bytes, SETTINGS with three of
+/// Bytes that open a connection of HTTP/2 (RFC 9113, section 3.4): the client's preface of 24 bytes, SETTINGS with three of
 /// them, a WINDOW_UPDATE; the server's SETTINGS with three of them, and the acknowledgement of the client's.
 const CLIENT_PREFACE: u64 = 24 + (FRAME + 3 * 6) + (FRAME + 4);
 const SERVER_PREFACE: u64 = (FRAME + 3 * 6) + FRAME;
-/// What is left of headers once those of a page are compressed together: of the requests' 12 %, of the responses' 15 % (the
+/// Size of headers after compression, relative to the original: of requests 12 %, of responses 15 % (the
 /// SPDY white paper of 2009; HPACK and QPACK took the place of what it measured, and do no worse).
 const REQUEST_LEFT: f64 = 0.12;
 const HEADER_LEFT: f64 = 0.15;
@@ -125,7 +125,7 @@ impl Http {
         }
     }
 
-    /// The part of a body that is written at once when so much of it is left: of HTTP/2 what a turn has room for. HTTP/3's
+    /// Returns the part of a body that is written at once when `left` is left; in HTTP/2 the size of a turn. HTTP/3's
     /// connection divides what it is given into turns itself.
     pub(super) fn part(&self, left: u64) -> u64 {
         match self.version {

@@ -1,4 +1,4 @@
-//! What people do with web servers, over HTTP: load a page, watch a video.
+//! Visits to web servers over HTTP: loading a page, watching a video.
 //!
 //! A [`Visit`] is the whole of it, both sides and all connections, and whoever moves the connections owns it; an application
 //! at the end of one of them is no more than its name ([`VisitEnd`]).
@@ -13,7 +13,7 @@ pub use adaptation::{ADAPTATIONS, Adaptation, BufferBased, RateBased, Situation}
 pub use http::{Http, Version};
 pub use video::Viewing;
 
-use crate::Streams;
+use crate::RandomStreams;
 use page::Page;
 use std::collections::{BTreeMap, VecDeque};
 use vazao_engine::registry::Parameters;
@@ -24,24 +24,24 @@ use video::Player;
 /// One end of one connection of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VisitEnd {
-    /// Which visit it belongs to, as its owner counts them.
+    /// Number of its visit.
     pub visit: u32,
-    /// Which of its connections.
+    /// Number of the connection in the visit.
     pub connection: u32,
-    /// When it wants to be driven even if nothing happens.
+    /// Time at which it wants to be driven even if nothing happens.
     pub wake: Time,
 }
 
-/// What other connections of a visit are to do.
+/// Task for another connection of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// Its client opens it.
+    /// Open it at the client.
     Open(usize),
-    /// Its client is driven.
+    /// Drive its client.
     Drive(usize),
 }
 
-/// How far a visit has come.
+/// Progress of a visit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// Responses that have come whole: objects of a page, segments of a video.
@@ -52,7 +52,7 @@ pub struct Progress {
     pub bitrate: Option<Rate>,
 }
 
-/// Who asks.
+/// User of a visit.
 #[derive(Debug)]
 enum User {
     Page(Page),
@@ -60,7 +60,7 @@ enum User {
 }
 
 impl User {
-    /// How much could be asked for now.
+    /// Returns the number of objects that could be requested now.
     fn wishes(&mut self, now: Time) -> usize {
         match self {
             User::Page(page) => page.wishes(),
@@ -68,7 +68,7 @@ impl User {
         }
     }
 
-    /// The bytes of what is asked for next.
+    /// Returns the size of the next object.
     fn wish(&mut self, now: Time) -> Option<u64> {
         match self {
             User::Page(page) => page.wish(),
@@ -82,7 +82,7 @@ impl User {
 struct Exchange {
     /// Bytes of the body.
     body: u64,
-    /// What the server has not yet written of the response: bytes before the body, and of the body.
+    /// Unwritten rest of the response: bytes before the body, and of the body.
     head: u64,
     left: u64,
     /// Bytes of the response, and those of them that the client has read.
@@ -95,11 +95,11 @@ struct Exchange {
 struct Connection {
     /// Whether it was opened.
     is_open: bool,
-    /// Whether its client has seen it stand.
+    /// Whether its client has seen it established.
     stands: bool,
     /// Requests without their whole response.
     waiting: usize,
-    /// Where the requests that are on their way end.
+    /// Ends of the requests under way.
     requests: VecDeque<(u64, usize)>,
     /// The client's: the end of what is to be written, of what was written.
     asked: u64,
@@ -110,15 +110,15 @@ struct Connection {
     written: u64,
     /// Responses that the server has to write, the one whose turn it is first.
     serving: VecDeque<usize>,
-    /// Where the parts of responses end that are on their way, and of what was read the end.
+    /// Ends of the parts of responses under way, and the end of the data that was read.
     parts: VecDeque<(u64, usize)>,
     read: u64,
-    /// What is exchanged on which stream, where each exchange has one.
+    /// Exchange on each stream, if each exchange has one.
     streams: BTreeMap<u64, usize>,
 }
 
-/// How much a server lets wait in its send buffer before it chooses what comes next, so that late requests get their turn:
-/// what `tcp_notsent_lowat` is set to for that (P. Meenan, *Optimizing HTTP/2 prioritization with BBR and
+/// Most bytes that a server leaves in its send buffer before it chooses the next data, so that late requests get their
+/// turn: what `tcp_notsent_lowat` is set to for that (P. Meenan, *Optimizing HTTP/2 prioritization with BBR and
 /// tcp_notsent_lowat*, 2018).
 const LOW_WATER: u64 = 16_384;
 
@@ -133,15 +133,15 @@ pub struct Visit {
     calls: VecDeque<Call>,
     first: Option<Time>,
     last: Option<Time>,
-    /// From the start of the visit to the last byte of each response.
+    /// Latencies from the start of the visit to the last byte of each response.
     latency: Histogram,
     disordered: bool,
-    /// Nothing more will be asked.
+    /// Whether no more requests follow.
     closing: bool,
 }
 
 impl Visit {
-    /// Whether each response has a stream of its own, so that ends are driven by their streams.
+    /// Returns whether each response has a stream of its own, so that ends are driven by their streams.
     pub fn uses_streams(&self) -> bool {
         self.http.version == Version::Http3
     }
@@ -162,15 +162,15 @@ impl Visit {
         }
     }
 
-    pub(crate) fn page(parameters: &Parameters, streams: Streams) -> Visit {
+    pub(crate) fn page(parameters: &Parameters, streams: RandomStreams) -> Visit {
         Visit::new(page::http(parameters), User::Page(Page::new(parameters, streams)))
     }
 
-    pub(crate) fn video(parameters: &Parameters, _: Streams) -> Visit {
+    pub(crate) fn video(parameters: &Parameters, _: RandomStreams) -> Visit {
         Visit::new(Http::serial(parameters), User::Video(Box::new(Player::new(parameters))))
     }
 
-    /// It begins at `start`, when its first connection is opened.
+    /// Begins the visit at `start`, when its first connection is opened.
     pub fn begin(mut self, start: Time) -> Visit {
         self.start = start;
         self.connections[0].is_open = true;
@@ -180,15 +180,15 @@ impl Visit {
         self
     }
 
-    /// How many connections it has at most.
+    /// Returns the most connections that it opens.
     pub fn most_connections(&self) -> usize {
         self.connections.len()
     }
-    /// Whether nothing but the run's end would end it.
+    /// Returns whether only the run's end would end it.
     pub fn is_endless(&self) -> bool {
         matches!(&self.user, User::Video(player) if player.is_endless())
     }
-    /// How long it lasts, if that was said.
+    /// Returns its duration, if one was given.
     pub fn duration(&self) -> Option<Duration> {
         match &self.user {
             User::Page(_) => None,
@@ -203,7 +203,7 @@ impl Visit {
         }
     }
 
-    /// What other connections are to do now.
+    /// Returns the next task for another connection.
     pub fn next_call(&mut self) -> Option<Call> {
         self.calls.pop_front()
     }
@@ -219,7 +219,7 @@ impl Visit {
 
     // ---- the client --------------------------------------------------------------------------------------------
 
-    /// The client does what can be done at `now` on a connection. Says when it wants to be driven again.
+    /// Runs the client on a connection at `now`. Returns the time at which it wants to be driven again.
     pub fn drive_client(&mut self, now: Time, number: usize, stream: &mut impl ByteStream) -> Time {
         self.receive(now, number, stream);
         let stands = stream.is_connected();
@@ -248,7 +248,7 @@ impl Visit {
         }
     }
 
-    /// Whether everything has come that it consists of.
+    /// Returns whether all its objects have come.
     pub fn is_complete(&self) -> bool {
         match &self.user {
             User::Page(page) => page.is_done(),
@@ -308,7 +308,7 @@ impl Visit {
         }
     }
 
-    /// A response has come whole.
+    /// Handles the end of a response.
     fn finish(&mut self, now: Time, number: usize) {
         self.connections[number].waiting -= 1;
         self.latency.record(now.since(self.start));
@@ -320,7 +320,7 @@ impl Visit {
 
     // ---- the server --------------------------------------------------------------------------------------------
 
-    /// The server does what can be done on a connection. Says whether it would write more if what it has written left.
+    /// Runs the server on a connection. Returns whether it would write more once its data has left.
     pub fn drive_server(&mut self, number: usize, stream: &mut impl ByteStream) -> bool {
         let connection = &mut self.connections[number];
         if let Some(range) = stream.read() {
@@ -367,7 +367,7 @@ impl Visit {
 
     // ---- what became of it -------------------------------------------------------------------------------------
 
-    /// How far it has come.
+    /// Returns its progress.
     pub fn progress(&self) -> Progress {
         let objects = self.latency.count();
         let (buffer, bitrate) = match &self.user {
@@ -380,27 +380,27 @@ impl Visit {
     pub fn delivered(&self) -> u64 {
         self.exchanges.iter().filter(|exchange| exchange.read == exchange.wire).map(|exchange| exchange.body).sum()
     }
-    /// Whether every byte of every response was read once and in its place, and none that was not written.
+    /// Returns whether every byte of every response was read once and in its place, and none that was not written.
     pub fn is_intact(&self) -> bool {
         !self.disordered && self.exchanges.iter().all(|exchange| exchange.read <= exchange.wire)
     }
-    /// When the first byte of a response was read.
+    /// Returns the time at which the first byte of a response was read.
     pub fn first_byte(&self) -> Option<Time> {
         self.first
     }
-    /// When the last byte so far was.
+    /// Returns the time at which the last byte so far was read.
     pub fn last_byte(&self) -> Option<Time> {
         self.last
     }
-    /// From the start to the last byte of each response that has come.
+    /// Returns the latencies from the start to the last byte of each response that has come.
     pub fn latency(&self) -> &Histogram {
         &self.latency
     }
-    /// Whether a connection was opened.
+    /// Returns whether a connection was opened.
     pub fn is_open(&self, number: usize) -> bool {
         self.connections[number].is_open
     }
-    /// What the viewer of a video has seen by now.
+    /// Returns the viewing of a video until now.
     pub fn viewing(&self, now: Time) -> Option<Viewing> {
         match &self.user {
             User::Page(_) => None,

@@ -1,11 +1,11 @@
-//! A page: a document that names what else is needed, or all of it known at once.
+//! Page: a document that names further objects, or all of them known at once.
 
 use super::http::{HEADERS, Http, Version};
-use crate::Streams;
+use crate::RandomStreams;
 use vazao_engine::Dimension;
 use vazao_engine::registry::{Kind, Parameter, Parameters};
 
-/// What a page still wants.
+/// State of a page's loading.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
     /// Bytes of each object in the order in which it is asked for, the document first if there is one.
@@ -59,7 +59,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     HEADERS[1],
 ];
 
-/// How a page of these parameters is carried.
+/// Returns the HTTP of a page with these parameters.
 pub(crate) fn http(parameters: &Parameters) -> Http {
     let version = parameters.get("http").map_or(Version::Http2, |_| Version::named(parameters.text("http")));
     let serial = Http::serial(parameters);
@@ -75,7 +75,7 @@ pub(crate) fn http(parameters: &Parameters) -> Http {
 }
 
 impl Page {
-    pub fn new(parameters: &Parameters, streams: Streams) -> Page {
+    pub fn new(parameters: &Parameters, streams: RandomStreams) -> Page {
         let law = &parameters.distribution("size").expect("a distribution with a default").law;
         let mut stream = streams.of("object");
         let root = parameters.size("root");
@@ -83,13 +83,13 @@ impl Page {
         Page { sizes: root.into_iter().chain(objects).collect(), has_root: root.is_some(), asked: 0, complete: 0 }
     }
 
-    /// How many objects could be asked for now.
+    /// Returns the number of objects that could be requested now.
     pub fn wishes(&self) -> usize {
         let known = if self.has_root && self.complete == 0 { 1 } else { self.sizes.len() };
         known - self.asked
     }
 
-    /// The next one, in bytes.
+    /// Returns the size of the next object in bytes.
     pub fn wish(&mut self) -> Option<u64> {
         (self.wishes() > 0).then(|| {
             self.asked += 1;

@@ -5,7 +5,7 @@ use vazao_engine::Time;
 use vazao_transport::Streams;
 
 impl Visit {
-    /// The client does what can be done at `now` on a connection. Says when it wants to be driven again.
+    /// Runs the client on a connection at `now`. Returns the time at which it wants to be driven again.
     pub fn drive_client_streams(&mut self, now: Time, number: usize, streams: &mut (impl Streams + ?Sized)) -> Time {
         while let Some(id) = streams.next_readable() {
             while let Some(range) = streams.read_stream(id) {
@@ -45,7 +45,7 @@ impl Visit {
         }
     }
 
-    /// The server answers each request whole; what goes first of several the connection decides.
+    /// Runs the server, which answers each request whole; the connection decides the order of several.
     pub fn drive_server_streams(&mut self, number: usize, streams: &mut (impl Streams + ?Sized)) {
         let request = self.http.request_bytes(false);
         while let Some(id) = streams.next_readable() {

@@ -1,4 +1,4 @@
-//! A player of adaptive video: segments of a few seconds, each at a rate that is chosen before it is asked for.
+//! Player of adaptive video: segments of a few seconds, each at a rate that is chosen before it is requested.
 
 use super::adaptation::{ADAPTATIONS, Adaptation, Situation};
 use super::http::HEADERS;
@@ -41,33 +41,33 @@ pub(crate) struct Player {
     most: Duration,
     adaptation: Box<dyn Adaptation>,
     fetched: u64,
-    /// When the segment under way was asked for, and its bytes.
+    /// Request time of the segment under way, and its bytes.
     under_way: Option<(Time, u64)>,
     /// The rate of the latest, by its place.
     last: Option<usize>,
-    /// What the buffer held at a time, and whether the video was playing.
+    /// State of the buffer at a time, and whether the video was playing.
     at: Time,
     buffer: Duration,
     playing: bool,
-    /// When the viewer began to wait; at first, when the video was opened.
+    /// Start of the viewer's wait; at first, the opening of the video.
     waiting_since: Time,
     viewing: Viewing,
     /// Kilobits a second of all segments, added up.
     rates: f64,
 }
 
-/// What a viewer has seen.
+/// Quality of a viewing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Viewing {
-    /// From the start of the flow until the video plays.
+    /// Time from the start of the flow until the video plays.
     pub startup: Option<Duration>,
-    /// How often it stopped for want of data.
+    /// Number of stalls for want of data.
     pub stalls: u64,
-    /// How long it stood still in all.
+    /// Total time of stalls.
     pub stalled: Duration,
     /// Mean bit rate of the segments fetched, in bit/s.
     pub bitrate: Option<f64>,
-    /// How often the rate changed from one segment to the next.
+    /// Number of rate changes from one segment to the next.
     pub switches: u64,
 }
 
@@ -98,12 +98,12 @@ impl Player {
         }
     }
 
-    /// The video was opened.
+    /// Opens the video.
     pub fn begin(&mut self, now: Time) {
         (self.at, self.waiting_since) = (now, now);
     }
 
-    /// Whether all of it was fetched: what is left to play cannot stall.
+    /// Returns whether all of it was fetched: the rest cannot stall.
     pub fn is_fetched(&self) -> bool {
         self.count == Some(self.fetched)
     }
@@ -112,17 +112,17 @@ impl Player {
         self.count.is_none()
     }
 
-    /// What the buffer held when it was last looked at.
+    /// Returns the buffer at the last update.
     pub fn buffer(&self) -> Duration {
         self.buffer
     }
 
-    /// The rate of the latest segment.
+    /// Returns the rate of the latest segment.
     pub fn bitrate(&self) -> Option<Rate> {
         self.last.map(|place| self.ladder[place])
     }
 
-    /// How long the video is.
+    /// Returns the length of the video.
     pub fn duration(&self) -> Option<Duration> {
         self.count.map(|count| self.segment * count)
     }
@@ -147,13 +147,13 @@ impl Player {
         self.at = now;
     }
 
-    /// How many segments it would ask for now.
+    /// Returns the number of segments that it would request now.
     pub fn wishes(&mut self, now: Time) -> usize {
         self.play(now);
         usize::from(self.under_way.is_none() && !self.is_fetched() && self.has_room())
     }
 
-    /// Whether the buffer can hold one more. While nothing plays it always can, or it would never do so again.
+    /// Returns whether the buffer can hold one more. While nothing plays it always can, or playing would never start.
     fn has_room(&self) -> bool {
         !self.playing || self.buffer + self.segment <= self.most
     }
@@ -190,7 +190,7 @@ impl Player {
         }
     }
 
-    /// When the buffer will have room for a segment again, if that is what it waits for.
+    /// Returns the time at which the buffer can hold a segment again, if it waits for that.
     pub fn next_wake(&self) -> Time {
         if self.under_way.is_some() || self.is_fetched() || self.has_room() {
             return Time::NEVER;
@@ -198,7 +198,7 @@ impl Player {
         self.at + (self.buffer + self.segment).saturating_sub(self.most)
     }
 
-    /// What the viewer has seen by now, or by the end of the video.
+    /// Returns the viewing until now, or until the end of the video.
     pub fn viewing(&self, now: Time) -> Viewing {
         let mut viewing = self.viewing;
         let ran_dry = if self.playing { self.at + self.buffer } else { self.waiting_since };

@@ -16,7 +16,7 @@ use probe_bw::Cycle;
 use probe_rtt::ProbeRtt;
 use startup::FullPipe;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Duration, Rate, Stream, Time};
+use vazao_engine::{Duration, RandomStream, Rate, Time};
 use window::Repair;
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
@@ -70,8 +70,8 @@ pub struct Bbr {
     initial_window: f64,
     mode: Mode,
     full_pipe: FullPipe,
-    /// Which phase PROBE_BW starts with.
-    luck: Stream,
+    /// Random stream of PROBE_BW's first phase.
+    luck: RandomStream,
     // The model.
     rounds: Rounds,
     bandwidth: WindowedMax,
@@ -93,7 +93,7 @@ pub struct Bbr {
     /// The window before a recovery or PROBE_RTT.
     prior_cwnd: f64,
     repair: Repair,
-    /// What is to be in flight when DRAIN ends.
+    /// Flight at which DRAIN ends.
     ssthresh: u64,
 }
 
@@ -156,7 +156,7 @@ impl Bbr {
             initial_window: cwnd,
             mode: Mode::Startup,
             full_pipe: FullPipe::default(),
-            luck: Stream::new(setup.seed, "bbr/cycle"),
+            luck: RandomStream::new(setup.seed, "bbr/cycle"),
             rounds: Rounds::default(),
             bandwidth: WindowedMax::default(),
             min_rtt: Duration::MAX,
@@ -176,7 +176,7 @@ impl Bbr {
         }
     }
 
-    /// The bandwidth, in bytes a second: the policer's, where there is one.
+    /// Returns the bandwidth, in bytes a second: the policer's, where there is one.
     fn bw(&self) -> f64 {
         self.policer.rate().unwrap_or_else(|| self.bandwidth.get())
     }
@@ -211,7 +211,7 @@ impl Bbr {
         }
     }
 
-    /// Whether the application or PROBE_RTT, not the network, limited a sample.
+    /// Returns whether the application or PROBE_RTT, not the network, limited a sample.
     fn is_app_limited(&self, sample: &RateSample) -> bool {
         sample.app_limited || (self.muted.0..=self.muted.1).contains(&sample.prior_delivered)
     }
@@ -224,7 +224,7 @@ impl Bbr {
         }
     }
 
-    /// The first rate comes from the first round-trip time.
+    /// Takes the first rate from the first round-trip time.
     fn see_rtt(&mut self, srtt: Duration, min_rtt: Duration, now: Time) {
         if !self.has_rtt && srtt > Duration::ZERO {
             self.has_rtt = true;
@@ -308,7 +308,7 @@ impl Bbr {
         if self.rules.linux { (bytes / self.mss).ceil() * self.mss } else { bytes }
     }
 
-    /// What may be in flight for `bytes` to be in the network: some is held up at either end, in bursts.
+    /// Returns the flight that keeps `bytes` in the network, as bursts are held up at either end.
     fn with_bursts(&self, bytes: f64) -> f64 {
         let bursts = 3.0 * send_quantum(self.pacing_rate, self.mss);
         if !self.rules.linux {
@@ -323,7 +323,7 @@ impl Bbr {
         self.with_bursts(self.bdp(self.bandwidth.get(), gain))
     }
 
-    /// What will be in the network when the pacer lets the next burst out, of `in_flight` now.
+    /// Returns the data in the network when the pacer sends the next burst, of `in_flight` now.
     fn in_network(&self, in_flight: f64, ack: &Ack, raising: bool) -> f64 {
         if !self.rules.linux {
             return in_flight;

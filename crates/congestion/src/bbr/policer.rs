@@ -6,7 +6,7 @@ use super::{Bbr, Mode};
 use crate::Ack;
 use vazao_engine::Time;
 
-/// What is known of a policer.
+/// State of a policer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Policer {
     /// The throughput of the last stretch in bytes a second, zero before the first; whether it is a policer's.
@@ -31,7 +31,7 @@ impl Policer {
     /// Round trips for which a policer's rate is kept.
     const KEPT: u32 = 48;
 
-    /// A policer's rate, if there is one.
+    /// Returns a policer's rate, if there is one.
     pub fn rate(&self) -> Option<f64> {
         self.found.then_some(self.rate)
     }
@@ -46,7 +46,7 @@ impl Policer {
         (self.start, self.rounds) = ((now, delivered, self.lost), 0);
     }
 
-    /// A stretch is over that had this throughput.
+    /// Ends a stretch of this throughput.
     fn end(&mut self, now: Time, delivered: u64, rate: f64) {
         let difference = (rate - self.rate).abs();
         let same = difference <= Self::SAME_PART * self.rate || difference <= Self::SAME_RATE;

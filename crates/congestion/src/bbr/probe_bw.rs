@@ -8,7 +8,7 @@ use vazao_engine::{Duration, Time};
 /// The phases' gains, each for a propagation delay.
 const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
-/// Where in the cycle it is.
+/// Position in the cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     phase: usize,

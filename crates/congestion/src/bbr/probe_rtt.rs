@@ -5,10 +5,10 @@ use super::{Bbr, Mode, Rules};
 use crate::Ack;
 use vazao_engine::{Duration, Time};
 
-/// How far it is.
+/// Progress of PROBE_RTT.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProbeRtt {
-    /// When it may end, once no more than four segments are in flight.
+    /// Time at which it may end, once no more than four segments are in flight.
     done: Option<Time>,
     /// A round trip has passed with so few.
     round_done: bool,

@@ -45,7 +45,7 @@ impl Bbr {
         full.reached = full.rounds >= FullPipe::ROUNDS;
     }
 
-    /// Where PROBE_RTT goes back to.
+    /// Returns from PROBE_RTT.
     pub(super) fn resume(&mut self, now: vazao_engine::Time) {
         if self.full_pipe.reached {
             self.enter_probe_bw(now);

@@ -4,11 +4,11 @@
 use super::{Bbr, Mode, Rules};
 use crate::{Ack, Congestion, Signal};
 
-/// What is known of a repair of losses.
+/// State of a repair of losses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Repair {
     phase: Phase,
-    /// For the first round trip of a recovery no more is sent than is delivered.
+    /// Whether no more is sent than is delivered, as in the first round trip of a recovery.
     pub conserve: bool,
 }
 
@@ -72,8 +72,8 @@ impl Bbr {
         self.prior_cwnd = if whole { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
     }
 
-    /// A timeout: from one segment, as all that was in flight counts as lost. What the bandwidth has grown from counts no
-    /// more.
+    /// Handles a timeout: the window restarts from one segment, as all data in flight counts as lost. Earlier growth
+    /// counts no more.
     pub(super) fn on_timeout(&mut self, congestion: &Congestion) {
         if congestion.signal != Signal::RepeatedTimeout {
             self.save_window();

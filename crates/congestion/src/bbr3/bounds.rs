@@ -6,12 +6,12 @@ use crate::{Ack, RateSample};
 /// Upper and lower bounds, infinite while there are none, and what they are made of. Bytes, and bytes a second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// What the path held in the last probe.
+    /// Flight that the path held in the last probe.
     pub inflight_hi: f64,
-    /// What recent losses leave, until the next probe.
+    /// Bandwidth that recent losses leave, until the next probe.
     pub bw_lo: f64,
     pub inflight_lo: f64,
-    /// The same before the last loss.
+    /// Bounds before the last loss.
     before: (f64, f64, f64),
     /// Greatest rate and amount delivered of the round trip under way.
     latest: (f64, f64),
@@ -19,7 +19,7 @@ pub(super) struct Bounds {
     round_end: u64,
     round_start: bool,
     loss_in_round: bool,
-    /// What acknowledgements are feedback of.
+    /// Meaning of acknowledgements.
     pub feedback: Feedback,
     /// Whether samples of a probe are still coming, and may set `inflight_hi`.
     pub probing: bool,
@@ -27,7 +27,7 @@ pub(super) struct Bounds {
     pub up_rounds: u32,
 }
 
-/// Whose feedback acknowledgements are (BBR.ack_phase).
+/// Meaning of acknowledgements (BBR.ack_phase).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Feedback {
     None,
@@ -72,7 +72,7 @@ impl Bounds {
         self.before = (self.inflight_hi, self.bw_lo, self.inflight_lo);
     }
 
-    /// The losses were none.
+    /// Restores the bounds after spurious losses.
     pub fn undo(&mut self) {
         let (inflight_hi, bw_lo, inflight_lo) = self.before;
         self.inflight_hi = self.inflight_hi.max(inflight_hi);
@@ -87,7 +87,7 @@ impl Bounds {
         }
     }
 
-    /// What was delivered at most in the round trip under way.
+    /// Returns the most data delivered in the round trip under way.
     pub fn inflight_latest(&self) -> f64 {
         self.latest.1
     }
@@ -167,7 +167,7 @@ impl Bbr3 {
         }
     }
 
-    /// Whether more than LossThresh of what was in flight with a packet was lost, or half of it marked.
+    /// Returns whether more than LossThresh of what was in flight with a packet was lost, or half of it marked.
     pub(super) fn is_too_high(&self, sample: &RateSample) -> bool {
         sample.lost as f64 > self.rules.loss_thresh * sample.tx_in_flight as f64
             || self.rules.ecn && self.marks.are_many()

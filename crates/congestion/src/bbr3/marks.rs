@@ -5,7 +5,7 @@ use crate::Ack;
 /// The marked part of what is delivered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
-    /// Its moving average, once a round trip (ecn_alpha).
+    /// Moving average, once a round trip (ecn_alpha).
     alpha: f64,
     /// Delivered and marked in the round trip under way.
     delivered: u64,
@@ -19,7 +19,7 @@ impl Default for Marks {
     }
 }
 
-/// What is left of the bound when `alpha` is the marked part (ecn_factor: a third).
+/// Returns the remaining part of the bound when `alpha` is the marked part (ecn_factor: a third).
 pub(super) fn kept(alpha: f64) -> f64 {
     1.0 - alpha / 3.0
 }
@@ -44,7 +44,7 @@ impl Marks {
         ended
     }
 
-    /// Whether more than half of the round trip under way is marked.
+    /// Returns whether more than half of the round trip under way is marked.
     pub fn are_many(&self) -> bool {
         self.marked as f64 > Self::THRESHOLD * self.delivered as f64
     }

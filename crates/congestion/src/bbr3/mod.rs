@@ -17,7 +17,7 @@ use probe_bw::{Cycle, Phase};
 use probe_rtt::ProbeRtt;
 use startup::FullPipe;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Duration, Rate, Stream, Time};
+use vazao_engine::{Duration, RandomStream, Rate, Time};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "bbr3",
@@ -71,7 +71,7 @@ pub struct Bbr3 {
     mss: f64,
     initial_window: f64,
     mode: Mode,
-    luck: Stream,
+    luck: RandomStream,
     // The model.
     rounds: Rounds,
     /// Greatest rates, in bytes a second, of the last cycle of probing and of this one (MaxBwFilter).
@@ -153,7 +153,7 @@ impl Bbr3 {
             mss: setup.mss as f64,
             initial_window: cwnd,
             mode: Mode::Startup,
-            luck: Stream::new(setup.seed, "bbr3/probe"),
+            luck: RandomStream::new(setup.seed, "bbr3/probe"),
             rounds: Rounds::default(),
             rates: [0.0; 2],
             full_pipe: FullPipe::default(),
@@ -175,12 +175,12 @@ impl Bbr3 {
         }
     }
 
-    /// The greatest rate of this cycle and the last (max_bw).
+    /// Returns the greatest rate of this cycle and the last (max_bw).
     fn max_bw(&self) -> f64 {
         self.rates[0].max(self.rates[1])
     }
 
-    /// The bandwidth that is used: as far as recent losses let it (BBRBoundBWForModel).
+    /// Returns the bandwidth that is used: as far as recent losses let it (BBRBoundBWForModel).
     fn bw(&self) -> f64 {
         self.max_bw().min(self.bounds.bw_lo)
     }
@@ -216,7 +216,7 @@ impl Bbr3 {
         }
     }
 
-    /// The first rate comes from the first round-trip time.
+    /// Takes the first rate from the first round-trip time.
     fn see_rtt(&mut self, srtt: Duration, min_rtt: Duration, now: Time) {
         if !self.has_rtt && srtt > Duration::ZERO {
             self.has_rtt = true;

@@ -6,11 +6,11 @@ use super::{Bbr3, Mode, Rules};
 use crate::{Ack, RateSample};
 use vazao_engine::{Duration, Time};
 
-/// Where in the cycle it is.
+/// Position in the cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     pub phase: Phase,
-    /// When the cycle began, and how long it waits for the next probe: in time, and round trips since.
+    /// Time at which the cycle began, and how long it waits for the next probe: in time, and round trips since.
     since: Time,
     wait: Duration,
     rounds: u64,
@@ -35,7 +35,7 @@ impl Phase {
         }
     }
 
-    /// What UP's window is larger, in bandwidth-delay products, so that it does not keep the rate down.
+    /// Returns the additional window of UP in bandwidth-delay products, which keeps it from limiting the rate.
     pub fn more_window(self) -> f64 {
         if self == Phase::Up { 0.25 } else { 0.0 }
     }
@@ -103,7 +103,7 @@ impl Bbr3 {
         }
     }
 
-    /// Whether DOWN has taken away the queue, and leaves others room.
+    /// Returns whether DOWN has taken away the queue, and leaves others room.
     fn has_room(&self, in_flight: f64) -> bool {
         in_flight <= self.with_headroom() && in_flight <= self.inflight(1.0)
     }

@@ -6,10 +6,10 @@ use super::{Bbr3, Mode, Rules};
 use crate::Ack;
 use vazao_engine::{Duration, Time};
 
-/// How far it is.
+/// Progress of PROBE_RTT.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProbeRtt {
-    /// When it may end, once no more than its window is in flight.
+    /// Time at which it may end, once no more than its window is in flight.
     done: Option<Time>,
     round_done: bool,
 }
@@ -53,7 +53,7 @@ impl Bbr3 {
         }
     }
 
-    /// Its window.
+    /// Returns its window.
     pub(super) fn probe_rtt_window(&self) -> f64 {
         self.bdp(self.bw(), Rules::PROBE_RTT).max(Rules::MIN_PIPE * self.mss)
     }

@@ -7,9 +7,9 @@ use crate::{Ack, RateSample};
 /// Whether the pipe is full.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
-    /// It was found full once (full_bw_reached).
+    /// Whether the pipe was found full once (full_bw_reached).
     pub reached: bool,
-    /// It is full now, after the last look (full_bw_now).
+    /// Whether the pipe is full now (full_bw_now).
     pub now: bool,
     /// The rate when it last grew by a quarter, and round trips since.
     rate: f64,

@@ -40,7 +40,7 @@ pub struct Sibling {
     pub ssthresh: f64,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Duration,
-    /// What its control [tells](Siblings::tell) of it, for controls of the same kind.
+    /// Value that its control [tells](Siblings::tell) controls of the same kind.
     pub told: f64,
 }
 
@@ -64,44 +64,44 @@ pub struct Siblings {
 }
 
 impl Siblings {
-    /// Takes in what is shown: the paths that carry data, the own one at `own` among them.
+    /// Updates the paths that carry data, the own one at `own` among them.
     pub fn see(&mut self, paths: &[Sibling], own: usize) {
         self.paths.clear();
         self.paths.extend_from_slice(paths);
         self.own = own;
     }
 
-    /// What the others are to see as [`Sibling::told`] from now on; its meaning and unit are the control's.
+    /// Sets the value that the others see as [`Sibling::told`] from now on; its meaning and unit are the control's.
     pub fn tell(&mut self, word: f64) {
         self.told = word;
     }
 
-    /// What was told last; zero at first.
+    /// Returns the value told last; zero at first.
     pub fn told(&self) -> f64 {
         self.told
     }
 
-    /// All paths, the own one among them; none of a window alone.
+    /// Returns all paths, the own one among them; none of a window alone.
     pub fn paths(&self) -> &[Sibling] {
         &self.paths
     }
 
-    /// The own path; `None` of a window alone.
+    /// Returns the own path; `None` of a window alone.
     pub fn own(&self) -> Option<&Sibling> {
         self.paths.get(self.own)
     }
 
-    /// The other paths.
+    /// Returns the other paths.
     pub fn others(&self) -> impl Iterator<Item = &Sibling> {
         self.paths.iter().enumerate().filter(|(i, _)| *i != self.own).map(|(_, path)| path)
     }
 
-    /// Whether there are other paths.
+    /// Returns whether there are other paths.
     pub fn are_several(&self) -> bool {
         self.paths.len() > 1
     }
 
-    /// The sum of a quantity over all paths, and its value on the own one; of a window alone, that of `state`.
+    /// Returns the sum of a quantity over all paths, and its value on the own one; of a window alone, that of `state`.
     pub fn sum(&self, state: &State, quantity: impl Fn(&Sibling) -> f64) -> (f64, f64) {
         let ssthresh = state.ssthresh.min(u64::MAX as f64);
         let alone = [Sibling { cwnd: state.cwnd, ssthresh, srtt: Duration::ZERO, told: self.told }];
@@ -109,13 +109,13 @@ impl Siblings {
         (paths.iter().map(&quantity).sum(), quantity(&paths[own]))
     }
 
-    /// The own path's part of the sum of a quantity over all paths.
+    /// Returns the own path's part of the sum of a quantity over all paths.
     pub fn share(&self, state: &State, quantity: impl Fn(&Sibling) -> f64) -> f64 {
         let (all, own) = self.sum(state, quantity);
         own / all
     }
 
-    /// The largest value of a quantity.
+    /// Returns the largest value of a quantity.
     pub fn most(&self, quantity: impl Fn(&Sibling) -> f64) -> Option<f64> {
         self.paths.iter().map(quantity).max_by(f64::total_cmp)
     }

@@ -37,12 +37,12 @@ pub struct Olia {
 /// Linux counts acknowledgements, whatever they cover, and whole segments (net/mptcp/mptcp_olia.c).
 #[derive(Debug, Default)]
 struct Steps {
-    /// In 1024ths, what was added towards a segment more, or one less.
+    /// Increase collected towards one segment more or less, in 1024ths.
     credit: f64,
 }
 
 impl Steps {
-    /// The window in bytes, where an acknowledgement adds `growth` over the window.
+    /// Returns the window in bytes, where an acknowledgement adds `growth` over the window.
     fn take(&mut self, state: &State, growth: f64) -> f64 {
         const SEGMENT: f64 = 1024.0;
         let window = WholeSegments::window(state);
@@ -88,7 +88,7 @@ impl Window for Olia {
         self.tell();
     }
 
-    /// For each byte acknowledged w / rtt² / (sum of w / rtt)² + alpha / w segments.
+    /// Returns the increase for each byte acknowledged: w / rtt² / (sum of w / rtt)² + alpha / w segments.
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         let share = self.siblings.share(state, Sibling::rate);
         let growth = share * share + self.alpha();
@@ -115,7 +115,7 @@ impl Window for Olia {
         self.tell();
     }
 
-    /// One segment where there are other paths, so that little is sent over a congested one.
+    /// Returns one segment where there are other paths, so that little is sent over a congested one.
     fn least_threshold(&self) -> f64 {
         if self.siblings.are_several() && self.linux.is_none() { 1.0 } else { 2.0 }
     }

@@ -40,7 +40,7 @@ impl Rpv2 {
         Rpv2 { siblings: Siblings::default(), usrsctp: p.text("profile") == "usrsctp" }
     }
 
-    /// The path's rate over the sum of all.
+    /// Returns the path's rate over the sum of all.
     fn share(&self, state: &State) -> f64 {
         self.siblings.share(state, Sibling::rate)
     }

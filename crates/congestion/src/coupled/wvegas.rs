@@ -70,24 +70,24 @@ impl WVegas {
         self.alpha
     }
 
-    /// A number of segments as it counts.
+    /// Returns a number of segments as it counts.
     fn counted(&self, segments: f64) -> f64 {
         if self.linux { segments.floor() } else { segments }
     }
 
-    /// What of the window waits in queues, in segments.
+    /// Returns the part of the window that waits in queues, in segments.
     fn queued(&self, state: &State, (rtt, delay): (Duration, Duration)) -> f64 {
         self.counted(self.counted(state.segments()) * delay.as_nanos() as f64 / rtt.as_nanos() as f64)
     }
 
-    /// The path has what it was to have: its rate is told, and alpha follows its part of what all tell.
+    /// Tells the path's rate at the end of an adjustment, and moves alpha to its part of all rates.
     fn weigh(&mut self, state: &State, rate: f64) {
         let (all, before) = self.siblings.sum(state, |path: &Sibling| path.told);
         self.alpha = self.counted(self.total_alpha * rate / (all - before + rate)).max(LEAST_ALPHA);
         self.siblings.tell(rate);
     }
 
-    /// Whether queues are to be let drain.
+    /// Returns whether queues are to be let drain.
     fn is_to_drain(&mut self, delay: Duration, balanced: bool) -> bool {
         // No path outside simulation shows a delay of exactly nothing, which would be twice itself.
         if balanced || self.linux && delay > Duration::ZERO {
@@ -133,7 +133,7 @@ impl Window for WVegas {
         ack.round && self.seen.is_some_and(|seen| self.queued(state, seen) > self.gamma)
     }
 
-    /// What the path carries without a queue, and a segment.
+    /// Returns the capacity of the path without a queue, and a segment.
     fn after_slow_start(&mut self, state: &State) -> f64 {
         let queued = self.seen.map_or(0.0, |seen| self.queued(state, seen));
         (self.counted(state.segments()) + (1.0 - queued).min(0.0)).max(2.0) * state.mss

@@ -1,4 +1,4 @@
-//! How far acknowledgements come in bursts.
+//! Aggregation of acknowledgements in bursts.
 
 use vazao_engine::{Duration, Time};
 
@@ -7,7 +7,7 @@ use vazao_engine::{Duration, Time};
 /// silent between two bursts of acknowledgements. In bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Aggregation {
-    /// When the epoch began in which acknowledgements outran the bandwidth, and what was acknowledged in it.
+    /// Time at which the epoch began in which acknowledgements outran the bandwidth, and what was acknowledged in it.
     epoch: Time,
     acked: f64,
     /// The greatest excess of the five round trips under way and of the five before, how many have passed.
@@ -21,7 +21,7 @@ impl Aggregation {
     /// An excess that takes the bandwidth longer than this is none.
     const LONGEST: Duration = Duration::from_millis(100);
 
-    /// The greatest excess, at most what `bandwidth` carries in a tenth of a second.
+    /// Returns the greatest excess, at most what `bandwidth` carries in a tenth of a second.
     pub fn extra(&self, bandwidth: f64) -> f64 {
         self.extra[0].max(self.extra[1]).min(bandwidth * Self::LONGEST.as_secs())
     }

@@ -5,12 +5,12 @@
 /// successor when one leaves it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowedMax {
-    /// When each was seen, in whatever unit the window has, and its value.
+    /// Time at which each was seen, in whatever unit the window has, and its value.
     best: [(u64, f64); 3],
 }
 
 impl WindowedMax {
-    /// The greatest value.
+    /// Returns the greatest value.
     pub fn get(&self) -> f64 {
         self.best[0].1
     }

@@ -1,4 +1,4 @@
-//! What controls that go by a model of the path share: filters, rounds, aggregation.
+//! Common parts of model-based controls: filters, rounds, aggregation.
 
 mod aggregation;
 mod filter;
@@ -8,9 +8,9 @@ pub(crate) use aggregation::Aggregation;
 pub(crate) use filter::WindowedMax;
 pub(crate) use rounds::Rounds;
 
-/// The largest burst that a sender sends at once at `rate` bytes a second (draft-cardwell-iccrg-bbr-congestion-control-00
-/// section 4.2.2, `send_quantum`; Linux's `bbr_tso_segs_goal`): what it carries in a millisecond, at least two segments,
-/// or one below 1.2 Mbit/s. In segments.
+/// Returns the largest burst that a sender sends at once at `rate` bytes a second
+/// (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.2, `send_quantum`; Linux's `bbr_tso_segs_goal`): what it
+/// carries in a millisecond, at least two segments, or one below 1.2 Mbit/s. In segments.
 pub(crate) fn send_quantum(rate: f64, mss: f64) -> f64 {
     const LARGEST: f64 = 65_536.0 - 320.0;
     let least = if rate < 1.2e6 / 8.0 { 1.0 } else { 2.0 };

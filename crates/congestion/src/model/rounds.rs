@@ -23,7 +23,7 @@ impl Rounds {
         }
     }
 
-    /// A round trip begins now, with so much delivered.
+    /// Begins a round trip now, with so much delivered.
     pub fn restart(&mut self, delivered: u64) {
         self.next = delivered;
     }

@@ -41,7 +41,7 @@ const PART: Kind = Kind::Number(0.01, 10.0);
 /// Samples a round trip must have before its least RTT counts (Ha and Rhee 2011 and Linux: 8).
 const MIN_SAMPLES: u32 = 8;
 
-/// What the profiles differ in.
+/// Constants of a profile.
 struct Constants {
     train: f64,
     batching: Duration,
@@ -82,18 +82,18 @@ pub struct HyStart {
     spacing: Duration,
     /// The length of a train that ends slow start, and the rise in delay, in least RTTs.
     parts: (f64, f64),
-    /// What is added to the least RTT for the train.
+    /// Time added to the least RTT for the train.
     batching: Duration,
     /// Bounds of the rise in delay that ends slow start.
     rise: (Duration, Duration),
     /// The least RTT of data.
     base: Duration,
-    /// It ends slow start once; after a timeout, again.
+    /// Whether it has ended slow start; it may do so again after a timeout.
     found: bool,
     round: Round,
 }
 
-/// What was seen in the current round trip.
+/// Measurements of the current round trip.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     start: Time,
@@ -139,7 +139,7 @@ impl HyStart {
         }
     }
 
-    /// Whether acknowledgements that follow each other closely span the part of the least RTT that ends slow start.
+    /// Returns whether acknowledgements that follow each other closely span the part of the least RTT that ends slow start.
     fn train_fills_path(&mut self, now: Time) -> bool {
         if now.since(self.round.train) > self.spacing {
             return false;
@@ -148,7 +148,7 @@ impl HyStart {
         now.since(self.round.start) > part(self.base + self.batching, self.parts.0)
     }
 
-    /// Whether this round trip's least RTT is well above the least of all.
+    /// Returns whether this round trip's least RTT is well above the least of all.
     fn delay_rises(&mut self, rtt: Duration) -> bool {
         if !self.smoothed || self.round.samples < MIN_SAMPLES {
             self.round.least = self.round.least.min(rtt);

@@ -24,7 +24,7 @@ pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
 pub struct Limited {
     /// Standard slow start, which rules below `max_ssthresh`.
     pub standard: Standard,
-    /// Where the limit begins, in segments (the RFC recommends 100).
+    /// Window from which growth is limited, in segments (the RFC recommends 100).
     pub max_ssthresh: f64,
 }
 

@@ -1,4 +1,4 @@
-//! How the window grows below the slow-start threshold, and when that ends early. One page each.
+//! Slow starts: growth of the window below the threshold, and its early end. One module each.
 
 pub(crate) mod hystart;
 pub(crate) mod hystart_plus_plus;
@@ -15,12 +15,12 @@ use vazao_engine::Time;
 
 /// A slow start.
 pub trait SlowStart: Send {
-    /// The window after `ack`.
+    /// Returns the window after `ack`.
     fn grow(&mut self, state: &State, ack: &Ack) -> f64;
-    /// Whether slow start should end now, without a loss.
+    /// Returns whether slow start should end now, without a loss.
     fn leave(&mut self, _state: &State, _ack: &Ack) -> bool {
         false
     }
-    /// A timeout at `now` starts slow start anew.
+    /// Restarts slow start after a timeout at `now`.
     fn restart(&mut self, _now: Time) {}
 }

@@ -22,7 +22,7 @@ pub struct Standard {
 }
 
 impl Standard {
-    /// The growth for one acknowledgement.
+    /// Returns the growth for one acknowledgement.
     pub fn increase(&self, state: &State, ack: &Ack) -> f64 {
         (ack.acked as f64).min(self.limit * state.mss)
     }

@@ -56,7 +56,7 @@ pub struct Bic {
     linux: Option<Linux>,
 }
 
-/// What Linux's BIC (net/ipv4/tcp_bic.c) has beyond.
+/// Additions of Linux's BIC (net/ipv4/tcp_bic.c).
 #[derive(Debug)]
 struct Linux {
     whole: WholeSegments,
@@ -86,9 +86,9 @@ impl Bic {
         }
     }
 
-    /// How many segments must be acknowledged for one more, in a window of `w`, as Linux has it.
+    /// Returns how many segments must be acknowledged for one more, in a window of `w`, as Linux has it.
     fn segments_for_one_more(&self, w: f64, ratio: f64) -> f64 {
-        /// What is left to search is divided by this, and near the maximum a segment takes `SMOOTH / B` round trips.
+        /// Divisor of the remaining search range; near the maximum a segment takes `SMOOTH / B` round trips.
         const B: f64 = 4.0;
         const SMOOTH: f64 = 20.0;
         let (ahead, beyond) = (((self.maximum - w) / B).floor(), w - self.maximum);
@@ -104,7 +104,7 @@ impl Bic {
         (every * 16.0 / ratio).floor().max(1.0)
     }
 
-    /// How many segments to grow in a round trip that begins with a window of `w` segments.
+    /// Returns how many segments to grow in a round trip that begins with a window of `w` segments.
     fn next_step(&self, w: f64) -> f64 {
         let searched = self.maximum - w;
         if searched > 0.0 {

@@ -3,7 +3,7 @@ use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
 use std::collections::VecDeque;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
-use vazao_engine::{Duration, Stream};
+use vazao_engine::{Duration, RandomStream};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "cdg",
@@ -46,7 +46,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
         ),
     ],
     build: |p, setup| {
-        let random = Stream::new(setup.seed, "cdg");
+        let random = RandomStream::new(setup.seed, "cdg");
         windowed(Cdg::from(p, random), setup)
     },
 };
@@ -70,14 +70,14 @@ pub struct Cdg {
     ineffectual: u64,
     shadowed: bool,
     tolerant: bool,
-    random: Stream,
+    random: RandomStream,
     gradients: Gradients,
     queue: Queue,
     /// Positive gradients in a row that called for backing off.
     indications: u64,
     /// The window as it might be without backing off, in bytes; zero while there is none.
     shadow: f64,
-    /// It has backed off at once, and the round trip that follows says nothing of it yet.
+    /// Whether it has just backed off, so that the next round trip says nothing about the queue.
     pausing: bool,
     /// A round trip has been measured since the last loss. Losses without end leave none to measure, and then nothing says
     /// that the queue is not full.
@@ -85,7 +85,7 @@ pub struct Cdg {
     linux: Option<Linux>,
 }
 
-/// What the extremes of the round-trip time say of the queue.
+/// State of the queue by the extremes of the round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Queue {
     Unknown,
@@ -111,14 +111,14 @@ impl Queue {
     }
 }
 
-/// What Linux (net/ipv4/tcp_cdg.c) does otherwise: it measures in microseconds, takes less than 32 of them for no effect,
+/// Differences of Linux (net/ipv4/tcp_cdg.c): it measures in microseconds, takes less than 32 of them for no effect,
 /// extrapolates while it has few gradients, begins with the handshake's RTT, comes down over a round trip, and leaves that
 /// out, as it does the delay of acknowledgements that came late. Its slow start is HyStart with `spacing = "3 ms"`,
 /// `low_window = 0`, `least_rise = "125 us"` and no `most_rise`.
 #[derive(Debug, Default)]
 struct Linux {
     whole: WholeSegments,
-    /// How many acknowledgements of one segment may come from the receiver's timer.
+    /// Number of acknowledgements of one segment that may come from the receiver's timer.
     late: u32,
     /// The window has come down, and the measurements until now are what the next round trip's are compared with.
     recovered: bool,
@@ -126,7 +126,7 @@ struct Linux {
 
 impl Cdg {
     /// CDG with the registry's parameters, and what it draws from.
-    pub fn from(p: &Parameters, random: Stream) -> Self {
+    pub fn from(p: &Parameters, random: RandomStream) -> Self {
         let linux = WholeSegments::wanted(p).map(|whole| Linux { whole, ..Linux::default() });
         let own = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
         let (g, beta) = if linux.is_some() { (1000.0 / 336.0, 724.0 / 1024.0) } else { (3.0, 0.7) };
@@ -152,7 +152,7 @@ impl Cdg {
         if gradient > 0.0 { 1.0 - libm::exp(-gradient / self.g) } else { 0.0 }
     }
 
-    /// Whether the round trip that has just ended makes it back off.
+    /// Returns whether the round trip that has just ended makes it back off.
     fn backs_off(&mut self) -> bool {
         let Some([least, most]) = self.gradients.end_round() else { return false };
         self.measured = true;
@@ -259,7 +259,7 @@ impl Window for Cdg {
 }
 
 impl Linux {
-    /// A receiver that acknowledges every other segment acknowledges one alone when its timer expired.
+    /// Returns whether an acknowledgement is late: a receiver acknowledges one segment alone when its timer has expired.
     fn is_late(&mut self, ack: &Ack, mss: f64) -> bool {
         let one = ack.delivered as f64 <= mss;
         let late = one && self.late > 0;
@@ -291,7 +291,7 @@ impl Gradients {
         Gradients { window, extrapolates, current: None, previous: None, last: VecDeque::with_capacity(window) }
     }
 
-    /// A sample; one that is `late` counts as the least alone.
+    /// Adds a sample; one that is `late` counts only for the least.
     fn add(&mut self, rtt: f64, late: bool) {
         match &mut self.current {
             Some([least, most]) => {
@@ -303,7 +303,7 @@ impl Gradients {
         }
     }
 
-    /// The mean gradients of least and largest, once there are any.
+    /// Returns the mean gradients of least and largest, once there are any.
     fn end_round(&mut self) -> Option<[f64; 2]> {
         let current = self.current.take()?;
         let previous = self.previous.replace(current)?;
@@ -316,7 +316,7 @@ impl Gradients {
         Some([mean(0), mean(1)])
     }
 
-    /// This round trip's change is not to count.
+    /// Skips the change of this round trip.
     fn skip_round(&mut self) {
         self.previous = self.current.take();
     }

@@ -28,7 +28,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     build: |p, setup| Box::new(Copa::new(p, setup)),
 };
 
-/// How long RTTmin is remembered (section 2.1).
+/// Time for which RTTmin is remembered (section 2.1).
 const MIN_SPAN: Duration = Duration::from_secs(10);
 
 /// Copa (Arun, Balakrishnan, *Copa: practical delay-based congestion control for the Internet*, NSDI 2018): the rate
@@ -56,7 +56,7 @@ pub struct Copa {
     standing: Least,
     /// The least of the negated RTTs of four round trips.
     max: Least,
-    /// When the queue was last seen nearly empty.
+    /// Time at which the queue was last seen nearly empty.
     emptied: Time,
     /// Whether something was lost in this round trip.
     lost: bool,
@@ -122,7 +122,7 @@ impl Copa {
         };
     }
 
-    /// The window after `ack`: section 2.1, with λ = cwnd / RTTstanding against λ_t = 1 / (delta d_q).
+    /// Moves the window after `ack`: section 2.1, with λ = cwnd / RTTstanding against λ_t = 1 / (delta d_q).
     fn step(&mut self, ack: &Ack) {
         let Some((standing, queueing)) = self.delays() else { return };
         let state = &mut self.state;
@@ -195,7 +195,7 @@ impl CongestionControl for Copa {
     }
 }
 
-/// How fast the window moves (section 2.1): v doubles each round trip once the direction has been the same for three.
+/// Velocity of the window (section 2.1): v doubles each round trip once the direction has been the same for three.
 #[derive(Debug)]
 struct Velocity {
     v: f64,

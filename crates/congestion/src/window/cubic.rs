@@ -56,7 +56,7 @@ pub struct Cubic {
     /// N.
     connections: f64,
     fast_convergence: bool,
-    /// What is kept of the window on a mark.
+    /// Part of the window kept on a mark.
     beta_ecn: f64,
     /// W_max: the window before the last reduction, as fast convergence left it; zero when it is not known, before the
     /// first loss and after a timeout.
@@ -67,18 +67,18 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// Linux's and ns-3's count of acknowledged segments.
     whole: WholeSegments,
-    /// How many of them there must be for one more: for which window and when that was last worked out.
+    /// Acknowledgements needed for one more segment, with the window and the time of that calculation.
     counted: Option<(f64, Time, f64)>,
     /// W_max, cwnd_prior and the stage as they were before the last reduction (section 4.9.2).
     before: Option<(f64, f64, Option<Epoch>)>,
-    /// When the last acknowledgement arrived, and whether it left nothing in flight.
+    /// Time at which the last acknowledgement arrived, and whether it left nothing in flight.
     last_ack: (Time, bool),
 }
 
 /// One congestion-avoidance stage.
 #[derive(Debug)]
 struct Epoch {
-    /// When it began, later by what the clock was stopped.
+    /// Time at which it began, later by what the clock was stopped.
     start: Time,
     /// W_max as this stage sees it: where the cubic is flat.
     origin: f64,
@@ -88,28 +88,28 @@ struct Epoch {
     estimate: f64,
 }
 
-/// Where implementations part from the RFC, each a named choice.
+/// Profile of an implementation, where it differs from the RFC.
 #[derive(Clone, Copy, Debug)]
 struct Profile {
     /// C, in segments per cubic second.
     c: f64,
-    /// What is kept of the window on loss.
+    /// Part of the window kept on loss.
     beta: f64,
     /// The target is the cubic one smoothed or one minimum round-trip time ahead.
     ahead: fn(&Ack) -> Duration,
     friendly: Friendly,
     growth: Growth,
-    /// How long a count of segments holds while the window stays what it is.
+    /// Time for which a count of segments holds while the window stays the same.
     holds: Duration,
     pause: Pause,
 }
 
-/// How the Reno-friendly region (section 4.3) is entered.
+/// Entry into the Reno-friendly region (section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Friendly {
-    /// Where W_cubic(t) < W_est the window becomes W_est at once; W_est grows as Reno once it has reached cwnd_prior.
+    /// Window becomes W_est at once if W_cubic(t) < W_est; W_est grows as Reno once it has reached cwnd_prior.
     Jump,
-    /// Where W_est is above the window, the window reaches it within a round trip.
+    /// Window below W_est reaches it within a round trip.
     Approach,
     /// The window is never below W_est, which goes on at the rate of the start.
     Floor,
@@ -130,7 +130,7 @@ enum Growth {
     WholeSegments,
 }
 
-/// When the cubic's clock stops, so that the window does not leap afterwards (section 5.8).
+/// Time at which the cubic's clock stops, so that the window does not leap afterwards (section 5.8).
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Pause {
     /// While the application limits the connection.
@@ -243,13 +243,13 @@ impl Cubic {
         w + (target - w) * part
     }
 
-    /// The same as Google's QUIC does it: at the target at once, which is W_cubic or, if that is higher, W_est.
+    /// Returns the window of Google's QUIC: at the target at once, which is W_cubic or, if that is higher, W_est.
     fn grow_at_once(&self, epoch: &Epoch, w: f64, acked: f64, t: f64, ahead: f64) -> f64 {
         let target = (epoch.origin + self.cubic(epoch, t + ahead)).min(w + acked / 2.0);
         target.max(epoch.estimate).max(w)
     }
 
-    /// The same as Linux and ns-3 do it: how many segments must be acknowledged for one more.
+    /// Returns the acknowledged segments for one more in Linux and ns-3.
     fn segments_for_one_more(&self, epoch: &Epoch, w: f64, t: f64, ahead: f64) -> f64 {
         let whole = w.floor();
         // To be at `target` a round trip later.

@@ -68,7 +68,7 @@ impl Dctcp {
     }
 }
 
-/// The same in Linux's units of 1/1024, rounded down (net/ipv4/tcp_dctcp.c): what is too little to be a unit takes all that
+/// Returns alpha in Linux's units of 1/1024, rounded down (net/ipv4/tcp_dctcp.c): a step of less than a unit takes all that
 /// is left of alpha.
 fn in_1024ths(alpha: f64, g: f64, part: f64) -> f64 {
     let alpha = (alpha * 1024.0).floor();

@@ -144,7 +144,7 @@ impl HighSpeed {
     }
 }
 
-/// The response function p(w) = scale / w^exponent through (`low_window`, 1e-3) and (`high_window`, `high_p`).
+/// Returns the response function p(w) = scale / w^exponent through (`low_window`, 1e-3) and (`high_window`, `high_p`).
 ///
 /// For the RFC's own points section 5 rounds it to 0.078 / w^1.2 and computes Appendix B from that; so do all
 /// implementations that carry the table, and so do we (the unrounded exponent is 1.198; a(w) differs by 2.5 % at most).
@@ -156,7 +156,7 @@ fn response(low_window: f64, high_window: f64, high_p: f64) -> (f64, f64) {
     (LOW_P * libm::pow(low_window, exponent), exponent)
 }
 
-/// The row of Appendix B that a window of `w` segments has not outgrown, from 0.
+/// Returns the row of Appendix B that a window of `w` segments has not outgrown, from 0.
 fn row(w: f64) -> usize {
     ROWS.partition_point(|&from| from < w).min(ROWS.len() - 1)
 }

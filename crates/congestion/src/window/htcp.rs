@@ -52,7 +52,7 @@ pub struct Htcp {
     clock: Clock,
     alpha: f64,
     beta: f64,
-    /// When the last loss was (repaired), in the clock's units.
+    /// Time at which the last loss was (repaired), in the clock's units.
     since: Option<f64>,
     repairing: bool,
     rtt_min: f64,
@@ -63,7 +63,7 @@ pub struct Htcp {
     linux: Option<Linux>,
 }
 
-/// What Linux (net/ipv4/tcp_htcp.c) does otherwise: all in whole ticks of its clock and whole 128ths; alpha is looked at anew
+/// Differences of Linux (net/ipv4/tcp_htcp.c): all in whole ticks of its clock and whole 128ths; alpha is looked at anew
 /// only when the window grows; a jump of the RTT by more than 20 ms is not believed; and beta adapts only from the second
 /// loss on after which throughput was steady, where the least RTT is above 10 ms.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ struct Linux {
 /// Throughput of the time since the last loss, in segments a second: the greatest of a smoothed one.
 #[derive(Debug, Default)]
 struct Throughput {
-    /// When the sample of now began, and the segments acknowledged since.
+    /// Time at which the sample of now began, and the segments acknowledged since.
     from: Option<f64>,
     segments: f64,
     smoothed: f64,
@@ -133,7 +133,7 @@ impl Htcp {
         self.clock.whole(8.0 * polynomial / inverse).max(1.0)
     }
 
-    /// The part to be kept: what the path holds without its queue.
+    /// Returns the part to be kept: what the path holds without its queue.
     fn adapt(&mut self) -> f64 {
         let steady = (self.throughput.greatest - self.throughput.previous).abs()
             <= self.delta_b * self.throughput.previous * (1.0 + 1e-12);

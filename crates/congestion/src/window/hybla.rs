@@ -47,7 +47,7 @@ pub struct Hybla {
 /// Above it nothing but the threshold limits slow start (Linux: 2^16 segments an acknowledgement).
 const LARGEST_EXPONENT: f64 = 16.0;
 
-/// What Linux (net/ipv4/tcp_hybla.c) does otherwise: rho comes in eighths from the least smoothed RTT, the handshake's at
+/// Differences of Linux (net/ipv4/tcp_hybla.c): rho comes in eighths from the least smoothed RTT, the handshake's at
 /// first, and is the initial window; growth comes in 128ths of a segment for each acknowledgement, whatever it covers; as
 /// long as a loss is repaired it is Reno.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Linux {
     /// The largest window in segments.
     const CLAMP: f64 = 65_535.0;
 
-    /// The window in segments after growth by so many parts.
+    /// Returns the window in segments after growth by so many parts.
     fn grow(&mut self, window: f64, increment: f64) -> f64 {
         self.parts += increment % Self::PARTS;
         let fractions = (self.parts / Self::PARTS).floor();

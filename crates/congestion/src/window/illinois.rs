@@ -140,7 +140,7 @@ impl Illinois {
         self.parts(kappa1 / (kappa2 + da), 128.0)
     }
 
-    /// The part of the window given up at that delay.
+    /// Returns the part of the window given up at that delay.
     pub fn beta(&self, da: f64, dm: f64) -> f64 {
         let (d2, d3) = (self.eta[1] * dm, self.eta[2] * dm);
         if da <= d2 {
@@ -158,7 +158,7 @@ impl Illinois {
         if matches!(self.counting, Counting::Linux { .. }) { (x * parts).floor() / parts } else { x }
     }
 
-    /// A round trip is over.
+    /// Updates the parameters at the end of a round trip.
     fn update(&mut self, state: &State) {
         self.due = false;
         let mean = self.round.take_mean();

@@ -122,7 +122,7 @@ impl Window for Ledbat {
         grown.min(most).max(self.min_cwnd * state.mss)
     }
 
-    /// At the target congestion avoidance would not grow any more.
+    /// Returns whether slow start ends: at the target, congestion avoidance would not grow any more.
     fn leave_slow_start(&mut self, _: &State, _: &Ack) -> bool {
         self.leaves && self.queueing_delay().is_some_and(|delay| delay >= self.target)
     }
@@ -139,7 +139,7 @@ struct BaseDelays {
     minutes: VecDeque<i64>,
     /// BASE_HISTORY.
     history: usize,
-    /// Which minute the last is.
+    /// Number of the last minute.
     minute: u64,
 }
 

@@ -68,7 +68,7 @@ pub(crate) const ABE: Parameter = Parameter::new(
     "whether a mark (ECN) takes less than a loss (RFC 8511): Reno keeps 0.8 of its window, CUBIC 0.85",
 );
 
-/// Whether [`ABE`] is wanted.
+/// Returns whether [`ABE`] is wanted.
 pub(crate) fn backs_off_less_on_marks(p: &Parameters) -> bool {
     p.get("abe") == Some(&Value::Flag(true))
 }
@@ -81,7 +81,7 @@ pub(crate) const PROFILE: Parameter = Parameter::new(
     "whose rules where implementations differ: the source's (RFC or paper), or Linux 6, which counts whole segments",
 );
 
-/// The same where ns-3 has rules of its own, too.
+/// Profiles of an algorithm for which ns-3 has rules of its own, too.
 pub(crate) const PROFILES: Parameter = Parameter::new(
     "profile",
     Kind::Choice(&["rfc", "linux", "ns3"]),
@@ -89,28 +89,28 @@ pub(crate) const PROFILES: Parameter = Parameter::new(
     "whose rules where implementations differ: the source's (RFC or paper), Linux 6's, which counts whole segments, or ns-3's",
 );
 
-/// What makes one window-based algorithm different from another. All windows are in bytes.
+/// Window-based algorithm. All windows are in bytes.
 pub trait Window: Send + 'static {
-    /// The window after `ack` in congestion avoidance.
+    /// Returns the window after `ack` in congestion avoidance.
     fn grow(&mut self, state: &State, ack: &Ack) -> f64;
 
-    /// The slow-start threshold after `congestion`; the window itself falls to it, or to one segment on a timeout.
+    /// Returns the slow-start threshold after `congestion`; the window itself falls to it, or to one segment on a timeout.
     /// At least [two segments](Self::least_threshold) are kept whatever is returned (RFC 5681 equation 4).
     fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64;
 
-    /// The least slow-start threshold after congestion, in segments.
+    /// Returns the least slow-start threshold after congestion, in segments.
     fn least_threshold(&self) -> f64 {
         2.0
     }
 
-    /// What it sees of the other paths of its connection, as they are just before each event, and tells them, if it is
+    /// Returns its view of the other paths of its connection just before each event, if it is
     /// [coupled](crate::coupled).
     fn siblings(&mut self) -> Option<&mut Siblings> {
         None
     }
 
-    /// The window with which data transfer starts, where the algorithm does not leave that to the protocol; `rtt` is the
-    /// handshake's round-trip time.
+    /// Returns the window with which data transfer starts, where the algorithm does not leave that to the protocol;
+    /// `rtt` is the handshake's round-trip time.
     fn initial(&mut self, _state: &State, _rtt: Option<Duration>) -> Option<f64> {
         None
     }
@@ -118,52 +118,53 @@ pub trait Window: Send + 'static {
     /// Sees every acknowledgement first, also in slow start and recovery: for estimators.
     fn observe(&mut self, _state: &State, _ack: &Ack) {}
 
-    /// Whether it lives by marks, of which the receiver is to tell each.
+    /// Returns whether it lives by marks, of which the receiver is to tell each.
     fn wants_marks(&self) -> bool {
         false
     }
 
-    /// Whether [`Ack::one_way`] is of use.
+    /// Returns whether [`Ack::one_way`] is of use.
     fn wants_one_way(&self) -> bool {
         false
     }
 
-    /// The state after an early sign of congestion that `ack` shows, if it does: no larger a window, in whatever phase
-    /// and whether or not the window was in use. Not asked in recovery.
+    /// Returns the state after an early sign of congestion that `ack` shows, if it does: no larger a window, in
+    /// whatever phase and whether or not the window was in use. Not asked in recovery.
     fn yield_early(&mut self, _state: &State, _ack: &Ack) -> Option<State> {
         None
     }
 
-    /// Whether what [`yield_early`](Self::yield_early) gives up goes over a round trip, as after a loss.
+    /// Returns whether what [`yield_early`](Self::yield_early) gives up goes over a round trip, as after a loss.
     fn falls_gradually(&self) -> bool {
         false
     }
 
-    /// The window after `ack` in slow start, where the algorithm has a slow start of its own.
+    /// Returns the window after `ack` in slow start, where the algorithm has a slow start of its own.
     fn slow_start(&mut self, _state: &State, _ack: &Ack) -> Option<f64> {
         None
     }
 
-    /// Whether slow start should end now, without a loss.
+    /// Returns whether slow start should end now, without a loss.
     fn leave_slow_start(&mut self, _state: &State, _ack: &Ack) -> bool {
         false
     }
 
-    /// The window with which congestion avoidance starts once slow start ended without a loss.
+    /// Returns the window with which congestion avoidance starts once slow start ended without a loss.
     fn after_slow_start(&mut self, state: &State) -> f64 {
         state.cwnd
     }
 
-    /// The window, and with it the threshold, once a loss has been repaired, where the algorithm sets them only then.
+    /// Returns the window, and with it the threshold, once a loss has been repaired, where the algorithm sets them only
+    /// then.
     fn recovered(&mut self, _state: &State) -> Option<f64> {
         None
     }
 
-    /// The last [`shrink`](Self::shrink) was for nothing: the window is what it was before, and so should be whatever
-    /// the algorithm remembers of it.
+    /// Returns the last [`shrink`](Self::shrink) was for nothing: the window is what it was before, and so should be
+    /// whatever the algorithm remembers of it.
     fn undo(&mut self, _now: Time) {}
 
-    /// Whether one duplicate acknowledgement is enough to retransmit data sent `age` ago.
+    /// Returns whether one duplicate acknowledgement is enough to retransmit data sent `age` ago.
     fn retransmit_early(&self, _age: Duration) -> bool {
         false
     }

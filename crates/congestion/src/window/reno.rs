@@ -18,7 +18,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 pub struct Reno {
     /// Linux counts whole segments, and halves the window rather than what is in flight.
     linux: Option<WholeSegments>,
-    /// What is kept of the window on a mark.
+    /// Part of the window kept on a mark.
     beta_ecn: f64,
 }
 

@@ -6,7 +6,7 @@ pub(crate) struct Round {
     sum: Duration,
     /// The least.
     pub least: Duration,
-    /// How many.
+    /// Number of samples.
     pub count: u64,
 }
 
@@ -17,14 +17,14 @@ impl Default for Round {
 }
 
 impl Round {
-    /// One more sample.
+    /// Adds a sample.
     pub fn add(&mut self, rtt: Duration) {
         self.sum += rtt;
         self.least = self.least.min(rtt);
         self.count += 1;
     }
 
-    /// The mean in seconds, if there was a sample; a new round trip starts.
+    /// Returns the mean in seconds, if there was a sample; a new round trip starts.
     pub fn take_mean(&mut self) -> Option<f64> {
         let Round { sum, count, .. } = std::mem::take(self);
         (sum > Duration::ZERO).then(|| sum.as_secs() / count as f64)

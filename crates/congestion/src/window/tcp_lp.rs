@@ -59,9 +59,9 @@ pub struct TcpLp {
     gamma: f64,
     inference: u64,
     delays: Option<Delays>,
-    /// When the last indication was answered, and when the inference phase that it began is over.
+    /// Time at which the last indication was answered, and when the inference phase that it began is over.
     answered: Option<(Time, Time)>,
-    /// When the last acknowledgement came.
+    /// Time at which the last acknowledgement came.
     last: Time,
     linux: Option<WholeSegments>,
 }

@@ -9,7 +9,7 @@ pub(super) const TICK: Parameter = Parameter::new(
     "of the kernel's clock, by which the Linux profile measures (HZ = 100)",
 );
 
-/// How an algorithm measures time: to the nanosecond, as its source may, or in a kernel's ticks (jiffies), and then
+/// Clock of an algorithm: to the nanosecond, as its source may, or in a kernel's ticks (jiffies), and then
 /// with whole numbers throughout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
@@ -27,12 +27,13 @@ impl Clock {
         Clock { unit: p.duration("tick").expect("a duration with a default").as_nanos().max(1), whole: true }
     }
 
-    /// The instant in units: the tick that passed last.
+    /// Returns the instant in units: the tick that passed last.
     pub fn now(self, now: Time) -> f64 {
         (now.as_nanos() / self.unit) as f64
     }
 
-    /// A measured span in units. Linux measures microseconds and rounds them up to ticks: at 100 Hz 51 ms count as 60.
+    /// Returns a measured span in units. Linux measures microseconds and rounds them up to ticks: at 100 Hz 51 ms count
+    /// as 60.
     pub fn span(self, span: Duration) -> f64 {
         if self.whole {
             ((span.as_nanos() / 1_000 * 1_000) as f64 / self.unit as f64).ceil()
@@ -41,7 +42,7 @@ impl Clock {
         }
     }
 
-    /// A constant in units, rounded down.
+    /// Returns a constant in units, rounded down.
     pub fn constant(self, span: Duration) -> f64 {
         (span.as_nanos() / self.unit) as f64
     }
@@ -51,7 +52,7 @@ impl Clock {
         1e9 / self.unit as f64
     }
 
-    /// A quotient, rounded down where numbers are whole.
+    /// Returns a quotient, rounded down where numbers are whole.
     pub fn whole(self, x: f64) -> f64 {
         if self.whole { x.floor() } else { x }
     }

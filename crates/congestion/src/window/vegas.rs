@@ -62,7 +62,7 @@ pub struct Vegas {
     kernel: Option<Kernel>,
 }
 
-/// What Linux (net/ipv4/tcp_vegas.c) and ns-3 (tcp-vegas.cc), which took it over, do otherwise: the least RTT of a round
+/// Differences of Linux (net/ipv4/tcp_vegas.c) and ns-3 (tcp-vegas.cc), which took it over: the least RTT of a round
 /// trip counts, not the mean, and not fewer than three samples; slow start doubles every round trip and ends at what the
 /// path was seen to carry.
 #[derive(Debug)]
@@ -76,12 +76,12 @@ struct Kernel {
     carried: f64,
 }
 
-/// Where those two part.
+/// Rules in which these two differ.
 #[derive(Debug)]
 enum Rules {
     /// The difference is taken over the least RTT, not over the current one; loss is Reno's.
     Linux(WholeSegments),
-    /// What it takes for a sample is the smoothed RTT, which hides a queue for some round trips and shows it for some after
+    /// Rules of ns-3: a sample is the smoothed RTT, which hides a queue for some round trips and shows it for some after
     /// it is gone. A loss leaves a threshold in bytes that lies below the window by a segment when that shrinks, and by a
     /// quarter at most when it grows.
     Ns3 { threshold: f64 },
@@ -99,7 +99,7 @@ impl Kernel {
         })
     }
 
-    /// The window when nothing can be compared.
+    /// Returns the window when nothing can be compared.
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         match &mut self.rules {
             Rules::Linux(whole) => whole.grow(state, ack, WholeSegments::window(state)),
@@ -107,7 +107,7 @@ impl Kernel {
         }
     }
 
-    /// What is kept on loss.
+    /// Returns the threshold after a loss.
     fn shrink(&mut self, state: &State) -> f64 {
         match &mut self.rules {
             Rules::Linux(whole) => whole.keep(state, WholeSegments::window(state) / 2.0),
@@ -118,7 +118,7 @@ impl Kernel {
         }
     }
 
-    /// A comparison has set the window, or left it.
+    /// Handles a comparison that has set the window, or left it.
     fn on_compared(&mut self, state: &State, window: f64) {
         if let Rules::Ns3 { threshold } = &mut self.rules {
             if window < state.cwnd {
@@ -128,7 +128,7 @@ impl Kernel {
         }
     }
 
-    /// The sample that an acknowledgement brings.
+    /// Returns the sample that an acknowledgement brings.
     fn sample(&self, ack: &Ack) -> Option<Duration> {
         match self.rules {
             Rules::Linux(_) => ack.rtt,
@@ -222,7 +222,8 @@ impl Window for Vegas {
         ack.round && (self.hold || self.kernel.is_some()) && self.queued.is_some_and(|queued| queued > self.gamma)
     }
 
-    /// An eighth less drains what slow start queued (the authors' implementation, as ported to ns-2).
+    /// Returns the window after slow start, an eighth less to drain its queue (the authors' implementation, as ported
+    /// to ns-2).
     fn after_slow_start(&mut self, state: &State) -> f64 {
         let Some(kernel) = &mut self.kernel else { return (state.cwnd * 7.0 / 8.0).max(2.0 * state.mss) };
         let window = state.cwnd.min(kernel.carried * state.mss).max(2.0 * state.mss);

@@ -41,7 +41,7 @@ pub struct Veno {
     linux: Option<Linux>,
 }
 
-/// What Linux (net/ipv4/tcp_veno.c) does otherwise: the last RTT counts, in half segments; BaseRTT is of the whole
+/// Differences of Linux (net/ipv4/tcp_veno.c): the last RTT counts, in half segments; BaseRTT is of the whole
 /// connection, a timeout is a loss like others, and as long as one is repaired it is Reno.
 #[derive(Debug)]
 struct Linux {

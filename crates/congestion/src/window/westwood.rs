@@ -35,7 +35,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 #[derive(Debug)]
 pub struct Westwood {
     estimate: BandwidthEstimate,
-    /// What Linux calls Westwood is [Westwood+](super::WestwoodPlus).
+    /// Filter of an implementation; what Linux calls Westwood is [Westwood+](super::WestwoodPlus).
     theirs: Option<Theirs>,
 }
 
@@ -85,7 +85,7 @@ impl Window for Westwood {
 pub struct BandwidthEstimate {
     /// The filter's time constant in seconds: changes faster than this are smoothed away.
     tau: f64,
-    /// When the last sample ended; nothing was acknowledged before the first.
+    /// Time at which the last sample ended; nothing was acknowledged before the first.
     last: Option<Time>,
     /// Bytes acknowledged since: acknowledgements that arrive together are one sample.
     pending: f64,
@@ -96,12 +96,12 @@ pub struct BandwidthEstimate {
 }
 
 impl BandwidthEstimate {
-    /// An estimate of zero, with the filter's time constant.
+    /// Creates an estimate of zero, with the filter's time constant.
     pub fn new(tau: Duration) -> Self {
         BandwidthEstimate { tau: tau.as_secs(), last: None, pending: 0.0, sample: 0.0, filtered: 0.0 }
     }
 
-    /// The estimate now, in bytes a second.
+    /// Returns the estimate now, in bytes a second.
     pub fn bytes_per_second(&self) -> f64 {
         self.filtered
     }
@@ -123,8 +123,9 @@ impl BandwidthEstimate {
         }
     }
 
-    /// An interval beyond tau/2 would break the sampling theorem: the filter is fed a sample of zero for every tau/2
-    /// without an acknowledgement. Returns the time these cover; the rest, above zero, is the acknowledgement's own.
+    /// Samples silence: as an interval beyond tau/2 would break the sampling theorem, the filter gets a sample of zero
+    /// for every tau/2 without an acknowledgement. Returns the time these cover; the rest, above zero, is the
+    /// acknowledgement's own.
     fn sample_silence(&mut self, interval: f64) -> f64 {
         let longest = self.tau / 2.0;
         if interval <= longest {
@@ -138,7 +139,7 @@ impl BandwidthEstimate {
         nulls * longest
     }
 
-    /// One step of the filter: `sample` bytes a second were seen over `interval` seconds.
+    /// Takes one step of the filter: `sample` bytes a second were seen over `interval` seconds.
     fn update(&mut self, sample: f64, interval: f64) {
         let weight = 2.0 * self.tau;
         let kept = (weight - interval) * self.filtered;

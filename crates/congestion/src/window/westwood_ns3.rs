@@ -4,7 +4,7 @@ use super::Reno;
 use crate::{Ack, State};
 use vazao_engine::{Duration, Time};
 
-/// What ns-3 (tcp-westwood.cc in 3.37) does otherwise: one filter for both, which keeps nine tenths of the estimate whatever the
+/// Differences of ns-3 (tcp-westwood.cc in 3.37): one filter for both, which keeps nine tenths of the estimate whatever the
 /// time between samples and takes the mean of this sample and the last for the rest. It starts from nothing, so a loss
 /// in the first round trips leaves a small part of what the path carries. Westwood's sample is of the time since the
 /// acknowledgement before; Westwood+'s is what came in a smoothed RTT over that, and the next begins with the next
@@ -22,10 +22,10 @@ pub(super) struct Ns3Westwood {
     threshold: f64,
 }
 
-/// When a sample is over.
+/// Time at which a sample is over.
 #[derive(Debug)]
 enum Sampling {
-    /// With each acknowledgement; the last came then.
+    /// Sample with each acknowledgement, with the time of the last.
     Acknowledgement(Time),
     /// After a span, if one has begun: its end.
     RoundTrip(Option<(Time, Duration)>),
@@ -40,12 +40,12 @@ impl Ns3Westwood {
         Ns3Westwood { delivered, sampling, sample, estimate, least: Duration::MAX, threshold }
     }
 
-    /// Its Westwood.
+    /// Returns its Westwood.
     pub fn westwood() -> Self {
         Self::new(Sampling::Acknowledgement(Time::ZERO))
     }
 
-    /// Its Westwood+.
+    /// Returns its Westwood+.
     pub fn westwood_plus() -> Self {
         Self::new(Sampling::RoundTrip(None))
     }
@@ -74,7 +74,7 @@ impl Ns3Westwood {
         }
     }
 
-    /// A sample is over that took `span`.
+    /// Ends a sample that took `span`.
     fn filter(&mut self, span: Duration) {
         if span == Duration::ZERO {
             return;
@@ -84,19 +84,19 @@ impl Ns3Westwood {
         self.estimate = Self::KEPT * self.estimate + (1.0 - Self::KEPT) * mean;
     }
 
-    /// As Reno.
+    /// Returns the window of Reno.
     pub fn grow(&self, state: &State, ack: &Ack) -> f64 {
         state.cwnd + Reno::increase(state, ack)
     }
 
-    /// What the path carries in a least RTT.
+    /// Returns the capacity of the path in a least RTT.
     pub fn shrink(&mut self) -> f64 {
         let seconds = if self.least < Duration::MAX { self.least.as_secs() } else { 0.0 };
         self.threshold = self.estimate * seconds;
         self.threshold
     }
 
-    /// The window once a loss is repaired.
+    /// Returns the window once a loss is repaired.
     pub fn recovered(&self) -> f64 {
         self.threshold
     }

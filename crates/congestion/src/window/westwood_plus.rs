@@ -36,7 +36,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 #[derive(Debug)]
 pub struct WestwoodPlus {
     alpha: f64,
-    /// When the round trip began, and the bytes delivered since.
+    /// Start of the round trip, and the bytes delivered since.
     round: Option<Time>,
     delivered: f64,
     /// Bytes a second.
@@ -104,7 +104,7 @@ pub(super) enum Theirs {
 }
 
 impl Theirs {
-    /// Those that the parameter `profile` asks for, if any; `ns3` are ns-3's.
+    /// Returns the rules that the parameter `profile` asks for, if any; `ns3` are ns-3's.
     pub fn wanted(p: &Parameters, ns3: fn() -> Ns3Westwood) -> Option<Self> {
         match p.text("profile") {
             "ns3" => Some(Theirs::Ns3(ns3())),
@@ -145,18 +145,19 @@ impl Theirs {
 /// at least, and passes two filters that keep 7/8. A loss halves the window as Reno; only when it is repaired do window
 /// and threshold become what the path carries. All times are whole ticks of the kernel's clock.
 ///
-/// What was delivered is guessed as if there were no SACK: a duplicate acknowledgement counts as a segment, and what so many
-/// stood for is taken off the next that cover more than one segment, but those that Van Jacobson's header prediction
-/// foresaw (no SACK, the same window). The RTT by a time stamp's echo is cut to milliseconds before it is rounded up to ticks: on
-/// a path of 10.2 ms that is two ticks while nothing is lost, and one once something was sent again.
+/// Linux's estimate guesses delivered data as if there were no SACK: a duplicate acknowledgement counts as a segment,
+/// and what so many stood for is taken off the next that cover more than one segment, but those that Van Jacobson's
+/// header prediction foresaw (no SACK, the same window). The RTT by a time stamp's echo is cut to milliseconds before
+/// it is rounded up to ticks: on a path of 10.2 ms that is two ticks while nothing is lost, and one once something was
+/// sent again.
 #[derive(Debug)]
 pub(super) struct LinuxWestwood {
     whole: WholeSegments,
     clock: Clock,
-    /// When the sample of now began, in ticks, and the bytes delivered since.
+    /// Start of the current sample in ticks, and the bytes delivered since.
     since: Option<f64>,
     delivered: f64,
-    /// Of these, what duplicates stood for and no cumulative acknowledgement has been reduced by.
+    /// Data counted by duplicates that no cumulative acknowledgement has been reduced by.
     accounted: f64,
     /// The last and the least RTT, in ticks.
     rtt: f64,
@@ -203,7 +204,7 @@ impl LinuxWestwood {
         }
     }
 
-    /// The bytes that count as delivered by an acknowledgement that moved so far, foreseen (`fast`) or not.
+    /// Returns the bytes that count as delivered by an acknowledgement that moved so far, foreseen (`fast`) or not.
     fn counted(&mut self, advance: f64, mss: f64, fast: bool) -> f64 {
         if advance == 0.0 {
             self.accounted += mss;
@@ -219,7 +220,7 @@ impl LinuxWestwood {
         advance - std::mem::take(&mut self.accounted)
     }
 
-    /// As Reno.
+    /// Returns the window of Reno.
     pub fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         self.whole.grow(state, ack, WholeSegments::window(state))
     }
@@ -234,7 +235,7 @@ impl LinuxWestwood {
         self.whole.keep(state, carried / state.mss)
     }
 
-    /// The window once a loss is repaired.
+    /// Returns the window once a loss is repaired.
     pub fn recovered(&self, state: &State) -> f64 {
         (self.carried() / state.mss).floor() * state.mss
     }

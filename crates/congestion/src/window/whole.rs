@@ -1,7 +1,7 @@
 use crate::{Ack, State};
 use vazao_engine::registry::{Parameters, Value};
 
-/// How Linux counts: a window is a whole number of segments, and one more is due for so many acknowledged
+/// Window in Linux's counting: a whole number of segments, and one more is due for so many acknowledged
 /// (net/ipv4/tcp_cong.c). What is kept of a window on loss is rounded down, and what was acknowledged towards the next
 /// segment is forgotten. At windows of ten segments that makes 5 to 10 % of the throughput under random loss.
 ///
@@ -18,17 +18,17 @@ impl WholeSegments {
         matches!(p.get("profile"), Some(Value::Text(profile)) if profile == "linux").then(WholeSegments::default)
     }
 
-    /// The window in segments.
+    /// Returns the window in segments.
     pub fn window(state: &State) -> f64 {
         state.segments().floor()
     }
 
-    /// The window in bytes after `ack`, when a segment more is due for `every` acknowledged.
+    /// Returns the window in bytes after `ack`, when a segment more is due for `every` acknowledged.
     pub fn grow(&mut self, state: &State, ack: &Ack, every: f64) -> f64 {
         self.add(state, ack.acked as f64 / state.mss, every)
     }
 
-    /// The same with `credit` segments counted as acknowledged, whatever was.
+    /// Adds growth with `credit` segments counted as acknowledged.
     pub fn add(&mut self, state: &State, credit: f64, every: f64) -> f64 {
         let mut window = Self::window(state);
         if self.credit >= every {
@@ -42,21 +42,21 @@ impl WholeSegments {
         (window + due) * state.mss
     }
 
-    /// Whether a segment is due, as the controls of Linux count that do so themselves: they look before `segments` more are
-    /// counted, and forget what is beyond.
+    /// Returns whether a segment is due, as the controls of Linux count that do so themselves: they look before
+    /// `segments` more are counted, and forget what is beyond.
     pub fn due(&mut self, segments: f64, every: f64) -> bool {
         let due = self.credit >= every;
         self.credit = if due { 0.0 } else { self.credit + segments };
         due
     }
 
-    /// The window in bytes after an acknowledgement, where a segment is [due](Self::due) for `every` of them.
+    /// Returns the window in bytes after an acknowledgement, where a segment is [due](Self::due) for `every` of them.
     pub fn acknowledge(&mut self, state: &State, every: f64) -> f64 {
         let due = self.due(1.0, every);
         (Self::window(state) + f64::from(u8::from(due))) * state.mss
     }
 
-    /// The threshold in bytes after a congestion that keeps `kept` segments.
+    /// Returns the threshold in bytes after a congestion that keeps `kept` segments.
     pub fn keep(&mut self, state: &State, kept: f64) -> f64 {
         self.credit = 0.0;
         kept.floor() * state.mss

@@ -96,7 +96,7 @@ impl Yeah {
         if self.linux.is_some() { x.floor() } else { x }
     }
 
-    /// At the end of a round trip: the mode of the next, and the window in segments if some of the queue is to be
+    /// Decides at the end of a round trip: the mode of the next, and the window in segments if some of the queue is to be
     /// drained. As in Vegas, two samples may both be of delayed acknowledgements, and do not count.
     fn decide(&mut self, w: f64) -> Option<f64> {
         if !std::mem::take(&mut self.due) {
@@ -126,7 +126,7 @@ impl Yeah {
         drained
     }
 
-    /// The window in bytes after `ack`, as the mode of now has it.
+    /// Returns the window in bytes after `ack`, as the mode of now has it.
     fn increase(&mut self, state: &State, ack: &Ack) -> f64 {
         let w = state.segments().floor();
         let slow = self.slow > 0.0;
@@ -157,7 +157,7 @@ impl Window for Yeah {
         self.decide(grown / state.mss).map_or(grown, |w| w * state.mss)
     }
 
-    /// A queue above the bound ends slow start, too.
+    /// Returns whether slow start ends, as it does with a queue above the bound.
     fn leave_slow_start(&mut self, state: &State, ack: &Ack) -> bool {
         let w = (state.cwnd + ack.acked as f64) / state.mss;
         self.drained = self.decide(self.whole(w));

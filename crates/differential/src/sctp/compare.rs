@@ -1,4 +1,4 @@
-//! What two stacks sent to the same peer, side by side.
+//! Comparison of two stacks' packets to the same peer.
 
 use super::write::{TAGS, TSN};
 use crate::Piece;
@@ -12,16 +12,16 @@ use vazao_wire::{be16, be32, ipv4};
 pub struct Packet {
     /// Since the first one.
     pub at: Duration,
-    /// Its verification tag.
+    /// Verification tag.
     pub tag: Tag,
-    /// What it bears, HEARTBEATs aside.
+    /// Chunks except HEARTBEATs.
     pub chunks: Vec<Chunk>,
 }
 
-/// Whose verification tag a packet has.
+/// Owner of a packet's verification tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
-    /// None, as that of an INIT.
+    /// Zero, as in the packet of an INIT.
     Zero,
     /// The peer's, in its first or its second life.
     Peer(usize),
@@ -34,13 +34,13 @@ pub enum Tag {
 /// A chunk, as far as it is compared; numbers count from the first TSNs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chunk {
-    /// Its type.
+    /// Type.
     pub kind: u8,
-    /// Its flags.
+    /// Flags.
     pub flags: u8,
     /// Bytes of payload, or of what is no number.
     pub length: usize,
-    /// Of data.
+    /// TSN of data.
     pub tsn: Option<u32>,
     /// Stream and stream sequence number of data; what INIT and INIT ACK offer.
     pub stream: Option<(u16, u16)>,
@@ -56,28 +56,28 @@ pub struct Chunk {
     pub causes: Vec<(u16, Vec<u8>)>,
 }
 
-/// In what two stacks differ.
+/// Class of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// One sends a packet more.
     Count,
-    /// When a packet leaves, by more than timers may be late.
+    /// Departure of a packet, by more than timers may be late.
     Time,
     /// The verification tag.
     Tag,
-    /// The same chunks leave at the same time, but distributed over packets in another way.
+    /// Distribution over packets of the same chunks at the same time.
     Bundling,
     /// The types of a packet's chunks.
     Kinds,
     /// A chunk's flags.
     Flags,
-    /// Which data.
+    /// Data.
     Tsn,
-    /// Which stream, and the number in it.
+    /// Stream, and the number in it.
     Stream,
-    /// How many bytes of data, or of a HEARTBEAT ACK or COOKIE ECHO.
+    /// Bytes of data, or of a HEARTBEAT ACK or COOKIE ECHO.
     Length,
-    /// What is acknowledged.
+    /// Acknowledged data.
     Cumulative,
     /// Gap ack blocks.
     Gaps,
@@ -99,14 +99,15 @@ impl crate::Class for Class {
     }
 }
 
-/// What leaves later the other stack, whose timers have been late again and again, may send after the end of the run.
+/// Time before the end of the run from which the other stack, whose timers were late again and again, may send after
+/// the end.
 const HORIZON: Duration = Duration::from_secs(27);
 
 /// The kernel's clock.
 const TICK: Duration = Duration::from_millis(10);
 
-/// By how much the kernel's timer of so long a span may be late: one tick and the wheel's step, which is a tick up to 64 ticks, 8
-/// up to 512, and 64 beyond.
+/// Returns the most lateness of a kernel's timer of this span: one tick and the wheel's step, which is a tick up to 64
+/// ticks, 8 up to 512, and 64 beyond.
 fn lateness(span: Duration) -> Duration {
     let ticks = span.as_nanos() / TICK.as_nanos();
     let bucket = if ticks < 60 {
@@ -119,7 +120,7 @@ fn lateness(span: Duration) -> Duration {
     TICK * bucket + TICK + TICK / 10
 }
 
-/// The packets that came to the peer.
+/// Returns the packets that came to the peer.
 pub fn packets(seen: &[(Time, Vec<u8>)]) -> Vec<Packet> {
     let mut reader = Reader::default();
     let packets = seen.iter().filter_map(|(time, packet)| {
@@ -130,12 +131,12 @@ pub fn packets(seen: &[(Time, Vec<u8>)]) -> Vec<Packet> {
     packets.collect()
 }
 
-/// What of a stack was heard so far.
+/// State of reading a stack's packets.
 #[derive(Default)]
 struct Reader {
     start: Option<Time>,
     tags: Vec<u32>,
-    /// Its first TSNs.
+    /// First TSNs.
     firsts: Vec<u32>,
 }
 
@@ -210,8 +211,8 @@ fn items(mut rest: &[u8]) -> Vec<(u16, Vec<u8>)> {
     found
 }
 
-/// In what one packet differs from the other, which have chunks of the same types; `gaps` are the times since the packets
-/// before them.
+/// Returns the class in which one packet differs from the other, which have chunks of the same types; `gaps` are the
+/// times since the packets before them.
 fn classes(ours: &Packet, linux: &Packet, gaps: [Duration; 2]) -> Vec<Class> {
     let early = gaps[0] + lateness(gaps[0]) < gaps[1];
     let late = gaps[1] + TICK + TICK / 10 < gaps[0];
@@ -237,7 +238,7 @@ fn classes(ours: &Packet, linux: &Packet, gaps: [Duration; 2]) -> Vec<Class> {
     checks.into_iter().filter(|(_, differs)| *differs).map(|(class, _)| class).collect()
 }
 
-/// The types of all chunks from this packet on that leave with it.
+/// Returns the types of all chunks from this packet on that leave with it.
 fn burst(packets: &[Packet]) -> Vec<(u8, Option<u32>)> {
     let Some(first) = packets.first() else { return Vec::new() };
     let together = packets.iter().take_while(|packet| packet.at - first.at < Duration::from_micros(500));

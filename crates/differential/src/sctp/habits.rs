@@ -1,9 +1,9 @@
-//! What the peer of an association is like, as a seed says.
+//! Habits of an association's peer, drawn from a seed.
 
 use crate::pick;
-use vazao_engine::{Duration, Stream};
+use vazao_engine::{Duration, RandomStream};
 
-/// What is sent once, in or out of season, when so many packets have come.
+/// Event that a peer sends once, in or out of season, after so many packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Event {
     /// The window that is offered is so large from now on.
@@ -12,7 +12,7 @@ pub(super) enum Event {
     Closed(Duration),
     /// The peer hears nothing for so long.
     Silence(Duration),
-    /// What gap reports have told of is lost after all (RFC 9260 section 6.2).
+    /// Loss of data that gap reports had acknowledged (RFC 9260 section 6.2).
     Renege,
     /// A SACK of long ago, or of what was never sent.
     Wild { ahead: bool },
@@ -51,7 +51,7 @@ pub(super) enum Tag {
     Wrong,
 }
 
-/// What is odd in a DATA chunk.
+/// Oddity of a DATA chunk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Odd {
     Stream,
@@ -59,7 +59,7 @@ pub(super) enum Odd {
     Ahead,
 }
 
-/// What an INIT or INIT ACK offers.
+/// Offers of an INIT or INIT ACK.
 #[derive(Clone, Debug)]
 pub(super) struct Offer {
     pub window: u32,
@@ -77,13 +77,13 @@ pub(super) struct Offer {
     pub has_tag: bool,
 }
 
-/// What a peer is like.
+/// Habits of a peer.
 #[derive(Clone, Debug)]
 pub struct Habits {
     pub(super) offer: Offer,
-    /// What it offers once the association stands.
+    /// Window that it offers in the association.
     pub(super) window: u32,
-    /// From a packet's arrival to that of its answer at the stack, and how far that varies.
+    /// Time from a packet's arrival to that of its answer at the stack, and its variation.
     pub(super) rtt: Duration,
     pub(super) jitter: Duration,
     /// Probabilities that what arrives is lost, and that an answer goes twice.
@@ -96,18 +96,18 @@ pub struct Habits {
     pub(super) sends: u64,
     /// Messages that it sends may have several fragments, streams, and no order.
     pub(super) mixes: bool,
-    /// So many COOKIE ECHOs are answered with a Stale Cookie.
+    /// Number of COOKIE ECHOs that are answered with a Stale Cookie.
     pub(super) stale: u32,
-    /// Its data goes with its COOKIE ACK, or COOKIE ECHO, and comes before the answer to that.
+    /// Whether its data goes with its COOKIE ACK, or COOKIE ECHO, and comes before the answer to that.
     pub(super) eager: bool,
-    /// Where it opens: how long it keeps the cookie, and whether it spoils it.
+    /// Time for which an opening peer keeps the cookie, and whether it spoils it.
     pub(super) keeps: Duration,
     pub(super) spoils: bool,
 }
 
-fn event(lots: &mut Stream) -> Event {
+fn event(lots: &mut RandomStream) -> Event {
     let ms = Duration::from_millis;
-    let tag = |lots: &mut Stream| pick(lots, &[Tag::Right, Tag::Right, Tag::Reflected, Tag::Wrong]);
+    let tag = |lots: &mut RandomStream| pick(lots, &[Tag::Right, Tag::Right, Tag::Reflected, Tag::Wrong]);
     match lots.below(20) {
         0 => Event::Window(pick(lots, &[0, 500, 1_500, 5_000, 20_000])),
         1 | 2 => Event::Closed(ms(pick(lots, &[50, 400, 1_500]))),
@@ -130,7 +130,7 @@ fn event(lots: &mut Stream) -> Event {
 
 impl Habits {
     /// Draws the habits of a peer, which sends data or else receives, and opens or is opened to.
-    pub fn draw(lots: &mut Stream, sends: bool) -> Habits {
+    pub fn draw(lots: &mut RandomStream, sends: bool) -> Habits {
         let rtt = Duration::from_millis(pick(lots, &[1, 7, 23, 60, 150]));
         let window = pick(lots, &[1_500, 4_000, 10_000, 65_535, 65_535, 1_000_000]);
         let odd = lots.below(20);

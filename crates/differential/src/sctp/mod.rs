@@ -10,7 +10,7 @@ use crate::{Player, Seen, pick};
 use compare::{Packet, packets};
 use habits::Habits;
 use peer::Peer;
-use vazao_engine::{Stream, Time};
+use vazao_engine::{RandomStream, Time};
 use vazao_network::Host;
 
 /// One association and its peer.
@@ -35,8 +35,8 @@ struct Pace {
     count: u64,
 }
 
-/// What both stacks are told. No path is potentially failed after one timeout: the heartbeats that ask it leave by lot, and what
-/// they measure decides on the next timeout.
+/// Settings of both stacks. No path is potentially failed after one timeout: the heartbeats that ask it leave by lot,
+/// and what they measure decides on the next timeout.
 #[derive(Clone, Debug)]
 struct Settings {
     /// Milliseconds.
@@ -50,7 +50,7 @@ struct Settings {
 }
 
 impl Settings {
-    fn draw(lots: &mut Stream) -> Settings {
+    fn draw(lots: &mut RandomStream) -> Settings {
         Settings {
             initial_rto: pick(lots, &[3_000, 3_000, 500]),
             min_rto: pick(lots, &[1_000, 1_000, 400]),
@@ -83,7 +83,7 @@ impl crate::Case for Case {
     type Piece = Packet;
 
     fn new(seed: u64) -> Case {
-        let mut lots = Stream::new(seed, "differential/sctp/case");
+        let mut lots = RandomStream::new(seed, "differential/sctp/case");
         let (opens, sends) = (lots.below(3) > 0, lots.below(3) > 0);
         let bytes = pick(&mut lots, &[1, 1_000, 5_000, 14_520, 40_000, 100_000]);
         let pace = Pace {
@@ -134,7 +134,7 @@ impl crate::Case for Case {
     }
 
     fn peer(&self, seen: Seen) -> Box<dyn Host> {
-        let lots = Stream::new(self.seed, "differential/sctp/peer");
+        let lots = RandomStream::new(self.seed, "differential/sctp/peer");
         Box::new(Scripted::new(Peer::new(self.habits.clone(), !self.opens, lots), seen))
     }
 

@@ -7,23 +7,23 @@ use super::write::{self, Chunk, TAGS, TSN, bare};
 use crate::pick;
 use crate::post::{Post, Script};
 use std::collections::BTreeMap;
-use vazao_engine::{Duration, Stream, Time};
+use vazao_engine::{Duration, RandomStream, Time};
 use vazao_wire::sctp::{self, kind, parameter};
 use vazao_wire::{be16, be32, ipv4};
 
 /// The addresses and ports of the client and the server.
 const ENDS: [([u8; 4], u16); 2] = [([10, 0, 0, 1], 49_152), ([10, 0, 0, 2], 5_001)];
 
-/// When a peer that opens does.
+/// Time at which a peer opens, if it does.
 const START: Time = Time::from_nanos(100_000_000);
 
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 enum Phase {
     Closed,
-    /// It has sent a COOKIE ECHO.
+    /// State after sending a COOKIE ECHO.
     Echoed,
     Up,
-    /// It has begun to close, or has answered that the other side did.
+    /// State after beginning to close, or answering that the other side did.
     Shutting,
     Gone,
 }
@@ -31,12 +31,12 @@ enum Phase {
 /// The peer of one association.
 pub struct Peer {
     habits: Habits,
-    lots: Stream,
+    lots: RandomStream,
     post: Post,
     /// Addresses and ports, the peer's own first.
     ends: [([u8; 4], u16); 2],
     phase: Phase,
-    /// Its own tag, and the stack's.
+    /// Own tag, and the stack's.
     tag: u32,
     other: u32,
     cookie: Vec<u8>,
@@ -51,14 +51,14 @@ pub struct Peer {
     packets: u32,
     deaf_until: Time,
     closed_until: Time,
-    /// Its own chunks of data so far.
+    /// Own chunks of data so far.
     sent: u32,
     has_sent: bool,
 }
 
 impl Peer {
-    /// One with these habits.
-    pub fn new(habits: Habits, opens: bool, lots: Stream) -> Peer {
+    /// Creates a peer with these habits.
+    pub fn new(habits: Habits, opens: bool, lots: RandomStream) -> Peer {
         let ends = if opens { ENDS } else { [ENDS[1], ENDS[0]] };
         let mut peer = Peer {
             stale: habits.stale,
@@ -91,7 +91,7 @@ impl Peer {
         self.lots.uniform() < probability
     }
 
-    /// When an answer arrives.
+    /// Returns the time at which an answer arrives.
     fn answer_at(&mut self, now: Time) -> Time {
         let late = self.lots.uniform() * self.habits.jitter.as_nanos() as f64;
         now + self.habits.rtt + Duration::from_nanos(late as u64)
@@ -106,7 +106,7 @@ impl Peer {
         self.send_tagged(at, self.other, chunks);
     }
 
-    /// As above, and perhaps twice.
+    /// Answers with chunks, perhaps twice.
     fn answer(&mut self, now: Time, chunks: &[Chunk]) {
         let at = self.answer_at(now);
         self.send(at, chunks);
@@ -120,7 +120,7 @@ impl Peer {
         write::init(kind, self.tag, &self.habits.offer, self.ends[0].0)
     }
 
-    /// What it says of what has come.
+    /// Acknowledges received data.
     fn sack(&mut self, at: Time) -> Chunk {
         let offset = |tsn: u64| (tsn + 1 - self.expected) as u16;
         let gaps: Vec<_> = self.beyond.iter().map(|(&from, &to)| (offset(from), offset(to - 1))).take(20).collect();
@@ -139,7 +139,7 @@ impl Peer {
         self.answer(now, &[sack]);
     }
 
-    /// What it sends itself: chunks at intervals, some later and some twice, and its SHUTDOWN.
+    /// Sends chunks at intervals, some later and some twice, and its SHUTDOWN.
     fn send_data(&mut self, now: Time) {
         if std::mem::replace(&mut self.has_sent, true) || self.habits.sends == 0 {
             return;
@@ -177,7 +177,7 @@ impl Peer {
         self.shut_down(last + Duration::from_millis(1));
     }
 
-    /// One of its chunks leaves.
+    /// Sends one of its chunks.
     fn launch(&mut self, at: &mut Time, chunk: Chunk) {
         *at += Duration::from_micros(pick(&mut self.lots, &[0, 0, 0, 20, 1_000, 30_000]));
         // Lost, and repaired a while later.
@@ -190,7 +190,7 @@ impl Peer {
         }
     }
 
-    /// Its application closes.
+    /// Closes its application.
     fn shut_down(&mut self, at: Time) {
         if self.phase != Phase::Up {
             return;
@@ -418,7 +418,7 @@ impl Phase {
     }
 }
 
-/// The value of a parameter of an INIT ACK.
+/// Returns the value of a parameter of an INIT ACK.
 fn find(value: &[u8], wanted: u16) -> Option<Vec<u8>> {
     let mut rest = value.get(16..)?;
     while rest.len() >= 4 {

@@ -5,10 +5,10 @@ use vazao_wire::content;
 use vazao_wire::sctp::{Header, Writer, kind, parameter};
 use vazao_wire::{ipv4, sctp};
 
-/// Its initial TSN.
+/// Initial TSN.
 pub const TSN: u32 = 1_000_000;
 
-/// Its verification tags: of its first life, and of the one after a restart.
+/// Verification tags: of its first life, and of the one after a restart.
 pub const TAGS: [u32; 2] = [0x1111_1111, 0x2222_2222];
 
 /// A chunk: its type, its flags and its value.
@@ -22,12 +22,12 @@ fn halves(halves: &[u16]) -> Vec<u8> {
     halves.iter().flat_map(|half| half.to_be_bytes()).collect()
 }
 
-/// A chunk without value.
+/// Returns a chunk without value.
 pub(super) fn bare(kind: u8) -> Chunk {
     (kind, 0, Vec::new())
 }
 
-/// An INIT, or an INIT ACK with a cookie. The last parameter but the unknown ones is the cookie.
+/// Returns an INIT, or an INIT ACK with a cookie. The last parameter but the unknown ones is the cookie.
 pub(super) fn init(kind: u8, tag: u32, offer: &Offer, address: [u8; 4]) -> Chunk {
     let tag = if offer.has_tag { tag } else { 0 };
     let mut value = words(&[tag, offer.window]);
@@ -57,7 +57,7 @@ pub(super) fn init(kind: u8, tag: u32, offer: &Offer, address: [u8; 4]) -> Chunk
     (kind, 0, value)
 }
 
-/// A SACK.
+/// Returns a SACK.
 pub(super) fn sack(cumulative: u32, window: u32, gaps: &[(u16, u16)], duplicates: &[u32]) -> Chunk {
     let mut value = words(&[cumulative, window]);
     value.extend(halves(&[gaps.len() as u16, duplicates.len() as u16]));
@@ -66,7 +66,7 @@ pub(super) fn sack(cumulative: u32, window: u32, gaps: &[(u16, u16)], duplicates
     (kind::SACK, 0, value)
 }
 
-/// A DATA chunk whose payload is a flow's from `offset` on.
+/// Returns a DATA chunk whose payload is a flow's from `offset` on.
 pub(super) fn data(tsn: u32, stream: u16, number: u16, flags: u8, offset: u64, length: usize) -> Chunk {
     let mut value = words(&[tsn]);
     value.extend(halves(&[stream, number]));
@@ -77,26 +77,26 @@ pub(super) fn data(tsn: u32, stream: u16, number: u16, flags: u8, offset: u64, l
     (kind::DATA, flags, value)
 }
 
-/// A HEARTBEAT with so many bytes of information.
+/// Returns a HEARTBEAT with so many bytes of information.
 pub(super) fn heartbeat(bytes: u16) -> Chunk {
     let mut value = Vec::new();
     parameter(parameter::HEARTBEAT_INFO, &mut value, |out| out.extend((0..bytes).map(|byte| byte as u8)));
     (kind::HEARTBEAT, 0, value)
 }
 
-/// An ERROR, or an ABORT, with one cause.
+/// Returns an ERROR, or an ABORT, with one cause.
 pub(super) fn with_cause(kind: u8, flags: u8, code: u16, details: &[u8]) -> Chunk {
     let mut value = Vec::new();
     parameter(code, &mut value, |out| out.extend(details));
     (kind, flags, value)
 }
 
-/// A chunk that says one TSN.
+/// Returns a chunk that says one TSN.
 pub(super) fn shutdown(cumulative: u32) -> Chunk {
     (kind::SHUTDOWN, 0, words(&[cumulative]))
 }
 
-/// The packet that bears chunks from one end to the other; `spoil` may spoil it before its checksum is made.
+/// Writes a packet with chunks from one end to the other; `spoil` may spoil it before its checksum is made.
 pub(super) fn packet(
     [own, other]: [([u8; 4], u16); 2],
     verification_tag: u32,

@@ -1,4 +1,4 @@
-//! What two stacks sent to the same peer, side by side.
+//! Comparison of two stacks' packets to the same peer.
 
 use crate::Piece;
 use std::fmt;
@@ -11,17 +11,17 @@ use vazao_wire::{ipv4, tcp};
 pub struct Segment {
     /// Since the first one.
     pub at: Duration,
-    /// Its bits.
+    /// Bits.
     pub flags: Flags,
-    /// Of its first octet.
+    /// Sequence number.
     pub sequence: u32,
-    /// What it acknowledges, 0 without ACK.
+    /// Acknowledgment number, 0 without ACK.
     pub acknowledgment: u32,
     /// Bytes of payload.
     pub length: u32,
-    /// What it offers, in bytes.
+    /// Window in bytes.
     pub window: u32,
-    /// What a SYN offers.
+    /// Options of a SYN.
     pub offers: Option<(Option<u16>, Option<u8>, bool)>,
     /// The time stamp that it echoes, if it has any.
     pub echo: Option<u32>,
@@ -29,24 +29,24 @@ pub struct Segment {
     pub blocks: Vec<(u32, u32)>,
 }
 
-/// In what two stacks differ.
+/// Class of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// One sends a segment more.
     Count,
-    /// When a segment leaves, by more than a tick.
+    /// Departure of a segment, by more than a tick.
     Time,
     /// SYN, FIN, RST, ACK.
     Flags,
     /// PSH.
     Push,
-    /// Which octets.
+    /// Octets.
     Sequence,
-    /// How many.
+    /// Number of octets.
     Length,
-    /// What is acknowledged.
+    /// Acknowledgment.
     Acknowledgment,
-    /// What is offered.
+    /// Window.
     Window,
     /// The options of a SYN.
     Offers,
@@ -64,10 +64,10 @@ impl crate::Class for Class {
     }
 }
 
-/// What stacks' timers may differ by.
+/// Most difference between stacks' timers.
 const TICK: Duration = Duration::from_millis(11);
 
-/// The segments among packets.
+/// Returns the segments among packets.
 pub fn segments(packets: &[(Time, Vec<u8>)]) -> Vec<Segment> {
     let mut initial = None;
     let mut start = Time::ZERO;
@@ -108,15 +108,15 @@ pub fn segments(packets: &[(Time, Vec<u8>)]) -> Vec<Segment> {
     .collect()
 }
 
-/// Whether ours ends with the data what the kernel ends behind it. The guest's program writes and then closes, so that its FIN
-/// goes by itself where the data could leave before; our applications do both at a time. The peer answers each, and so what
-/// follows cannot be compared.
+/// Returns whether ours ends with the data what the kernel ends behind it. The guest's program writes and then closes,
+/// so that its FIN goes by itself where the data could leave before; our applications do both at a time. The peer
+/// answers each, and so what follows cannot be compared.
 fn ends_with_data(ours: &Segment, linux: &Segment) -> bool {
     let fin = |segment: &Segment| segment.flags.contains(Flags::FIN);
     ours.length > 0 && fin(ours) && !fin(linux) && (ours.sequence, ours.length) == (linux.sequence, linux.length)
 }
 
-/// In what one segment differs from the other; `gaps` are the times since the segments before them.
+/// Returns the class in which one segment differs from the other; `gaps` are the times since the segments before them.
 fn classes(ours: &Segment, linux: &Segment, gaps: [Duration; 2]) -> Vec<Class> {
     let without_push = |segment: &Segment| segment.flags.0 & !Flags::PSH.0;
     let checks = [

@@ -7,7 +7,7 @@ use crate::post::Scripted;
 use crate::{HZ, Player, Seen};
 use compare::{Segment, segments};
 use peer::{Habits, Peer};
-use vazao_engine::{Stream, Time};
+use vazao_engine::{RandomStream, Time};
 use vazao_network::Host;
 
 /// One connection and its peer.
@@ -23,7 +23,7 @@ impl crate::Case for Case {
     type Piece = Segment;
 
     fn new(seed: u64) -> Case {
-        let mut lots = Stream::new(seed, "differential/case");
+        let mut lots = RandomStream::new(seed, "differential/case");
         let downloads = lots.below(3) == 0;
         let bytes = [1, 1_000, 5_000, 14_480, 40_000, 100_000][lots.below(6) as usize];
         Case { seed, habits: Habits::draw(&mut lots, downloads), downloads, bytes }
@@ -64,7 +64,7 @@ impl crate::Case for Case {
     }
 
     fn peer(&self, seen: Seen) -> Box<dyn Host> {
-        Box::new(Scripted::new(Peer::new(self.habits.clone(), Stream::new(self.seed, "differential/peer")), seen))
+        Box::new(Scripted::new(Peer::new(self.habits.clone(), RandomStream::new(self.seed, "differential/peer")), seen))
     }
 
     fn pieces(packets: &[(Time, Vec<u8>)]) -> Vec<Segment> {

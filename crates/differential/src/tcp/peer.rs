@@ -4,14 +4,14 @@
 use crate::pick;
 use crate::post::{Post, Script};
 use std::collections::BTreeMap;
-use vazao_engine::{Duration, Stream, Time};
+use vazao_engine::{Duration, RandomStream, Time};
 use vazao_wire::tcp::{Flags, Header, Options, SackBlock};
 use vazao_wire::{content, ipv4, tcp};
 
 /// The peer's initial sequence number.
 pub const ISS: u32 = 1_000_000;
 
-/// Something that happens once, when so many packets have come.
+/// Event that happens once, after so many packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
     /// The window that is offered is so large from now on.
@@ -30,16 +30,16 @@ enum Event {
     Silence(Duration),
 }
 
-/// What a peer is like.
+/// Habits of a peer.
 #[derive(Clone, Debug)]
 pub struct Habits {
-    /// What its SYN offers.
+    /// Maximum segment size in its SYN.
     mss: Option<u16>,
     sack: bool,
     timestamps: bool,
     scale: Option<u8>,
     window: u32,
-    /// From a packet's arrival to that of its answer at the stack, and how far that varies.
+    /// Time from a packet's arrival to that of its answer at the stack, and its variation.
     rtt: Duration,
     jitter: Duration,
     /// Probabilities that what arrives is lost, and that an answer goes twice.
@@ -54,7 +54,7 @@ pub struct Habits {
 
 impl Habits {
     /// Draws the habits of a peer, which sends data if the stack `downloads` and else receives.
-    pub fn draw(lots: &mut Stream, downloads: bool) -> Habits {
+    pub fn draw(lots: &mut RandomStream, downloads: bool) -> Habits {
         let rtt = Duration::from_millis(pick(lots, &[1, 7, 23, 60, 150]));
         let loss = pick(lots, &[0.0, 0.0, 0.02, 0.1, 0.3]);
         let events = (0..pick(lots, &[0, 0, 1, 1, 2])).map(|_| {
@@ -90,7 +90,7 @@ impl Habits {
 /// The peer of one connection.
 pub struct Peer {
     habits: Habits,
-    lots: Stream,
+    lots: RandomStream,
     post: Post,
     /// Addresses and ports, the peer's own first; known from the first SYN.
     ends: Option<[([u8; 4], u16); 2]>,
@@ -105,14 +105,14 @@ pub struct Peer {
     deaf_until: Time,
     closed_until: Time,
     recent: u32,
-    /// Where its own FIN is, counted from its SYN.
+    /// Position of its own FIN, counted from its SYN.
     fin: Option<u64>,
     gone: bool,
 }
 
 impl Peer {
-    /// One with these habits.
-    pub fn new(habits: Habits, lots: Stream) -> Peer {
+    /// Creates a peer with these habits.
+    pub fn new(habits: Habits, lots: RandomStream) -> Peer {
         Peer {
             habits,
             lots,
@@ -136,7 +136,7 @@ impl Peer {
         self.lots.uniform() < probability
     }
 
-    /// A segment of the peer's arrives at the stack at `at`: `sequence` and `acknowledgment` count from the SYNs.
+    /// Sends a segment that arrives at the stack at `at`: `sequence` and `acknowledgment` count from the SYNs.
     fn send(&mut self, at: Time, flags: Flags, sequence: u64, length: u32, more: impl FnOnce(&mut Header)) {
         let Some([own, other]) = self.ends else { return };
         let mut header = Header {
@@ -173,7 +173,7 @@ impl Peer {
         self.beyond.iter().map(block).take(3).collect()
     }
 
-    /// What it offers, in units of its scale.
+    /// Returns the offered window in units of its scale.
     fn window(&self, at: Time) -> u16 {
         if at < self.closed_until {
             return 0;
@@ -182,7 +182,7 @@ impl Peer {
         (self.habits.window >> shift).min(65_535) as u16
     }
 
-    /// When an answer arrives.
+    /// Returns the time at which an answer arrives.
     fn answer_at(&mut self, now: Time) -> Time {
         let late = self.lots.uniform() * self.habits.jitter.as_nanos() as f64;
         now + self.habits.rtt + Duration::from_nanos(late as u64)
@@ -217,7 +217,7 @@ impl Peer {
         });
     }
 
-    /// What it sends itself: segments at intervals, some later and some twice, and its FIN.
+    /// Sends segments at intervals, some later and some twice, and its FIN.
     fn send_data(&mut self, now: Time) {
         let size = self.habits.sends;
         let mut at = now + self.habits.rtt;

@@ -14,7 +14,7 @@ use vazao_guest_protocol::{Act, Event};
 
 /// The offset in a datagram that marks the end.
 const END: u64 = u64::MAX;
-/// How many of them there are, and how far apart in ns.
+/// Number of end marks, and their distance in ns.
 const ENDS: u32 = 3;
 const BETWEEN_ENDS: u64 = 10_000_000;
 /// A receiver that has got something waits for more, in s: at least so long, and at least for so many datagrams' time.
@@ -112,9 +112,9 @@ fn deliver(socket: &Socket, datagram: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// What has arrived of a flow.
+/// Arrivals of a flow.
 struct Tally {
-    /// Its ranges of bytes without gaps: begin and end of each.
+    /// Ranges of bytes without gaps: begin and end of each.
     ranges: BTreeMap<u64, u64>,
     /// Bytes, each counted once.
     bytes: u64,

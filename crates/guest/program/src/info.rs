@@ -1,4 +1,4 @@
-//! What the kernel tells of an open socket: `struct tcp_info` and its kin.
+//! Kernel's information on an open socket: `struct tcp_info` and its kin.
 //!
 //! Each struct is read at the offsets that the kernel's public headers give its fields. They never change: later kernels
 //! only append.
@@ -8,7 +8,7 @@ use crate::socket::{self, Socket};
 use crate::timer;
 use vazao_guest_protocol::{Sample, TcpInfo};
 
-/// How many subflows of a connection, or addresses of a peer, are looked at.
+/// Most subflows of a connection, or addresses of a peer, that are sampled.
 const PATHS: usize = 16;
 /// Bytes of `struct tcp_info` that are asked for.
 const TCP_SIZE: usize = 248;

@@ -16,7 +16,7 @@ pub struct Samples {
     interval: Option<u64>,
 }
 
-/// What an open socket is sampled for.
+/// Subject of an open socket's samples.
 pub enum Subject {
     /// A sender: its kernel's view of the connection.
     Sender(Protocol),
@@ -30,11 +30,11 @@ struct Open {
     subject: Subject,
 }
 
-/// How far a receiver has read.
+/// Progress of a receiver.
 #[derive(Default)]
 pub struct Progress {
     read: AtomicU64,
-    /// How much of that was reported.
+    /// Bytes already reported.
     reported: AtomicU64,
     wrong: AtomicBool,
 }

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::null_mut;
 
-/// How long closing waits for the peer to acknowledge the last data and the end, in s.
+/// Time in s for which closing waits until the peer has acknowledged the last data and the end.
 const LINGER: i32 = 600;
 
 /// A socket.
@@ -42,7 +42,7 @@ impl Socket {
         check("connect", unsafe { libc::connect(self.fd(), address.as_ptr().cast(), 16) }).map(drop)
     }
 
-    /// Lets the socket accept connections.
+    /// Makes the socket accept connections.
     pub fn listen(&self) -> Result<(), Failure> {
         // SAFETY: no pointers are passed.
         check("listen", unsafe { libc::listen(self.fd(), 16) }).map(drop)
@@ -75,7 +75,7 @@ impl Socket {
         check("shutdown", unsafe { libc::shutdown(self.fd(), libc::SHUT_WR) }).map(drop)
     }
 
-    /// Lets closing wait until the peer has acknowledged all, so that the host may power off afterwards.
+    /// Makes closing wait until the peer has acknowledged all, so that the host may power off afterwards.
     pub fn linger(&self) -> Result<(), Failure> {
         self.set(libc::SOL_SOCKET, libc::SO_LINGER, &[1_i32.to_ne_bytes(), LINGER.to_ne_bytes()].concat())
     }

@@ -54,13 +54,13 @@ impl Ticks {
         }
     }
 
-    /// Lets the timer expire now, and at every whole multiple of `interval` ns of virtual time.
+    /// Sets the timer to expire now, and at every whole multiple of `interval` ns of virtual time.
     pub fn on_the_grid(&self, interval: u64) -> Result<(), Failure> {
         // The first expiry is long past, so the first wait ends at once, and the next one at a multiple of the interval.
         self.set(libc::TFD_TIMER_ABSTIME, EPOCH, interval)
     }
 
-    /// Lets the timer expire every `interval` ns from now on.
+    /// Sets the timer to expire every `interval` ns from now on.
     pub fn every(&self, interval: u64) -> Result<(), Failure> {
         self.set(0, interval, interval)
     }

@@ -1,5 +1,5 @@
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Duration, Stream};
+use vazao_engine::{Duration, RandomStream};
 
 pub(super) const ENTRY: Entry<super::Build> = Entry {
     name: "jitter",
@@ -49,12 +49,12 @@ pub struct Jitter {
     pub keeps_order: bool,
     correlation: f64,
     state: Option<f64>,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl Jitter {
     /// Jitter with the registry's parameters.
-    pub fn from(p: &Parameters, stream: Stream) -> Jitter {
+    pub fn from(p: &Parameters, stream: RandomStream) -> Jitter {
         let distribution = match p.text("distribution") {
             "uniform" => Distribution::Uniform,
             "normal" => Distribution::Normal,
@@ -71,7 +71,7 @@ impl Jitter {
         }
     }
 
-    /// The next packet's delay in nanoseconds.
+    /// Returns the next packet's delay in nanoseconds.
     pub fn delay(&mut self) -> u64 {
         let fresh = self.stream.normal();
         let rest = libm::sqrt(1.0 - self.correlation * self.correlation);

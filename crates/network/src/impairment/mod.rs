@@ -1,4 +1,4 @@
-//! What a wire does to packets besides losing them, one page each. Every impairment has a random stream of its own and
+//! Impairments of a wire besides losses, one module each. Every impairment has a random stream of its own and
 //! draws for each packet that is sent, whatever the others did to it: none disturbs another.
 
 mod jitter;
@@ -11,10 +11,10 @@ pub(crate) use outage::any_at;
 pub use reorder::Reorder;
 
 use crate::loss::LossModel;
-use vazao_engine::Stream;
+use vazao_engine::RandomStream;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
-/// How many packets in a row may be struck.
+/// Most packets in a row that may be struck.
 pub(crate) const IN_A_ROW: Parameter = Parameter::new(
     "in_a_row",
     Kind::Integer(1, 1_000_000),
@@ -23,16 +23,16 @@ pub(crate) const IN_A_ROW: Parameter = Parameter::new(
 );
 
 /// Adds an impairment with a random stream of its own to what a wire does.
-pub type Make = fn(&Parameters, Stream, &mut Impairments);
+pub type Make = fn(&Parameters, RandomStream, &mut Impairments);
 
-/// How an impairment is made.
+/// Factory of an impairment.
 #[derive(Clone, Copy, Debug)]
 pub enum Build {
-    /// It strikes packets.
+    /// Impairment that strikes packets.
     Strike(Make),
-    /// It gives packets times of arrival of their own.
+    /// Impairment that moves arrivals.
     Delay(Make),
-    /// As times at which nothing gets through, of which a link may have several.
+    /// Time spans in which nothing gets through, of which a link may have several.
     Outage,
 }
 
@@ -87,28 +87,28 @@ pub const ALTER: u16 = 1 << 15;
 #[derive(Clone, Debug)]
 pub struct Chance {
     threshold: u64,
-    stream: Stream,
-    /// How often it has struck in a row, and may.
+    stream: RandomStream,
+    /// Number of strikes in a row so far, and at most.
     row: u64,
     most: u64,
 }
 
 impl Chance {
     /// Strikes with this probability, from 0 to 1.
-    pub fn new(probability: f64, stream: Stream) -> Chance {
+    pub fn new(probability: f64, stream: RandomStream) -> Chance {
         // The cast saturates, so 1 strikes at all but one draw in 2^64.
         Chance { threshold: (probability * 18_446_744_073_709_551_616.0) as u64, stream, row: 0, most: u64::MAX }
     }
     /// Strikes with the probability of its parameters, at most so often in a row as they say.
-    pub(crate) fn of(parameters: &Parameters, stream: Stream) -> Chance {
+    pub(crate) fn of(parameters: &Parameters, stream: RandomStream) -> Chance {
         Chance::new(parameters.number("probability"), stream).limited(parameters)
     }
-    /// The same, but at most so often in a row as the parameters say.
+    /// Limits the number of strikes in a row by the parameters.
     pub(crate) fn limited(self, parameters: &Parameters) -> Chance {
         let most = parameters.get(IN_A_ROW.name).map_or(u64::MAX, |_| parameters.integer(IN_A_ROW.name));
         Chance { most, ..self }
     }
-    /// Whether it strikes this time.
+    /// Returns whether it strikes this time.
     pub fn strikes(&mut self) -> bool {
         // The draw is made in any case: what comes later does not depend on the limit.
         let strikes = self.stream.bits() < self.threshold && self.row < self.most;
@@ -117,29 +117,29 @@ impl Chance {
     }
 }
 
-/// What the wire of one direction of a link does to packets.
+/// Impairments of the wire of one direction of a link.
 #[derive(Default)]
 pub struct Impairments {
-    /// Which are lost.
+    /// Losses.
     pub loss: Option<Box<dyn LossModel>>,
     /// Outages that lose packets.
     pub outages: Vec<Outage>,
-    /// Which are changed.
+    /// Corrupted packets.
     pub corrupt: Option<Chance>,
-    /// Whose content a middlebox at its end alters.
+    /// Packets whose content a middlebox at its end alters.
     pub alter: Option<Chance>,
-    /// Which arrive twice.
+    /// Duplicated packets.
     pub duplicate: Option<Chance>,
-    /// How much later than the delay they arrive.
+    /// Additional delay.
     pub jitter: Option<Jitter>,
-    /// Which are late.
+    /// Late packets.
     pub reorder: Option<Reorder>,
-    /// What a middlebox at its end does to each, as a number that whoever makes the packets gives a meaning; 0: there is
+    /// Middlebox at its end, by a number to which the maker of the packets gives a meaning; 0: there is
     /// none.
     pub middlebox: u16,
 }
 
-/// What becomes of one packet on the wire.
+/// Fate of one packet on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Harm {
     pub lost: bool,
@@ -153,7 +153,7 @@ pub(crate) struct Harm {
 }
 
 impl Impairments {
-    /// Whether deliveries have times of their own, so that the departures cannot be told from them.
+    /// Returns whether deliveries have times of their own, so that the departures cannot be told from them.
     pub(crate) fn moves_arrivals(&self) -> bool {
         self.jitter.is_some() || self.reorder.is_some()
     }
@@ -171,7 +171,7 @@ impl Impairments {
         }
     }
 
-    /// Whether a packet waits for those sent before it that are not late.
+    /// Returns whether a packet waits for those sent before it that are not late.
     pub(crate) fn keeps_order(&self) -> bool {
         self.jitter.as_ref().is_none_or(|jitter| jitter.keeps_order)
     }

@@ -24,7 +24,7 @@ pub(super) const ENTRY: Entry<super::Build> = Entry {
     build: super::Build::Outage,
 };
 
-/// When nothing gets through.
+/// Time span in which nothing gets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
     first: u64,
@@ -35,7 +35,7 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// An outage with the registry's parameters.
+    /// Returns an outage with the registry's parameters.
     ///
     /// # Errors
     /// The parameter and a sentence when it is neither one nor periodic, or longer than its period.
@@ -55,7 +55,7 @@ impl Outage {
         Ok(Outage { first, length, every, loses })
     }
 
-    /// Whether there is an outage at `time`, and until when that is so (`u64::MAX`: for good).
+    /// Returns whether there is an outage at `time`, and until when that is so (`u64::MAX`: for good).
     pub fn at(&self, time: u64) -> (bool, u64) {
         let Some(after) = time.checked_sub(self.first) else { return (false, self.first) };
         let (start, next) = match self.every {
@@ -69,13 +69,13 @@ impl Outage {
         if time < end { (true, end) } else { (false, next) }
     }
 
-    /// Whether there is one at `time`.
+    /// Returns whether there is an outage at `time`.
     pub fn is_at(&self, time: Time) -> bool {
         self.at(time.as_nanos()).0
     }
 }
 
-/// Whether any of several holds at `time`, and until when nothing changes.
+/// Returns whether any of several outages holds at `time`, and until when nothing changes.
 pub(crate) fn any_at(outages: &[Outage], time: u64) -> (bool, u64) {
     outages
         .iter()

@@ -1,6 +1,6 @@
 use super::Chance;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Duration, Stream};
+use vazao_engine::{Duration, RandomStream};
 
 pub(super) const ENTRY: Entry<super::Build> = Entry {
     name: "reorder",
@@ -40,7 +40,7 @@ pub struct Reorder {
 
 impl Reorder {
     /// Reordering with the registry's parameters.
-    pub fn from(p: &Parameters, stream: Stream) -> Reorder {
+    pub fn from(p: &Parameters, stream: RandomStream) -> Reorder {
         Reorder {
             chance: Chance::new(p.number("probability"), stream),
             gap: p.integer("gap"),
@@ -48,7 +48,7 @@ impl Reorder {
         }
     }
 
-    /// By how many nanoseconds the next packet, which takes `time` to be sent, is late.
+    /// Returns the lateness in nanoseconds of the next packet, which takes `time` to be sent.
     pub fn delay(&mut self, time: u64) -> u64 {
         if !self.chance.strikes() {
             return 0;

@@ -1,6 +1,6 @@
 use super::{Constructor, LossModel};
 use crate::impairment::{Chance, IN_A_ROW};
-use vazao_engine::Stream;
+use vazao_engine::RandomStream;
 use vazao_engine::registry::{Entry, Kind, Parameter};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
@@ -21,7 +21,7 @@ pub struct Bernoulli(Chance);
 
 impl Bernoulli {
     /// Losses with probability `p`, from 0 to 1.
-    pub fn new(p: f64, stream: Stream) -> Self {
+    pub fn new(p: f64, stream: RandomStream) -> Self {
         Bernoulli(Chance::new(p, stream))
     }
 }
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn the_share_lost_is_p_and_a_higher_p_loses_the_same_and_more() {
         let losses = |p: f64| {
-            let mut model = Bernoulli::new(p, Stream::new(3, "loss"));
+            let mut model = Bernoulli::new(p, RandomStream::new(3, "loss"));
             (0..100_000).map(|_| model.lose(1500)).collect::<Vec<_>>()
         };
         let (low, high) = (losses(0.01), losses(0.02));
@@ -61,7 +61,7 @@ mod tests {
             let given =
                 [("p", Raw::Number(p)), ("in_a_row", Raw::Number(3.0))].map(|(name, value)| (name.into(), value));
             let parameters = Parameters::resolve(ENTRY.parameters, &given.into()).expect("settings that exist");
-            let mut model = (ENTRY.build)(&parameters, Stream::new(3, "loss"));
+            let mut model = (ENTRY.build)(&parameters, RandomStream::new(3, "loss"));
             (0..100_000).map(|_| model.lose(1500)).collect::<Vec<_>>()
         };
         assert_eq!(losses(1.0)[..8], [true, true, true, false, true, true, true, false]);

@@ -1,5 +1,5 @@
 use super::{Constructor, LossModel};
-use vazao_engine::Stream;
+use vazao_engine::RandomStream;
 use vazao_engine::registry::{Entry, Kind, Parameter};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
@@ -17,7 +17,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 pub struct BitErrors {
     /// Logarithm of the probability that a bit is right.
     log_right: f64,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl LossModel for BitErrors {

@@ -1,5 +1,5 @@
 use super::{Constructor, LossModel};
-use vazao_engine::Stream;
+use vazao_engine::RandomStream;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
@@ -29,11 +29,11 @@ pub struct GilbertElliott {
     bad_loss: f64,
     good_loss: f64,
     is_bad: bool,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl GilbertElliott {
-    fn from(p: &Parameters, stream: Stream) -> Self {
+    fn from(p: &Parameters, stream: RandomStream) -> Self {
         GilbertElliott {
             p: p.number("p"),
             r: p.number("r"),

@@ -12,17 +12,17 @@ pub use gilbert_elliott::GilbertElliott;
 pub use list::List;
 pub use periodic::Periodic;
 
-use vazao_engine::Stream;
+use vazao_engine::RandomStream;
 use vazao_engine::registry::{Entry, Parameters};
 
 /// Decides which of the packets sent over one direction of a link are lost.
 pub trait LossModel: Send {
-    /// Whether the next packet, of `size` bytes, is lost. Called once for each packet in the order of sending.
+    /// Returns whether the next packet, of `size` bytes, is lost. Called once for each packet in the order of sending.
     fn lose(&mut self, size: u32) -> bool;
 }
 
 /// Makes a loss model from its parameters and the random stream of its link and direction.
-pub type Constructor = fn(&Parameters, Stream) -> Box<dyn LossModel>;
+pub type Constructor = fn(&Parameters, RandomStream) -> Box<dyn LossModel>;
 
 /// All loss models.
 pub const LOSS_MODELS: &[Entry<Constructor>] =

@@ -37,7 +37,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     },
 };
 
-/// What all queues of a discipline have in common.
+/// Settings that all queues of a discipline share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     target: Duration,
@@ -64,17 +64,17 @@ impl Settings {
         self.max_packet = self.max_packet.max(packet.size);
     }
 
-    /// When the next packet is due to be dropped: drops come closer by the root of their number, which makes the rate of a
-    /// TCP that answers each fall linearly (RFC 8289, section 5.4).
+    /// Returns when the next packet is due to be dropped: drops come closer by the root of their number, which makes
+    /// the rate of a TCP that answers each fall linearly (RFC 8289, section 5.4).
     fn control_law(&self, from: Time, count: u32) -> Time {
         from + Duration::from_nanos((self.interval.as_nanos() as f64 / libm::sqrt(f64::from(count))) as u64)
     }
 }
 
-/// What CoDel knows of one queue (RFC 8289, section 5.1).
+/// State of CoDel for one queue (RFC 8289, section 5.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct State {
-    /// When the wait will have been above target for an interval, while it is above.
+    /// Time at which the wait will have been above target for an interval, if it is above.
     first_above: Option<Time>,
     dropping: bool,
     drop_next: Time,

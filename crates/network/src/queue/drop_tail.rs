@@ -22,7 +22,7 @@ pub struct DropTail {
 }
 
 impl DropTail {
-    /// An empty queue with these limits.
+    /// Creates an empty queue with these limits.
     pub fn new((max_packets, max_bytes): (u32, u64)) -> Self {
         DropTail { queue: Fifo::default(), max_packets, max_bytes }
     }

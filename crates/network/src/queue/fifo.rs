@@ -20,35 +20,35 @@ impl Fifo {
         self.bytes -= u64::from(packet.size);
         Some(packet)
     }
-    /// The first packet.
+    /// Returns the first packet.
     pub fn head(&self) -> Option<&Queued> {
         self.packets.front()
     }
-    /// How many packets wait.
+    /// Returns the number of waiting packets.
     pub fn packets(&self) -> u64 {
         self.packets.len() as u64
     }
-    /// How many bytes wait.
+    /// Returns the number of waiting bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
-    /// Whether none waits.
+    /// Returns whether no packet waits.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 }
 
-/// How much an active queue may hold, in packets and bytes. An empty one has room for any packet.
+/// Limit of an active queue in packets and bytes. An empty one takes any packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// So many packets.
+    /// Packets.
     pub packets: u32,
-    /// So many bytes.
+    /// Bytes.
     pub bytes: u64,
 }
 
 impl Limit {
-    /// Whether a queue has room for a packet.
+    /// Returns whether a queue takes another packet.
     pub fn admits(&self, packet: &Queued, queue: &Fifo) -> bool {
         queue.is_empty()
             || queue.packets() < u64::from(self.packets) && queue.bytes() + u64::from(packet.size) <= self.bytes

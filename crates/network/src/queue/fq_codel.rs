@@ -35,10 +35,10 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     build: |p, setting| above_device(FqCoDel::from(p, setting), p, setting),
 };
 
-/// How many packets of the longest queue make room at a time: finding it takes a look at each (section 4.1).
+/// Number of packets that the longest queue drops at a time: finding it takes a look at each (section 4.1).
 const BATCH: usize = 64;
 
-/// Where a queue stands.
+/// List of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
     Idle,
@@ -93,7 +93,7 @@ impl FqCoDel {
         }
     }
 
-    /// The queue of a flow.
+    /// Returns the queue of a flow.
     fn classify(&mut self, flow: u32) -> usize {
         let Some(exact) = &mut self.exact else {
             // SplitMix64's mixing of the flow's number and the seed, scaled to the number of queues.

@@ -23,20 +23,20 @@ pub use threshold::Threshold;
 use crate::packet::PacketId;
 use vazao_engine::Ecn;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Capacity, Duration, Rate, Stream, Time};
+use vazao_engine::{Capacity, Duration, RandomStream, Rate, Time};
 
-/// A packet that waits, as its discipline sees it.
+/// Waiting packet, as its discipline sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queued {
-    /// Which it is.
+    /// Number.
     pub id: PacketId,
-    /// Its size in bytes, network header included.
+    /// Size in bytes, network header included.
     pub size: u32,
-    /// Its flow's number, which is another one in each direction.
+    /// Flow's number, which is another one in each direction.
     pub flow: u32,
-    /// Its ECN codepoint; use [`mark`](Self::mark) to change it.
+    /// ECN codepoint; use [`mark`](Self::mark) to change it.
     pub ecn: Ecn,
-    /// When it came.
+    /// Time of its arrival.
     pub arrival: Time,
 }
 
@@ -50,7 +50,7 @@ impl Queued {
         capable
     }
 
-    /// How long it has waited.
+    /// Returns its waiting time.
     pub fn sojourn(&self, now: Time) -> Duration {
         now.since(self.arrival)
     }
@@ -75,17 +75,17 @@ impl Drops {
         self.early += 1;
         self.full(packet);
     }
-    /// The packets dropped so far.
+    /// Returns the packets dropped so far.
     pub fn packets(&self) -> &[PacketId] {
         &self.packets
     }
-    /// How many of them were dropped although there was room.
+    /// Returns the number of early drops.
     pub fn early_count(&self) -> u64 {
         self.early
     }
 }
 
-/// A queue discipline that is asked when a packet arrives and again when the link is free.
+/// Queue discipline that is asked when a packet arrives and again when the link is free.
 ///
 /// Each packet that it is given it gives back once: from [`dequeue`](Self::dequeue), or to `drops`. The link counts the
 /// packets that it gives back marked.
@@ -96,14 +96,14 @@ pub trait Discipline: Send {
     /// Gives the next packet to send; `None` when none is left, or none after what it drops now.
     fn dequeue(&mut self, now: Time, drops: &mut Drops) -> Option<Queued>;
 
-    /// Lets a packet through that finds the transmitter idle, and so the queue empty.
+    /// Passes a packet through that finds the transmitter idle, and so the queue empty.
     fn pass(&mut self, now: Time, packet: Queued, drops: &mut Drops) -> Option<Queued> {
         self.enqueue(now, packet, drops);
         self.dequeue(now, drops)
     }
 }
 
-/// What a discipline is told of the link in front of which it stands.
+/// Properties of the link in front of a discipline.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// Rate of the link; where it varies, its mean.
@@ -111,11 +111,11 @@ pub struct Setting {
     /// The longest base round-trip time among the flows that cross it.
     pub base_rtt: Duration,
     /// The discipline's own random stream.
-    pub stream: Stream,
+    pub stream: RandomStream,
 }
 
 impl Setting {
-    /// What a capacity is at this link, in packets and bytes.
+    /// Converts a capacity at this link to packets and bytes.
     pub fn limits(&self, capacity: Capacity) -> (u32, u64) {
         capacity.limits(self.rate, self.base_rtt)
     }
@@ -127,7 +127,7 @@ pub type Constructor = fn(&Parameters, &Setting) -> Box<dyn Discipline>;
 const LIMIT: Parameter =
     Parameter::new("limit", Kind::Capacity, "1000 packets", "what may wait, the packet being sent not counted");
 
-/// The limit of a queue, which every one of them has, in packets and bytes.
+/// Returns the limit of a queue in packets and bytes.
 fn limit(p: &Parameters, setting: &Setting) -> (u32, u64) {
     setting.limits(p.capacity("limit").expect("every queue has a limit"))
 }

@@ -1,6 +1,6 @@
 use super::{Constructor, Discipline, Drops, ECN, Fifo, LIMIT, Limit, MTU, Queued, Setting};
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Duration, Stream, Time};
+use vazao_engine::{Duration, RandomStream, Time};
 
 const SPAN: Kind = Kind::Duration(Duration::from_micros(1), Duration::from_secs(100));
 
@@ -39,7 +39,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// The smaller the probability, the smaller its steps (section 4.2): below the first number, divided by the second.
 const AUTO_TUNING: [(f64, f64); 6] =
     [(0.000_001, 2048.0), (0.000_01, 512.0), (0.000_1, 128.0), (0.001, 32.0), (0.01, 8.0), (0.1, 2.0)];
-/// From a probability of 0.1 on, it rises by no more than this at once (section 5.5).
+/// Largest rise at once from a probability of 0.1 on (section 5.5).
 const STEP_CAP: f64 = 0.02;
 /// Bytes over which the rate of departures is measured (section 5.2).
 const DQ_THRESHOLD: u64 = 1 << 14;
@@ -62,7 +62,7 @@ pub struct Pie {
     accumulated: Option<f64>,
     mark_limit: f64,
     ecn: bool,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 /// The controller (section 4.2), apart from the queue.
@@ -80,7 +80,7 @@ pub struct Control {
     pub probability: f64,
     /// The wait at the last update, in seconds.
     pub old_delay: f64,
-    /// How long drops are still waived, in seconds.
+    /// Seconds for which drops are still waived.
     pub burst_allowance: f64,
 }
 
@@ -102,23 +102,23 @@ impl Control {
         self.old_delay = delay;
     }
 
-    /// Whether nothing would change any more with an empty queue.
+    /// Returns whether an empty queue would change nothing any more.
     fn rests(&self) -> bool {
         self.probability == 0.0 && self.old_delay == 0.0 && self.burst_allowance == self.max_burst
     }
 }
 
-/// How the wait is known.
+/// Estimator of the wait.
 #[derive(Clone, Copy, Debug)]
 enum Delay {
-    /// The packet that left last had waited so long, in seconds.
+    /// Wait of the packet that left last, in seconds.
     Sojourn(f64),
-    /// So many seconds for each `DQ_THRESHOLD` bytes on average; and when a measurement began, with the bytes since.
+    /// Average seconds for each `DQ_THRESHOLD` bytes; and the start of a measurement, with the bytes since.
     Departures { average: f64, measuring: Option<(Time, u64)> },
 }
 
 impl Delay {
-    /// The wait in seconds.
+    /// Returns the wait in seconds.
     fn seconds(&self, queue: &Fifo) -> f64 {
         match *self {
             Delay::Sojourn(seconds) => seconds,
@@ -126,7 +126,7 @@ impl Delay {
         }
     }
 
-    /// A packet leaves, `queue` behind it.
+    /// Measures a leaving packet, with `queue` behind it.
     fn see(&mut self, now: Time, packet: &Queued, queue: &Fifo) {
         match self {
             Delay::Sojourn(seconds) => *seconds = if queue.is_empty() { 0.0 } else { packet.sojourn(now).as_secs() },
@@ -203,7 +203,7 @@ impl Pie {
         }
     }
 
-    /// Whether an arriving packet is hit (section 4.1).
+    /// Returns whether an arriving packet is dropped or marked (section 4.1).
     fn hits(&mut self) -> bool {
         let Control { probability, old_delay, target, burst_allowance, .. } = self.control;
         let spares = old_delay < target / 2.0 && probability < 0.2 || self.queue.bytes() <= 2 * MTU as u64;

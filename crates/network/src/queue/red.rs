@@ -1,6 +1,6 @@
 use super::{Constructor, Discipline, Drops, ECN, Fifo, LIMIT, Limit, MTU, Queued, Setting};
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Capacity, Duration, Rate, Stream, Time};
+use vazao_engine::{Capacity, Duration, RandomStream, Rate, Time};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "red",
@@ -37,7 +37,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     build: |p, setting| Box::new(Red::from(p, setting)),
 };
 
-/// How often the adaptive form moves max_p, and by what (Floyd, Gummadi, Shenker 2001, figure 1).
+/// Interval and steps of max_p in the adaptive form (Floyd, Gummadi, Shenker 2001, figure 1).
 const INTERVAL: Duration = Duration::from_millis(500);
 const BETA: f64 = 0.9;
 const MAX_P: (f64, f64) = (0.01, 0.5);
@@ -66,11 +66,11 @@ pub struct Red {
     count: Option<u64>,
     /// Since when the queue is idle, if it is.
     idle: Option<Time>,
-    /// How long a packet takes to be sent: so many could have gone while the queue was idle.
+    /// Time to send a packet: as many could have left while the queue was idle.
     packet_time: f64,
-    /// When max_p moves next, where it does.
+    /// Time at which max_p moves next, if it does.
     adapts: Option<Time>,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl Red {
@@ -111,7 +111,7 @@ impl Red {
         }
     }
 
-    /// The average queue as of an arrival now (1993, section 4).
+    /// Updates the average queue for an arrival now (1993, section 4).
     fn observe(&mut self, now: Time) {
         if let Some(since) = self.idle.take() {
             let could_have_gone = now.since(since).as_secs() / self.packet_time;
@@ -150,7 +150,7 @@ impl Red {
         }
     }
 
-    /// Whether a packet is hit.
+    /// Returns whether a packet is dropped or marked.
     fn hits(&mut self, size: u32) -> bool {
         if self.average < self.min {
             self.count = None;
@@ -166,13 +166,13 @@ impl Red {
         hit
     }
 
-    /// Where the average is too long for marks alone (RFC 3168, section 7).
+    /// Returns whether the average is too long for marks alone (RFC 3168, section 7).
     fn must_drop(&self) -> bool {
         self.average >= if self.gentle { 2.0 * self.max } else { self.max }
     }
 }
 
-/// A threshold as a number, and whether that is one of bytes.
+/// Returns a threshold as a number, and whether it counts bytes.
 fn threshold(capacity: Capacity, setting: &Setting) -> (f64, bool) {
     match setting.limits(capacity) {
         (packets, u64::MAX) => (f64::from(packets), false),

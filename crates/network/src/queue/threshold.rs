@@ -21,7 +21,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// Step marking for data centres (Alizadeh et al., *Data Center TCP*, SIGCOMM 2010, section 3.1; RFC 8257): a packet that
 /// arrives when K or more wait is marked. No average and no chance: the mark tells of the queue as it is.
 ///
-/// What cannot be marked waits as in drop-tail.
+/// Packets that cannot be marked wait as in drop-tail.
 #[derive(Debug)]
 pub struct Threshold {
     queue: Fifo,

@@ -9,7 +9,7 @@ pub(crate) struct Transmitter {
     quotient: u64,
     remainder: u64,
     carry: u64,
-    /// When the last packet accepted has been sent.
+    /// Time at which the last accepted packet has been sent.
     busy: u64,
 }
 
@@ -18,7 +18,7 @@ impl Transmitter {
         Transmitter { rate, overhead, size: u32::MAX, quotient: 0, remainder: 0, carry: 0, busy: 0 }
     }
 
-    /// Whether the last packet had this size.
+    /// Returns whether the last packet had this size.
     #[inline]
     pub fn knows(&self, size: u32) -> bool {
         size == self.size
@@ -32,7 +32,7 @@ impl Transmitter {
         self.remainder = work % self.rate;
     }
 
-    /// When a packet of the size that it knows, ready at `now`, starts to be sent, and when it has been.
+    /// Returns the times at which a packet of the known size, ready at `now`, starts to be sent and has been sent.
     #[inline]
     pub fn send(&mut self, now: u64) -> (u64, u64) {
         // A packet that is ready just when the last one has been sent still has that one's fraction ahead of it.

@@ -1,4 +1,4 @@
-//! How fast links send, one page a way. Most have a fixed rate; where it varies, the time at which a packet has been sent is
+//! Rates of links, one module each. Most rates are fixed; where one varies, the time at which a packet has been sent is
 //! still known when it starts, so that drop-tail needs one event a packet.
 
 mod fixed;
@@ -18,23 +18,23 @@ const NEVER: u64 = u64::MAX / 4;
 
 /// A transmitter whose rate varies. Times are nanoseconds.
 pub trait Service: Send {
-    /// When a packet of `bytes`, link header included, that is ready at `now` starts to be sent, and when it has been. It
-    /// comes after all packets before it.
+    /// Returns when a packet of `bytes`, link header included, that is ready at `now` starts to be sent, and when it
+    /// has been. It comes after all packets before it.
     fn send(&mut self, now: u64, bytes: u32) -> (u64, u64);
-    /// The bits that it could have sent from the start to `until`.
+    /// Returns the bits that it could have sent from the start to `until`.
     fn capacity(&self, until: u64) -> f64;
 }
 
-/// How a rate is given that varies.
+/// Kind of a varying rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Varying {
-    /// By its steps.
+    /// Rate given by steps.
     Schedule,
-    /// By a file.
+    /// Rate given by a trace.
     Trace,
 }
 
-/// What a link's `rate` may be.
+/// Kinds of a link's `rate`.
 pub const RATES: &[Entry<Varying>] = &[
     Entry {
         name: "schedule",
@@ -74,5 +74,5 @@ pub const RATES: &[Entry<Varying>] = &[
 /// Puts a shaper in front of what sends.
 pub type Shape = fn(&Parameters, Box<dyn Service>) -> Box<dyn Service>;
 
-/// What a link's `shaper` may be.
+/// Kinds of a link's `shaper`.
 pub const SHAPERS: &[Entry<Shape>] = &[token_bucket::ENTRY];

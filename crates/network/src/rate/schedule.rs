@@ -2,11 +2,11 @@ use super::Service;
 use crate::impairment::{Outage, any_at};
 use vazao_engine::Rate;
 
-/// A rate that changes at given times, and is none during outages. Exact: the time that a packet takes is the integral of
+/// Rate that changes at given times, and is zero during outages. Exact: the time that a packet takes is the integral of
 /// the rate over it, and the bits that a nanosecond has too many are carried to the next packet.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// From when on which rate, in order; the first from 0.
+    /// Start and value of each rate, in order; the first starts at 0.
     steps: Vec<(u64, u64)>,
     /// After how long it begins anew.
     repeat: Option<u64>,
@@ -17,14 +17,15 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The rates from `steps`' times in nanoseconds on, the first of which is 0, in order; anew after each `repeat`.
+    /// Creates a schedule of rates from `steps`' times in nanoseconds on, the first of which is 0, in order; anew after
+    /// each `repeat`.
     pub fn new(steps: Vec<(u64, Rate)>, repeat: Option<u64>, outages: Vec<Outage>) -> Schedule {
         assert!(steps.first().is_some_and(|(at, _)| *at == 0), "a schedule begins at 0");
         let steps = steps.into_iter().map(|(at, rate)| (at, rate.as_bps())).collect();
         Schedule { steps, repeat, outages, busy: 0, carry: 0 }
     }
 
-    /// Its mean rate: over a period if it repeats, else what it ends with, as that lasts.
+    /// Returns the mean rate: over a period if it repeats, else the last rate, as that lasts.
     pub fn mean(steps: &[(u64, Rate)], repeat: Option<u64>) -> Rate {
         let Some(period) = repeat else { return steps.last().map_or(Rate::default(), |(_, rate)| *rate) };
         let ends = steps.iter().skip(1).map(|(at, _)| *at).chain([period]);
@@ -33,7 +34,7 @@ impl Schedule {
         Rate::from_bps((bits / u128::from(period)).max(1) as u64)
     }
 
-    /// The rate at a time, and until when it stays.
+    /// Returns the rate at a time, and until when it stays.
     fn at(&self, time: u64) -> (u64, u64) {
         let cycle = self.repeat.map_or(0, |period| time / period * period);
         let index = self.steps.partition_point(|(at, _)| *at <= time - cycle) - 1;
@@ -42,7 +43,7 @@ impl Schedule {
         (if down { 0 } else { self.steps[index].1 }, end.min(change))
     }
 
-    /// When `work` (bits times nanoseconds a second) that is begun at `time` is done; the rest of it, less than a
+    /// Returns when `work` (bits times nanoseconds a second) that is begun at `time` is done; the rest of it, less than a
     /// nanosecond's, comes too.
     fn finish(&self, mut time: u64, mut work: u128) -> (u64, u128) {
         loop {

@@ -34,7 +34,7 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A full bucket with the registry's parameters, in front of what sends.
+    /// Returns a full bucket with the registry's parameters, in front of what sends.
     pub fn from(p: &Parameters, link: Box<dyn Service>) -> TokenBucket {
         let rate = p.rate("rate").expect("the rate is required");
         let burst = i128::from(p.size("burst").expect("the burst is required")) * 8_000_000_000;

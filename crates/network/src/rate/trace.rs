@@ -1,7 +1,7 @@
 use super::Service;
 use crate::impairment::{Outage, any_at};
 use std::sync::Arc;
-use vazao_engine::{Rate, Stream};
+use vazao_engine::{RandomStream, Rate};
 
 /// Bytes that each opportunity of a trace delivers.
 const OPPORTUNITY: u32 = 1500;
@@ -45,12 +45,12 @@ impl Opportunities {
         }
     }
 
-    /// A synthetic cellular downlink of a minute: opportunities come at random (Poisson) with a rate that moves each 20 ms,
-    /// its logarithm an autoregressive process around 9 Mbit/s with the spread of a factor 2.5 and a memory of 2 s, and
-    /// that is nothing for 250 ms on average once in 20 s. Of the same seed it is the same.
+    /// Returns a synthetic cellular downlink of a minute: opportunities come at random (Poisson) with a rate that moves
+    /// each 20 ms, its logarithm an autoregressive process around 9 Mbit/s with the spread of a factor 2.5 and a memory
+    /// of 2 s, and that is nothing for 250 ms on average once in 20 s. Of the same seed it is the same.
     pub fn cellular(seed: u64) -> Opportunities {
         const STEP_MS: u64 = 20;
-        let mut stream = Stream::new(seed, "trace/cellular");
+        let mut stream = RandomStream::new(seed, "trace/cellular");
         let memory = libm::exp(-(STEP_MS as f64) / 2_000.0);
         let (mut level, mut outage, mut times) = (0.0, 0u64, Vec::new());
         for step in 0..60_000 / STEP_MS {
@@ -72,7 +72,7 @@ impl Opportunities {
         Opportunities(times.into())
     }
 
-    /// The milliseconds.
+    /// Returns the milliseconds.
     pub fn times(&self) -> &[u64] {
         &self.0
     }
@@ -82,13 +82,13 @@ impl Opportunities {
         self.0[self.0.len() - 1] * MS
     }
 
-    /// What it lets through on average.
+    /// Returns the average rate.
     pub fn mean(&self) -> Rate {
         let bits = self.0.len() as u128 * u128::from(OPPORTUNITY) * 8_000_000_000;
         Rate::from_bps((bits / u128::from(self.period())).max(1) as u64)
     }
 
-    /// The first opportunity at `time` or later: how many came before it since the start.
+    /// Returns the first opportunity at `time` or later: how many came before it since the start.
     fn number_at(&self, time: u64) -> u64 {
         let (cycle, within) = (time / self.period(), time % self.period());
         // The last of a cycle and the start of the next are one instant: the former comes first.
@@ -99,13 +99,13 @@ impl Opportunities {
         cycle * self.0.len() as u64 + self.0.partition_point(|ms| ms * MS < within) as u64
     }
 
-    /// When an opportunity comes.
+    /// Returns the time of an opportunity.
     fn time_of(&self, number: u64) -> u64 {
         let length = self.0.len() as u64;
         number / length * self.period() + self.0[(number % length) as usize] * MS
     }
 
-    /// A FNV-1a hash of it, for the record of what was run.
+    /// Returns a FNV-1a hash of it, for the record of what was run.
     pub fn digest(&self) -> u64 {
         self.0
             .iter()
@@ -114,7 +114,7 @@ impl Opportunities {
     }
 }
 
-/// A link that sends when its trace lets it.
+/// Service that sends at the opportunities of a trace.
 #[derive(Clone, Debug)]
 pub struct Trace {
     trace: Opportunities,
@@ -125,7 +125,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A link that follows `trace`; in outages opportunities pass.
+    /// Creates a link that follows `trace`; in outages opportunities pass.
     pub fn new(trace: Opportunities, outages: Vec<Outage>) -> Trace {
         Trace { trace, outages, number: 0, left: OPPORTUNITY }
     }

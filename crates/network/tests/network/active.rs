@@ -2,7 +2,7 @@
 
 use crate::lab::{Event, Lab};
 use vazao_engine::registry::Raw;
-use vazao_engine::{Stream, Time};
+use vazao_engine::{RandomStream, Time};
 use vazao_network::Ecn;
 use vazao_network::queue::PieControl;
 
@@ -13,7 +13,7 @@ fn text(value: &str) -> Raw {
 /// Poisson arrivals of 1000 B at `load` times the rate of a link of 8 Mbit/s (1 ms each) for so many seconds; gives each
 /// arrival's queue in packets after the first `warm` seconds.
 fn poisson(lab: &mut Lab, load: f64, seconds: f64, warm: f64) -> Vec<f64> {
-    let mut stream = Stream::new(11, "arrivals");
+    let mut stream = RandomStream::new(11, "arrivals");
     let (mut now, mut queues) = (0.0, Vec::new());
     while now < seconds {
         now += stream.exponential(1e-3 / load);

@@ -3,7 +3,7 @@
 
 use crate::lab::Lab;
 use proptest::prelude::*;
-use vazao_engine::{Stream, Time};
+use vazao_engine::{RandomStream, Time};
 use vazao_network::loss::Bernoulli;
 
 /// Arrivals as (gap to the one before in nanoseconds, size in bytes): bursts, trickles and ties.
@@ -27,7 +27,7 @@ proptest! {
         overhead in 0u32..60, loss in 0.0f64..0.2,
     ) {
         let lines = [(rate, delay, overhead, limits)];
-        let model = || Box::new(Bernoulli::new(loss, Stream::new(1, "loss")));
+        let model = || Box::new(Bernoulli::new(loss, RandomStream::new(1, "loss")));
         let (mut fast, mut general) = (Lab::new(&lines).lossy(model()), Lab::served(&lines).lossy(model()));
         let mut now = 0;
         for (gap, size) in traffic {

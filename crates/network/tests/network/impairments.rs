@@ -4,7 +4,7 @@ use crate::lab::{ENDLESS, Event, Lab};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use vazao_engine::registry::{Parameters, Raw};
-use vazao_engine::{Stream, Time};
+use vazao_engine::{RandomStream, Time};
 use vazao_network::impairment::{ALTER, Chance, IMPAIRMENTS, Impairments, Jitter, Outage, Reorder};
 use vazao_network::loss::Bernoulli;
 use vazao_network::queue::DropTail;
@@ -19,8 +19,8 @@ fn text(value: &str) -> Raw {
     Raw::Text(value.into())
 }
 
-fn stream(name: &str) -> Stream {
-    Stream::new(7, &format!("{name}/link/forward"))
+fn stream(name: &str) -> RandomStream {
+    RandomStream::new(7, &format!("{name}/link/forward"))
 }
 
 /// A link of 8 Mbit/s (1000 B take 1 ms) and 10 ms on the two-event path, with impairments.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use vazao_engine::registry::{Parameters, Raw};
-use vazao_engine::{Duration, Heap, Rate, Scheduler, Stream, Time};
+use vazao_engine::{Duration, EventScheduler, Heap, RandomStream, Rate, Time};
 use vazao_network::queue::{Discipline, DropTail, QUEUES, Setting};
 use vazao_network::rate::Service;
-use vazao_network::{Cause, Ecn, Fate, Impairments, LinkId, LossModel, Network, Outgoing, RouteId};
+use vazao_network::{DropCause, Ecn, Fate, Impairments, LinkId, LossModel, Network, Outgoing, RouteId};
 
 /// What becomes of a packet: its number, when, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub fn queue(rate: u64, name: &str, changed: &[(&str, Raw)]) -> Box<dyn Discipli
     let entry = QUEUES.iter().find(|entry| entry.name == name).unwrap_or_else(|| panic!("no queue {name}"));
     let given: BTreeMap<_, _> = changed.iter().map(|(name, raw)| ((*name).to_owned(), raw.clone())).collect();
     let parameters = Parameters::resolve(entry.parameters, &given).unwrap();
-    let stream = Stream::new(1, "queue/bottleneck/forward");
+    let stream = RandomStream::new(1, "queue/bottleneck/forward");
     let setting = Setting { rate: Rate::from_bps(rate), base_rtt: Duration::from_millis(100), stream };
     (entry.build)(&parameters, &setting)
 }
@@ -121,8 +121,8 @@ impl Lab {
     fn note(&mut self, now: u64, fate: Fate) {
         let event = match fate {
             Fate::Moving => return,
-            Fate::Doubled(id) => {
-                let copy = self.network.double(id, self.network.packet(id).body);
+            Fate::Duplicated(id) => {
+                let copy = self.network.duplicate(id, self.network.packet(id).body);
                 for id in [id, copy] {
                     let fate = self.network.pass(Time::from_nanos(now), id, &mut self.scheduler);
                     self.note(now, fate);
@@ -135,9 +135,9 @@ impl Lab {
                 return self.note(now, fate);
             }
             Fate::Delivered(id) => Event::Arrived(self.network.take(id).body, now),
-            Fate::Dropped(id, Cause::Queue) => Event::Refused(self.network.take(id).body, now),
-            Fate::Dropped(id, Cause::Loss) => Event::Lost(self.network.take(id).body, now),
-            Fate::Dropped(id, Cause::Corruption) => Event::Corrupt(self.network.take(id).body, now),
+            Fate::Dropped(id, DropCause::Queue) => Event::Refused(self.network.take(id).body, now),
+            Fate::Dropped(id, DropCause::Loss) => Event::Lost(self.network.take(id).body, now),
+            Fate::Dropped(id, DropCause::Corruption) => Event::Corrupt(self.network.take(id).body, now),
         };
         self.log.push(event);
         while let Some(id) = self.network.next_dropped() {

@@ -1,7 +1,7 @@
 //! What a queue holds and what a link loses, packet by packet.
 
 use crate::lab::{ENDLESS, Lab};
-use vazao_engine::{Duration, Rate, Stream, Time};
+use vazao_engine::{Duration, RandomStream, Rate, Time};
 use vazao_network::loss::{Bernoulli, List, Periodic};
 use vazao_network::{Capacity, LossModel};
 
@@ -114,7 +114,7 @@ fn random_losses_depend_on_the_count_alone() {
         lab.finish();
         lab.lost()
     };
-    let model = || Box::new(Bernoulli::new(0.01, Stream::new(5, "loss/bottleneck/forward")));
+    let model = || Box::new(Bernoulli::new(0.01, RandomStream::new(5, "loss/bottleneck/forward")));
     let line = [(1_000_000_000, 1_000, 0, ENDLESS)];
     let first = lost(Lab::new(&line).lossy(model()), 1500, 12_000);
     assert_eq!(first, lost(Lab::new(&line).lossy(model()), 40, 1_000_000));

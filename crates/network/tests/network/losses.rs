@@ -2,14 +2,14 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use vazao_engine::Stream;
+use vazao_engine::RandomStream;
 use vazao_engine::registry::{Parameters, Raw};
 use vazao_network::{LOSS_MODELS, LossModel};
 
 fn model(name: &str, given: &[(&str, f64)]) -> Box<dyn LossModel> {
     let entry = LOSS_MODELS.iter().find(|entry| entry.name == name).expect("a loss model");
     let given: BTreeMap<_, _> = given.iter().map(|(name, x)| ((*name).to_owned(), Raw::Number(*x))).collect();
-    (entry.build)(&Parameters::resolve(entry.parameters, &given).unwrap(), Stream::new(3, "loss/link/forward"))
+    (entry.build)(&Parameters::resolve(entry.parameters, &given).unwrap(), RandomStream::new(3, "loss/link/forward"))
 }
 
 fn losses(model: &mut dyn LossModel, packets: usize, size: u32) -> Vec<bool> {

@@ -2,7 +2,7 @@
 
 use crate::lab::{Event, Lab};
 use vazao_engine::registry::Raw;
-use vazao_engine::{Duration, Heap, Rate, Scheduler, Time};
+use vazao_engine::{Duration, EventScheduler, Heap, Rate, Time};
 use vazao_network::queue::{Drops, Queued};
 use vazao_network::{Ecn, Fate, Network, Outgoing};
 

@@ -1,7 +1,7 @@
 //! Queues whose mean wait is known.
 
 use crate::lab::{ENDLESS, Lab};
-use vazao_engine::{Stream, Time};
+use vazao_engine::{RandomStream, Time};
 
 /// M/D/1 (Pollaczek and Khinchine): packets of service time S that come at random with load u wait u S / (2 (1 - u)) on
 /// average. The spread over ten independent runs gives the error; five standard errors of their mean are allowed.
@@ -10,7 +10,7 @@ fn poisson_arrivals_wait_as_in_m_d_1() {
     const SERVICE: f64 = 1e-3;
     for load in [0.3, 0.6, 0.8] {
         let wait = |seed: u64| {
-            let mut stream = Stream::new(seed, "arrivals");
+            let mut stream = RandomStream::new(seed, "arrivals");
             let mut lab = Lab::new(&[(8_000_000, 0, 0, ENDLESS)]);
             let mut now = 0.0;
             for _ in 0..100_000 {

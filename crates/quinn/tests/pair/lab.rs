@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use vazao_application::{Application, Sink, Source};
 use vazao_congestion::Setup;
 use vazao_engine::registry::{Parameters, Raw};
-use vazao_engine::{Duration, Rate, Stream, Time};
+use vazao_engine::{Duration, RandomStream, Rate, Time};
 use vazao_laboratory::{Arrival, Laboratory, Paths, Weather};
 use vazao_quinn::Connection;
 use vazao_transport::library::{Datagram, Library, Plan};
@@ -73,7 +73,7 @@ impl Wire {
     }
     /// Loses each datagram with probability `p`.
     pub fn lossy(self, seed: u64, p: f64) -> Wire {
-        let mut stream = Stream::new(seed, "loss");
+        let mut stream = RandomStream::new(seed, "loss");
         self.losing(move |_, _, _| stream.uniform() < p)
     }
 }

@@ -1,22 +1,20 @@
-//! The `flow` tables: who sends what to whom, over which transport.
+//! The `flow` tables: applications, hosts and transports.
 
 use super::transport::{parameters_json, read_transport};
-use crate::document::ScenarioError;
-use crate::document::reader::{Item, LONGEST, Table, duration};
+use crate::document::Result;
+use crate::document::reader::{Item, LONGEST, Table};
 use crate::model::flow::{Described, FlowSpec, Routes, guests, sides, visit};
 use crate::model::memory::{self, Budget};
 use crate::model::stack::Stack;
 use crate::model::transport::{Extensions, Service, TransportSpec};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
-use vazao_application::{ADAPTATIONS, APPLICATIONS, Application, Arrival, Arrivals, Build, Sides, Streams};
+use vazao_application::{ADAPTATIONS, APPLICATIONS, Application, Arrival, Arrivals, Build, RandomStreams, Sides};
 use vazao_engine::registry::{Kind, Parameters, Value, find};
 use vazao_engine::{Bytes, Duration, Time};
 use vazao_network::{Graph, Routing};
 
-type Result<T> = std::result::Result<T, ScenarioError>;
-
-/// What reading a flow needs to know of the rest of the scenario.
+/// Rest of the scenario, as far as reading a flow needs it.
 pub(crate) struct Context<'a> {
     pub graph: &'a Graph,
     pub routing: Routing<'a>,
@@ -40,11 +38,11 @@ pub(crate) fn read_flows(item: Item, context: &Context<'_>) -> Result<Vec<FlowSp
     Ok(flows.all)
 }
 
-/// The flows read so far.
+/// Flows read so far.
 struct Flows<'a> {
     context: &'a Context<'a>,
     all: Vec<FlowSpec>,
-    /// How many were described, those that arrive counted as one: pairs and random streams go by this number.
+    /// Number of described flows, each process of arrivals counted as one; it selects pairs and random streams.
     described: usize,
 }
 
@@ -55,13 +53,12 @@ impl Flows<'_> {
         let number = table.take("count");
         let count = number.as_ref().map_or(Ok(1), |i| i.whole(Kind::Integer(1, 1_000_000)))?;
         let named = [table.take("client"), table.take("server")];
-        let start = table.take("start").map_or(Ok(Duration::ZERO), |i| duration(&i, Duration::ZERO, LONGEST))?;
-        let spread =
-            table.take("start_spread").map_or(Ok(Duration::ZERO), |i| duration(&i, Duration::ZERO, LONGEST))?;
+        let start = table.duration("start", Duration::ZERO, LONGEST)?.unwrap_or_default();
+        let spread = table.duration("start_spread", Duration::ZERO, LONGEST)?.unwrap_or_default();
         let app = table.require("app", "an application, as in { kind = \"upload\", size = \"10 MB\" }")?;
         let transport = table.take("transport").unwrap_or_else(|| Item::named("tcp"));
         let (mut application, arrivals) = read_application(&app, context)?;
-        let first = Streams { seed: context.seed, flow: self.described };
+        let first = RandomStreams { seed: context.seed, flow: self.described };
         let described = transport.clone();
         let transport = read_transport(transport, sides(&application, first).client_sends, context.extensions)?;
         settle_http(&app, &mut application, &transport)?;
@@ -74,18 +71,18 @@ impl Flows<'_> {
         }
         let each = memory::of_flow(&transport);
         let take = |flows: u64| {
-            let told = number.as_ref().unwrap_or(&app);
-            context.budget.take(flows, &format!("flows over {}", transport.entry.name), each).map_err(|e| told.error(e))
+            let item = number.as_ref().unwrap_or(&app);
+            context.budget.take(flows, &format!("flows over {}", transport.entry.name), each).map_err(|e| item.error(e))
         };
         if arrivals.is_none() {
             let connections = visit(&application, first).map_or(1, |visit| visit.most_connections()) as u64;
             take(count.saturating_mul(connections))?;
         }
         for _ in 0..count {
-            let streams = Streams { seed: context.seed, flow: self.described };
+            let streams = RandomStreams { seed: context.seed, flow: self.described };
             self.described += 1;
-            let (client, server) = ends(context, streams.flow, named[0].as_ref(), named[1].as_ref(), &table)?;
-            let routes = routes(context, [&client, &server], [named[0].as_ref(), named[1].as_ref()], &table)?;
+            let (client, server) = ends(context, streams.flow, &named, &table)?;
+            let routes = routes(context, [&client, &server], &named, &table)?;
             let mut start = Time::ZERO + start;
             if spread > Duration::ZERO {
                 start += Duration::from_nanos(streams.of("start").below(spread.as_nanos()));
@@ -110,7 +107,7 @@ impl Flows<'_> {
     }
 }
 
-/// The version of HTTP that a page has: the transport's, or one of those that it can carry.
+/// Sets the version of HTTP of a page, or checks that the transport can carry it.
 fn settle_http(app: &Item, (entry, parameters): &mut Described, transport: &TransportSpec) -> Result<()> {
     if !entry.parameters.iter().any(|parameter| parameter.name == "http") {
         return Ok(());
@@ -128,7 +125,7 @@ fn settle_http(app: &Item, (entry, parameters): &mut Described, transport: &Tran
     Ok(())
 }
 
-/// Reads an application: its own, or that of the flows that arrive.
+/// Reads an application; of arrivals, the application of each flow and the process.
 fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Option<Arrivals>)> {
     let (entry, mut table) = app.clone().entry("application", APPLICATIONS)?;
     let adaptation = if entry.name == "video" { Some(read_adaptation(&mut table)?) } else { None };
@@ -139,19 +136,14 @@ fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Opt
     if entry.name == "download" && parameters.size("request").is_some() && parameters.size("size").is_none() {
         return Err(app.error("has a request but no size; what is asked for has one, as in size = \"1 MB\""));
     }
-    let (application, arrivals, is_endless) = match entry.build {
-        Build::Sides(build) => {
-            let is_endless = build(&parameters, Streams { seed: 0, flow: 0 }).is_endless();
-            ((entry, parameters), None, is_endless)
-        }
-        Build::Visit(build) => {
-            let is_endless = build(&parameters, Streams { seed: 0, flow: 0 }).is_endless();
-            ((entry, parameters), None, is_endless)
-        }
+    let any = RandomStreams { seed: 0, flow: 0 };
+    let (arrivals, is_endless) = match entry.build {
+        Build::Sides(build) => (None, build(&parameters, any).is_endless()),
+        Build::Visit(build) => (None, build(&parameters, any).is_endless()),
         Build::Arrivals(build) => {
             let process = build(&parameters);
             let is_endless = process.count.is_none() && process.duration.is_none();
-            (transfer(process.download, 1), Some(process), is_endless)
+            (Some(process), is_endless)
         }
     };
     if context.until.is_none() && is_endless {
@@ -162,17 +154,18 @@ fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Opt
             format!("would never end; give it {}, or the scenario an end: until = \"60 s\"", limits.join(" or "));
         return Err(app.error(problem));
     }
+    let application = arrivals.as_ref().map_or((entry, parameters), |process| transfer(process.download, 1));
     Ok((application, arrivals))
 }
 
-/// Reads what chooses a video's rates.
+/// Reads the rate adaptation of a video.
 fn read_adaptation(table: &mut Table) -> Result<Value> {
     let item = table.take("adaptation").unwrap_or_else(|| Item::named("bba-0"));
     let (entry, table) = item.entry("adaptation", ADAPTATIONS)?;
     Ok(Value::Entry(entry.name.into(), table.parameters(entry.parameters)?))
 }
 
-/// An upload or a download of so many bytes.
+/// Describes an upload or a download of `size` bytes.
 fn transfer(download: bool, size: u64) -> Described {
     let name = if download { "download" } else { "upload" };
     let entry = find("application", APPLICATIONS, name).expect("an application of the registry");
@@ -181,7 +174,7 @@ fn transfer(download: bool, size: u64) -> Described {
     (entry, parameters)
 }
 
-/// The flows of a process that begins when `flow` would.
+/// Returns the flows of a process that begins at the start of `flow`.
 fn expand(process: &Arrivals, flow: FlowSpec, context: &Context<'_>, app: &Item) -> Result<Vec<FlowSpec>> {
     let horizon = context.until.map_or(Duration::MAX, |until| until.since(flow.start));
     let Some(plan) = process.plan(flow.streams, horizon) else {
@@ -195,12 +188,12 @@ fn expand(process: &Arrivals, flow: FlowSpec, context: &Context<'_>, app: &Item)
     Ok(plan.into_iter().map(arrive).collect())
 }
 
-/// What a transport does for its application.
+/// Returns the service of a transport to its application.
 fn service(transport: &TransportSpec) -> Service {
     transport.pack().service(&transport.parameters)
 }
 
-/// Why an application cannot run over a transport.
+/// Returns the reason why an application cannot run over a transport.
 fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> Option<&'static str> {
     let source = sides.source();
     if sides.is_program() {
@@ -215,28 +208,33 @@ fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> O
     if service.is_datagrams {
         return unfit_for_datagrams(sides, parameters, transport);
     }
-    if service.is_unreliable && source.is_none() {
-        return Some(
-            "needs a reliable stream; leave unreliable out, or write upload, download, cbr, on-off, messages or packets",
-        );
-    }
     let pipelined = parameters.get("pipeline").is_some() && parameters.integer("pipeline") > 1;
-    if service.keeps_requests_apart && pipelined && service.mixes {
-        return Some("has several requests under way, whose order the transport would not keep; write pipeline = 1");
-    }
-    if service.mixes && matches!(sides.client, Application::Visit(_)) {
-        return Some("has its own use for streams; leave the transport's streams, and unordered, out");
-    }
+    let is_visit = matches!(sides.client, Application::Visit(_));
     let varies = source.is_none_or(|source| source.is_paced() && source.pace().is_none());
-    if varies && (transport.sender == Stack::Linux || source.is_none() && transport.has_guest()) {
-        return Some(
+    let unplayable = varies && (transport.sender == Stack::Linux || source.is_none() && transport.has_guest());
+    first_broken(&[
+        (
+            service.is_unreliable && source.is_none(),
+            "needs a reliable stream; leave unreliable out, or write upload, download, cbr, on-off, messages or packets",
+        ),
+        (
+            service.keeps_requests_apart && pipelined && service.mixes,
+            "has several requests under way, whose order the transport would not keep; write pipeline = 1",
+        ),
+        (service.mixes && is_visit, "has its own use for streams; leave the transport's streams, and unordered, out"),
+        (
+            unplayable,
             "is not what a guest can play; with stack = \"linux\" write upload, download, cbr, messages or command",
-        );
-    }
-    None
+        ),
+    ])
 }
 
-/// Why a flow might never end: its client waits for an answer to what an association has given up.
+/// Returns the message of the first rule that is broken.
+fn first_broken(rules: &[(bool, &'static str)]) -> Option<&'static str> {
+    rules.iter().find(|(is_broken, _)| *is_broken).map(|(_, problem)| *problem)
+}
+
+/// Returns the reason why a flow might never end: its client waits for an answer to abandoned data.
 fn unending(context: &Context<'_>, (entry, parameters): &Described, transport: &TransportSpec) -> Option<String> {
     let gives_up = service(transport).gives_up?;
     let asks = match entry.build {
@@ -248,87 +246,76 @@ fn unending(context: &Context<'_>, (entry, parameters): &Described, transport: &
     })
 }
 
-/// Why an application cannot run over UDP.
+/// Returns the reason why an application cannot run over UDP.
 fn unfit_for_datagrams(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> Option<&'static str> {
     let paced = sides.is_paced();
-    if sides.source().is_none() {
-        return Some("needs a reliable stream; over udp there are upload, cbr, on-off, messages, packets and arrivals");
-    }
-    if !sides.client_sends {
-        return Some(
+    first_broken(&[
+        (
+            sides.source().is_none(),
+            "needs a reliable stream; over udp there are upload, cbr, on-off, messages, packets and arrivals",
+        ),
+        (
+            !sides.client_sends,
             "is not possible over udp, whose server does not hear of its client: name the hosts the other way round",
-        );
-    }
-    if parameters.get("read_rate").is_some() {
-        return Some("has a read_rate, but over udp nothing makes a sender wait for its reader");
-    }
-    if paced && transport.has_guest() {
-        return Some("is not possible over udp with stack = \"linux\"; write an upload, whose rate is the transport's");
-    }
-    if paced && transport.parameters.get("rate").is_some() {
-        return Some("has a pace of its own; leave the transport's rate out");
-    }
-    None
+        ),
+        (
+            parameters.get("read_rate").is_some(),
+            "has a read_rate, but over udp nothing makes a sender wait for its reader",
+        ),
+        (
+            paced && transport.has_guest(),
+            "is not possible over udp with stack = \"linux\"; write an upload, whose rate is the transport's",
+        ),
+        (paced && transport.parameters.get("rate").is_some(), "has a pace of its own; leave the transport's rate out"),
+    ])
 }
 
-/// The two ends of flow `number`: as named, else its pair's.
-fn ends(
-    context: &Context<'_>,
-    number: usize,
-    client: Option<&Item>,
-    server: Option<&Item>,
-    table: &Table,
-) -> Result<(String, String)> {
-    let graph = context.graph;
-    let pair = (!graph.pairs.is_empty()).then(|| graph.pairs[number % graph.pairs.len()].clone());
+/// Returns client and server of flow `number`: as named, else those of its pair.
+fn ends(context: &Context<'_>, number: usize, named: &[Option<Item>; 2], table: &Table) -> Result<(String, String)> {
+    let pairs = &context.graph.pairs;
+    let pair = (!pairs.is_empty()).then(|| pairs[number % pairs.len()].clone());
     let text = |item: &Item| item.text().map(str::to_owned);
-    let (c, s) = match (client, server, pair) {
-        (Some(c), Some(s), _) => (text(c)?, text(s)?),
-        (Some(c), None, _) => {
-            let name = text(c)?;
-            let partner = graph.pairs.iter().find_map(|(a, b)| match &name {
-                n if n == a => Some(b.clone()),
-                n if n == b => Some(a.clone()),
-                _ => None,
-            });
-            let partner = match partner {
-                Some(partner) => partner,
-                // An unknown client is the better complaint.
-                None => {
-                    context.routing.address(&name).map_err(|e| c.error(e.to_string()))?;
-                    return Err(c.error(format!("{name:?} has no partner in this topology; name the server too")));
-                }
-            };
-            (name, partner)
-        }
-        (None, Some(s), Some((client, _))) => (client, text(s)?),
-        (None, None, Some(pair)) => pair,
-        (None, _, None) => return Err(table.error("needs client and server: this network has no pairs of hosts")),
-    };
-    Ok((c, s))
+    match (named, pair) {
+        ([Some(client), Some(server)], _) => Ok((text(client)?, text(server)?)),
+        ([Some(client), None], _) => Ok((text(client)?, partner(context, client)?)),
+        ([None, Some(server)], Some((client, _))) => Ok((client, text(server)?)),
+        ([None, None], Some(pair)) => Ok(pair),
+        ([None, _], None) => Err(table.error("needs client and server: this network has no pairs of hosts")),
+    }
 }
 
-/// The routes between two ends; what is wrong with one is said of the key that named it.
+/// Returns the other host of a client's pair.
+fn partner(context: &Context<'_>, client: &Item) -> Result<String> {
+    let name = client.text()?;
+    for (a, b) in &context.graph.pairs {
+        if name == a || name == b {
+            return Ok(if name == a { b.clone() } else { a.clone() });
+        }
+    }
+    // An unknown client is the better complaint.
+    context.routing.address(name).map_err(|e| client.error(e.to_string()))?;
+    Err(client.error(format!("{name:?} has no partner in this topology; name the server too")))
+}
+
+/// Finds the routes between two ends. An error belongs to the key that named the end.
 fn routes(
     context: &Context<'_>,
     [client, server]: [&str; 2],
-    named: [Option<&Item>; 2],
+    named: &[Option<Item>; 2],
     table: &Table,
 ) -> Result<Routes> {
-    let route = |from: &str, to: &str, item: Option<&Item>| {
-        context.routing.route(from, to).map_err(|problem| {
-            item.map_or_else(|| table.error(problem.to_string()), |item| item.error(problem.to_string()))
-        })
+    let error = |side: usize, problem: String| match &named[side] {
+        Some(item) => item.error(problem),
+        None => table.error(problem),
     };
-    for (end, item) in [(client, named[0]), (server, named[1])] {
-        if let Err(problem) = context.routing.address(end) {
-            return Err(item.map_or_else(|| table.error(problem.to_string()), |item| item.error(problem.to_string())));
-        }
+    for (side, end) in [client, server].into_iter().enumerate() {
+        context.routing.address(end).map_err(|problem| error(side, problem.to_string()))?;
     }
-    Ok(Routes { out: route(client, server, named[0])?, back: route(server, client, named[1])? })
+    let route = |side, from, to| context.routing.route(from, to).map_err(|problem| error(side, problem.to_string()));
+    Ok(Routes { out: route(0, client, server)?, back: route(1, server, client)? })
 }
 
-/// A flow, its transport by number.
+/// Describes a flow in canonical form, its transport by number.
 pub(crate) fn flow_json(flow: &FlowSpec, transport: usize) -> Json {
     json!({
         "app": parameters_json(flow.application.0.name, &flow.application.1, &[]),

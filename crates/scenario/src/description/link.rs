@@ -1,37 +1,35 @@
-//! Links: what each direction's rate, queue and wire are.
+//! Links: rate, queue and impairments of each direction.
 
 use crate::document::files::Files;
 use crate::document::reader::{Item, Table, duration, value_json};
-use crate::document::{ScenarioError, Value};
+use crate::document::{Result, ScenarioError, Toml};
 use crate::packs::tcp::strip;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value as Setting};
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
 use vazao_engine::{Bytes, Capacity, Duration, Rate};
 use vazao_network::impairment::{Build, Outage};
 use vazao_network::rate::{Opportunities, Schedule, Shape, Varying};
-use vazao_network::topology::Line;
+use vazao_network::topology::LinkSpec;
 use vazao_network::{
     Direction, IMPAIRMENTS, ImpairmentSpec, LOSS_MODELS, QUEUES, QueueSpec, RATES, SHAPERS, Variation,
 };
 
-type Result<T> = std::result::Result<T, ScenarioError>;
-
-/// The longest delay of a link: nothing on Earth, nor the way to Mars and back, is further.
+/// Longest delay of a link: more than the way to Mars and back.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// What a direction may have: what is its own, impairments by their names, and what a middlebox takes out.
+/// Returns the keys of a direction: its own, the impairments, and the strips of a middlebox.
 fn keys() -> impl Iterator<Item = &'static str> {
     let own = ["rate", "shaper", "delay", "overhead", "queue", "loss"];
     own.into_iter().chain(IMPAIRMENTS.iter().map(|entry| entry.name)).chain(["strip"])
 }
 
-pub(crate) fn read_line(item: Item, files: &Files) -> Result<Line> {
-    read_line_table(item.into_table()?, files)
+pub(crate) fn read_link(item: Item, files: &Files) -> Result<LinkSpec> {
+    read_link_table(item.into_table()?, files)
 }
 
-/// The keys of a link hold for both directions; `forward` and `reverse` say what differs.
-pub(crate) fn read_line_table(mut table: Table, files: &Files) -> Result<Line> {
+/// Reads a link. Its keys hold for both directions; `forward` and `reverse` override them.
+pub(crate) fn read_link_table(mut table: Table, files: &Files) -> Result<LinkSpec> {
     let (forward, reverse) = (table.take("forward"), table.take("reverse"));
     let keys = Keys::take(&mut table);
     let error = table.error("");
@@ -45,10 +43,10 @@ pub(crate) fn read_line_table(mut table: Table, files: &Files) -> Result<Line> {
         own.finish()?;
         special.over(&keys).read(&error, files)
     };
-    Ok(Line { forward: direction(forward)?, reverse: direction(reverse)? })
+    Ok(LinkSpec { forward: direction(forward)?, reverse: direction(reverse)? })
 }
 
-/// The keys of one direction, not read yet.
+/// Unread keys of one direction.
 #[derive(Clone)]
 struct Keys(BTreeMap<&'static str, Item>);
 
@@ -63,7 +61,7 @@ impl Keys {
         Keys(keys)
     }
 
-    /// What `read` makes of a key, if that is there.
+    /// Reads a key, if it is present.
     fn optional<T>(&mut self, key: &str, read: impl FnOnce(Item) -> Result<T>) -> Result<Option<T>> {
         self.0.remove(key).map(read).transpose()
     }
@@ -100,8 +98,8 @@ impl Keys {
                 continue;
             }
             let parameters = settings(item, entry.parameters)?;
-            // What never strikes is not there.
-            if parameters.get("probability").is_none_or(|p| *p != Setting::Number(0.0)) {
+            // An impairment that never strikes is left out.
+            if parameters.get("probability").is_none_or(|p| *p != Value::Number(0.0)) {
                 spec.random.push((entry, parameters));
             }
         }
@@ -110,32 +108,31 @@ impl Keys {
     }
 }
 
-/// Parameters: a table of them, or the value of the first.
+/// Reads parameters: a table of them, or the value of the first.
 fn settings(item: Item, known: &[Parameter]) -> Result<Parameters> {
-    if matches!(item.node.value, Value::Table(_)) {
+    if matches!(item.node.value, Toml::Table(_)) {
         return item.into_table()?.parameters(known);
     }
     let given = BTreeMap::from([(known[0].name.to_owned(), item.node.value.raw())]);
     Parameters::resolve(known, &given).map_err(|error| item.error(error.problem))
 }
 
-/// A rate; a list of rates with their times, or a table with that as `steps`; or a table with a trace.
+/// Reads a rate: fixed; a list of rates with their times, or a table with such `steps`; or a table with a trace.
 fn read_rate(item: Item, files: &Files) -> Result<(Rate, Variation)> {
     match &item.node.value {
-        Value::List(_) => read_schedule(item, None),
-        Value::Table(_) => {
+        Toml::List(_) => read_schedule(item, None),
+        Toml::Table(_) => {
             let whole = item.clone();
             let mut table = item.into_table()?;
             let (steps, trace) = (table.take("steps"), table.take("trace"));
             match (steps, trace) {
                 (Some(steps), None) => {
-                    let repeat =
-                        table.take("repeat").map(|i| duration(&i, Duration::from_nanos(1), LONGEST)).transpose()?;
+                    let repeat = table.duration("repeat", Duration::from_nanos(1), LONGEST)?;
                     table.finish()?;
                     read_schedule(steps, repeat)
                 }
                 (None, Some(trace)) => {
-                    let seed = table.take("seed").map(|i| i.whole(Kind::Integer(0, 1 << 53))).transpose()?;
+                    let seed = table.whole("seed", Kind::Integer(0, 1 << 53))?;
                     table.finish()?;
                     read_trace(&trace, seed.unwrap_or(1), files)
                 }
@@ -203,7 +200,7 @@ fn read_outages(item: Item, known: &[Parameter]) -> Result<Vec<(Outage, Paramete
     item.into_list().into_iter().map(read).collect()
 }
 
-/// One name or several.
+/// Reads the strips of a middlebox: one name or several.
 fn read_strip(item: Item) -> Result<u16> {
     item.into_list().iter().try_fold(0, |all, item| {
         let one = strip::stripping(item.text()?).map_err(|problem| item.error(problem))?;
@@ -211,10 +208,10 @@ fn read_strip(item: Item) -> Result<u16> {
     })
 }
 
-/// A limit is one of drop-tail; anything else is a queue's name, or a table with its kind.
+/// Reads a queue: the limit of drop-tail, a queue's name, or a table with its kind.
 fn read_queue(item: Item) -> Result<QueueSpec> {
     let is_name = item.text().is_ok_and(|text| text.starts_with(|c: char| c.is_ascii_alphabetic()));
-    if is_name || matches!(item.node.value, Value::Table(_)) {
+    if is_name || matches!(item.node.value, Toml::Table(_)) {
         let (entry, table) = item.entry("queue", QUEUES).map_err(|error| {
             let problem = format!("{}; or a limit: write \"100 packets\"", error.problem);
             ScenarioError { problem: if is_name { problem } else { error.problem }, ..error }
@@ -225,22 +222,22 @@ fn read_queue(item: Item) -> Result<QueueSpec> {
 }
 
 fn read_loss(item: Item) -> Result<Option<(&'static str, Parameters)>> {
-    if let Value::Number(p) = item.node.value {
+    if let Toml::Number(p) = item.node.value {
         if !(0.0..=1.0).contains(&p) {
             return Err(item.error(format!("{p} is not a probability; write a number from 0 to 1, or a loss model")));
         }
         let mut parameters = Parameters::default();
-        parameters.set("p", Setting::Number(p));
+        parameters.set("p", Value::Number(p));
         return Ok((p > 0.0).then_some(("bernoulli", parameters)));
     }
     let (entry, table) = item.entry("loss model", LOSS_MODELS)?;
     Ok(Some((entry.name, table.parameters(entry.parameters)?)))
 }
 
-/// One direction, as it decides what a run does: keys that are not there leave no trace, so that new ones change nothing.
+/// Describes a direction in canonical form. Absent keys leave no trace, so that new ones change no run's identity.
 pub(crate) fn direction_json(direction: &Direction) -> Json {
     let loss = direction.loss.as_ref().map(|(kind, parameters)| kind_json(kind, parameters));
-    // A limit says all of drop-tail.
+    // Drop-tail is its limit.
     let queue = match &direction.queue {
         queue if queue.is_drop_tail() => queue.limit().to_string().into(),
         queue => Json::from(kind_json(queue.kind, &queue.parameters)),
@@ -268,7 +265,7 @@ pub(crate) fn direction_json(direction: &Direction) -> Json {
     json
 }
 
-/// How a way of giving a rate is called.
+/// Returns the name of a kind of rate.
 fn rate_name(way: Varying) -> &'static str {
     RATES.iter().find(|entry| entry.build == way).map_or("", |entry| entry.name)
 }
@@ -291,7 +288,7 @@ fn parameters_json(parameters: &Parameters) -> Map<String, Json> {
     parameters.iter().map(|(name, value)| (name.to_owned(), value_json(value))).collect()
 }
 
-/// An entry of a registry with its parameters.
+/// Describes an entry of a registry with its parameters.
 fn kind_json(kind: &str, parameters: &Parameters) -> Map<String, Json> {
     let mut map = parameters_json(parameters);
     map.insert("kind".into(), kind.into());

@@ -1,4 +1,4 @@
-//! Descriptions: tables of a document become a scenario, checked, and a scenario becomes one canonical text.
+//! Descriptions: tables of a document become a scenario, and a scenario becomes one canonical text.
 
 pub(crate) mod flow;
 pub(crate) mod link;

@@ -1,16 +1,14 @@
 //! The `network` table: topology and links.
 
-use crate::description::link::{direction_json, read_line, read_line_table};
-use crate::document::ScenarioError;
+use crate::description::link::{direction_json, read_link, read_link_table};
+use crate::document::Result;
 use crate::document::files::Files;
 use crate::document::reader::{Item, Table};
 use crate::model::memory::{self, Budget};
 use serde_json::{Value as Json, json};
-use vazao_engine::registry::{Parameter, Parameters, Value as Setting};
-use vazao_network::topology::{self, Count, Key, Line, TOPOLOGIES, Topology};
+use vazao_engine::registry::{Parameter, Parameters, Value};
+use vazao_network::topology::{self, Count, Key, LinkSpec, TOPOLOGIES, Topology};
 use vazao_network::{Graph, Node, NodeKind};
-
-type Result<T> = std::result::Result<T, ScenarioError>;
 
 pub(crate) fn read_network(mut table: Table, files: &Files, budget: &Budget) -> Result<Graph> {
     let names: Vec<_> = TOPOLOGIES.iter().map(|t| t.name).collect();
@@ -19,9 +17,9 @@ pub(crate) fn read_network(mut table: Table, files: &Files, budget: &Budget) -> 
     let graph = match &entry.build {
         Topology::Named => read_custom(&mut table, files)?,
         Topology::Links { keys, copies, build } => {
-            let (parameters, told) = read_parameters(&mut table, entry.parameters)?;
-            let told = told.unwrap_or(item);
-            budget.take(copies(&parameters), "access links", memory::LINK).map_err(|problem| told.error(problem))?;
+            let (parameters, given) = read_parameters(&mut table, entry.parameters)?;
+            let given = given.unwrap_or(item);
+            budget.take(copies(&parameters), "access links", memory::LINK).map_err(|problem| given.error(problem))?;
             let read = |key: &Key| read_links(&mut table, key, &parameters, files);
             build(&parameters, &keys.iter().map(read).collect::<Result<Vec<_>>>()?)
         }
@@ -30,26 +28,26 @@ pub(crate) fn read_network(mut table: Table, files: &Files, budget: &Budget) -> 
     Ok(graph)
 }
 
-/// Takes a topology's parameters out of a table, and the last that was given.
+/// Takes a topology's parameters out of a table. Returns the last given item too, for errors.
 fn read_parameters(table: &mut Table, known: &[Parameter]) -> Result<(Parameters, Option<Item>)> {
-    let (mut parameters, mut told) = (Parameters::defaults(known), None);
+    let (mut parameters, mut given) = (Parameters::defaults(known), None);
     for parameter in known {
         if let Some(item) = table.take(parameter.name) {
-            parameters.set(parameter.name, Setting::Number(item.whole(parameter.kind)? as f64));
-            told = Some(item);
+            parameters.set(parameter.name, Value::Number(item.whole(parameter.kind)? as f64));
+            given = Some(item);
         }
     }
-    Ok((parameters, told))
+    Ok((parameters, given))
 }
 
-/// The links under a key, as many as there must be.
-fn read_links(table: &mut Table, key: &Key, parameters: &Parameters, files: &Files) -> Result<Vec<Line>> {
+/// Reads the links under a key, and checks their number.
+fn read_links(table: &mut Table, key: &Key, parameters: &Parameters, files: &Files) -> Result<Vec<LinkSpec>> {
     let item = table.require(key.name, if key.count == Count::Many { LINES } else { LINE })?;
     match key.count {
-        Count::One => Ok(vec![read_line(item, files)?]),
-        Count::Many => read_lines(item, files),
+        Count::One => Ok(vec![read_link(item, files)?]),
+        Count::Many => read_each_link(item, files),
         Count::OneOrEach(parameter) => {
-            let (lines, most) = (read_lines(item.clone(), files)?, parameters.integer(parameter) as usize);
+            let (lines, most) = (read_each_link(item.clone(), files)?, parameters.integer(parameter) as usize);
             if lines.len() == 1 || lines.len() == most {
                 return Ok(lines);
             }
@@ -63,16 +61,16 @@ fn read_links(table: &mut Table, key: &Key, parameters: &Parameters, files: &Fil
 const LINE: &str = "a link, as in { rate = \"10 Mbps\", delay = \"50 ms\" }";
 const LINES: &str = "one table a link, as in { rate = \"10 Mbps\", delay = \"50 ms\" }";
 
-fn read_lines(item: Item, files: &Files) -> Result<Vec<Line>> {
+fn read_each_link(item: Item, files: &Files) -> Result<Vec<LinkSpec>> {
     let whole = item.clone();
-    let lines = item.into_list().into_iter().map(|item| read_line(item, files)).collect::<Result<Vec<_>>>()?;
+    let lines = item.into_list().into_iter().map(|item| read_link(item, files)).collect::<Result<Vec<_>>>()?;
     if lines.is_empty() { Err(whole.error(format!("is empty; write {LINES}"))) } else { Ok(lines) }
 }
 
-/// The most letters of a name.
+/// Most characters of a name.
 const LONGEST_NAME: usize = 64;
 
-/// A name of a host, a router or a link. Captures, guests and terminals are given it: it can be no path and no control sequence.
+/// Reads the name of a host, a router or a link. Files, guests and terminals use it: it is no path and no control sequence.
 fn read_name(item: &Item) -> Result<String> {
     let name = item.text()?;
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -101,12 +99,12 @@ fn read_custom(table: &mut Table, files: &Files) -> Result<Graph> {
             Some(item) => read_name(&item)?,
             None => format!("{from}-{to}"),
         };
-        links.push((name, from, to, read_line_table(link, files)?));
+        links.push((name, from, to, read_link_table(link, files)?));
     }
     topology::custom(&hosts, &routers, &links).map_err(|problem| whole.error(problem))
 }
 
-/// The network with every default filled in.
+/// Describes the network in canonical form, with every default.
 pub(crate) fn network_json(graph: &Graph) -> Json {
     let links: Vec<_> = graph
         .links
@@ -124,7 +122,7 @@ pub(crate) fn network_json(graph: &Graph) -> Json {
     json!({ "nodes": nodes_json(graph), "links": links })
 }
 
-/// The hosts and routers of a network.
+/// Describes the hosts and routers of a network.
 pub fn nodes_json(graph: &Graph) -> Json {
     let kind = |node: &Node| if node.kind == NodeKind::Host { "host" } else { "router" };
     graph.nodes.iter().map(|node| json!({ "name": node.name, "kind": kind(node) })).collect()

@@ -1,7 +1,7 @@
-//! The `transport` table of a flow: which protocol, whose implementation, with what settings.
+//! The `transport` table of a flow: protocol, stacks and settings.
 
-use crate::document::reader::{Item, value_json};
-use crate::document::{ScenarioError, Value};
+use crate::document::reader::{Item, Table, value_json};
+use crate::document::{Result, Toml};
 use crate::model::plugin::{Chosen, ControlFactory, ControlSpec, Plugins};
 use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks};
 use crate::model::transport::{Controls, Draft, Extensions, MultipathSpec, Reading, TransportSpec};
@@ -11,9 +11,7 @@ use serde_json::{Map, Value as Json};
 use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS};
 use vazao_engine::registry::{Parameters, unknown};
 
-type Result<T> = std::result::Result<T, ScenarioError>;
-
-/// Reads a transport. `client_sends`: the side whose congestion control counts.
+/// Reads a transport. The congestion control is that of the client if `client_sends`, else of the server.
 pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extensions) -> Result<TransportSpec> {
     let whole = item.clone();
     let (entry, mut table) = item.with_kind("tcp").entry("transport", TRANSPORTS)?;
@@ -21,7 +19,7 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
     for parameter in stack::PARAMETERS.iter().filter(|own| entry.parameters.iter().all(|known| known.name != own.name))
     {
         let problem = format!("is for Linux guests, which there are none of over {}; leave it out", entry.name);
-        table.error_at(parameter.name, problem).map_or(Ok(()), Err)?;
+        table.refuse(parameter.name, problem)?;
     }
     let (stacks, guest) = read_stacks(&mut table, &extensions.kernels)?;
     if let Some(stack) = stacks.iter().find(|stack| !pack.stacks().contains(stack)) {
@@ -35,23 +33,9 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
     let reading = Reading { whole: &whole, name: entry.name, stacks, schedulers: &extensions.schedulers };
     pack.refuse(&table, &reading)?;
     pack.expand(&mut table)?;
-    let control = match pack.controls() {
-        Controls::None => ControlSpec::bare("none"),
-        Controls::Own(name) => match table.take("cc") {
-            Some(cc) => read_control(cc, &extensions.controls)?,
-            None => ControlSpec::bare(name),
-        },
-        Controls::OfStack(name) => {
-            let cc = table.take("cc").unwrap_or_else(|| Item::named(name));
-            match sender {
-                Stack::Linux => read_linux_control(&cc)?,
-                Stack::Quinn if let Some(own) = quinn::read_control(&cc)? => own,
-                Stack::Quinn | Stack::Vazao => read_control(cc, &extensions.controls)?,
-            }
-        }
-    };
+    let control = take_control(&mut table, pack.controls(), sender, &extensions.controls)?;
     if sender == Stack::Quinn {
-        quinn::refuse_unheeded(&table, &control)?;
+        quinn::refuse_ignored(&table, &control)?;
     }
     let named = pack.take(&mut table, &reading)?;
     let slow_start = match pack.slow_start() {
@@ -62,10 +46,10 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         }
         (name, false) => (name, Parameters::default()),
     };
-    let told = table.clone();
+    let given = table.clone();
     let parameters = table.parameters(entry.parameters)?;
     if sender == Stack::Quinn {
-        quinn::check(&told, &control, &parameters)?;
+        quinn::check(&given, &control, &parameters)?;
     }
     let draft = Draft { stacks, parameters: &parameters };
     if let Some(rule) = pack.rules().iter().find(|rule| (rule.breaks)(&draft)) {
@@ -79,13 +63,34 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
     Ok(TransportSpec { entry, parameters, tls, control, slow_start, multipath, stacks, sender, guest })
 }
 
+/// Takes the congestion control of a sender's stack out of a transport's table.
+fn take_control(
+    table: &mut Table,
+    controls: Controls,
+    sender: Stack,
+    plugins: &Plugins<ControlFactory>,
+) -> Result<ControlSpec> {
+    match controls {
+        Controls::None => Ok(ControlSpec::bare("none")),
+        Controls::Own(name) => table.take("cc").map_or(Ok(ControlSpec::bare(name)), |cc| read_control(cc, plugins)),
+        Controls::OfStack(name) => {
+            let cc = table.take("cc").unwrap_or_else(|| Item::named(name));
+            match sender {
+                Stack::Linux => read_linux_control(&cc),
+                Stack::Quinn if let Some(own) = quinn::read_control(&cc)? => Ok(own),
+                Stack::Quinn | Stack::Vazao => read_control(cc, plugins),
+            }
+        }
+    }
+}
+
 fn read_control(item: Item, plugins: &Plugins<ControlFactory>) -> Result<ControlSpec> {
     if let Some(own) = ControlSpec::own(&item, plugins) {
         return Ok(own);
     }
     let whole = item.clone();
     let (entry, table) = item.entry("congestion control", CONGESTION_CONTROLS).map_err(|error| {
-        let named = |name: &str| whole.node.value == Value::Text(name.into());
+        let named = |name: &str| whole.node.value == Toml::Text(name.into());
         if quinn::CONTROLS.iter().any(|name| named(name)) {
             return whole.error("this one only quinn has; write stack = \"quinn\" beside it");
         }
@@ -99,9 +104,9 @@ fn read_control(item: Item, plugins: &Plugins<ControlFactory>) -> Result<Control
 }
 
 fn read_linux_control(item: &Item) -> Result<ControlSpec> {
-    // A table that says no more than its kind is as good as a name; levels of a study may be written so.
+    // A study may write a name as a table with nothing but its kind.
     let item = match &item.node.value {
-        Value::Table(_) => {
+        Toml::Table(_) => {
             let mut table = item.clone().into_table()?;
             let kind = table.require("kind", "the name of a congestion control")?;
             table.finish_with("is not known: parameters of the kernel's own controls are set by module = { … }")?;
@@ -116,6 +121,7 @@ fn read_linux_control(item: &Item) -> Result<ControlSpec> {
     }
 }
 
+/// Describes an entry with its parameters, but for those in `skip`.
 pub(crate) fn parameters_json(kind: &str, parameters: &Parameters, skip: &[&str]) -> Map<String, Json> {
     let mut map = Map::new();
     map.insert("kind".into(), kind.into());
@@ -133,6 +139,7 @@ fn chosen_json<F>(chosen: &Chosen<F>) -> Json {
     map.into()
 }
 
+/// Describes a transport in canonical form.
 pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
     let TransportSpec { entry, parameters, control, slow_start, multipath, stacks, guest, .. } = spec;
     let mut elsewhere = vec!["cc", "slow_start"];

@@ -1,17 +1,17 @@
-//! Files that a scenario names: whoever loads it reads them.
+//! Files that a scenario names, read by its caller.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Reads a text file by the name that a scenario calls it, or says why not.
+/// Function that reads a text file by the name in the scenario, or says why it cannot.
 type ReadFile = dyn Fn(&str) -> Result<String, String> + Send + Sync;
 
-/// Access to files beside a scenario: none unless whoever loads it gives some.
+/// Access to the files beside a scenario; the default has none.
 #[derive(Clone, Default)]
 pub struct Files(Option<Arc<ReadFile>>);
 
 impl Files {
-    /// Files read by a function.
+    /// Creates an access that reads files with a function.
     pub fn new(read: impl Fn(&str) -> Result<String, String> + Send + Sync + 'static) -> Files {
         Files(Some(Arc::new(read)))
     }

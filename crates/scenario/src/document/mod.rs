@@ -7,26 +7,29 @@ use std::fmt;
 use thiserror::Error;
 use vazao_engine::registry::{Problem, Raw};
 
-/// What is wrong with a scenario: one message for its author.
+/// Result of reading a part of a scenario.
+pub(crate) type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// Error in a scenario: one message for its author.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{}{}{}", Place(file, *line), if key.is_empty() { String::new() } else { format!("{}: ", Brief(key)) }, Brief(problem))]
+#[error("{}{}{}", Position(file, *line), if key.is_empty() { String::new() } else { format!("{}: ", Brief(key)) }, Brief(problem))]
 pub struct ScenarioError {
-    /// The file, empty where there is none.
+    /// Name of the file, empty if there is none.
     pub file: String,
-    /// The line, where the value stands in a file.
+    /// Line of the value in its file.
     pub line: Option<usize>,
-    /// The key with the tables it is in.
+    /// Key with the tables that it is in.
     pub key: String,
-    /// The value as it stands there, if there is one.
+    /// Value as written, if there is one.
     pub value: Option<Box<str>>,
-    /// The value, what is wrong with it and what would be accepted.
+    /// Message: the value, the fault and what would be accepted.
     pub problem: String,
-    /// What was probably meant.
+    /// Likely intended name.
     pub suggestion: Option<Box<str>>,
 }
 
 impl ScenarioError {
-    /// What is wrong with a key, wherever that stands.
+    /// Creates an error about a key.
     pub(crate) fn new(line: Option<usize>, key: impl Into<String>, problem: impl Into<Problem>) -> ScenarioError {
         let Problem { text: problem, suggestion } = problem.into();
         ScenarioError {
@@ -39,25 +42,25 @@ impl ScenarioError {
         }
     }
 
-    /// An error that shows the value which is wrong.
-    pub(crate) fn with_value(self, value: &Value) -> ScenarioError {
+    /// Adds the wrong value to the error.
+    pub(crate) fn with_value(self, value: &Toml) -> ScenarioError {
         ScenarioError { value: Some(value.to_string().into()), ..self }
     }
 }
 
-struct Place<'a>(&'a str, Option<usize>);
+/// File and line at the head of a message.
+struct Position<'a>(&'a str, Option<usize>);
 
-/// A text of a file's in a message: as much as someone reads, and nothing that a terminal obeys.
+/// Text of a file in a message: its beginning, with control characters escaped.
 struct Brief<'a>(&'a str);
 
 impl Brief<'_> {
-    /// The most characters that are shown.
-    const MOST: usize = 500;
+    const MOST_CHARACTERS: usize = 500;
 }
 
 impl fmt::Display for Brief<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = self.0.char_indices().nth(Self::MOST).map_or(self.0.len(), |(end, _)| end);
+        let shown = self.0.char_indices().nth(Self::MOST_CHARACTERS).map_or(self.0.len(), |(end, _)| end);
         for c in self.0[..shown].chars() {
             // Quotes need no escape here; combining letters, which `escape_debug` escapes too, belong to words.
             match c {
@@ -73,7 +76,7 @@ impl fmt::Display for Brief<'_> {
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for Position<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.0, self.1) {
             ("", None) => Ok(()),
@@ -84,19 +87,19 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// A value and the line it stands on; values that a command line or a study sets stand on none.
+/// Value with its line; values that a command line or a study sets have none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Counted from 1.
+    /// Line, counted from 1.
     pub line: Option<usize>,
-    /// The value.
-    pub value: Value,
+    /// Value.
+    pub value: Toml,
 }
 
 /// A TOML value.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
-pub enum Value {
+pub enum Toml {
     Text(String),
     Number(f64),
     Flag(bool),
@@ -104,39 +107,39 @@ pub enum Value {
     Table(Vec<(String, Node)>),
 }
 
-impl From<Value> for Node {
-    fn from(value: Value) -> Node {
+impl From<Toml> for Node {
+    fn from(value: Toml) -> Node {
         Node { line: None, value }
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for Toml {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Text(x) => write!(f, "{x:?}"),
-            Value::Number(x) => write!(f, "{x}"),
-            Value::Flag(x) => write!(f, "{x}"),
-            Value::List(x) => write!(f, "a list of {}", x.len()),
-            Value::Table(_) => write!(f, "a table"),
+            Toml::Text(x) => write!(f, "{x:?}"),
+            Toml::Number(x) => write!(f, "{x}"),
+            Toml::Flag(x) => write!(f, "{x}"),
+            Toml::List(x) => write!(f, "a list of {}", x.len()),
+            Toml::Table(_) => write!(f, "a table"),
         }
     }
 }
 
-impl Value {
-    /// The value as a parameter's.
+impl Toml {
+    /// Converts the value for a parameter.
     pub fn raw(&self) -> Raw {
         match self {
-            Value::Text(x) => Raw::Text(x.clone()),
-            Value::Number(x) => Raw::Number(*x),
-            Value::Flag(x) => Raw::Flag(*x),
-            Value::List(items) => {
-                let number = |n: &Node| if let Value::Number(x) = n.value { Some(x) } else { None };
+            Toml::Text(x) => Raw::Text(x.clone()),
+            Toml::Number(x) => Raw::Number(*x),
+            Toml::Flag(x) => Raw::Flag(*x),
+            Toml::List(items) => {
+                let number = |n: &Node| if let Toml::Number(x) = n.value { Some(x) } else { None };
                 match items.iter().map(number).collect() {
                     Some(numbers) => Raw::Numbers(numbers),
                     None => Raw::List(items.iter().map(|n| n.value.raw()).collect()),
                 }
             }
-            Value::Table(entries) => Raw::Table(entries.iter().map(|(key, n)| (key.clone(), n.value.raw())).collect()),
+            Toml::Table(entries) => Raw::Table(entries.iter().map(|(key, n)| (key.clone(), n.value.raw())).collect()),
         }
     }
 }
@@ -145,52 +148,47 @@ impl Value {
 ///
 /// # Errors
 /// The first syntax error with its line.
-pub fn parse(text: &str) -> Result<Node, ScenarioError> {
+pub fn parse(text: &str) -> Result<Node> {
     let line_at = |offset: usize| text[..offset.min(text.len())].matches('\n').count() + 1;
     let document = toml_edit::Document::parse(text).map_err(|e| {
         ScenarioError::new(e.span().map(|s| line_at(s.start)), "", format!("not TOML: {}", e.message()))
     })?;
-    // Line starts once, so that a long document is not scanned for every node.
+    // Found once, so that a long document is not scanned for every node.
     let starts: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
     let line = |span: Option<std::ops::Range<usize>>| span.map(|s| starts.partition_point(|&start| start <= s.start));
     Ok(convert(document.as_item(), &line))
 }
 
 fn convert(item: &toml_edit::Item, line: &impl Fn(Option<std::ops::Range<usize>>) -> Option<usize>) -> Node {
-    use toml_edit::{Item, Value as Toml};
+    use toml_edit::{Item, TableLike, Value as Parsed};
+    let entries = |table: &dyn TableLike| {
+        Toml::Table(table.iter().map(|(key, item)| (key.to_owned(), convert(item, line))).collect())
+    };
     let value = match item {
-        Item::None => Value::Table(Vec::new()),
-        Item::Value(Toml::String(x)) => Value::Text(x.value().clone()),
-        Item::Value(Toml::Integer(x)) => Value::Number(*x.value() as f64),
-        Item::Value(Toml::Float(x)) => Value::Number(*x.value()),
-        Item::Value(Toml::Boolean(x)) => Value::Flag(*x.value()),
-        Item::Value(Toml::Datetime(x)) => Value::Text(x.value().to_string()),
-        Item::Value(Toml::Array(items)) => {
-            Value::List(items.iter().map(|x| convert(&Item::Value(x.clone()), line)).collect())
+        Item::None => Toml::Table(Vec::new()),
+        Item::Value(Parsed::String(x)) => Toml::Text(x.value().clone()),
+        Item::Value(Parsed::Integer(x)) => Toml::Number(*x.value() as f64),
+        Item::Value(Parsed::Float(x)) => Toml::Number(*x.value()),
+        Item::Value(Parsed::Boolean(x)) => Toml::Flag(*x.value()),
+        Item::Value(Parsed::Datetime(x)) => Toml::Text(x.value().to_string()),
+        Item::Value(Parsed::Array(items)) => {
+            Toml::List(items.iter().map(|x| convert(&Item::Value(x.clone()), line)).collect())
         }
-        Item::Value(Toml::InlineTable(table)) => Value::Table(
-            table.iter().map(|(key, x)| (key.to_owned(), convert(&Item::Value(x.clone()), line))).collect(),
-        ),
-        Item::Table(table) => Value::Table(table.iter().map(|(key, x)| (key.to_owned(), convert(x, line))).collect()),
-        Item::ArrayOfTables(tables) => Value::List(
-            tables
-                .iter()
-                .map(|table| Node {
-                    line: line(table.span()),
-                    value: Value::Table(table.iter().map(|(key, x)| (key.to_owned(), convert(x, line))).collect()),
-                })
-                .collect(),
-        ),
+        Item::Value(Parsed::InlineTable(table)) => entries(table),
+        Item::Table(table) => entries(table),
+        Item::ArrayOfTables(tables) => {
+            Toml::List(tables.iter().map(|table| Node { line: line(table.span()), value: entries(table) }).collect())
+        }
     };
     Node { line: line(item.span()), value }
 }
 
 impl Node {
-    /// The node at a dotted path, list indices counted from 0: `"flow.0.transport"`.
+    /// Returns the node at a dotted path, list indices counted from 0: `"flow.0.transport"`.
     pub fn at(&self, path: &str) -> Option<&Node> {
         path.split('.').filter(|part| !part.is_empty()).try_fold(self, |node, part| match &node.value {
-            Value::Table(entries) => entries.iter().find(|(key, _)| key == part).map(|(_, node)| node),
-            Value::List(items) => items.get(part.parse::<usize>().ok()?),
+            Toml::Table(entries) => entries.iter().find(|(key, _)| key == part).map(|(_, node)| node),
+            Toml::List(items) => items.get(part.parse::<usize>().ok()?),
             _ => None,
         })
     }
@@ -200,12 +198,12 @@ impl Node {
     ///
     /// # Errors
     /// When the path leads through something that is neither a table nor an element of a list.
-    pub fn set(&mut self, path: &str, value: Value) -> Result<(), ScenarioError> {
+    pub fn set(&mut self, path: &str, value: Toml) -> Result<()> {
         self.set_at(&path.split('.').collect::<Vec<_>>(), value)
             .map_err(|problem| ScenarioError::new(None, path, problem))
     }
 
-    fn set_at(&mut self, path: &[&str], value: Value) -> Result<(), String> {
+    fn set_at(&mut self, path: &[&str], value: Toml) -> std::result::Result<(), String> {
         let Some((part, rest)) = path.split_first() else {
             self.merge(value);
             return Ok(());
@@ -214,22 +212,20 @@ impl Node {
             return Err("this is not a key; write one such as \"network.bottleneck.rate\"".into());
         }
         // A name where a table is wanted becomes the table's kind: `cc = "cubic"`, then `cc.profile = "linux"`.
-        if let Value::Text(name) = &self.value {
-            let kind = Node { line: self.line, value: Value::Text(name.clone()) };
-            self.value = Value::Table(vec![("kind".into(), kind)]);
+        if let Toml::Text(name) = &self.value {
+            let kind = Node { line: self.line, value: Toml::Text(name.clone()) };
+            self.value = Toml::Table(vec![("kind".into(), kind)]);
         }
         match &mut self.value {
-            Value::Table(entries) => {
+            Toml::Table(entries) => {
                 let index = entries.iter().position(|(key, _)| key == part).unwrap_or_else(|| {
-                    entries.push(((*part).to_owned(), Value::Table(Vec::new()).into()));
+                    entries.push(((*part).to_owned(), Toml::Table(Vec::new()).into()));
                     entries.len() - 1
                 });
                 entries[index].1.set_at(rest, value)
             }
-            Value::List(items) if *part == "*" => {
-                items.iter_mut().try_for_each(|item| item.set_at(rest, value.clone()))
-            }
-            Value::List(items) => {
+            Toml::List(items) if *part == "*" => items.iter_mut().try_for_each(|item| item.set_at(rest, value.clone())),
+            Toml::List(items) => {
                 let length = items.len();
                 let index = part.parse::<usize>().ok().filter(|&i| i < length).ok_or_else(|| {
                     format!("{part:?} is not an index into a list of {length}; the first is 0, * is all of them")
@@ -240,9 +236,9 @@ impl Node {
         }
     }
 
-    fn merge(&mut self, value: Value) {
+    fn merge(&mut self, value: Toml) {
         match (&mut self.value, value) {
-            (Value::Table(entries), Value::Table(new)) => {
+            (Toml::Table(entries), Toml::Table(new)) => {
                 for (key, node) in new {
                     match entries.iter_mut().find(|(k, _)| *k == key) {
                         Some((_, old)) => old.merge(node.value),

@@ -1,19 +1,19 @@
-//! Reading a document key by key: what is not asked for is not known, and every complaint names its key and line.
+//! Reading a document key by key: a key that nobody takes is an error, and every error names its key and line.
 
-use crate::document::{Node, ScenarioError, Value};
+use crate::document::{Node, Result, ScenarioError, Toml};
 use serde_json::{Value as Json, json};
 use std::str::FromStr;
 use vazao_engine::Duration;
 use vazao_engine::registry::{self, Entry, Kind, Parameter, ParameterError, Parameters, Problem};
 
-/// A value somewhere in the document.
+/// Value with its path in the document.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     path: String,
     pub node: Node,
 }
 
-/// A table of which keys are taken one by one.
+/// Table whose keys are taken one by one.
 #[derive(Clone)]
 pub(crate) struct Table {
     path: String,
@@ -22,24 +22,22 @@ pub(crate) struct Table {
     known: Vec<&'static str>,
 }
 
-type Result<T> = std::result::Result<T, ScenarioError>;
-
 impl Item {
     pub fn root(node: Node) -> Item {
         Item { path: String::new(), node }
     }
 
-    /// A name that nobody typed: a default.
+    /// Creates an item from a default's name.
     pub fn named(name: &str) -> Item {
-        Item::root(Value::Text(name.into()).into())
+        Item::root(Toml::Text(name.into()).into())
     }
 
-    /// A table that does not say its kind is of this one.
+    /// Adds a default kind to a table without one.
     pub fn with_kind(mut self, name: &str) -> Item {
-        if let Value::Table(entries) = &mut self.node.value
+        if let Toml::Table(entries) = &mut self.node.value
             && !entries.iter().any(|(key, _)| key == "kind")
         {
-            entries.push(("kind".into(), Value::Text(name.into()).into()));
+            entries.push(("kind".into(), Toml::Text(name.into()).into()));
         }
         self
     }
@@ -50,15 +48,15 @@ impl Item {
 
     pub fn into_table(self) -> Result<Table> {
         match self.node.value {
-            Value::Table(entries) => Ok(Table { path: self.path, line: self.node.line, entries, known: Vec::new() }),
+            Toml::Table(entries) => Ok(Table { path: self.path, line: self.node.line, entries, known: Vec::new() }),
             ref other => Err(self.error(format!("{other} is not a table"))),
         }
     }
 
-    /// The elements of a list; a single value counts as a list of one.
+    /// Returns the elements of a list; a single value counts as a list of one.
     pub fn into_list(self) -> Vec<Item> {
         match self.node.value {
-            Value::List(items) => items
+            Toml::List(items) => items
                 .into_iter()
                 .enumerate()
                 .map(|(i, node)| Item { path: format!("{}.{i}", self.path), node })
@@ -69,16 +67,16 @@ impl Item {
 
     pub fn text(&self) -> Result<&str> {
         match &self.node.value {
-            Value::Text(text) => Ok(text),
+            Toml::Text(text) => Ok(text),
             other => Err(self.error(format!("{other} is not a text"))),
         }
     }
 
-    /// A quantity written as a text.
+    /// Parses a quantity written as text.
     pub fn quantity<T: FromStr<Err: ToString>>(&self, example: &str) -> Result<T> {
         match &self.node.value {
-            Value::Text(text) => text.parse().map_err(|e: T::Err| self.error(e.to_string())),
-            Value::Number(x) => Err(self.error(format!("{x} has no unit; write it as in {example:?}"))),
+            Toml::Text(text) => text.parse().map_err(|e: T::Err| self.error(e.to_string())),
+            Toml::Number(x) => Err(self.error(format!("{x} has no unit; write it as in {example:?}"))),
             other => Err(self.error(format!("{other} is not a quantity; write it as in {example:?}"))),
         }
     }
@@ -92,14 +90,16 @@ impl Item {
         }
     }
 
-    /// A registry entry: its name, or a table with `kind` and parameters.
+    /// Finds a registry entry by its name, or by a table with `kind` and parameters.
     pub fn entry<B>(self, what: &str, entries: &'static [Entry<B>]) -> Result<(&'static Entry<B>, Table)> {
-        if let Value::Text(name) = &self.node.value {
+        if let Toml::Text(name) = &self.node.value {
             let entry = registry::find(what, entries, name).map_err(|problem| self.error(problem))?;
-            let table = Table { path: self.path, line: self.node.line, entries: Vec::new(), known: Vec::new() };
-            return Ok((entry, table));
+            return Ok((
+                entry,
+                Table { path: self.path, line: self.node.line, entries: Vec::new(), known: Vec::new() },
+            ));
         }
-        if !matches!(self.node.value, Value::Table(_)) {
+        if !matches!(self.node.value, Toml::Table(_)) {
             let value = &self.node.value;
             return Err(self.error(format!(
                 "{value} is not accepted; write the name of a {what}, or a table with its kind and parameters"
@@ -124,7 +124,7 @@ impl Table {
         ScenarioError::new(self.line, &self.path, problem)
     }
 
-    /// Takes `key` out, if it is there.
+    /// Takes the value of `key` out, if there is one.
     pub fn take(&mut self, key: &'static str) -> Option<Item> {
         self.known.push(key);
         let index = self.entries.iter().position(|(k, _)| k == key)?;
@@ -132,14 +132,14 @@ impl Table {
         Some(Item { path: self.child(key), node })
     }
 
-    /// Gives a key that is not there a value.
+    /// Sets a key that is missing.
     pub fn supply(&mut self, key: &str, node: Node) {
         if !self.entries.iter().any(|(known, _)| known == key) {
             self.entries.push((key.to_owned(), node));
         }
     }
 
-    /// Puts back what was taken, or stands in its place.
+    /// Puts a value that was taken, or its replacement, back.
     pub fn put_back(&mut self, key: &str, item: Item) {
         self.entries.push((key.to_owned(), item.node));
     }
@@ -149,33 +149,35 @@ impl Table {
             .ok_or_else(|| ScenarioError::new(self.line, self.child(key), format!("is missing; write {expected}")))
     }
 
+    /// Takes a time span within bounds.
+    pub fn duration(&mut self, key: &'static str, least: Duration, most: Duration) -> Result<Option<Duration>> {
+        self.take(key).map(|item| duration(&item, least, most)).transpose()
+    }
+
+    /// Takes a whole number.
+    pub fn whole(&mut self, key: &'static str, kind: Kind) -> Result<Option<u64>> {
+        self.take(key).map(|item| item.whole(kind)).transpose()
+    }
+
     /// Refuses every key that was not taken.
     pub fn finish(self) -> Result<()> {
-        match self.entries.first() {
-            None => Ok(()),
-            Some((key, _)) => {
-                let problem = registry::unknown("key", key, self.known.iter().copied());
-                Err(self.error_at(key, problem).expect("a key that is there"))
-            }
-        }
+        let Some((key, _)) = self.entries.first() else { return Ok(()) };
+        self.refuse(key, registry::unknown("key", key, self.known.iter().copied()))
     }
 
-    /// The same with the same words for each of them.
+    /// Refuses every key that was not taken, with a message of the caller's.
     pub fn finish_with(self, problem: &str) -> Result<()> {
-        match self.entries.first() {
-            None => Ok(()),
-            Some((key, _)) => Err(self.error_at(key, problem).expect("a key that is there")),
-        }
+        self.entries.first().map_or(Ok(()), |(key, _)| self.refuse(key, problem))
     }
 
-    /// What is wrong with a key that is there and was not taken.
-    pub fn error_at(&self, key: &str, problem: impl Into<Problem>) -> Option<ScenarioError> {
-        let (_, node) = self.entries.iter().find(|(k, _)| k == key)?;
+    /// Refuses a key that is present and was not taken.
+    pub fn refuse(&self, key: &str, problem: impl Into<Problem>) -> Result<()> {
+        let Some((_, node)) = self.entries.iter().find(|(k, _)| k == key) else { return Ok(()) };
         let line = node.line.or(self.line);
-        Some(ScenarioError::new(line, self.child(key), problem).with_value(&node.value))
+        Err(ScenarioError::new(line, self.child(key), problem).with_value(&node.value))
     }
 
-    /// Reads what is left of the table as parameters.
+    /// Reads the remaining keys as parameters.
     pub fn parameters(mut self, known: &[Parameter]) -> Result<Parameters> {
         let entries = std::mem::take(&mut self.entries);
         let given = entries.iter().map(|(key, node)| (key.clone(), node.value.raw())).collect();
@@ -190,10 +192,10 @@ impl Table {
     }
 }
 
-/// The longest run and the latest start: a year.
+/// Longest run and latest start: a year.
 pub(crate) const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
-/// A span of time within bounds.
+/// Reads a time span within bounds.
 pub(crate) fn duration(item: &Item, least: Duration, most: Duration) -> Result<Duration> {
     let span: Duration = item.quantity("50 ms")?;
     if (least..=most).contains(&span) {
@@ -203,7 +205,7 @@ pub(crate) fn duration(item: &Item, least: Duration, most: Duration) -> Result<D
     }
 }
 
-/// A parameter's value as results keep it.
+/// Converts a parameter's value to the form that results keep.
 pub(crate) fn value_json(value: &vazao_engine::registry::Value) -> Json {
     use vazao_engine::registry::Value;
     match value {

@@ -1,28 +1,29 @@
-//! What packets carry: TCP's segments, and UDP's datagrams, in place; everything else by a number.
+//! Bodies of packets: TCP segments and UDP datagrams in place, everything else by a number.
 
 use super::contents::Kept;
 use vazao_engine::Ecn;
 use vazao_transport::tcp::Segment;
 use vazao_transport::udp::Datagram;
 
-/// What a packet carries.
+/// Body of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
-    /// A TCP segment; its rare options are kept in [`Contents`](super::Contents).
+    /// TCP segment; its rare options are kept in [`Contents`](super::Contents).
     Tcp(Segment),
-    /// A UDP datagram.
+    /// UDP datagram.
     Udp(Datagram),
-    /// Anything else: its place among [`Contents`](super::Contents), and the path of a flow that it goes by, the same number at both ends.
+    /// Anything else: the key of its content in [`Contents`](super::Contents), and its path in the flow, numbered alike
+    /// at both ends.
     Kept { content: Kept, path: u8 },
-    /// Bytes to a guest or of one: the number of a frame that the guests keep.
+    /// IP packet to or from a guest: the number of its frame.
     Bytes(u32),
 }
 
-// A body that outgrows this no longer fits a cache line with the rest of its packet.
+// A larger body would not fit a cache line with the rest of its packet.
 const _: () = assert!(size_of::<Body>() == 32);
 
 impl Body {
-    /// Takes over the codepoint of the network's header, which a segment carries too.
+    /// Copies a congestion mark of the IP header to the segment.
     #[inline]
     pub fn set_ecn(&mut self, ecn: Ecn) {
         if let (Body::Tcp(segment), Ecn::Ce) = (self, ecn) {

@@ -1,69 +1,71 @@
-//! What packets carry that does not fit into them. Its room is used again, so that a packet allocates nothing.
+//! Contents of packets under way that do not fit into their bodies. Memory is reused, so that a packet allocates nothing.
 
 use super::Body;
 use std::any::{Any, TypeId};
 use vazao_transport::tcp::{Extra, Segment};
 
-/// Something that packets of a protocol carry.
+/// Content of a protocol's packets.
 pub(crate) trait Content: Any + Clone + Default {
-    /// Empties it, but keeps its room.
+    /// Empties it, but keeps its memory.
     fn clear(&mut self);
 }
 
-/// Where a packet's content is kept: among those of its type, by its number.
+/// Key of a packet's content: the pool of its type, and its index there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept {
-    shelf: u8,
+    pool: u8,
     number: u32,
 }
 
-/// The contents of one type, whatever that is.
-trait Shelf: Any {
-    /// Forgets one.
-    fn empty(&mut self, number: u32);
-    /// Adds another one like it.
-    fn copy(&mut self, number: u32) -> u32;
-}
-
-/// The contents of one type.
-struct Shelved<C> {
+/// Contents of one type.
+#[derive(Default)]
+struct Pool<C> {
     slots: Vec<C>,
     free: Vec<u32>,
 }
 
-impl<C: Content> Shelved<C> {
-    /// The number of an empty one.
+impl<C> Pool<C> {
     #[inline]
-    fn fresh(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.slots.push(C::default());
-            self.slots.len() as u32 - 1
-        })
+    fn insert(&mut self, content: C) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.slots[index as usize] = content;
+                index
+            }
+            None => {
+                self.slots.push(content);
+                (self.slots.len() - 1) as u32
+            }
+        }
     }
 }
 
-impl<C: Content> Shelf for Shelved<C> {
-    fn empty(&mut self, number: u32) {
+/// Pool of contents of any type.
+trait AnyPool: Any {
+    /// Releases a content.
+    fn release(&mut self, number: u32);
+    /// Copies a content. Returns the copy's index.
+    fn copy(&mut self, number: u32) -> u32;
+}
+
+impl<C: Content> AnyPool for Pool<C> {
+    fn release(&mut self, number: u32) {
         self.slots[number as usize].clear();
         self.free.push(number);
     }
     fn copy(&mut self, number: u32) -> u32 {
-        let copy = self.slots[number as usize].clone();
-        let fresh = self.fresh();
-        self.slots[fresh as usize] = copy;
-        fresh
+        self.insert(self.slots[number as usize].clone())
     }
 }
 
-/// The contents of all packets under way.
+/// Contents of all packets under way.
 #[derive(Default)]
 pub(crate) struct Contents {
-    /// Rare options of segments, and the numbers of those that are free.
-    extras: Vec<Extra>,
-    free_extras: Vec<u32>,
+    /// Rare options of TCP segments.
+    extras: Pool<Extra>,
     /// Options of the segment being made.
     pub scratch: Extra,
-    shelves: Vec<(TypeId, Box<dyn Shelf>)>,
+    pools: Vec<(TypeId, Box<dyn AnyPool>)>,
 }
 
 impl Contents {
@@ -76,89 +78,83 @@ impl Contents {
     /// Keeps the rare options of a segment.
     #[inline]
     pub fn insert_extra(&mut self, extra: Extra) -> u32 {
-        match self.free_extras.pop() {
-            Some(index) => {
-                self.extras[index as usize] = extra;
-                index
-            }
-            None => {
-                self.extras.push(extra);
-                (self.extras.len() - 1) as u32
-            }
-        }
+        self.extras.insert(extra)
     }
 
-    /// The rare options of a segment, if it has any.
+    /// Returns the rare options of a segment, if it has any.
     #[inline]
     pub fn extra(&self, segment: &Segment) -> Option<&Extra> {
-        segment.has_extra.then(|| &self.extras[segment.extra as usize])
+        segment.has_extra.then(|| &self.extras.slots[segment.extra as usize])
     }
 
-    /// Takes the rare options of a segment under way, to change them.
+    /// Takes the rare options of a segment under way.
     pub fn take_extra(&mut self, segment: &Segment) -> Option<Extra> {
         self.discard(&Body::Tcp(*segment));
-        segment.has_extra.then(|| self.extras[segment.extra as usize])
+        segment.has_extra.then(|| self.extras.slots[segment.extra as usize])
     }
 
-    /// The shelf of contents of a type, a new one for the first.
+    /// Returns the index of a type's pool, which is created at first.
     #[inline]
-    fn shelf_of<C: Content>(&mut self) -> usize {
+    fn pool_of<C: Content>(&mut self) -> usize {
         let kind = TypeId::of::<C>();
-        self.shelves.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
-            self.shelves.push((kind, Box::new(Shelved::<C> { slots: Vec::new(), free: Vec::new() })));
-            self.shelves.len() - 1
+        self.pools.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
+            self.pools.push((kind, Box::new(Pool::<C>::default())));
+            self.pools.len() - 1
         })
     }
 
     #[inline]
-    fn shelf<C: Content>(&mut self, number: usize) -> &mut Shelved<C> {
-        let shelf: &mut dyn Any = &mut *self.shelves[number].1;
-        shelf.downcast_mut().expect("a packet's content is of its protocol")
+    fn pool<C: Content>(&mut self, index: usize) -> &mut Pool<C> {
+        let pool: &mut dyn Any = &mut *self.pools[index].1;
+        pool.downcast_mut().expect("a packet's content is of its protocol")
     }
 
-    /// Makes room for a content to fill, which is empty.
+    /// Creates an empty content to be filled.
     #[inline]
     pub fn fresh<C: Content>(&mut self) -> (Kept, &mut C) {
-        let place = self.shelf_of::<C>();
-        let shelf = self.shelf::<C>(place);
-        let number = shelf.fresh();
-        (Kept { shelf: place as u8, number }, &mut shelf.slots[number as usize])
+        let index = self.pool_of::<C>();
+        let pool = self.pool::<C>(index);
+        let number = pool.free.pop().unwrap_or_else(|| {
+            pool.slots.push(C::default());
+            (pool.slots.len() - 1) as u32
+        });
+        (Kept { pool: index as u8, number }, &mut pool.slots[number as usize])
     }
 
-    /// The content of a packet.
+    /// Returns the content of a packet.
     #[inline]
     pub fn get<C: Content>(&self, kept: Kept) -> &C {
-        let shelf: &dyn Any = &*self.shelves[usize::from(kept.shelf)].1;
-        let shelf: &Shelved<C> = shelf.downcast_ref().expect("a packet's content is of its protocol");
-        &shelf.slots[kept.number as usize]
+        let pool: &dyn Any = &*self.pools[usize::from(kept.pool)].1;
+        let pool: &Pool<C> = pool.downcast_ref().expect("a packet's content is of its protocol");
+        &pool.slots[kept.number as usize]
     }
 
-    /// Takes back room that was not filled.
+    /// Releases a content that was not filled.
     #[inline]
     pub fn give_back<C: Content>(&mut self, kept: Kept) {
-        self.shelf::<C>(usize::from(kept.shelf)).free.push(kept.number);
+        self.pool::<C>(usize::from(kept.pool)).free.push(kept.number);
     }
 
-    /// Forgets what a packet carries that has arrived or was dropped.
+    /// Releases the content of a packet that has arrived or was dropped.
     #[inline]
     pub fn discard(&mut self, body: &Body) {
         match body {
-            Body::Tcp(segment) if segment.has_extra => self.free_extras.push(segment.extra),
-            Body::Kept { content, .. } => self.shelves[usize::from(content.shelf)].1.empty(content.number),
+            Body::Tcp(segment) if segment.has_extra => self.extras.free.push(segment.extra),
+            Body::Kept { content, .. } => self.pools[usize::from(content.pool)].1.release(content.number),
             Body::Tcp(_) | Body::Udp(_) | Body::Bytes(_) => {}
         }
     }
 
-    /// A packet that carries as much as another, with contents of its own.
+    /// Copies a packet's body with its content.
     pub fn copy(&mut self, body: &Body) -> Body {
         match *body {
             Body::Tcp(segment) if segment.has_extra => {
-                let extra = self.insert_extra(self.extras[segment.extra as usize]);
+                let extra = self.insert_extra(self.extras.slots[segment.extra as usize]);
                 Body::Tcp(Segment { extra, ..segment })
             }
-            Body::Kept { content: Kept { shelf, number }, path } => {
-                let number = self.shelves[usize::from(shelf)].1.copy(number);
-                Body::Kept { content: Kept { shelf, number }, path }
+            Body::Kept { content: Kept { pool, number }, path } => {
+                let number = self.pools[usize::from(pool)].1.copy(number);
+                Body::Kept { content: Kept { pool, number }, path }
             }
             // Everything else is in the packet.
             body => body,

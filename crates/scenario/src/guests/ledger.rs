@@ -1,4 +1,4 @@
-//! Accounts of flows that guests play, in the terms in which our own machines account for theirs.
+//! Accounts of flows that guests play, in the same terms as those of our own machines.
 
 mod kernel;
 
@@ -6,45 +6,48 @@ pub(crate) use kernel::{PathInfo, PathsInfo, TcpState};
 
 use crate::guests::meter::TcpMeter;
 use crate::measures::counts::{Counts, Tally};
-use crate::measures::measure::SenderState;
 use std::borrow::Cow;
 use vazao_engine::{Histogram, Time};
 use vazao_guest_protocol::{Event, Sample};
 use vazao_transport::udp;
 
-/// The account of a flow that a guest plays at one end at least.
+/// Account of a flow with a guest at one end at least.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
-    /// When the client's connection was established.
+    /// Time at which the client's connection was established.
     pub established: Option<Time>,
-    /// When the receiver read its first byte, and its last.
+    /// Time at which the receiver read its first byte.
     pub first: Option<Time>,
+    /// Time at which the receiver read its last byte.
     pub last: Option<Time>,
-    /// Bytes that the receiver read, whether one was wrong, and whether the end of the stream was reached.
+    /// Bytes that the receiver read.
     pub received: u64,
+    /// Whether the receiver read a wrong byte.
     pub wrong: bool,
+    /// Whether the receiver reached the end of the stream.
     pub closed: bool,
     /// Bytes that the sender wrote, once it has written all.
     pub written: Option<u64>,
-    /// Why a side gave up.
+    /// Reason for which a side gave up.
     pub failure: Option<String>,
-    /// The sender's TCP connection, as its kernel last showed it.
+    /// State of the sender's TCP connection, as last sampled.
     pub info: TcpState,
-    /// The paths of the sender's association, or its subflows, as its kernel showed them.
+    /// Paths of the sender's association, or its subflows.
     pub paths: PathsInfo,
-    /// The sender's connections as seen on the wire: the client's port and each one's counts.
+    /// Connections of the sender as seen on the wire.
     pub connections: Vec<(Tuple, TcpMeter)>,
-    /// IP packets that the sender sent, of any protocol, and payload bytes that arrived.
+    /// IP packets that the sender sent, of any protocol.
     pub packets: u64,
+    /// Payload bytes that arrived.
     pub delivered: u64,
-    /// When the first and the last of them arrived.
+    /// Arrival times of the first and the last payload.
     pub arrived: Option<(Time, Time)>,
-    /// The datagrams that arrived, where each says where in the flow it belongs.
+    /// Receiver of datagrams that carry their offset in the flow.
     pub datagrams: Option<udp::Endpoint>,
 }
 
 impl Ledger {
-    /// What the sender's kernel said, and what was seen on its wire.
+    /// Returns the sender's counts, from its kernel and from its wire.
     pub fn counts(&self) -> Counts<'_> {
         let connections = &self.connections;
         let is_tcp = !connections.is_empty();
@@ -61,12 +64,12 @@ impl Ledger {
                 .and("rwnd_limited_s", self.info.rwnd_limited)
                 .and("reordering", self.info.reordering),
             rtt: Cow::Owned(rtt),
-            srtt: self.info.srtt().or(self.paths.paths.first().and_then(|path| path.srtt)),
+            srtt: self.info.srtt.or(self.paths.paths.first().and_then(|path| path.srtt)),
             is_over: self.written.is_some(),
         }
     }
 
-    /// What is known of arrivals at the receiver, to which `dropped` packets were lost on the way.
+    /// Returns the receiver's counts, to which `dropped` packets were lost on the way.
     pub fn arrivals(&self, dropped: u64) -> Tally {
         let stats = self.datagrams.as_ref().map(udp::Endpoint::stats);
         Tally::default()
@@ -75,7 +78,7 @@ impl Ledger {
             .and("reordered", stats.map(|stats| stats.reordered))
     }
 
-    /// Enters what a guest reports of its end.
+    /// Applies an event that a guest reports of its end.
     pub fn note(&mut self, now: Time, event: &Event) {
         match *event {
             Event::First => self.first = Some(now),
@@ -97,8 +100,8 @@ impl Ledger {
         }
     }
 
-    /// Returns the paths that the kernel showed, and the subflows that were seen on the wire alone, each with its counts on
-    /// the wire, which go on after the kernel's last sample of it.
+    /// Returns the paths that the kernel reported and the subflows seen on the wire alone, each with its counts on the
+    /// wire, which go on after the kernel's last sample.
     pub fn paths(&self) -> Vec<(PathInfo, Option<&TcpMeter>)> {
         let shown = &self.paths.paths;
         let counts =

@@ -1,37 +1,37 @@
-//! What a TCP sender does, read off its wire: for stacks that we cannot ask.
+//! Counts of a TCP sender from its wire, for stacks that do not report them.
 
 use std::collections::VecDeque;
 use vazao_engine::{Histogram, Time};
 use vazao_wire::tcp::{Flags, Header};
 
-/// Counts of one connection, seen at its sender's interface.
+/// Counts of one connection at its sender's interface.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TcpMeter {
-    /// The sequence number after the highest sent.
+    /// Sequence number after the highest sent.
     highest: Option<u32>,
-    /// The highest acknowledgement, and the window that came with it.
+    /// Highest acknowledgement and its window.
     acknowledged: Option<(u32, u16)>,
-    /// Ends of data sent once, and when: a round trip is measured on no other (Karn's rule).
+    /// Ends of data sent once, with their times: round trips are measured on these alone (Karn's rule).
     once: VecDeque<(u32, Time)>,
     /// Segments sent, of any kind.
     pub segments: u64,
     /// Payload bytes sent for the first time.
     pub bytes: u64,
-    /// Data segments sent again.
+    /// Retransmitted data segments.
     pub retransmissions: u64,
-    /// Acknowledgements that repeat the last one with no data and no news of the window (RFC 5681).
+    /// Acknowledgements that repeat the last one without data or a new window (RFC 5681).
     pub duplicate_acks: u64,
-    /// From a segment's departure to the acknowledgement that covers it.
+    /// Round-trip times.
     pub rtt: Histogram,
 }
 
-/// How far `a` lies after `b` in sequence space.
+/// Returns the distance from `b` to `a` in sequence space.
 fn after(a: u32, b: u32) -> i32 {
     a.wrapping_sub(b) as i32
 }
 
 impl TcpMeter {
-    /// A segment with `length` bytes of payload leaves.
+    /// Counts a sent segment with `length` bytes of payload.
     pub fn on_send(&mut self, now: Time, header: &Header, length: u32) {
         self.segments += 1;
         let end = header.sequence.wrapping_add(length);
@@ -43,7 +43,7 @@ impl TcpMeter {
             return;
         }
         if after(end, highest) > 0 {
-            // What lies before `highest` in a segment that also has new data was sent again.
+            // Only the part after `highest` is new.
             self.bytes += u64::from(end.wrapping_sub(highest).min(length));
             self.highest = Some(end);
             self.once.push_back((end, now));
@@ -53,7 +53,7 @@ impl TcpMeter {
         }
     }
 
-    /// A segment with `length` bytes of payload comes back.
+    /// Counts a received segment with `length` bytes of payload.
     pub fn on_receive(&mut self, now: Time, header: &Header, length: u32) {
         if !header.flags.contains(Flags::ACK) {
             return;

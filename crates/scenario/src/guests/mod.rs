@@ -1,4 +1,4 @@
-//! Guests in a run: hosts that exchange bytes, beside our own machines and on the same links.
+//! Guests of a run: hosts that exchange bytes, on the same links as our own machines.
 
 pub(crate) mod ledger;
 pub(crate) mod meter;
@@ -17,81 +17,84 @@ use vazao_network::{Host, RouteId};
 use vazao_transport::udp::{Config, Datagram, Endpoint};
 use vazao_wire::{ipv4, tcp, udp};
 
-/// Set in the destination of a packet of bytes: the rest is its flow's number and the side that it comes from.
+/// Flag in the destination of a guest's packet; the other bits are its flow's number and the sending side.
 pub(crate) const OF_BYTES: u32 = 1 << 30;
-/// Set in the destination of a packet that belongs to no flow: the rest is the interface where it arrives.
+/// Flag in the destination of a packet that belongs to no flow; the other bits are the interface where it arrives.
 pub(crate) const OF_NO_FLOW: u32 = OF_BYTES | 1 << 29;
 
-/// How far a guest runs ahead at most.
+/// Longest time for which a guest runs ahead.
 pub(crate) const LONGEST_AHEAD: Duration = Duration::from_secs(1);
 
-/// The guests of a run, the packets under way that are bytes, and what is known of the flows that guests play.
+/// Guests of a run, their packets under way, and the accounts of their flows.
 #[derive(Default)]
 pub(crate) struct Guests {
     pub hosts: Vec<GuestHost>,
     pub addresses: Addresses,
-    /// Ways of packets: from a guest's interface to an address.
+    /// Ways of packets, from a guest's interface to an address.
     pub ways: BTreeMap<(usize, Address), Way>,
     pub frames: Frames,
     pub flows: BTreeMap<usize, GuestFlow>,
-    /// Why the run cannot go on.
+    /// Error that ends the run.
     pub failure: Option<String>,
 }
 
+/// Guest that plays a host.
 pub(crate) struct GuestHost {
     pub name: String,
     pub node: usize,
     pub machine: Box<dyn Host>,
     pub slot: Slot,
     pub due: Time,
-    /// Whether its clock may go on by itself while nothing can happen to it.
+    /// Whether its clock may run ahead while no event can reach it.
     pub runs_ahead: bool,
 }
 
-/// Where packets to an address go, and at which interface of its host they arrive.
+/// Route of packets to an address, and the interface of its host where they arrive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     pub route: RouteId,
     pub interface: usize,
 }
 
-/// A flow that a guest plays at one end at least.
+/// Flow with a guest at one end at least.
 pub(crate) struct GuestFlow {
-    /// The kernel's protocol.
+    /// Protocol of the kernel.
     pub kernel: KernelProtocol,
-    /// Bytes of payload in a full datagram, where each says its place in the flow.
+    /// Bytes of payload in a full datagram, if each carries its offset in the flow.
     pub payload: Option<u64>,
-    /// What client and server run, if it is one of programs.
+    /// Commands of client and server, if the flow is one of programs.
     pub programs: Option<[String; 2]>,
     pub client_sends: bool,
-    /// The nodes of client and server.
+    /// Nodes of client and server.
     pub nodes: [usize; 2],
-    /// Packets of its sender under way, and whether any has arrived.
+    /// Packets of the sender under way.
     pub under_way: u32,
+    /// Whether any packet of the sender has arrived.
     pub is_heard: bool,
-    /// Translates where our machine is at the other end.
+    /// Codec, if one of our machines is at the other end.
     pub codec: Option<Box<dyn Codec>>,
     pub ledger: Ledger,
 }
 
-/// A packet of bytes under way.
+/// IP packet under way.
 #[derive(Clone)]
 pub(crate) struct Frame {
     pub bytes: Vec<u8>,
     pub target: Target,
-    /// The flow that it belongs to, and whether it goes the way of the measured data.
+    /// Flow that it belongs to, and whether it goes in the direction of the measured data.
     pub flow: Option<(usize, bool)>,
-    /// Bytes of payload in it.
+    /// Bytes of payload.
     pub payload: u32,
 }
 
-/// Whom a packet of bytes is for.
+/// Receiver of an IP packet under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     Guest { host: usize, interface: usize },
     Machine(usize),
 }
 
+/// IP packets under way, by number.
 #[derive(Default)]
 pub(crate) struct Frames {
     slots: Vec<Option<Frame>>,
@@ -118,7 +121,7 @@ impl Guests {
         Guests { addresses, ways, ..Guests::default() }
     }
 
-    /// Says that a flow is played by guests at one end at least.
+    /// Adds a flow with a guest at one end at least.
     pub fn add_flow(&mut self, number: usize, transport: &TransportSpec, sides: &Sides) {
         let kernel = transport.kernel_protocol().expect("a guest's kernel has the protocol");
         let programs = sides.programs();
@@ -138,22 +141,17 @@ impl Guests {
         self.flows.insert(number, flow);
     }
 
-    /// What is known of a flow that a guest plays.
+    /// Returns the account of a guest's flow.
     pub fn ledger(&self, flow: usize) -> &Ledger {
         &self.flows[&flow].ledger
     }
 
-    /// Whether what a flow that a guest plays loses is lost.
+    /// Returns whether a guest's flow is one of datagrams.
     pub fn is_datagrams(&self, flow: usize) -> bool {
         self.flows[&flow].kernel == KernelProtocol::Udp
     }
 
-    /// Forgets a dropped packet: which flow's it was, and whether it went the way of the measured data.
-    pub fn drop_frame(&mut self, frame: u32) -> Option<(usize, bool)> {
-        self.take_frame(frame).flow
-    }
-
-    /// A packet is under way no longer.
+    /// Takes a packet that is under way no longer.
     pub fn take_frame(&mut self, frame: u32) -> Frame {
         let frame = self.frames.take(frame);
         if let Some((number, true)) = frame.flow {
@@ -162,12 +160,12 @@ impl Guests {
         frame
     }
 
-    /// The bytes of a packet under way.
+    /// Returns the bytes of a packet under way.
     pub fn frame_mut(&mut self, frame: u32) -> &mut [u8] {
         &mut self.frames.slots[frame as usize].as_mut().expect("a packet under way keeps its bytes").bytes
     }
 
-    /// A copy of a packet under way.
+    /// Copies a packet under way.
     pub fn copy_frame(&mut self, frame: u32) -> u32 {
         let copy = self.frames.slots[frame as usize].clone().expect("a packet under way keeps its bytes");
         if let Some((number, true)) = copy.flow {
@@ -176,7 +174,7 @@ impl Guests {
         self.frames.insert(copy)
     }
 
-    /// A packet from a flow's sender arrives, with so many bytes of data.
+    /// Counts a packet that arrives from a flow's sender.
     pub fn count_arrival(&mut self, now: Time, flow: usize, payload: u32, bytes: &[u8]) {
         let flow = self.flows.get_mut(&flow).expect("a guest's flow");
         flow.is_heard = true;
@@ -196,11 +194,12 @@ impl Guests {
         }
     }
 
+    /// Returns the index of the guest at a node.
     pub fn host_at(&self, node: usize) -> Option<usize> {
         self.hosts.iter().position(|host| host.node == node)
     }
 
-    /// Which flow a packet belongs to, by the server's port or by its hosts; and from which side it comes.
+    /// Returns the flow of a packet, by the server's port or by its hosts, and the side that sent it.
     pub fn flow_of(&self, ip: &ipv4::Header, payload: &[u8]) -> Option<(usize, usize)> {
         let node = |address| self.addresses.owner(address).map(|i| self.addresses.interfaces[i].node);
         let (from, to) = (node(ip.source)?, node(ip.destination)?);
@@ -210,7 +209,7 @@ impl Guests {
         };
         if let [a, b, c, d, ..] = *payload {
             let ports = [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])];
-            // Towards the server, its port is the destination's; back, the source's.
+            // The server's port is the destination port towards the server, the source port on the way back.
             let toward = self.addresses.flow_of(ports[1]).and_then(|number| belongs(number, 0));
             let back = self.addresses.flow_of(ports[0]).and_then(|number| belongs(number, 1));
             if let Some(found) = toward.or(back) {
@@ -231,7 +230,7 @@ impl GuestFlow {
         usize::from(!self.client_sends)
     }
 
-    /// The counts of the connection that a TCP segment from the sender belongs to.
+    /// Returns the counts of a connection of the sender.
     fn meter(&mut self, tuple: Tuple) -> &mut TcpMeter {
         let connections = &mut self.ledger.connections;
         let index = connections.iter().position(|(known, _)| *known == tuple).unwrap_or_else(|| {
@@ -241,7 +240,7 @@ impl GuestFlow {
         &mut connections[index].1
     }
 
-    /// A packet passes the sender's interface, out or in.
+    /// Counts a packet at the sender's interface, out or in.
     pub fn see_at_sender(&mut self, now: Time, ip: &ipv4::Header, payload: &[u8], out: bool) {
         self.ledger.packets += u64::from(out);
         if ip.protocol != tcp::PROTOCOL {
@@ -259,12 +258,12 @@ impl GuestFlow {
     }
 }
 
-/// A codepoint as the IP header has it.
+/// Converts a codepoint for the IP header.
 pub(crate) fn ip_ecn(ecn: Ecn) -> ipv4::Ecn {
     ipv4::Ecn::from_bits(ecn as u8)
 }
 
-/// Bytes of data in an IP packet's payload, control information aside.
+/// Returns the bytes of data in an IP packet's payload, without control information.
 pub(crate) fn data_bytes(protocol: u8, payload: &[u8]) -> u32 {
     const SCTP: u8 = 132;
     match protocol {
@@ -275,14 +274,14 @@ pub(crate) fn data_bytes(protocol: u8, payload: &[u8]) -> u32 {
     }
 }
 
-/// Whether a datagram is one of those that end a datagram flow, which are no data of its own: where others say at which
-/// byte of the flow they begin, these have the highest number.
+/// Returns whether a datagram marks the end of a datagram flow: it has the highest number in place of an offset, and no
+/// data.
 pub(crate) fn is_end(datagram: &[u8]) -> bool {
     datagram.get(8..16) == Some(&[0xff; 8])
 }
 
-/// Bytes of user data in SCTP's chunks (RFC 9260 section 3.2): each has a length, padded to four bytes; DATA is type
-/// 0, I-DATA (RFC 8260) 64.
+/// Returns the bytes of user data in SCTP's chunks (RFC 9260 section 3.2), which are padded to four bytes. DATA is type 0,
+/// I-DATA (RFC 8260) 64.
 fn sctp_data(mut chunks: &[u8]) -> u32 {
     let mut data = 0;
     while let [kind, _, high, low, ..] = *chunks {

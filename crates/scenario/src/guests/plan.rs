@@ -1,4 +1,4 @@
-//! What each guest of a scenario is started with, and the plan that its first program carries out.
+//! Start parameters of each guest, and the plan of its first program.
 
 mod flow;
 mod setup;
@@ -9,35 +9,35 @@ use crate::model::scenario::Scenario;
 use crate::model::stack::{Kernel, LINUX_CONTROLS, Stack};
 use crate::model::transport::KernelProtocol;
 use vazao_application::Sides;
-use vazao_engine::{Duration, Stream};
+use vazao_engine::{Duration, RandomStream};
 use vazao_guest_protocol::{Plan, Role};
 use vazao_network::{Graph, Routing};
 
-/// What a guest is started with.
+/// Start parameters of a guest.
 #[derive(Clone, Debug)]
 pub struct HostPlan {
-    /// The host's name.
+    /// Name of the host.
     pub name: String,
-    /// Its number among the run's guests.
+    /// Number among the run's guests.
     pub number: u32,
-    /// Its kernel.
+    /// Kernel.
     pub kernel: Kernel,
-    /// How many interfaces it has.
+    /// Number of interfaces.
     pub cards: u32,
-    /// Its memory, in MiB.
+    /// Memory in MiB.
     pub memory_mib: u32,
-    /// The seed of its ports and initial sequence numbers.
+    /// Seed of its ports and initial sequence numbers.
     pub seed: u64,
-    /// How long a card may wait for more packets before it interrupts.
+    /// Longest time for which a card waits for more packets before it interrupts.
     pub moderation: Duration,
-    /// Whether it runs programs of the machine. One may read the clock in a loop, so that the guest must run ahead of the
-    /// others, or each reading costs a switch between processes.
+    /// Whether it runs programs of the machine. A program may read the clock in a loop; unless the guest runs ahead of
+    /// the others, each reading costs a switch between processes.
     pub has_programs: bool,
-    /// What its first program is to do.
+    /// Plan of its first program.
     pub plan: Plan,
 }
 
-/// A host that a guest plays: its node in the graph and what it is started with.
+/// Guest of a scenario: its node in the graph and its start parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct GuestPlan {
     pub node: usize,
@@ -47,7 +47,7 @@ pub(crate) struct GuestPlan {
 /// Plans all guests, in the order in which flows name them.
 ///
 /// # Errors
-/// Why a guest cannot be: its kernel was not built, or its flows want one host in two ways.
+/// A guest's kernel was not built, or its flows disagree in the host's settings.
 pub(crate) fn plan(scenario: &Scenario, addresses: &Addresses) -> Result<Vec<GuestPlan>, String> {
     let mut guests: Vec<(usize, &FlowSpec)> = Vec::new();
     for (flow, sockets) in scenario.flows.iter().zip(&addresses.sockets) {
@@ -90,7 +90,7 @@ fn host(
         flows: flows.map_err(|problem| format!("host {name:?}: {problem}"))?,
         power_off: false,
     };
-    let seed = Stream::new(scenario.seed, &format!("guest/{name}")).bits() >> 32;
+    let seed = RandomStream::new(scenario.seed, &format!("guest/{name}")).bits() >> 32;
     let host = HostPlan {
         name,
         number: number as u32,
@@ -105,8 +105,8 @@ fn host(
     Ok(GuestPlan { node, host })
 }
 
-/// Returns the memory of a guest: what its kernel needs, and what each flow may buffer, by the kernel's own tuning or as it
-/// was given. Memory that is not touched costs the machine nothing.
+/// Returns the memory of a guest: its kernel's, and the buffers of each flow, tuned by the kernel or as given.
+/// Untouched memory costs the machine nothing.
 fn memory_mib(graph: &Graph, ends: &[End<'_>]) -> u32 {
     const TUNED: u64 = 12 << 20;
     let of = |end: &End<'_>| {
@@ -125,7 +125,7 @@ fn memory_mib(graph: &Graph, ends: &[End<'_>]) -> u32 {
     64 + programs + ends.iter().map(of).sum::<u64>().div_ceil(1 << 20).min(1984) as u32
 }
 
-/// Returns what the flows of a guest disagree in, though a host has only one of it.
+/// Returns a setting of the host in which the flows of a guest disagree.
 fn conflict(addresses: &Addresses, ends: &[End<'_>]) -> Option<&'static str> {
     let of = |protocol| {
         ends.iter().filter(move |end| end.flow.transport.kernel_protocol() == Some(protocol) && !end.is_program())
@@ -165,13 +165,13 @@ fn path_manager(end: &End<'_>) -> Option<&'static str> {
     end.flow.transport.multipath.as_ref()?.path_manager.as_ref().map(|manager| manager.0.name)
 }
 
-/// Whether something is not the same at all ends.
+/// Returns whether a value differs between ends.
 fn differ<'a, T: PartialEq>(mut ends: impl Iterator<Item = &'a End<'a>>, what: impl Fn(&End<'_>) -> T) -> bool {
     let Some(first) = ends.next().map(&what) else { return false };
     ends.any(|end| what(end) != first)
 }
 
-/// One end of a flow, on the guest that plays it.
+/// End of a flow on the guest that plays it.
 struct End<'a> {
     number: usize,
     flow: &'a FlowSpec,

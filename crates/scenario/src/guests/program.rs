@@ -1,9 +1,9 @@
-//! Flows that are programs of the machine: what they print, and how they fail.
+//! Flows of programs of the machine: their output and their failures.
 
 use super::Guests;
 
 impl Guests {
-    /// What the programs of a flow's client and server printed, if it is one of programs.
+    /// Returns the output of a flow's client and server, if it is one of programs.
     pub fn printed(&self, flow: usize) -> Option<[String; 2]> {
         let flow = self.flows.get(&flow).filter(|flow| flow.is_program())?;
         Some(flow.nodes.map(|node| self.printed_at(node)))
@@ -13,7 +13,7 @@ impl Guests {
         self.host_at(node).map(|host| self.hosts[host].machine.printed()).unwrap_or_default()
     }
 
-    /// Keeps why a side of a flow failed, unless one has before: of a program which, and what it said last.
+    /// Keeps the first failure of a flow's sides; of a program with its command and its last line.
     pub fn note_failure(&mut self, flow: usize, side: usize, why: &str) {
         let name = ["client", "server"][side];
         let known = &self.flows[&flow];
@@ -30,7 +30,7 @@ impl Guests {
     }
 }
 
-/// The beginning of a text, in one line.
+/// Returns the beginning of a text, in one line.
 fn brief(text: &str) -> String {
     const LONGEST: usize = 120;
     let mut line: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect();

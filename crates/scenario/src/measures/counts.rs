@@ -1,9 +1,9 @@
-//! What the two ends of a flow counted, each number under the name of the column that shows it.
+//! Counts of the two ends of a flow, each under the name of the column that shows it.
 
 use std::borrow::Cow;
 use vazao_engine::{Duration, Histogram};
 
-/// A value that was counted.
+/// Counted value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Count {
     Integer(u64),
@@ -27,36 +27,36 @@ impl From<Duration> for Count {
     }
 }
 
-/// How a column's values of several connections become one.
+/// Rule that combines a column's values of several connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Combine {
-    /// Their sum, if each has one.
+    /// Sum, if each connection has a value.
     Sum,
-    /// The largest.
+    /// Largest value.
     Most,
-    /// The first connection's.
+    /// Value of the first connection.
     First,
-    /// Nothing: several connections have none in common.
+    /// No value.
     None,
 }
 
-/// Values by the names of their columns. What is not there was not counted: its protocol has none, or its stack does not say.
+/// Values by column name. A column without a value was not counted: the protocol has none, or the stack does not report it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally(Vec<(&'static str, Count)>);
 
 impl Tally {
-    /// With one value more, if there is one.
+    /// Adds a value, if there is one.
     pub fn and(mut self, column: &'static str, count: Option<impl Into<Count>>) -> Tally {
         self.0.extend(count.map(|count| (column, count.into())));
         self
     }
 
-    /// With one value more.
+    /// Adds a value.
     pub fn with(self, column: &'static str, count: impl Into<Count>) -> Tally {
         self.and(column, Some(count))
     }
 
-    /// Several of one kind together, each column the sum of theirs.
+    /// Sums several tallies column by column.
     pub fn sum(all: impl Iterator<Item = Tally>) -> Tally {
         all.reduce(|mut whole, part| {
             whole.join(&part, |_| Combine::Sum);
@@ -65,12 +65,12 @@ impl Tally {
         .unwrap_or_default()
     }
 
-    /// The value of a column.
+    /// Returns the value of a column.
     pub fn get(&self, column: &str) -> Option<Count> {
         self.0.iter().find(|(known, _)| *known == column).map(|(_, count)| *count)
     }
 
-    /// Takes in what another connection of the same visit counted, each column as `combine` says.
+    /// Adds the counts of another connection of the same visit, each column by the rule of `combine`.
     pub fn join(&mut self, other: &Tally, combine: impl Fn(&str) -> Combine) {
         let joined = |(column, own): &(&'static str, Count)| {
             let theirs = other.get(column);
@@ -90,21 +90,21 @@ impl Tally {
     }
 }
 
-/// What a sender counted.
+/// Counts of a sender.
 #[derive(Clone, Default)]
 pub(crate) struct Counts<'a> {
     pub tally: Tally,
-    /// The round-trip times that it measured.
+    /// Round-trip times that it measured.
     pub rtt: Cow<'a, Histogram>,
     pub srtt: Option<Duration>,
-    /// Whether its connection has ended, so that it has no window any more.
+    /// Whether its connection has ended and has no window any more.
     pub is_over: bool,
 }
 
-/// What is told of a path. `None`: its stack does not say.
+/// Report about one path of a flow.
 #[derive(Clone, Default)]
 pub(crate) struct PathReport {
-    /// Which of the flow's ways it goes by.
+    /// Index among the flow's ways; `None`: the stack does not report it.
     pub way: Option<usize>,
     pub tally: Tally,
 }

@@ -1,62 +1,47 @@
-//! What is measured of a flow while it runs, beside what its endpoints count themselves.
+//! Measurements of a flow while it runs, beside the counts of its endpoints.
 
 use vazao_engine::{Duration, Histogram, Time};
 
-/// What a flow's sender shows of its state, whatever its stack. Sizes in bytes.
+/// State of a flow's sender, whatever its stack. Sizes are in bytes.
 pub(crate) trait SenderState {
     /// Congestion window.
     fn cwnd(&self) -> u64;
     /// Slow-start threshold, if it was ever set.
-    fn ssthresh(&self) -> Option<u64>;
-    /// Whether the window grows as in slow start.
+    fn ssthresh(&self) -> Option<u64> {
+        self.path(0).ssthresh
+    }
+    /// Returns whether the window grows as in slow start.
     fn in_slow_start(&self) -> bool;
-    /// Whether losses are being repaired.
+    /// Returns whether losses are being repaired.
     fn is_repairing(&self) -> bool;
-    /// How often the window was cut: recoveries, timeouts and answers to marks.
+    /// Returns how often the window was cut: recoveries, timeouts and answers to marks.
     fn cuts(&self) -> u64;
     /// Segments sent.
     fn segments(&self) -> u64;
-    /// Smoothed round-trip time.
-    fn srtt(&self) -> Option<Duration>;
-    /// The latest measurement of the round-trip time.
-    fn latest_rtt(&self) -> Option<Duration>;
-    /// What was sent and not cumulatively acknowledged.
+    /// Data sent and not cumulatively acknowledged.
     fn flight(&self) -> u64;
-    /// How much of the stream was sent at least once.
+    /// Stream data sent at least once.
     fn sent_bytes(&self) -> u64;
-    /// What it does about losses; only TCP says.
-    fn repair(&self) -> Option<Repair> {
-        None
-    }
-    /// Over how many paths it sends.
+    /// Number of paths.
     fn paths(&self) -> usize {
         1
     }
-    /// One of them.
-    fn path(&self, _number: usize) -> PathState {
-        PathState {
-            cwnd: self.cwnd(),
-            ssthresh: self.ssthresh(),
-            srtt: self.srtt(),
-            latest_rtt: self.latest_rtt(),
-            flight: self.flight(),
-            repair: self.repair(),
-        }
-    }
+    /// State of one path.
+    fn path(&self, number: usize) -> PathState;
 }
 
-/// What a TCP does about losses, as `struct tcp_info` tells it.
+/// Loss recovery of a TCP, as `struct tcp_info` reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Repair {
     /// `tcpi_ca_state`.
     pub ca_state: u8,
-    /// Segments.
+    /// Segments presumed lost.
     pub lost: u64,
+    /// Segments reported by SACK blocks.
     pub sacked: u64,
 }
 
-/// What a sender shows of one of its paths, in the same units.
-#[allow(missing_docs)]
+/// State of one path of a sender.
 pub(crate) struct PathState {
     pub cwnd: u64,
     pub ssthresh: Option<u64>,
@@ -66,82 +51,64 @@ pub(crate) struct PathState {
     pub repair: Option<Repair>,
 }
 
-/// Delays, losses and the phases of a flow's window.
-#[derive(Clone, Debug)]
+/// Delays, losses and window phases of a flow.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FlowMeasure {
-    /// One-way delay of data packets.
+    /// One-way delays of data packets.
     pub owd: Histogram,
     /// IP bytes that reached the receiver.
     pub delivered_bytes: u64,
     /// Interarrival jitter of data packets (RFC 3550 section 6.4.1), in nanoseconds.
     jitter: f64,
     last_transit: Option<Duration>,
-    /// The sender's packets that the network dropped.
+    /// Packets of the sender that the network dropped.
     pub lost: u64,
     phase: Phase,
-    /// When the first slow start ended; `NEVER` until then.
+    /// End of the first slow start; `NEVER` until then.
     pub slow_start_end: Time,
-    /// Packets sent until then, and how many of them were dropped.
+    /// Packets sent in the first slow start.
     pub slow_start_sent: u64,
+    /// Packets of the first slow start that were dropped.
     pub slow_start_lost: u64,
-    /// The threshold with which the first slow start ended, in bytes.
+    /// Threshold at the end of the first slow start, in bytes.
     pub first_ssthresh: Option<u64>,
-    /// The least window after the first slow start, in bytes.
+    /// Least window after the first slow start, in bytes.
     pub cwnd_min: Option<u64>,
-    /// The path's bandwidth-delay product in bytes.
+    /// Bandwidth-delay product of the path in bytes.
     pub bdp: u64,
-    /// When the window was first as large as that, after the first slow start and the repair of its losses.
+    /// First time that the window was as large as the bandwidth-delay product, after the first slow start and its repair.
     pub refilled: Option<Time>,
-    /// First window cut in congestion avoidance: when, and the window before it.
+    /// First window cut in congestion avoidance: its time, and the window before it.
     cut: Option<(Time, u64)>,
-    /// How long the window took to be as large again.
+    /// Time from the cut until the window was as large again.
     pub recovery: Option<Duration>,
     last_cwnd: u64,
     last_cuts: u64,
-    /// The window's integral over time, in byte-nanoseconds, up to `last_event`.
+    /// Integral of the window over time up to `last_event`, in byte-nanoseconds.
     cwnd_area: f64,
     first_event: Time,
-    last_event: Time,
+    /// Time of the sender's last event.
+    pub last_event: Time,
 }
 
-/// How far the story of the window has gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Phase of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
+    #[default]
     SlowStart,
     /// The losses of slow start are being repaired.
     Repair,
     Avoidance,
-    /// Everything there is to see has been seen.
+    /// All phases have been measured.
     Done,
 }
 
 impl FlowMeasure {
     pub fn new(bdp: u64) -> Self {
-        FlowMeasure {
-            owd: Histogram::default(),
-            delivered_bytes: 0,
-            jitter: 0.0,
-            last_transit: None,
-            lost: 0,
-            phase: Phase::SlowStart,
-            slow_start_end: Time::NEVER,
-            slow_start_sent: 0,
-            slow_start_lost: 0,
-            first_ssthresh: None,
-            cwnd_min: None,
-            bdp,
-            refilled: None,
-            cut: None,
-            recovery: None,
-            last_cwnd: 0,
-            last_cuts: 0,
-            cwnd_area: 0.0,
-            first_event: Time::NEVER,
-            last_event: Time::ZERO,
-        }
+        FlowMeasure { bdp, slow_start_end: Time::NEVER, first_event: Time::NEVER, ..FlowMeasure::default() }
     }
 
-    /// A data packet of `size` IP bytes arrived, `transit` after it was sent.
+    /// Records the arrival of a data packet of `size` IP bytes, `transit` after it was sent.
     #[inline]
     pub fn on_data(&mut self, transit: Duration, size: u32) {
         self.owd.record(transit);
@@ -152,7 +119,7 @@ impl FlowMeasure {
         self.last_transit = Some(transit);
     }
 
-    /// Adds another connection's packets. What is told of one window's story is told no more.
+    /// Adds another connection's packets. Measurements of the window, of which there are several then, are dropped.
     pub fn join(&mut self, other: &FlowMeasure) {
         let (delivered_bytes, lost) = (self.delivered_bytes + other.delivered_bytes, self.lost + other.lost);
         let mut owd = std::mem::take(&mut self.owd);
@@ -160,12 +127,13 @@ impl FlowMeasure {
         *self = FlowMeasure { owd, delivered_bytes, lost, ..FlowMeasure::new(self.bdp) };
     }
 
-    /// Interarrival jitter in seconds; `None` before two packets have arrived, or where they came by several connections.
+    /// Returns the interarrival jitter in seconds; `None` before two packets have arrived, or where they came by
+    /// several connections.
     pub fn jitter(&self) -> Option<f64> {
         self.last_transit.filter(|_| self.owd.count() > 1).map(|_| self.jitter / 1e9)
     }
 
-    /// One of the sender's packets, sent at `sent`, was dropped.
+    /// Records that a packet of the sender, sent at `sent`, was dropped.
     pub fn on_drop(&mut self, sent: Time) {
         self.lost += 1;
         if sent < self.slow_start_end {
@@ -173,7 +141,7 @@ impl FlowMeasure {
         }
     }
 
-    /// The sender has handled an acknowledgement or a timeout.
+    /// Records the window after the sender has handled an acknowledgement or a timeout.
     #[inline]
     pub fn on_sender_event(&mut self, now: Time, sender: &(impl SenderState + ?Sized)) {
         let cwnd = sender.cwnd();
@@ -189,18 +157,14 @@ impl FlowMeasure {
         self.last_cwnd = cwnd;
     }
 
-    /// The window's mean over time, from the sender's first event to `end`, in bytes; `None` when nothing happened.
+    /// Returns the time average of the window in bytes, from the sender's first event to `end`; `None` without events.
     pub fn cwnd_mean(&self, end: Time) -> Option<f64> {
         let span = end.since(self.first_event).as_nanos();
         let tail = self.last_cwnd as f64 * end.since(self.last_event).as_nanos() as f64;
         (span > 0).then(|| (self.cwnd_area + tail) / span as f64)
     }
 
-    /// When the sender last handled something.
-    pub fn last_event(&self) -> Time {
-        self.last_event
-    }
-
+    /// Follows the window from phase to phase.
     fn follow(&mut self, now: Time, cwnd: u64, sender: &(impl SenderState + ?Sized)) {
         let cuts = sender.cuts();
         match self.phase {

@@ -1,4 +1,4 @@
-//! What is measured of flows, and tables of values.
+//! Measurements of flows, and tables of values.
 
 pub(crate) mod counts;
 pub(crate) mod measure;

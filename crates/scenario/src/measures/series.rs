@@ -1,29 +1,29 @@
-//! The measures that can be traced over time, each declared once.
+//! Measures that can be traced over time, each declared once.
 
 use super::measure::{PathState, SenderState};
 use vazao_application::Progress;
 use vazao_engine::Duration;
 
-/// A measure of a time series.
+/// Measure of a time series.
 pub struct Measure {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it says, and in what unit.
+    /// Meaning and unit.
     pub help: &'static str,
     pub(crate) source: Source,
 }
 
-/// Where the values of a measure come from; `None`: there is none yet.
+/// Source of a measure's values; `None`: there is no value yet.
 pub(crate) enum Source {
-    /// The state of each path of a flow's sender.
+    /// State of each path of a flow's sender.
     Path(fn(&PathState) -> Option<f64>),
-    /// A flow's sender as a whole.
+    /// State of a flow's sender as a whole.
     Sender(fn(&dyn SenderState) -> f64),
-    /// A page or a video of which more has come.
+    /// Progress of a page or a video.
     Visit(fn(&Progress) -> Option<f64>),
-    /// The queue of each direction of a link.
+    /// Queue of each direction of a link.
     Queue,
-    /// What endpoints tell their applications.
+    /// Notifications of endpoints to their applications.
     Notices,
 }
 
@@ -31,7 +31,7 @@ const fn measure(name: &'static str, source: Source, help: &'static str) -> Meas
     Measure { name, help, source }
 }
 
-/// All measures. Samples name them by their place here.
+/// All measures. Samples hold their index here.
 pub const MEASURES: &[Measure] = &[
     measure("cwnd", Source::Path(|path| Some(path.cwnd as f64)), "congestion window in bytes"),
     measure("ssthresh", Source::Path(|path| path.ssthresh.map(|bytes| bytes as f64)), "slow-start threshold in bytes"),
@@ -87,7 +87,7 @@ pub const MEASURES: &[Measure] = &[
     measure("notifications", Source::Notices, "what associations tell their applications; each is an event"),
 ];
 
-/// The names of all measures.
+/// Returns the names of all measures.
 pub fn names() -> impl Iterator<Item = &'static str> + Clone {
     MEASURES.iter().map(|measure| measure.name)
 }

@@ -1,39 +1,40 @@
-//! Addresses, ports and initial sequence numbers: for whoever needs packets as bytes, captures and guests.
+//! Addresses, ports and initial sequence numbers of packets as bytes, for captures and guests.
 
 use super::flow::FlowSpec;
 use super::scenario::Scenario;
 use super::transport::PlannedWay;
 use crate::endpoint::codec::{Address, Place};
 use std::collections::BTreeMap;
-use vazao_engine::Stream;
+use vazao_engine::RandomStream;
 use vazao_network::{Routing, Step};
 
-/// A host's interface.
+/// Interface of a host.
 #[derive(Clone, Debug)]
 pub(crate) struct Interface {
-    /// The host's name with the interface's number from 1, as in `a.2`.
+    /// Host's name with the interface's number from 1, as in `a.2`.
     pub name: String,
-    /// The host's node in the graph, and which of its interfaces this is, from 0.
+    /// Host's node in the graph.
     pub node: usize,
+    /// Number among the host's interfaces, from 0.
     pub number: usize,
     pub address: Address,
 }
 
 impl Interface {
-    /// Its node and number.
+    /// Returns node and number.
     pub fn place(&self) -> (usize, usize) {
         (self.node, self.number)
     }
 }
 
-/// An end of a flow on the wire.
+/// Address and port of one end of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Socket {
     /// Index into the interfaces.
     pub interface: usize,
     pub address: Address,
     pub port: u16,
-    /// Initial sequence number, where the end is ours.
+    /// Initial sequence number, unless a guest plays the end.
     pub iss: u32,
 }
 
@@ -43,20 +44,24 @@ impl Socket {
     }
 }
 
-/// The interfaces that flows use, and all of those hosts' that are guests.
+/// Interface and address of the client and of the server at the ends of a path.
+pub(crate) type PathEnds = [(usize, Address); 2];
+
+/// Interfaces that flows use, and all interfaces of guests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Addresses {
     pub interfaces: Vec<Interface>,
     /// Client and server of each flow.
     pub sockets: Vec<[Socket; 2]>,
-    /// The interfaces of client and server at the ends of each path of an association, or those whose addresses each subflow
-    /// may be between; other flows have none.
+    /// Interfaces of client and server at the ends of each path of an association, or of each possible subflow; empty
+    /// for other flows.
     pub paths: Vec<Vec<[usize; 2]>>,
     by_place: BTreeMap<(usize, usize), usize>,
 }
 
-/// The first port of servers and of clients.
+/// First port of servers.
 const SERVER_PORT: u16 = 5_001;
+/// First port of clients.
 const CLIENT_PORT: u16 = 49_152;
 
 impl Addresses {
@@ -90,7 +95,7 @@ impl Addresses {
         all
     }
 
-    /// The interfaces at the ends of a flow's paths.
+    /// Returns the interfaces at the ends of a flow's paths.
     fn paths(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Vec<[usize; 2]> {
         let sockets = self.sockets.last().expect("the flow's were added");
         let end = |side: usize, link: usize| {
@@ -109,7 +114,7 @@ impl Addresses {
         flow.transport.pack().ways(routing, flow).into_iter().flatten().map(ends).collect()
     }
 
-    /// The interface at a place, new or known.
+    /// Returns the index of a host's interface, which is added at first.
     fn interface(&mut self, host: &str, node: usize, number: usize) -> usize {
         *self.by_place.entry((node, number)).or_insert_with(|| {
             let index = self.interfaces.len();
@@ -120,23 +125,23 @@ impl Addresses {
         })
     }
 
-    /// The interface of a node by its number from 0, if it has an address.
+    /// Returns the interface of a node by its number from 0, if it has an address.
     pub fn at(&self, node: usize, number: usize) -> Option<usize> {
         self.by_place.get(&(node, number)).copied()
     }
 
-    /// The interfaces of a node in order.
+    /// Returns the interfaces of a node in order.
     pub fn of(&self, node: usize) -> impl Iterator<Item = usize> {
         self.by_place.range((node, 0)..(node + 1, 0)).map(|(_, &index)| index)
     }
 
-    /// The interface with an address.
+    /// Returns the interface with an address.
     pub fn owner(&self, [net, b, c, d]: Address) -> Option<usize> {
         let index = u32::from_be_bytes([0, b, c, d]).checked_sub(1)? as usize;
         (net == 10 && index < self.interfaces.len()).then_some(index)
     }
 
-    /// The addresses of a flow's client and of its server, by their interfaces' numbers.
+    /// Returns the addresses of a flow's client and of its server, by their interfaces' numbers.
     pub fn of_flow(&self, number: usize) -> [Vec<Address>; 2] {
         let Some(sockets) = self.sockets.get(number) else { return Default::default() };
         sockets.map(|socket| {
@@ -145,21 +150,21 @@ impl Addresses {
         })
     }
 
-    /// The addresses at one side's ends of a flow's paths, in their order.
-    pub fn of_side(&self, number: usize, side: usize) -> Vec<Address> {
-        let paths = self.paths.get(number).into_iter().flatten();
-        paths.map(|ends| self.interfaces[ends[side]].address).collect()
+    /// Returns the interfaces and addresses of client and server at the ends of a flow's paths.
+    pub fn path_ends(&self, number: usize) -> Vec<PathEnds> {
+        let end = |interface: usize| (interface, self.interfaces[interface].address);
+        self.paths[number].iter().map(|ends| ends.map(end)).collect()
     }
 
-    /// The flow that a server's port belongs to.
+    /// Returns the flow of a server's port.
     pub fn flow_of(&self, port: u16) -> Option<usize> {
         let number = usize::from(port.checked_sub(SERVER_PORT)?);
         (number < self.sockets.len()).then_some(number)
     }
 }
 
-/// The initial sequence numbers of a flow's client and server.
+/// Draws the initial sequence numbers of a flow's client and server.
 pub(crate) fn initial_sequences(seed: u64, flow: usize) -> [u32; 2] {
-    let mut stream = Stream::new(seed, &format!("initial sequence/flow {flow}"));
+    let mut stream = RandomStream::new(seed, &format!("initial sequence/flow {flow}"));
     [stream.bits() as u32, stream.bits() as u32]
 }

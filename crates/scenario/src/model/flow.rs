@@ -1,60 +1,61 @@
-//! Flows: who sends what to whom, over which transport.
+//! Flows: hosts, application, transport and routes.
 
 use super::stack::Stack;
 use super::transport::TransportSpec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use vazao_application::{Build, Sides, Streams, Visit};
+use vazao_application::{Build, RandomStreams, Sides, Visit};
 use vazao_engine::registry::{Entry, Parameters};
 use vazao_engine::{Duration, Time};
 use vazao_network::{Graph, Routing, Step};
 
-/// A flow as described.
+/// Flow as described.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
     /// Address of the side that opens the connection.
     pub client: String,
     /// Address of the other side.
     pub server: String,
-    /// When it opens.
+    /// Time at which it opens.
     pub start: Time,
-    /// Which `[[flow]]` table it comes from, counted from 0.
+    /// Index of its `[[flow]]` table.
     pub group: usize,
-    /// Its application and the application's parameters.
-    pub application: (&'static Entry<Build>, Parameters),
-    /// Where its application draws from.
-    pub streams: Streams,
-    /// Its transport.
+    /// Application and its parameters.
+    pub application: Described,
+    /// Random streams of its application.
+    pub streams: RandomStreams,
+    /// Transport.
     pub transport: Arc<TransportSpec>,
-    /// The way of its packets.
+    /// Routes of its packets.
     pub routes: Routes,
-    /// Which of a visit's connections it is, counted from 0; every other flow is its first and only one.
+    /// Index among the connections of a visit; 0 for every other flow.
     pub part: u32,
 }
 
-/// Classes of flow sizes in studies of short flows (Alizadeh et al., *pFabric*, SIGCOMM 2013): their upper ends in bytes.
+/// Classes of flow sizes in studies of short flows (Alizadeh et al., *pFabric*, SIGCOMM 2013), with their upper ends in
+/// bytes.
 const SIZE_CLASSES: [(f64, &str); 3] =
     [(100e3, "up to 100 kB"), (10e6, "100 kB to 10 MB"), (f64::INFINITY, "above 10 MB")];
 
 impl FlowSpec {
-    /// Both sides of its application, as they are when it opens.
+    /// Returns both sides of its application at the start.
     pub(crate) fn sides(&self) -> Sides {
         sides(&self.application, self.streams)
     }
 
-    /// What is done with a web server, if that is its application.
+    /// Returns the visit to a web server, if its application is one.
     pub(crate) fn visit(&self) -> Option<Visit> {
         visit(&self.application, self.streams)
     }
 
-    /// How large it is, if its size was given.
+    /// Returns the class of its size, if a size was given.
     pub(crate) fn size_class(&self) -> Option<&'static str> {
         let size = self.sides().source()?.size()? as f64;
         SIZE_CLASSES.iter().find(|(most, _)| size <= *most).map(|(_, name)| *name)
     }
 }
 
-/// The routes of a flow, there and back.
+/// Routes of a flow in both directions.
 #[derive(Clone, Debug)]
 pub struct Routes {
     /// From client to server.
@@ -64,12 +65,12 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Round-trip propagation delay.
+    /// Returns the round-trip propagation delay.
     pub fn base_rtt(&self, graph: &Graph) -> Duration {
         graph.delay(&self.out) + graph.delay(&self.back)
     }
 
-    /// Bandwidth-delay product in bytes: the lowest rate on the way of the data times the base round-trip time.
+    /// Returns the bandwidth-delay product in bytes: the lowest rate on the way of the data times the base round-trip time.
     pub fn bdp(&self, graph: &Graph, client_sends: bool) -> u64 {
         let data = if client_sends { &self.out } else { &self.back };
         let rate = data.iter().map(|&s| graph.direction(s).rate).min().expect("a route has links");
@@ -77,11 +78,11 @@ impl Routes {
     }
 }
 
-/// An application as described.
-pub(crate) type Described = (&'static Entry<Build>, Parameters);
+/// Application as described.
+pub type Described = (&'static Entry<Build>, Parameters);
 
-/// Both sides of an application.
-pub(crate) fn sides((entry, parameters): &Described, streams: Streams) -> Sides {
+/// Returns both sides of an application.
+pub(crate) fn sides((entry, parameters): &Described, streams: RandomStreams) -> Sides {
     match entry.build {
         Build::Sides(build) => build(parameters, streams),
         Build::Arrivals(_) => unreachable!("arrivals are flows of other applications"),
@@ -89,12 +90,12 @@ pub(crate) fn sides((entry, parameters): &Described, streams: Streams) -> Sides 
     }
 }
 
-/// What is done with a web server, if that is an application's business.
-pub(crate) fn visit((entry, parameters): &Described, streams: Streams) -> Option<Visit> {
+/// Returns the visit of an application to a web server, if it makes one.
+pub(crate) fn visit((entry, parameters): &Described, streams: RandomStreams) -> Option<Visit> {
     if let Build::Visit(build) = entry.build { Some(build(parameters, streams)) } else { None }
 }
 
-/// How many hosts are guests.
+/// Returns the number of hosts that are guests.
 pub(crate) fn guests(routing: &Routing<'_>, flows: &[FlowSpec]) -> usize {
     let ends = flows.iter().flat_map(|flow| flow.transport.stacks.into_iter().zip([&flow.client, &flow.server]));
     let guests = ends.filter(|(stack, _)| *stack == Stack::Linux);
@@ -102,12 +103,12 @@ pub(crate) fn guests(routing: &Routing<'_>, flows: &[FlowSpec]) -> usize {
     guests.map(|(_, address)| host(address)).collect::<BTreeSet<_>>().len()
 }
 
-/// The number of one direction of a link in the network: links were added in pairs.
+/// Returns the number of one direction of a link in the network, to which links were added in pairs.
 pub(crate) fn link_id((index, forward): Step) -> u32 {
     2 * index as u32 + u32::from(!forward)
 }
 
-/// The name of a direction of a link.
-pub(crate) fn way(forward: bool) -> &'static str {
+/// Returns the name of a direction of a link.
+pub(crate) fn direction_name(forward: bool) -> &'static str {
     if forward { "forward" } else { "reverse" }
 }

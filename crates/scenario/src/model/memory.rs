@@ -1,7 +1,7 @@
-//! How much memory a scenario takes, before it takes it.
+//! Estimate of the memory that a scenario takes.
 //!
-//! An estimate from above for transfers that fill their windows, which tests hold to measurements (`tests/python/test_memory.py`).
-//! What it lets pass may still grow with its queues, buffers and time series: that is watched by whoever runs it.
+//! It is an upper bound for transfers that fill their windows; tests compare it with measurements (`tests/python/test_memory.py`).
+//! Queues, buffers and time series may still grow beyond it: the runner watches them.
 
 use super::transport::TransportSpec;
 use std::cell::Cell;
@@ -24,10 +24,10 @@ impl Budget {
         Budget { most: most.unwrap_or(u64::MAX), taken: Cell::new(0) }
     }
 
-    /// Takes what `count` things of `bytes` each need.
+    /// Takes memory for `count` things of `bytes` each.
     ///
     /// # Errors
-    /// That there is not so much, in words that begin with what the things are called.
+    /// The budget is exceeded; the message begins with `count` and `what`.
     pub fn take(&self, count: u64, what: &str, bytes: u64) -> Result<(), String> {
         let wanted = count.saturating_mul(bytes);
         let taken = self.taken.get().saturating_add(wanted);
@@ -42,7 +42,7 @@ impl Budget {
     }
 }
 
-/// Bytes of a flow of this transport, both ends.
+/// Returns the bytes of both ends of a flow of this transport.
 pub(crate) fn of_flow(transport: &TransportSpec) -> u64 {
     let library = if transport.has_library() { 160_000 } else { 0 };
     transport.pack().memory(&transport.parameters) + library

@@ -1,4 +1,4 @@
-//! Scenarios as they are understood: networks, flows, transports, and what each protocol answers for itself.
+//! Scenarios after reading: flows, transports, and the interface of the protocols.
 
 pub(crate) mod address;
 pub(crate) mod flow;

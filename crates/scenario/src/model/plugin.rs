@@ -1,26 +1,26 @@
-//! Algorithms by name: the registry's, or the user's own.
+//! Algorithms by name: from a registry, or a user's plugin.
 
 use crate::document::reader::Item;
-use crate::document::{ScenarioError, Value};
+use crate::document::{ScenarioError, Toml};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vazao_congestion::{CongestionControl, Setup};
 use vazao_engine::registry::Parameters;
 use vazao_transport::common::{SCHEDULERS, SchedulerFactory};
 
-/// Makes a congestion control.
+/// Function that makes a congestion control.
 pub type ControlFactory = Arc<dyn Fn(Setup) -> Box<dyn CongestionControl> + Send + Sync>;
 
-/// An algorithm that the registry does not know, and what makes one.
+/// Algorithm of a user.
 #[derive(Clone)]
 pub struct Plugin<F> {
-    /// A digest of its code: part of the run's identity.
+    /// Digest of its code: part of the run's identity.
     pub fingerprint: String,
-    /// Makes one.
+    /// Function that makes an instance.
     pub build: F,
 }
 
-/// Users' algorithms by name.
+/// Plugins by name.
 pub type Plugins<F> = BTreeMap<String, Plugin<F>>;
 
 impl<F> std::fmt::Debug for Plugin<F> {
@@ -29,14 +29,14 @@ impl<F> std::fmt::Debug for Plugin<F> {
     }
 }
 
-/// An algorithm as described: one of the registry's, the kernel's, or the user's own.
+/// Algorithm as described: from a registry, of the kernel, or a plugin.
 #[derive(Clone)]
 pub struct Chosen<F> {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its parameters; the kernel's and the user's own have none.
+    /// Parameters; the kernel's algorithms and plugins have none.
     pub parameters: Parameters,
-    /// The user's own.
+    /// Plugin, if it is one.
     pub plugin: Option<Plugin<F>>,
 }
 
@@ -47,23 +47,23 @@ impl<F> std::fmt::Debug for Chosen<F> {
     }
 }
 
-/// A congestion control as described.
+/// Congestion control as described.
 pub type ControlSpec = Chosen<ControlFactory>;
-/// A packet scheduler as described.
+/// Packet scheduler as described.
 pub type SchedulerSpec = Chosen<SchedulerFactory>;
 
 impl<F> Chosen<F> {
-    /// By its name alone.
+    /// Creates an algorithm without parameters.
     pub(crate) fn bare(name: &str) -> Chosen<F> {
         Chosen { name: name.into(), parameters: Parameters::default(), plugin: None }
     }
 
-    /// The user's own, if one of `plugins` is named.
+    /// Returns a plugin, if one is named.
     pub(crate) fn own(item: &Item, plugins: &Plugins<F>) -> Option<Chosen<F>>
     where
         F: Clone,
     {
-        let Value::Text(name) = &item.node.value else { return None };
+        let Toml::Text(name) = &item.node.value else { return None };
         Some(Chosen { plugin: Some(plugins.get(name)?.clone()), ..Chosen::bare(name) })
     }
 }

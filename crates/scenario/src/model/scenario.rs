@@ -1,31 +1,31 @@
-//! A scenario: what a user describes, checked and with every default filled in.
+//! Scenario: a user's description, checked and with every default.
 
 use super::flow::FlowSpec;
 use vazao_engine::{Duration, Time};
 use vazao_network::Graph;
 
-/// What is recorded over time.
+/// Time series to be recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceSpec {
     /// Names of [measures](crate::MEASURES).
     pub measures: Vec<&'static str>,
-    /// Least time between two samples of a measure; `None`: every change.
+    /// Least time between two samples of a measure; `None`: every change is recorded.
     pub every: Option<Duration>,
 }
 
-/// A scenario, resolved.
+/// Scenario with every default.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Its name; not part of what it does.
+    /// Name, which is no part of the run's identity.
     pub name: String,
-    /// Every random stream of the run derives from it.
+    /// Seed of every random stream of the run.
     pub seed: u64,
-    /// When the run ends even if flows have not: as written, or an hour after the last of its programs was started.
+    /// End of the run at the latest: as written, or an hour after the start of the last program.
     pub until: Option<Time>,
-    /// The network.
+    /// Network.
     pub graph: Graph,
-    /// The flows in order.
+    /// Flows in order.
     pub flows: Vec<FlowSpec>,
-    /// What is recorded over time.
+    /// Time series to be recorded.
     pub trace: TraceSpec,
 }

@@ -1,19 +1,17 @@
-//! Whose implementation plays an end of a flow: ours, or a guest's.
+//! Stacks: the implementations that can play an end of a flow.
 
-use crate::document::reader::{Item, Table, duration};
-use crate::document::{ScenarioError, Value};
+use crate::document::reader::{Item, Table};
+use crate::document::{Result, Toml};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, unknown};
 
-type Result<T> = std::result::Result<T, ScenarioError>;
-
-/// Whose implementation plays an end of a flow.
+/// Implementation that plays an end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stack {
-    /// Ours.
+    /// Vazão's own protocols.
     Vazao,
     /// The unmodified Linux kernel, as a guest in virtual time.
     Linux,
@@ -22,50 +20,50 @@ pub enum Stack {
 }
 
 impl Stack {
-    const ALL: [(&'static str, Stack); 3] = [("vazao", Stack::Vazao), ("linux", Stack::Linux), ("quinn", Stack::Quinn)];
+    const ALL: [Stack; 3] = [Stack::Vazao, Stack::Linux, Stack::Quinn];
     const NAMES: [&'static str; 3] = ["vazao", "linux", "quinn"];
 
-    /// As a user types it.
+    /// Returns its name in scenarios.
     pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, stack)| *stack == self).expect("every stack has a name").0
+        Self::NAMES[self as usize]
     }
 }
 
-/// A kernel that has been built.
+/// Kernel that has been built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// The executable.
+    /// Executable.
     pub path: PathBuf,
-    /// Its release and the version of the package it was built from.
+    /// Release, and version of the package that it was built from.
     pub version: String,
     /// Digest of its configuration.
     pub config: String,
     /// Digest of the executable.
     pub digest: String,
-    /// Its timer frequency.
+    /// Timer frequency.
     pub hz: u32,
 }
 
-/// Kernels that can be had, by the names that scenarios call them.
+/// Available kernels by their names in scenarios.
 pub type Kernels = BTreeMap<String, Kernel>;
 
-/// What the guests of a flow are told.
+/// Settings of a flow's guests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestSpec {
-    /// The kernel's name, and the kernel if it has been built.
+    /// Kernel's name, and the kernel if it has been built.
     pub kernel: (String, Option<Kernel>),
     /// Kernel settings below `/proc/sys`, dots for slashes.
     pub sysctl: Vec<(String, String)>,
     /// Parameters of built-in modules, as in `tcp_cubic.hystart`.
     pub module: Vec<(String, String)>,
-    /// How long a card may keep an arrived packet to itself, so that one interrupt serves several.
+    /// Longest time for which a card may hold an arrived packet, so that one interrupt serves several.
     pub moderation: Duration,
     /// Time between two samples of the state of a flow's socket.
     pub sample: Duration,
 }
 
-/// Linux's congestion controls: our name, the kernel's. Linux's Westwood is what is called Westwood+ elsewhere.
-pub const LINUX_CONTROLS: &[(&str, &str)] = &[
+/// Congestion controls of Linux: our name and the kernel's. Linux's Westwood is called Westwood+ elsewhere.
+pub(crate) const LINUX_CONTROLS: &[(&str, &str)] = &[
     ("reno", "reno"),
     ("cubic", "cubic"),
     ("bic", "bic"),
@@ -86,7 +84,7 @@ pub const LINUX_CONTROLS: &[(&str, &str)] = &[
     ("bbr", "bbr"),
 ];
 
-/// The keys of a transport that say whose implementation plays it.
+/// Keys of a transport that choose and set up the stacks.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "stack",
@@ -105,23 +103,23 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::new(
         "sample",
-        Kind::Duration(SHORTEST_SAMPLE, Duration::from_secs(3600)),
+        Kind::Duration(SHORTEST_SAMPLE, LONGEST_SAMPLE),
         "10 ms",
         "time between two looks at a guest's socket (TCP_INFO)",
     ),
 ];
 
-/// What a file below `/proc/sys` takes at a time, in bytes.
+/// Most bytes that a file below `/proc/sys` takes at a time.
 const LONGEST_VALUE: usize = 4095;
 const LONGEST_MODERATION: Duration = Duration::from_millis(10);
 const SHORTEST_SAMPLE: Duration = Duration::from_micros(100);
+const LONGEST_SAMPLE: Duration = Duration::from_secs(3600);
 
-/// Takes the keys of [`PARAMETERS`] out of a transport's table: the stack of the client and the server, and what guests
-/// are told.
+/// Takes the keys of [`PARAMETERS`] out of a transport's table: the stacks of client and server, and the guests' settings.
 pub(crate) fn read_stacks(table: &mut Table, kernels: &Kernels) -> Result<([Stack; 2], GuestSpec)> {
     let stacks = match table.take("stack") {
         None => [Stack::Vazao; 2],
-        Some(item) if matches!(item.node.value, Value::Table(_)) => {
+        Some(item) if matches!(item.node.value, Toml::Table(_)) => {
             let mut sides = item.into_table()?;
             let mut side = |key| sides.take(key).map_or(Ok(Stack::Vazao), |item| read_stack(&item));
             let stacks = [side("client")?, side("server")?];
@@ -137,37 +135,34 @@ pub(crate) fn read_stacks(table: &mut Table, kernels: &Kernels) -> Result<([Stac
     let kernel = kernels.get(&name).cloned();
     let sysctl = settings(table.take("sysctl"), "\"net.ipv4.tcp_sack\" = 0", "net.")?;
     let module = settings(table.take("module"), "\"tcp_cubic.hystart\" = 0", "")?;
-    let moderation =
-        table.take("moderation").map_or(Ok(Duration::ZERO), |i| duration(&i, Duration::ZERO, LONGEST_MODERATION))?;
-    let sample = table
-        .take("sample")
-        .map_or(Ok(Duration::from_millis(10)), |i| duration(&i, SHORTEST_SAMPLE, Duration::from_secs(3600)))?;
+    let moderation = table.duration("moderation", Duration::ZERO, LONGEST_MODERATION)?.unwrap_or_default();
+    let sample = table.duration("sample", SHORTEST_SAMPLE, LONGEST_SAMPLE)?.unwrap_or(Duration::from_millis(10));
     Ok((stacks, GuestSpec { kernel: (name, kernel), sysctl, module, moderation, sample }))
 }
 
 fn read_stack(item: &Item) -> Result<Stack> {
     let name = item.text()?;
-    let found = Stack::ALL.iter().find(|(known, _)| *known == name);
-    found.map(|(_, stack)| *stack).ok_or_else(|| item.error(unknown("stack", name, Stack::NAMES.iter().copied())))
+    let found = Stack::ALL.into_iter().find(|stack| stack.name() == name);
+    found.ok_or_else(|| item.error(unknown("stack", name, Stack::NAMES.iter().copied())))
 }
 
-/// A table of names and values. The names are of letters and digits, with dots between them; below `net.`, where an
-/// interface's name may have dots of its own, slashes too.
+/// Reads a table of names and values. Dots separate the parts of a name; below `net.`, where an interface's name may
+/// have dots of its own, slashes may too.
 fn settings(item: Option<Item>, example: &str, prefix: &str) -> Result<Vec<(String, String)>> {
     let Some(item) = item else { return Ok(Vec::new()) };
     let whole = item.clone();
-    let Value::Table(entries) = item.node.value else {
+    let Toml::Table(entries) = item.node.value else {
         return Err(whole.error(format!("{} is not a table; write {{ {example} }}", whole.node.value)));
     };
     let mut settings = Vec::new();
     for (name, node) in entries {
         let value = match &node.value {
-            Value::Text(text) => text.clone(),
-            Value::Number(x) => x.to_string(),
-            Value::Flag(x) => u8::from(*x).to_string(),
+            Toml::Text(text) => text.clone(),
+            Toml::Number(x) => x.to_string(),
+            Toml::Flag(x) => u8::from(*x).to_string(),
             // A name with dots that was not quoted is a table in a table.
-            Value::Table(_) => return Err(whole.error(format!("{name} is a table; quote the name: {example}"))),
-            Value::List(_) => return Err(whole.error(format!("{name} is a list; write its values as one text"))),
+            Toml::Table(_) => return Err(whole.error(format!("{name} is a table; quote the name: {example}"))),
+            Toml::List(_) => return Err(whole.error(format!("{name} is a list; write its values as one text"))),
         };
         let separators: &[char] = if prefix.is_empty() { &['.'] } else { &['.', '/'] };
         let fine = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
@@ -189,7 +184,7 @@ fn settings(item: Option<Item>, example: &str, prefix: &str) -> Result<Vec<(Stri
     Ok(settings)
 }
 
-/// What guests are told, as results keep it.
+/// Describes the guests' settings in canonical form.
 pub(crate) fn guest_json(stacks: [Stack; 2], guest: &GuestSpec) -> Json {
     let table = |pairs: &[(String, String)]| -> Map<String, Json> {
         pairs.iter().map(|(name, value)| (name.clone(), Json::from(value.as_str()))).collect()

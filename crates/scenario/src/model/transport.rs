@@ -1,11 +1,11 @@
-//! A flow's transport: which protocol, whose implementation, with what settings; and what each protocol answers for itself.
+//! Transport of a flow, and the interface that each protocol implements.
 
 use super::address::Addresses;
 use super::flow::{FlowSpec, Routes};
 use super::plugin::{Chosen, ControlFactory, ControlSpec, Plugins, SchedulerSpec};
 use super::scenario::Scenario;
 use super::stack::{GuestSpec, Kernels, Stack};
-use crate::document::ScenarioError;
+use crate::document::Result;
 use crate::document::files::Files;
 use crate::document::reader::{Item, Table};
 use crate::endpoint::Endpoint;
@@ -21,9 +21,7 @@ use vazao_transport::common::{SCHEDULERS, SchedulerFactory};
 use vazao_transport::mptcp::{AddressPair, path_manager};
 use vazao_transport::tls;
 
-type Result<T> = std::result::Result<T, ScenarioError>;
-
-/// A transport protocol of the registry.
+/// Transport protocol of the registry.
 #[derive(Clone, Copy)]
 pub struct Protocol(pub(crate) &'static dyn Pack);
 
@@ -33,88 +31,88 @@ impl std::fmt::Debug for Protocol {
     }
 }
 
-/// What a transport protocol answers for itself: whatever differs from one to the other is in its folder.
+/// Interface of a transport protocol; everything specific to one protocol is in its folder of `packs`.
 pub(crate) trait Pack: Sync {
-    /// The stacks that have it.
+    /// Returns the stacks that implement it.
     fn stacks(&self) -> &'static [Stack] {
         &[Stack::Vazao, Stack::Linux]
     }
 
-    /// Refuses keys that the stacks would not heed, and stacks that do not go together.
+    /// Refuses keys that the stacks would ignore, and stacks that do not go together.
     fn refuse(&self, _table: &Table, _reading: &Reading<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// Puts the settings in the place of words that stand for several.
+    /// Replaces a word for several settings by these.
     fn expand(&self, _table: &mut Table) -> Result<()> {
         Ok(())
     }
 
-    /// Which congestion controls it has.
+    /// Returns its congestion controls.
     fn controls(&self) -> Controls {
         Controls::OfStack("cubic")
     }
 
-    /// Its slow start, unless another may be named and is.
+    /// Returns its slow start, and whether the user may choose another.
     fn slow_start(&self) -> (&'static str, bool) {
         ("standard", true)
     }
 
-    /// Takes what its parameters do not describe out of a transport's table.
+    /// Takes keys that its parameters do not describe out of a transport's table.
     fn take(&self, _table: &mut Table, _reading: &Reading<'_>) -> Result<Named> {
         Ok(Named::default())
     }
 
-    /// Combinations that are refused.
+    /// Returns the combinations that are refused.
     fn rules(&self) -> &'static [Rule] {
         &[]
     }
 
-    /// Checks what no rule can say, and completes what it has taken.
+    /// Checks the settings beyond its rules, and completes the taken keys.
     fn settle(&self, _reading: &Reading<'_>, named: Named, _parameters: &Parameters) -> Result<Option<MultipathSpec>> {
         Ok(named.multipath)
     }
 
-    /// The TLS over it.
+    /// Returns the TLS over it.
     fn tls(&self, _parameters: &Parameters) -> std::result::Result<Option<tls::Config>, &'static str> {
         Ok(None)
     }
 
-    /// Whether a flow may use every interface of its hosts.
+    /// Returns whether a flow may use every interface of its hosts.
     fn is_multipath(&self, _spec: &TransportSpec) -> bool {
         false
     }
 
-    /// What it does for applications.
+    /// Returns its service to applications.
     fn service(&self, parameters: &Parameters) -> Service;
 
-    /// Bytes of memory that both ends of a flow take.
+    /// Returns the bytes of memory that both ends of a flow take.
     fn memory(&self, parameters: &Parameters) -> u64;
 
-    /// Bytes of data in a full packet, and acknowledgements for each.
+    /// Returns the bytes of data in a full packet, and the acknowledgements for each.
     fn load(&self, parameters: &Parameters) -> (f64, f64);
 
-    /// How many segments' worth an acknowledgement may let the window grow in slow start (RFC 3465), and the initial window.
+    /// Returns the growth limit for one acknowledgement in slow start, in segments (RFC 3465), and the initial window.
     fn growth(&self, parameters: &Parameters, mss: u64) -> (f64, u64) {
         (parameters.number("abc_limit"), mss * parameters.integer("initial_window"))
     }
 
-    /// What of the interfaces and relays that a flow names is not there.
+    /// Returns an error if a flow names an interface or a relay that does not exist.
     fn misnamed(&self, _routing: &Routing<'_>, _flow: &FlowSpec) -> Option<String> {
         None
     }
 
-    /// The ways of a flow that has several or might have, its own route first.
+    /// Returns the ways of a flow that has several or might have, its own route first.
     fn ways(&self, _routing: &Routing<'_>, _flow: &FlowSpec) -> Option<Vec<PlannedWay>> {
         None
     }
 
-    /// Every way that a flow's packets can take, whoever plays its ends.
+    /// Returns every way that a flow's packets can take, whatever stacks play its ends.
     fn every_way(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
         self.ways(routing, flow).into_iter().flatten().map(|way| way.routes).collect()
     }
 
-    /// Whether the client may leave by other interfaces than its route's.
+    /// Returns whether the client may leave by other interfaces than its route's.
     fn leaves_by_several(&self, _flow: &FlowSpec) -> bool {
         false
     }
@@ -122,10 +120,10 @@ pub(crate) trait Pack: Sync {
     /// Makes both ends of a flow, the client's first.
     fn ends(&self, making: &mut Making<'_>, number: usize, sides: &Sides) -> [Box<dyn Endpoint>; 2];
 
-    /// What writes the packets of a flow for captures.
+    /// Makes the codec of a flow for captures.
     ///
     /// # Errors
-    /// Why they cannot be written.
+    /// Its packets cannot be captured.
     fn codec(
         &self,
         scenario: &Scenario,
@@ -133,28 +131,28 @@ pub(crate) trait Pack: Sync {
         number: usize,
     ) -> std::result::Result<Box<dyn Codec>, &'static str>;
 
-    /// What translates between one of our machines and a guest at the other end of its flow, if a guest can play it.
+    /// Makes the codec of a flow between one of our machines and a guest, if a guest can play it.
     fn translator(&self, _addresses: &Addresses, _number: usize) -> Option<Box<dyn Codec>> {
         None
     }
 
-    /// What makes the log of a flow, if its endpoints log what they do.
+    /// Makes the log of a flow, if its endpoints log what they do.
     fn logger(&self, _scenario: &Scenario, _number: usize) -> Option<Box<dyn Logger>> {
         None
     }
 
-    /// The parameter that says how losses are repaired, if that is to choose.
+    /// Returns the name of the parameter that chooses the loss recovery, if there is one.
     fn recovery(&self) -> Option<&'static str> {
         None
     }
 
-    /// Its name for a guest's kernel.
+    /// Returns the protocol of a guest's kernel that plays it.
     fn kernel(&self) -> Option<KernelProtocol> {
         None
     }
 }
 
-/// A protocol of the guests' kernel.
+/// Protocol of the guests' kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KernelProtocol {
     Tcp,
@@ -163,61 +161,61 @@ pub(crate) enum KernelProtocol {
     Mptcp,
 }
 
-/// A transport as described.
+/// Transport as described.
 #[derive(Clone, Debug)]
 pub struct TransportSpec {
-    /// The protocol.
+    /// Protocol.
     pub entry: &'static Entry<Protocol>,
-    /// The protocol's own parameters.
+    /// Parameters of the protocol.
     pub parameters: Parameters,
-    /// The TLS over it.
+    /// TLS over it.
     pub tls: Option<tls::Config>,
-    /// The congestion control.
+    /// Congestion control.
     pub control: ControlSpec,
     /// Name and parameters of the slow start.
     pub slow_start: (&'static str, Parameters),
-    /// What only a transport of several paths has.
+    /// Settings of a transport with several paths.
     pub multipath: Option<MultipathSpec>,
-    /// Whose implementation plays the client, and whose the server.
+    /// Stacks of client and server.
     pub stacks: [Stack; 2],
-    /// Whose implementation sends the measured data: the congestion control is that one's.
+    /// Stack that sends the measured data, to which the congestion control belongs.
     pub sender: Stack,
-    /// What guests are told.
+    /// Settings of guests.
     pub guest: GuestSpec,
 }
 
 impl TransportSpec {
-    /// What the protocol answers for itself.
+    /// Returns the interface of its protocol.
     pub(crate) fn pack(&self) -> &'static dyn Pack {
         self.entry.build.0
     }
 
-    /// Whether a flow may use every interface of its hosts.
+    /// Returns whether a flow may use every interface of its hosts.
     pub(crate) fn is_multipath(&self) -> bool {
         self.pack().is_multipath(self)
     }
 
-    /// Whether its datagrams arrive or do not, and nobody hears of it.
+    /// Returns whether it sends datagrams without feedback.
     pub(crate) fn is_datagrams(&self) -> bool {
         self.pack().service(&self.parameters).is_datagrams
     }
 
-    /// Whether a side is played by a guest.
+    /// Returns whether a guest plays a side.
     pub fn has_guest(&self) -> bool {
         self.stacks.contains(&Stack::Linux)
     }
 
-    /// Its protocol, as a guest's kernel knows it.
+    /// Returns the protocol of a guest's kernel that plays it.
     pub(crate) fn kernel_protocol(&self) -> Option<KernelProtocol> {
         self.pack().kernel()
     }
 
-    /// Whether a library plays it.
+    /// Returns whether a library plays it.
     pub(crate) fn has_library(&self) -> bool {
         self.stacks.contains(&Stack::Quinn)
     }
 
-    /// Makes its congestion control, each with a slow start of its own.
+    /// Returns a factory of its congestion control, each with a slow start of its own.
     pub(crate) fn control_factory(self: &Arc<Self>) -> vazao_transport::ControlFactory {
         let spec = self.clone();
         Arc::new(move |mss, seed| {
@@ -232,7 +230,7 @@ impl TransportSpec {
             };
             match &spec.control.plugin {
                 Some(plugin) => (plugin.build)(setup),
-                // What a guest sends to is a receiver; its own congestion control has nothing to do.
+                // The peer of a sending guest is a receiver, whose congestion control has nothing to do.
                 None if spec.sender == Stack::Linux => {
                     vazao_congestion::build("reno", &Parameters::default(), setup).expect("Reno has no parameters")
                 }
@@ -243,22 +241,22 @@ impl TransportSpec {
     }
 }
 
-/// What only Multipath TCP and Multipath QUIC have.
+/// Settings of Multipath TCP and Multipath QUIC.
 #[derive(Clone, Debug)]
 pub struct MultipathSpec {
-    /// The packet scheduler.
+    /// Packet scheduler.
     pub scheduler: SchedulerSpec,
-    /// Multipath TCP's path manager.
+    /// Path manager of Multipath TCP.
     pub path_manager: Option<(&'static Entry<path_manager::Manager>, Parameters)>,
 }
 
 impl MultipathSpec {
-    /// Whether this path manager decides which subflows there are.
+    /// Returns whether the named path manager is in charge.
     pub(crate) fn is_managed_by(&self, name: &str) -> bool {
         self.path_manager.as_ref().is_some_and(|(manager, _)| manager.name == name)
     }
 
-    /// Makes its packet scheduler.
+    /// Returns a factory of its packet scheduler.
     pub(crate) fn scheduler_factory(&self) -> SchedulerFactory {
         let Chosen { name, parameters, plugin } = self.scheduler.clone();
         if let Some(plugin) = plugin {
@@ -269,64 +267,64 @@ impl MultipathSpec {
     }
 }
 
-/// What a scenario may name that no registry knows: algorithms of the user's own, and kernels that were built.
+/// Extensions of the registries that a scenario may name: plugins, kernels and files.
 #[derive(Clone, Debug, Default)]
 pub struct Extensions {
     /// Congestion controls by name.
     pub controls: Plugins<ControlFactory>,
-    /// Packet schedulers of Multipath TCP by name.
+    /// Packet schedulers by name.
     pub schedulers: Plugins<SchedulerFactory>,
     /// Kernels by name.
     pub kernels: Kernels,
-    /// Files that it names.
+    /// Access to files.
     pub files: Files,
-    /// Bytes of memory that its run may take; without a number, whatever there is.
+    /// Bytes of memory that the run may take; `None`: no limit.
     pub memory: Option<u64>,
 }
 
-/// A transport whose protocol and stacks have been read.
+/// Transport whose protocol and stacks have been read.
 pub(crate) struct Reading<'a> {
-    /// All of it, for what is wrong with no key alone.
+    /// Whole transport, for errors that belong to no key alone.
     pub whole: &'a Item,
     pub name: &'static str,
     pub stacks: [Stack; 2],
     pub schedulers: &'a Plugins<SchedulerFactory>,
 }
 
-/// What a protocol takes out of a transport's table before its parameters are read.
+/// Keys that a protocol takes out of a transport's table before its parameters are read.
 #[derive(Default)]
 pub(crate) struct Named {
     pub multipath: Option<MultipathSpec>,
     pub path_scheduler: Option<Item>,
 }
 
-/// A transport whose parameters have been read.
+/// Transport whose parameters have been read.
 pub(crate) struct Draft<'a> {
     pub stacks: [Stack; 2],
     pub parameters: &'a Parameters,
 }
 
-/// A combination that is refused: whether a draft has it, and what is said of that.
+/// Combination that is refused: the test for it, and the error message.
 pub(crate) struct Rule {
     pub breaks: fn(&Draft<'_>) -> bool,
     pub problem: &'static str,
 }
 
-/// Which congestion controls a protocol has.
+/// Congestion controls of a protocol.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Controls {
-    /// None at all.
+    /// No congestion control.
     None,
-    /// Those of the sender's stack; this one unless another is named.
+    /// Controls of the sender's stack, with the name of the default.
     OfStack(&'static str),
-    /// Ours; unless one is named, the protocol's own, which has this name.
+    /// Controls of the registry, with the name of the protocol's own as the default.
     Own(&'static str),
 }
 
-/// A way of a flow that may use several interfaces of its hosts.
+/// Way of a flow that may use several interfaces of its hosts.
 pub(crate) struct PlannedWay {
     pub routes: Routes,
-    /// The addresses that it is between, where its packets need not leave by the interfaces that have them.
+    /// Addresses at its ends, if its packets need not leave by the interfaces that have them.
     pub addresses: Option<AddressPair>,
 }
 
@@ -336,41 +334,41 @@ impl From<Routes> for PlannedWay {
     }
 }
 
-/// What an application needs to know of a transport to say whether it can run over it.
+/// Service of a transport, by which an application is accepted or refused.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Service {
-    /// Its datagrams arrive or do not, and nobody hears of it.
+    /// Datagrams without feedback.
     pub is_datagrams: bool,
-    /// What is written is spread over streams, or read as it comes.
+    /// Data is spread over streams, or read out of order.
     pub mixes: bool,
-    /// Its only stream is unreliable.
+    /// The only stream is unreliable.
     pub is_unreliable: bool,
     /// Requests must not overtake each other where it mixes.
     pub keeps_requests_apart: bool,
-    /// The versions of HTTP that go over it, the usual one first.
+    /// Versions of HTTP that go over it, the usual one first.
     pub http: &'static [&'static str],
-    /// What may keep an answer from ever coming.
+    /// Reason for which an answer may never come.
     pub gives_up: Option<&'static str>,
 }
 
-/// What ends of flows are made from.
+/// Context in which the ends of flows are made.
 pub(crate) struct Making<'a> {
     pub scenario: &'a Scenario,
     pub routing: &'a Routing<'a>,
     pub addresses: &'a Addresses,
-    /// Whether they are to log what they do.
+    /// Whether endpoints log what they do.
     pub logs: bool,
     shared: Vec<(*const TransportSpec, Arc<dyn Any + Send + Sync>)>,
-    jars: BTreeMap<String, Arc<dyn Any + Send + Sync>>,
+    by_hosts: BTreeMap<String, Arc<dyn Any + Send + Sync>>,
 }
 
 impl<'a> Making<'a> {
     pub fn new(scenario: &'a Scenario, routing: &'a Routing<'a>, addresses: &'a Addresses, logs: bool) -> Making<'a> {
-        Making { scenario, routing, addresses, logs, shared: Vec::new(), jars: BTreeMap::new() }
+        Making { scenario, routing, addresses, logs, shared: Vec::new(), by_hosts: BTreeMap::new() }
     }
 
-    /// The settings of the flow before, which are also those of the next if they were described together: 10 000 copies would
-    /// be most of a run's memory.
+    /// Returns the settings of a transport, shared with the previous flow if both were described together: 10 000
+    /// copies would be most of a run's memory.
     pub fn settings<C: Any + Send + Sync>(&mut self, spec: &Arc<TransportSpec>, make: impl FnOnce() -> C) -> Arc<C> {
         let known = self.shared.last().filter(|(known, _)| *known == Arc::as_ptr(spec));
         if let Some(config) = known.and_then(|(_, config)| config.clone().downcast::<C>().ok()) {
@@ -381,9 +379,9 @@ impl<'a> Making<'a> {
         config
     }
 
-    /// What all flows between two hosts share.
+    /// Returns the state that all flows between two hosts share.
     pub fn between<C: Any + Send + Sync>(&mut self, hosts: String, make: impl FnOnce() -> C) -> Arc<C> {
-        let known = self.jars.entry(hosts).or_insert_with(|| Arc::new(make()));
+        let known = self.by_hosts.entry(hosts).or_insert_with(|| Arc::new(make()));
         known.clone().downcast().expect("one protocol shares one thing")
     }
 }

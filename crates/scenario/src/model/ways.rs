@@ -1,12 +1,12 @@
-//! The ways of flows that may use several interfaces of their hosts.
+//! Ways of flows that may use several interfaces of their hosts.
 
 use super::flow::{FlowSpec, Routes};
 use vazao_network::{Routing, Step};
 
-/// Paths of a flow at most.
+/// Most paths of a flow.
 pub(crate) const MOST_PATHS: usize = 8;
 
-/// Pairs of interfaces that reach each other, each interface in one of them. The first is the flow's own route.
+/// Returns ways between pairs of interfaces, each interface in one pair. The first is the flow's own route.
 pub(crate) fn paired_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
     let mut ways = vec![flow.routes.clone()];
     for way in ways_between(routing, flow) {
@@ -21,7 +21,7 @@ pub(crate) fn paired_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes>
     ways
 }
 
-/// The ways from each interface of a flow's hosts to each of the other's.
+/// Returns the ways from each interface of a flow's client to each of its server.
 pub(crate) fn ways_between(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
     let mut ways = Vec::new();
     for client in interfaces(routing, &flow.client) {
@@ -34,18 +34,18 @@ pub(crate) fn ways_between(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes
     ways
 }
 
-/// A host's interfaces: its node and their numbers from 0.
+/// Returns a host's interfaces: its node and their numbers from 0.
 pub(crate) fn interfaces(routing: &Routing<'_>, address: &str) -> impl Iterator<Item = (usize, usize)> + use<> {
     let node = node_of(routing, address);
     (0..routing.interfaces(node).len()).map(move |number| (node, number))
 }
 
-/// The node of an address.
+/// Returns the node of an address.
 pub(crate) fn node_of(routing: &Routing<'_>, address: &str) -> usize {
     routing.address(address).expect("an end was checked when the scenario was read").0
 }
 
-/// The link by which a route arrives.
+/// Returns the last link of a route.
 pub(crate) fn last(steps: &[Step]) -> usize {
     steps.last().expect("a route has links").0
 }

@@ -4,7 +4,7 @@ use super::{IP_HEADER, initial, measured, set};
 use crate::endpoint::codec::Codec;
 use crate::endpoint::{Arrival, Body, Content, Contents, Crossing, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
-use crate::measures::measure::SenderState;
+use crate::measures::measure::{PathState, SenderState};
 use crate::model::address::{Addresses, Socket};
 use crate::model::scenario::Scenario;
 use crate::model::stack::Stack;
@@ -107,9 +107,6 @@ impl SenderState for dccp::Endpoint {
     fn cwnd(&self) -> u64 {
         self.control().cwnd()
     }
-    fn ssthresh(&self) -> Option<u64> {
-        set(self.control().ssthresh())
-    }
     fn in_slow_start(&self) -> bool {
         self.control().in_slow_start()
     }
@@ -123,17 +120,21 @@ impl SenderState for dccp::Endpoint {
     fn segments(&self) -> u64 {
         self.stats().packets
     }
-    fn srtt(&self) -> Option<Duration> {
-        measured(self.rtt().srtt())
-    }
-    fn latest_rtt(&self) -> Option<Duration> {
-        measured(self.rtt().latest())
-    }
     fn flight(&self) -> u64 {
         dccp::Endpoint::flight(self)
     }
     fn sent_bytes(&self) -> u64 {
         dccp::Endpoint::sent_bytes(self)
+    }
+    fn path(&self, _number: usize) -> PathState {
+        PathState {
+            cwnd: self.control().cwnd(),
+            ssthresh: set(self.control().ssthresh()),
+            srtt: measured(self.rtt().srtt()),
+            latest_rtt: measured(self.rtt().latest()),
+            flight: dccp::Endpoint::flight(self),
+            repair: None,
+        }
     }
 }
 

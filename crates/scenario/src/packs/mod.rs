@@ -1,4 +1,4 @@
-//! Transport protocols, one a folder or a page: whatever is known of one protocol is there.
+//! Transport protocols: everything specific to one protocol is in its module.
 
 mod dccp;
 pub(crate) mod library;
@@ -22,7 +22,7 @@ use vazao_engine::{Duration, Time};
 pub const TRANSPORTS: &[Entry<Protocol>] =
     &[tcp::ENTRY, udp::ENTRY, dccp::ENTRY, sctp::ENTRY, mptcp::ENTRY, quic::ENTRY];
 
-/// Two lists of parameters as one.
+/// Joins two lists of parameters.
 const fn join<const N: usize>(first: &[Parameter], second: &[Parameter]) -> [Parameter; N] {
     let mut all = [stack::PARAMETERS[0]; N];
     let mut i = 0;
@@ -33,19 +33,19 @@ const fn join<const N: usize>(first: &[Parameter], second: &[Parameter]) -> [Par
     all
 }
 
-/// What is said of a setting that the kernel makes itself.
+/// Message for a setting that the kernel makes itself.
 const KERNEL: &str = "the kernel's own decision with stack = \"linux\"; leave it out, or see sysctl and module";
 
-/// Refuses those of `all` parameters that a stack cannot be told: a setting that nobody would heed is a mistake.
-fn refuse_own(table: &Table, all: &[Parameter], told: &[&str], whose: &str) -> Result<(), ScenarioError> {
-    for parameter in all.iter().filter(|parameter| !told.contains(&parameter.name)) {
-        let problem = format!("is {whose}. What a guest can be told: {}", told.join(", "));
-        table.error_at(parameter.name, problem).map_or(Ok(()), Err)?;
+/// Refuses parameters of `all` that a stack does not accept: a setting without effect is a mistake.
+fn refuse_own(table: &Table, all: &[Parameter], accepted: &[&str], decision: &str) -> Result<(), ScenarioError> {
+    for parameter in all.iter().filter(|parameter| !accepted.contains(&parameter.name)) {
+        let problem = format!("is {decision}. What a guest can be told: {}", accepted.join(", "));
+        table.refuse(parameter.name, problem)?;
     }
     Ok(())
 }
 
-/// What both ends of a flow begin with: a number for each that decides what is left to chance.
+/// Draws a number for each end of a flow, the seed of its random choices.
 fn initial(scenario: &Scenario, number: usize) -> [u32; 2] {
     initial_sequences(scenario.seed, number)
 }
@@ -53,14 +53,14 @@ fn initial(scenario: &Scenario, number: usize) -> [u32; 2] {
 /// Bytes of an IPv4 header without options.
 const IP_HEADER: u32 = 20;
 
-/// The windows of an endpoint's paths, as means over time.
+/// Time averages of the windows of an endpoint's paths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Means {
     since: Time,
     paths: Vec<Mean>,
 }
 
-/// A mean over time.
+/// Time average of one window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     area: f64,
@@ -68,7 +68,7 @@ struct Mean {
 }
 
 impl Means {
-    /// Takes in the windows as they are `now`: those of before held since the last call.
+    /// Records the windows `now`; the previous ones held since the last call.
     #[inline]
     pub fn watch(&mut self, now: Time, windows: impl ExactSizeIterator<Item = u64>) {
         let span = now.since(self.since).as_nanos() as f64;
@@ -80,19 +80,19 @@ impl Means {
         }
     }
 
-    /// The mean of each over `span`, if that is any time at all; of paths that were never watched, none.
+    /// Returns the average of each path over `span`; `None` for an empty span and for paths without records.
     pub fn over(&self, span: Duration) -> impl Iterator<Item = Option<f64>> {
         let mean = move |mean: &Mean| (span > Duration::ZERO).then(|| mean.area / span.as_nanos() as f64);
         self.paths.iter().map(mean).chain(repeat(None))
     }
 }
 
-/// A round-trip time, once one was measured.
+/// Returns a round-trip time, unless none was measured.
 fn measured(span: Duration) -> Option<Duration> {
     Some(span).filter(|&span| span > Duration::ZERO)
 }
 
-/// A slow-start threshold, once one was set.
+/// Returns a slow-start threshold, unless none was set.
 fn set(threshold: u64) -> Option<u64> {
     Some(threshold).filter(|&threshold| threshold < u64::MAX)
 }

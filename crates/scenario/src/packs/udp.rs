@@ -1,4 +1,4 @@
-//! UDP as the world moves it.
+//! UDP.
 
 use super::{IP_HEADER, join};
 use crate::document::ScenarioError;
@@ -26,7 +26,7 @@ impl Endpoint for udp::Endpoint {
     fn next_timeout(&self) -> Time {
         udp::Endpoint::next_timeout(self)
     }
-    /// What is due is sent when it is asked for.
+    /// Does nothing: due datagrams leave by `poll_transmit`.
     fn handle_timeout(&mut self, _now: Time) -> bool {
         false
     }
@@ -45,7 +45,7 @@ impl Endpoint for udp::Endpoint {
         udp::Endpoint::is_over(self)
     }
     fn with_state(&self, _see: &mut dyn FnMut(&dyn SenderState)) {}
-    /// A sender that hears nothing knows only what it sent.
+    /// Returns the number of sent packets, all that a sender without feedback knows.
     fn counts(&self, _end: Time) -> Counts<'_> {
         Counts { tally: Tally::default().with("packets_sent", self.sent()), is_over: true, ..Counts::default() }
     }
@@ -62,7 +62,7 @@ impl Endpoint for udp::Endpoint {
     fn latency(&self) -> Option<&Histogram> {
         Some(&self.stats().latency)
     }
-    /// Datagrams are their own messages, and their receiver knows when each was sent.
+    /// Does nothing: a datagram is a message, and its receiver knows the time of sending.
     fn credit(&mut self, _: Time, _: &Application, _: &mut dyn Endpoint, _: &mut Application) {}
     fn note_drop(&mut self, body: &Body, _contents: &Contents) -> bool {
         if let Body::Udp(datagram) = body {
@@ -78,7 +78,7 @@ impl Endpoint for udp::Endpoint {
     }
 }
 
-/// UDP as scenarios name it.
+/// UDP in scenarios.
 struct Pack;
 
 const OWN: &[Parameter] = &[
@@ -96,7 +96,7 @@ const OWN: &[Parameter] = &[
     ),
 ];
 
-/// Its entry in the registry.
+/// Registry entry.
 pub(super) const ENTRY: Entry<Protocol> = Entry {
     name: "udp",
     aliases: &[],
@@ -137,14 +137,14 @@ impl model::Pack for Pack {
         [(); 2].map(|()| -> Box<dyn Endpoint> { Box::new(udp::Endpoint::new(udp::Config { payload, rate })) })
     }
     fn codec(&self, _: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
-        Ok(Box::new(Bytes::new(addresses, number)))
+        Ok(Box::new(Bytes(addresses.sockets[number])))
     }
     fn kernel(&self) -> Option<KernelProtocol> {
         Some(KernelProtocol::Udp)
     }
 }
 
-/// The rate of an upload: iperf's, unless another is given.
+/// Returns the rate of an upload: iperf's, unless another is given.
 pub(crate) fn rate(parameters: &Parameters) -> Rate {
     match parameters.get("rate") {
         Some(Value::Rate(rate)) => *rate,
@@ -152,15 +152,9 @@ pub(crate) fn rate(parameters: &Parameters) -> Rate {
     }
 }
 
-/// The datagrams of a flow as bytes: each has its number and the time at which it was sent, as far as there is room, and then
-/// the content of a stream from its start.
+/// Codec of a flow's datagrams: each has its number and its time of sending, as far as they fit, and then the content of a
+/// stream from its start.
 pub(crate) struct Bytes([Socket; 2]);
-
-impl Bytes {
-    pub fn new(addresses: &Addresses, number: usize) -> Bytes {
-        Bytes(addresses.sockets[number])
-    }
-}
 
 impl Codec for Bytes {
     fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
@@ -168,8 +162,8 @@ impl Codec for Bytes {
         if let Body::Udp(datagram) = crossing.body {
             let mut payload = vec![0; usize::from(datagram.payload)];
             let head = [u64::from(datagram.sequence), datagram.sent.as_nanos()].map(u64::to_be_bytes).concat();
-            let (room, rest) = payload.split_at_mut(head.len().min(usize::from(datagram.payload)));
-            room.copy_from_slice(&head[..room.len()]);
+            let (front, rest) = payload.split_at_mut(head.len().min(usize::from(datagram.payload)));
+            front.copy_from_slice(&head[..front.len()]);
             content::fill(0, rest);
             encode_datagram([from, 1 - from].map(|side| self.0[side].place()), Ecn::NotEct, &payload, out);
         }

@@ -1,6 +1,28 @@
-//! What is recorded while a run goes on: time series, captures, logs.
+//! Records of a run under way: time series, captures, logs.
 
 pub(crate) mod capture;
 pub(crate) mod log;
 pub(crate) mod samples;
 pub(crate) mod trace;
+
+/// Function that appends bytes to a named file, or says why it cannot.
+pub type Output<'a> = &'a mut dyn FnMut(&str, &[u8]) -> Result<(), String>;
+
+/// Buffered bytes of a file.
+struct File {
+    name: String,
+    bytes: Vec<u8>,
+}
+
+impl File {
+    /// Hands the bytes to the output: all of them, or as soon as there are many. Returns whether it did.
+    fn flush(&mut self, all: bool, output: Output<'_>) -> Result<bool, String> {
+        const MANY: usize = 1 << 20;
+        let is_due = !self.bytes.is_empty() && (all || self.bytes.len() >= MANY);
+        if is_due {
+            output(&self.name, &self.bytes)?;
+            self.bytes.clear();
+        }
+        Ok(is_due)
+    }
+}

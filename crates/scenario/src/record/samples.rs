@@ -1,37 +1,37 @@
-//! Samples of time series: records while a run goes on, rows of its results when it is over.
+//! Samples of time series: records while a run goes on, rows of its results afterwards.
 
 use crate::measures::series::{self, MEASURES, Source};
 use crate::measures::table::{Column, Table};
-use crate::model::flow::way;
+use crate::model::flow::direction_name;
 use crate::model::scenario::Scenario;
 use vazao_engine::Time;
 use vazao_transport::sctp::Notification;
 
-/// One value of one measure at one time.
+/// Value of a measure at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// When.
+    /// Time.
     pub time: Time,
     /// Index into [`MEASURES`](crate::MEASURES).
     pub measure: u32,
-    /// Number of the flow, or of the link's direction for measures of links.
+    /// Number of the flow, or of the link's direction.
     pub source: u32,
-    /// The path of the flow, for measures of paths; else 0.
+    /// Path of the flow, for measures of paths; else 0.
     pub path: u8,
-    /// Bytes, seconds, or what else the measure is in.
+    /// Value in the measure's unit.
     pub value: f64,
-    /// Of an event: the end of the flow that was told of it, 0 for the client, and which event it is, by its code.
+    /// Side that was notified of an event, 0 for the client, and the event's code; `None` for other measures.
     pub event: Option<(u8, u8)>,
 }
 
-/// The side of what is no event.
+/// Side of a sample that is no event.
 const NO_SIDE: u8 = u8::MAX;
 
 impl Sample {
-    /// The length of a record.
+    /// Length of a record.
     pub const BYTES: usize = 24;
 
-    /// The record of a sample: its numbers, the lowest byte first.
+    /// Converts the sample to a record in little-endian order.
     pub fn to_record(self) -> [u8; Sample::BYTES] {
         let (side, code) = self.event.unwrap_or((NO_SIDE, 0));
         let mut record = [0; Sample::BYTES];
@@ -56,12 +56,12 @@ impl Sample {
     }
 }
 
-/// What the numbers in a run's samples stand for in its tables.
+/// Meaning of the numbers in a run's samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Legend {
     run_id: String,
     links: Vec<String>,
-    /// Where each flow of the world stands in results: as a flow, and its first path there.
+    /// Row of each flow of the world in the results, and its first path there.
     places: Vec<(usize, usize)>,
 }
 
@@ -71,7 +71,7 @@ impl Legend {
         Legend { run_id: run_id.to_owned(), links, places }
     }
 
-    /// The rows of whole records, one after the other.
+    /// Converts consecutive records to rows.
     pub fn rows_of_records(&self, records: &[u8]) -> Table {
         let samples: Vec<Sample> = records.as_chunks().0.iter().map(Sample::from_record).collect();
         self.rows(&samples)
@@ -92,7 +92,10 @@ impl Legend {
             ("flow", integer(&|s| (!is_link(s)).then(|| place(s).0 as i64))),
             ("path", integer(&|s| (!is_link(s)).then(|| place(s).1 as i64 + i64::from(s.path)))),
             ("link", label(&|s| of_link(s, s.source / 2), self.links.clone())),
-            ("direction", label(&|s| of_link(s, s.source % 2), vec![way(true).into(), way(false).into()])),
+            (
+                "direction",
+                label(&|s| of_link(s, s.source % 2), vec![direction_name(true).into(), direction_name(false).into()]),
+            ),
             ("measure", label(&|s| Some(s.measure), series::names().map(str::to_owned).collect())),
             ("value", Column::Dense(samples.iter().map(|s| s.value).collect())),
             ("side", label(&|s| s.event.map(|(side, _)| u32::from(side)), vec!["client".into(), "server".into()])),

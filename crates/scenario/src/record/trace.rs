@@ -1,4 +1,4 @@
-//! Time series of a run.
+//! Recording of time series.
 
 use crate::endpoint::{Body, EndId, Notice};
 use crate::measures::measure::SenderState;
@@ -9,13 +9,13 @@ use vazao_application::Progress;
 use vazao_engine::{Duration, Time};
 use vazao_network::Network;
 
-/// How often queues are looked at when no interval is asked for.
+/// Interval of queue samples unless one is given.
 const QUEUE_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Records what a [`TraceSpec`] asks for: a value when it has changed; with an interval, the least and the greatest of
-/// each, so that a sawtooth shorter than the interval still shows its height.
+/// Recorder of a [`TraceSpec`]: every changed value; with an interval, the least and the greatest value of each, so that a
+/// sawtooth shorter than the interval still shows its height.
 pub(crate) struct Trace {
-    /// What is to be recorded of senders, by its number among the measures.
+    /// Measures of senders, with their numbers among all measures.
     of_senders: Vec<(u32, &'static Measure)>,
     of_visits: Vec<(u32, &'static Measure)>,
     of_queues: Option<u32>,
@@ -26,23 +26,23 @@ pub(crate) struct Trace {
     pub samples: Vec<Sample>,
 }
 
-/// What is known of a flow's measures.
+/// Series of a flow's measures.
 #[derive(Clone, Debug)]
 struct FlowTrace {
-    /// When it was last looked at.
+    /// Time of the last observation.
     seen: Time,
-    /// When the interval under way ends.
+    /// End of the current interval.
     end: Time,
-    /// Of each path, a series for each measure of senders that is wanted.
+    /// Series of each path, one for each measure of senders.
     series: Vec<Vec<Series>>,
 }
 
-/// One measure of one flow. Values that do not exist yet are NaN.
+/// Series of one measure of one flow. Missing values are NaN.
 #[derive(Clone, Copy, Debug)]
 struct Series {
-    /// What was recorded last, and when.
+    /// Sample recorded last.
     recorded: (Time, f64),
-    /// The least and the greatest value of the interval under way, and the latest.
+    /// Least, greatest and latest value of the current interval.
     low: (Time, f64),
     high: (Time, f64),
     latest: f64,
@@ -65,7 +65,7 @@ impl Series {
         }
     }
 
-    /// Ends the interval: what there is to record of it.
+    /// Ends the interval and records its values.
     fn close(&mut self, mut record: impl FnMut(Time, f64)) {
         let (first, second) = if self.low.0 <= self.high.0 { (self.low, self.high) } else { (self.high, self.low) };
         for (time, value) in [first, second] {
@@ -96,11 +96,12 @@ impl Trace {
         }
     }
 
-    /// How often queues are to be looked at, if at all.
+    /// Returns the interval of queue samples, if there are any.
     pub fn queue_interval(&self) -> Option<Duration> {
         self.of_queues.map(|_| if self.every > Duration::ZERO { self.every } else { QUEUE_INTERVAL })
     }
 
+    /// Observes the sender of a flow.
     pub fn on_sender(&mut self, now: Time, number: u32, sender: &dyn SenderState) {
         if self.every > Duration::ZERO && now >= self.flows[number as usize].end {
             self.close(number);
@@ -114,7 +115,7 @@ impl Trace {
             for (series, (_, measure)) in all.iter_mut().zip(&self.of_senders) {
                 match measure.source {
                     Source::Path(value) => series.see(now, value(&state).unwrap_or(f64::NAN)),
-                    // Of all paths together.
+                    // Recorded once for all paths.
                     Source::Sender(value) if path == 0 => series.see(now, value(sender)),
                     _ => {}
                 }
@@ -139,7 +140,7 @@ impl Trace {
         }
     }
 
-    /// The run is over: the last value still holds when its flow was last seen.
+    /// Ends the recording: the last value still holds at the last observation of its flow.
     pub fn finish(&mut self) {
         for number in 0..self.flows.len() as u32 {
             self.close(number);
@@ -156,7 +157,7 @@ impl Trace {
         }
     }
 
-    /// An end of a flow is told of something.
+    /// Records a notification to an end of a flow.
     pub fn on_notice(&mut self, now: Time, (flow, side): EndId, notice: Notice) {
         if let Some(measure) = self.notices {
             self.samples.push(Sample {
@@ -170,7 +171,7 @@ impl Trace {
         }
     }
 
-    /// More of a page or a video has come whole.
+    /// Records the progress of a page or a video.
     pub fn on_progress(&mut self, now: Time, flow: usize, progress: Progress) {
         for &(measure, what) in &self.of_visits {
             if let Source::Visit(value) = what.source
@@ -182,7 +183,7 @@ impl Trace {
         }
     }
 
-    /// Records the queues that have changed. Says whether anything waits in one.
+    /// Records the queues that have changed. Returns whether any packet waits.
     pub fn on_links(&mut self, now: Time, network: &mut Network<Body>) -> bool {
         let Some(measure) = self.of_queues else { return false };
         let mut is_any_waiting = false;

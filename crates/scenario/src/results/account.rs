@@ -1,4 +1,4 @@
-//! What a flow came to, whoever played its ends.
+//! Account of a flow, whatever stacks played its ends.
 
 use crate::guests::ledger::Ledger;
 use crate::measures::counts::{Counts, Tally};
@@ -8,44 +8,44 @@ use std::borrow::Cow;
 use vazao_application::{Sides, Viewing};
 use vazao_engine::{Histogram, Time};
 
-/// What a flow came to.
+/// Results of a flow.
 #[derive(Clone)]
 pub(crate) struct Account<'a> {
     /// Bytes that the receiving application has read.
     pub app_bytes: u64,
     pub first_byte: Option<Time>,
     pub last_byte: Option<Time>,
-    /// `None`: the flow has no end of its own.
+    /// Whether it completed; `None`: the flow has no end of its own.
     pub completed: Option<bool>,
-    /// `None`: nobody has checked its bytes.
+    /// Whether its bytes are right; `None`: nobody has checked them.
     pub intact: Option<bool>,
-    /// When the client's connection stood.
+    /// Time at which the client's connection was established.
     pub established: Option<Time>,
     pub sender: Counts<'a>,
-    /// What the receiver counted beside bytes.
+    /// Counts of the receiver.
     pub arrivals: Tally,
     pub measure: Cow<'a, FlowMeasure>,
-    /// How long each message took that was delivered, if there are such.
+    /// Latencies of delivered messages, if there are any.
     pub messages: Option<&'a Histogram>,
-    /// Why an end gave up, in its own words.
+    /// Reason for which an end gave up.
     pub failure: Option<String>,
-    /// How many connections it had, if that is its application's choice.
+    /// Number of connections, if its application chooses it.
     pub connections: Option<u64>,
-    /// What the viewer of a video has seen.
+    /// Quality of a video's viewing.
     pub viewing: Option<Viewing>,
 }
 
-/// What the two applications of a flow agree on once both are done.
+/// Final state of a flow's two applications.
 struct Ends {
     written: Option<u64>,
     closed: bool,
     in_order: bool,
-    /// Where messages may be given up: whether each was delivered, or reported to be given up.
+    /// Whether each message was delivered or reported as abandoned; `None`: messages are never abandoned.
     accounted: Option<bool>,
 }
 
 impl<'a> Account<'a> {
-    /// The account of flow `number`, whose application was started as `sides`.
+    /// Returns the account of flow `number`, whose application was started as `sides`.
     pub fn of<P>(world: &'a World<P>, number: usize, sides: &Sides) -> Account<'a> {
         let flow = &world.flows[number];
         let ours = |end| match end {
@@ -71,7 +71,7 @@ impl<'a> Account<'a> {
             sender: match (sender, ledger) {
                 (Some(sender), _) => {
                     let is_over = sender.machine.is_over();
-                    sender.machine.counts(if is_over { flow.measure.last_event() } else { world.now })
+                    sender.machine.counts(if is_over { flow.measure.last_event } else { world.now })
                 }
                 (None, Some(ledger)) => ledger.counts(),
                 (None, None) => unreachable!("a flow without a machine has a ledger"),
@@ -93,7 +93,7 @@ impl<'a> Account<'a> {
             }
             (None, None) => unreachable!("a flow without a machine has a ledger"),
         }
-        // What happens to a connection whose work is done is no failure of the flow.
+        // A failure after completion is none of the flow.
         if account.completed != Some(true) && account.failure.is_none() {
             account.failure = machine_failure(sender, receiver, flow);
         }
@@ -103,10 +103,10 @@ impl<'a> Account<'a> {
         account
     }
 
-    /// What one of our receivers read.
+    /// Adds the results of one of our receivers.
     fn read_machine(&mut self, sender: Option<&FlowEnd>, receiver: &FlowEnd, written: Option<u64>) {
         let Some(sink) = receiver.application.sink() else {
-            // What was read of a visit the visit knows.
+            // A visit counts its bytes itself.
             self.intact = Some(receiver.machine.misplaced() == 0);
             return;
         };
@@ -119,7 +119,7 @@ impl<'a> Account<'a> {
         if receiver.machine.is_reliable() { self.conclude(ends) } else { self.conclude_datagrams(ends) }
     }
 
-    /// What a guest's receiver reported.
+    /// Adds the results of a guest's receiver.
     fn read_guest(&mut self, flow: &Flow, ledger: &Ledger, written: Option<u64>, is_datagrams: bool, program: bool) {
         self.app_bytes = ledger.received;
         (self.first_byte, self.last_byte) = (ledger.first, ledger.last);
@@ -129,8 +129,8 @@ impl<'a> Account<'a> {
         }
         if program {
             self.app_bytes = ledger.delivered;
-            // Commands are done when the client's is; a server often never ends.
-            self.completed = Some(flow.is_over(0) && ledger.failure.is_none());
+            // Programs end with the client's; a server often never ends.
+            self.completed = Some(flow.over[0] && ledger.failure.is_none());
             return;
         }
         let ends = Ends { written, closed: ledger.closed, in_order: !ledger.wrong, accounted: None };
@@ -140,38 +140,38 @@ impl<'a> Account<'a> {
         self.conclude(ends);
     }
 
-    /// What a datagram flow loses is lost: it is complete when its end was heard of, and anything of it.
+    /// Judges a datagram flow, which is complete when its end and any of its data arrived.
     fn conclude_datagrams(&mut self, ends: Ends) {
         let is_heard = self.app_bytes > 0 || ends.written == Some(0);
         self.completed = Some(ends.closed && ends.written.is_some() && is_heard);
         self.intact = Some(ends.in_order && ends.written.is_none_or(|written| self.app_bytes <= written));
     }
 
-    /// Every byte read once, in order, from where its sender took it, and none more than was written.
+    /// Judges a reliable flow: every written byte is read once and in order, and no more.
     fn conclude(&mut self, Ends { written, closed, in_order, accounted }: Ends) {
         let all = accounted.map_or(written == Some(self.app_bytes), |accounted| accounted && written.is_some());
         self.completed = Some(closed && all);
         let none_more = written.is_none_or(|written| self.app_bytes <= written);
-        // A sender that gave up never said how much it has written.
+        // A sender that gave up has not reported how much it wrote.
         self.intact = Some(in_order && none_more && (!closed || written.is_none() || all));
     }
 
-    /// The rate that counts for fairness: over the flow's own time if it completed, else over all the time it had, so
-    /// that a flow which starved or stalled counts as the slow one it was.
+    /// Returns the rate for the fairness index: over the flow's own time if it completed, else over all its time, so that a
+    /// starved or stalled flow counts as slow.
     pub fn share(&self, start: Time, end: Time) -> f64 {
         let over = if self.completed == Some(true) { self.last_byte.unwrap_or(end) } else { end };
         let span = over.since(start).as_secs();
         if span > 0.0 { 8.0 * self.app_bytes as f64 / span } else { 0.0 }
     }
 
-    /// Bits a second from the flow's start to its last byte.
+    /// Returns the bits per second from the flow's start to its last byte.
     pub fn rate(&self, start: Time, bytes: u64) -> Option<f64> {
         let span = self.last_byte?.since(start).as_secs();
         (span > 0.0).then(|| 8.0 * bytes as f64 / span)
     }
 }
 
-/// Why ends of ours gave up, and at which side.
+/// Returns the failures of our ends, with their sides.
 fn machine_failure(sender: Option<&FlowEnd>, receiver: Option<&FlowEnd>, flow: &Flow) -> Option<String> {
     let ends = if flow.client_sends { [sender, receiver] } else { [receiver, sender] };
     let said: Vec<String> = ["client", "server"]
@@ -182,7 +182,7 @@ fn machine_failure(sender: Option<&FlowEnd>, receiver: Option<&FlowEnd>, flow: &
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// How long messages took between two ends that are ours: as the side that wrote them knows, or the receiver itself.
+/// Returns the latencies of messages between two ends of ours, measured by the writing side or by the receiver.
 fn message_latency<'a>(sender: &'a FlowEnd, receiver: &'a FlowEnd) -> Option<&'a Histogram> {
     let messages = sender.application.messages().or(receiver.application.messages())?;
     Some(receiver.machine.latency().unwrap_or(messages.latency()))

@@ -1,8 +1,8 @@
-//! From a world that has run to tables.
+//! Collection of a run's results in tables.
 
 use super::visits::{accounts, whole};
 use crate::measures::table::Table;
-use crate::model::flow::{link_id, way};
+use crate::model::flow::{direction_name, link_id};
 use crate::model::scenario::Scenario;
 use crate::model::stack::Kernel;
 use crate::record::samples::{Legend, Sample};
@@ -13,7 +13,7 @@ use crate::world::probe::Probe;
 use crate::world::{End, World};
 use vazao_network::Routing;
 
-/// The tables of one run, keyed by `run_id`.
+/// Tables of one run, keyed by `run_id`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// One row: the run as a whole.
@@ -24,13 +24,14 @@ pub struct Outcome {
     pub paths: Table,
     /// One row a direction of a link.
     pub links: Table,
-    /// One row a sample of a time series, but for those that went elsewhere while the run went on ([`Options`](crate::Options)).
+    /// One row a sample of a time series, except samples that were taken while the run went on
+    /// ([`Options`](crate::Options)).
     pub samples: Table,
-    /// Turns samples that went elsewhere into rows.
+    /// Legend that converts samples taken during the run to rows.
     pub legend: Legend,
 }
 
-/// What was measured, as tables.
+/// Collects the results of a run.
 pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World<P>, samples: &[Sample]) -> Outcome {
     let links: Vec<_> = scenario
         .graph
@@ -38,7 +39,9 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
         .iter()
         .enumerate()
         .flat_map(|(i, link)| [(i, true, &link.name), (i, false, &link.name)])
-        .map(|(i, forward, name)| (name.as_str(), way(forward), world.network.report(link_id((i, forward)), world.now)))
+        .map(|(i, forward, name)| {
+            (name.as_str(), direction_name(forward), world.network.report(link_id((i, forward)), world.now))
+        })
         .collect();
     let utilisation = links.iter().map(|(_, _, report)| report.utilisation).fold(0.0, f64::max);
     let world = &*world;
@@ -49,7 +52,7 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
     let shares: Vec<f64> = starts.zip(&wholes).map(|(start, whole)| whole.share(start, world.now)).collect();
     let routing = Routing::new(&scenario.graph);
     let mut paths = Vec::new();
-    // Where each flow of the world stands in results: as a flow, and its first path there.
+    // Row of each flow of the world in the results, and its first path there.
     let mut places = vec![(0, 0); scenario.flows.len()];
     for (row, parts) in parts.iter().enumerate() {
         let before = paths.len();
@@ -104,7 +107,7 @@ fn flow_row<'a, P>(
     }
 }
 
-/// The kernels of its guests, each once, in the order of the flows.
+/// Returns the kernels of a scenario's guests, each once, in the order of the flows.
 fn kernels(scenario: &Scenario) -> Vec<&Kernel> {
     let mut kernels: Vec<&Kernel> = Vec::new();
     for transport in scenario.flows.iter().map(|flow| &flow.transport).filter(|transport| transport.has_guest()) {
@@ -117,7 +120,7 @@ fn kernels(scenario: &Scenario) -> Vec<&Kernel> {
     kernels
 }
 
-/// Jain's fairness index of flows' rates: 1 when all are equal, 1/n when one has everything.
+/// Returns Jain's fairness index of flows' rates: 1 when all are equal, 1/n when one has everything.
 pub fn jain(rates: &[f64]) -> Option<f64> {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|r| r * r).sum();

@@ -1,4 +1,4 @@
-//! From a world that has run to tables.
+//! Tables of results from a world that has run.
 
 pub(crate) mod account;
 pub(crate) mod collect;

@@ -1,4 +1,4 @@
-//! The table of paths: one row for each path of an association or a QUIC connection, or each subflow, and one for every other flow.
+//! Table of paths: one row for each path of an association or a QUIC connection, or each subflow, and one for every other flow.
 
 use crate::guests::ledger::PathInfo;
 use crate::guests::meter::TcpMeter;
@@ -11,49 +11,49 @@ use crate::world::{End, Flow, World};
 use vazao_application::Application;
 use vazao_network::{Routing, Step};
 
-/// Where a path lies: the interfaces at its ends, and the links that it crosses from the client to the server.
+/// Location of a path: the interfaces at its ends, and the links that it crosses from the client to the server.
 #[derive(Clone, Default)]
-struct Place {
+struct Location {
     client: Option<String>,
     server: Option<String>,
     route: Option<String>,
 }
 
-impl Place {
-    fn new(routing: &Routing<'_>, routes: &Routes) -> Place {
+impl Location {
+    fn new(routing: &Routing<'_>, routes: &Routes) -> Location {
         let names: Vec<_> = routes.out.iter().map(|&(link, _)| routing.graph().links[link].name.as_str()).collect();
-        Place {
+        Location {
             client: Some(interface(routing, routes.out[0])),
             server: Some(interface(routing, routes.back[0])),
             route: Some(names.join(" ")),
         }
     }
 
-    /// Where addresses are what it is between, those are its ends, whatever interfaces its packets come by.
-    fn of_way(routing: &Routing<'_>, PlannedWay { routes, addresses }: &PlannedWay) -> Place {
-        let place = Place::new(routing, routes);
+    /// Locates a way. Its addresses, if it has any, are its ends, whatever interfaces its packets cross.
+    fn of_way(routing: &Routing<'_>, PlannedWay { routes, addresses }: &PlannedWay) -> Location {
+        let place = Location::new(routing, routes);
         let Some(way) = addresses else { return place };
         let name =
             |first: Step, number: u8| format!("{}.{}", routing.graph().nodes[start(routing, first)].name, number + 1);
         let (client, server) = (name(routes.out[0], way.client), name(routes.back[0], way.server));
-        Place { client: Some(client), server: Some(server), ..place }
+        Location { client: Some(client), server: Some(server), ..place }
     }
 }
 
-/// The node that a step leaves.
+/// Returns the node that a step leaves.
 fn start(routing: &Routing<'_>, (link, forward): Step) -> usize {
     if forward { routing.graph().links[link].source } else { routing.graph().links[link].target }
 }
 
-/// The interface by which a route leaves, as in `a.2`.
+/// Returns the interface by which a route leaves, as in `a.2`.
 fn interface(routing: &Routing<'_>, first: Step) -> String {
     let node = start(routing, first);
     let number = routing.interfaces(node).iter().position(|&link| link == first.0).expect("a route leaves its host");
     format!("{}.{}", routing.graph().nodes[node].name, number + 1)
 }
 
-/// A row for each path of an association, or each subflow, one for every other flow: flow `number` of the world, of which
-/// results speak as the paths of a flow from `place` on.
+/// Returns the rows of flow `number` of the world: one for each path or subflow. They are paths of the flow in results from
+/// `place` on.
 pub(crate) fn path_rows<'a, P>(
     id: &'a str,
     place: (usize, usize),
@@ -64,25 +64,25 @@ pub(crate) fn path_rows<'a, P>(
     world: &World<P>,
 ) -> Vec<PathRow<'a>> {
     let reports = reports(number, spec, routing, account, world);
-    // Which ways a guest's packets take, its kernel decides.
+    // A guest's kernel chooses the ways of its packets.
     let is_known = !(spec.transport.is_multipath() && spec.transport.has_guest());
-    let own = is_known.then(|| Place::new(routing, &spec.routes));
+    let own = is_known.then(|| Location::new(routing, &spec.routes));
     let (flow, first) = place;
-    let row = |(i, (place, tally)): (usize, (Option<Place>, Tally))| {
-        let Place { client, server, route } = place.or_else(|| own.clone()).unwrap_or_default();
+    let row = |(i, (place, tally)): (usize, (Option<Location>, Tally))| {
+        let Location { client, server, route } = place.or_else(|| own.clone()).unwrap_or_default();
         PathRow { id, flow, path: first + i, client, server, route, tally }
     };
     reports.into_iter().enumerate().map(row).collect()
 }
 
-/// Where each path lies, if it is not the flow's own route, and what was counted on it.
+/// Returns the location of each path, if it is not the flow's own route, and its counts.
 fn reports<P>(
     number: usize,
     spec: &FlowSpec,
     routing: &Routing<'_>,
     account: &Account<'_>,
     world: &World<P>,
-) -> Vec<(Option<Place>, Tally)> {
+) -> Vec<(Option<Location>, Tally)> {
     let flow = &world.flows[number];
     let machine = |end| match end {
         End::Machine(index) => Some(&*world.ends[index as usize].machine),
@@ -91,7 +91,7 @@ fn reports<P>(
     let Some(sender) = machine(flow.sender()) else {
         return guest(number, account, world).unwrap_or_else(|| vec![(None, whole(number, account, world))]);
     };
-    let end = if account.sender.is_over { flow.measure.last_event() } else { world.now };
+    let end = if account.sender.is_over { flow.measure.last_event } else { world.now };
     let paths =
         if spec.transport.is_multipath() { sender.paths(machine(flow.receiver()), flow.start, end) } else { None };
     let Some(paths) = paths else { return vec![(None, whole(number, account, world))] };
@@ -99,14 +99,14 @@ fn reports<P>(
     paths.into_iter().map(|path| (path.way.and_then(|way| places.get(way).cloned()), path.tally)).collect()
 }
 
-/// Where each way of a flow that may use several interfaces lies.
-fn places(routing: &Routing<'_>, spec: &FlowSpec) -> Vec<Place> {
-    spec.transport.pack().ways(routing, spec).into_iter().flatten().map(|way| Place::of_way(routing, &way)).collect()
+/// Returns the locations of a flow's ways, if it may use several interfaces.
+fn places(routing: &Routing<'_>, spec: &FlowSpec) -> Vec<Location> {
+    spec.transport.pack().ways(routing, spec).into_iter().flatten().map(|way| Location::of_way(routing, &way)).collect()
 }
 
-/// The paths of a guest's association, or its subflows. Of several paths of an association its kernel tells windows and
-/// round-trip times alone.
-fn guest<P>(number: usize, account: &Account<'_>, world: &World<P>) -> Option<Vec<(Option<Place>, Tally)>> {
+/// Returns the paths of a guest's association, or its subflows. For several paths of an association its kernel reports
+/// windows and round-trip times alone.
+fn guest<P>(number: usize, account: &Account<'_>, world: &World<P>) -> Option<Vec<(Option<Location>, Tally)>> {
     let flow = &world.flows[number];
     let paths = world.guests.ledger(number).paths();
     let sender = &account.sender;
@@ -118,7 +118,7 @@ fn guest<P>(number: usize, account: &Account<'_>, world: &World<P>) -> Option<Ve
         let place = path.ends.map(|ends| {
             let [local, peer] = ends.map(name);
             let (client, server) = if flow.client_sends { (local, peer) } else { (peer, local) };
-            Place { client, server, route: None }
+            Location { client, server, route: None }
         });
         let metered = |count: fn(&TcpMeter) -> u64| meter.map(|meter| Count::Integer(count(meter)));
         let tally = Tally::default()
@@ -137,8 +137,8 @@ fn guest<P>(number: usize, account: &Account<'_>, world: &World<P>) -> Option<Ve
     (!paths.is_empty()).then(|| paths.iter().map(report).collect())
 }
 
-/// What a flow's only path delivered; of a connection of a visit, whose data is that of all its connections, what its sender
-/// knows to have arrived or has sent.
+/// Returns the bytes delivered on a flow's only path; for a connection of a visit, the bytes that its sender knows to have
+/// arrived or has sent.
 fn delivered<P>(account: &Account<'_>, flow: &Flow, world: &World<P>) -> Option<u64> {
     let End::Machine(sender) = flow.sender() else { return Some(account.app_bytes) };
     let sender = &world.ends[sender as usize];
@@ -148,14 +148,14 @@ fn delivered<P>(account: &Account<'_>, flow: &Flow, world: &World<P>) -> Option<
     Some(account.app_bytes)
 }
 
-/// A flow as its only path.
+/// Returns the counts of a flow as its only path.
 fn whole<P>(number: usize, account: &Account<'_>, world: &World<P>) -> Tally {
     const COUNTED: [&str; 5] =
         ["packets_sent", "retransmissions", "fast_retransmissions", "timeout_retransmissions", "timeouts"];
     let flow = &world.flows[number];
     let sender = &account.sender;
     // A flow that is over has no window any more.
-    let end = if sender.is_over { flow.measure.last_event() } else { world.now };
+    let end = if sender.is_over { flow.measure.last_event } else { world.now };
     let counted = COUNTED.iter().fold(Tally::default(), |all, name| all.and(name, sender.tally.get(name)));
     counted
         .and("bytes", delivered(account, flow, world))

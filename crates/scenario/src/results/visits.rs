@@ -1,4 +1,4 @@
-//! What visits came to: all connections of one together are one row of results.
+//! Results of visits: all connections of a visit are one row.
 
 use super::account::Account;
 use super::columns::combine;
@@ -7,7 +7,7 @@ use crate::world::World;
 use std::ops::Range;
 
 impl Scenario {
-    /// The flows that are one row of results each: all connections of a visit together, every other flow alone.
+    /// Returns the flows of each row of results: all connections of a visit together, every other flow alone.
     pub fn rows(&self) -> Vec<Range<usize>> {
         let starts = (0..self.flows.len()).filter(|&flow| self.flows[flow].part == 0);
         let ends = starts.clone().skip(1).chain([self.flows.len()]);
@@ -15,7 +15,7 @@ impl Scenario {
     }
 }
 
-/// What the flows of a row came to, each for itself: of a visit, those of its connections that were opened.
+/// Returns the account of each flow of a row; of a visit, of the connections that were opened.
 pub(crate) fn accounts<'a, P>(
     world: &'a World<P>,
     scenario: &Scenario,
@@ -26,7 +26,7 @@ pub(crate) fn accounts<'a, P>(
     opened.map(|flow| (flow, Account::of(world, flow, &scenario.flows[flow].sides()))).collect()
 }
 
-/// What a row came to as a whole.
+/// Returns the account of a row as a whole.
 pub(crate) fn whole<'a, P>(world: &'a World<P>, row: &Range<usize>, parts: &[(usize, Account<'a>)]) -> Account<'a> {
     let mut whole = parts[0].1.clone();
     let Some(visit) = world.visit_of(row.start) else { return whole };
@@ -44,7 +44,7 @@ pub(crate) fn whole<'a, P>(world: &'a World<P>, row: &Range<usize>, parts: &[(us
 }
 
 impl Account<'_> {
-    /// Adds what another connection of the same visit came to.
+    /// Adds another connection of the same visit.
     fn join(&mut self, other: &Account<'_>) {
         self.measure.to_mut().join(&other.measure);
         self.sender.tally.join(&other.sender.tally, combine);

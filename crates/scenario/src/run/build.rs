@@ -1,4 +1,4 @@
-//! From a scenario to a world that can run.
+//! Building a world from a scenario.
 
 use crate::guests::plan::{GuestPlan, plan};
 use crate::guests::{Guests, Way};
@@ -14,11 +14,11 @@ use crate::world::visits::Visited;
 use crate::world::{End, Side, World};
 use std::collections::BTreeMap;
 use vazao_application::Sides;
-use vazao_engine::{Duration, Stream, Time, Wheel};
+use vazao_engine::{Duration, RandomStream, Time, Wheel};
 use vazao_network::queue::Setting;
 use vazao_network::{Network, RouteId, Routing, Step};
 
-/// The guests of a scenario, and the addresses by which they know each other.
+/// Guests of a scenario, and the addresses of its hosts.
 #[derive(Default)]
 pub(crate) struct Planned {
     pub addresses: Addresses,
@@ -26,10 +26,10 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// Nobody has an address where there are no guests and nothing is captured.
+    /// Plans guests and addresses; without guests and captures there are none.
     ///
     /// # Errors
-    /// Why its guests cannot be had.
+    /// A guest cannot be planned.
     pub fn new(scenario: &Scenario, is_captured: bool) -> Result<Planned, String> {
         if !is_captured && !scenario.flows.iter().any(|flow| flow.transport.has_guest()) {
             return Ok(Planned::default());
@@ -39,14 +39,14 @@ impl Planned {
         Ok(Planned { addresses, guests })
     }
 
-    /// The guest that plays a side of a flow.
+    /// Returns the guest that plays a side of a flow.
     fn guest(&self, flow: usize, side: usize) -> u32 {
         let node = self.addresses.interfaces[self.addresses.sockets[flow][side].interface].node;
         self.guests.iter().position(|guest| guest.node == node).expect("every guest is planned") as u32
     }
 }
 
-/// Builds the world of a scenario around a probe. Its guests are still to be started and added.
+/// Builds the world of a scenario around a probe, without its guests.
 pub(crate) fn build<P: Probe>(
     scenario: &Scenario,
     planned: &Planned,
@@ -108,7 +108,7 @@ pub(crate) fn build<P: Probe>(
     world
 }
 
-/// Adds the ways of the flow that was added last to its ends, if it may use several.
+/// Adds several ways to the ends of the flow that was added last.
 fn add_ways<P: Probe>(world: &mut World<P>, routing: &Routing<'_>, flow: &FlowSpec) {
     let ways = flow.transport.pack().ways(routing, flow).unwrap_or_default();
     if ways.len() < 2 {
@@ -129,7 +129,7 @@ fn add_route<B: Copy>(network: &mut Network<B>, steps: &[Step]) -> RouteId {
     network.add_route(&steps.iter().map(|&s| link_id(s)).collect::<Vec<_>>())
 }
 
-/// The ways of guests' packets: from each of their interfaces to every address that it can reach.
+/// Builds the ways of guests' packets, from each of their interfaces to every reachable address.
 fn build_guests<B: Copy>(routing: &Routing<'_>, planned: &Planned, network: &mut Network<B>) -> Guests {
     let interfaces = &planned.addresses.interfaces;
     let mut ways = BTreeMap::new();
@@ -171,10 +171,10 @@ fn build_network<B: Copy>(scenario: &Scenario, routing: &Routing<'_>, scheduler:
             directions.push((direction, format!("{}/{way}", link.name), base_rtt));
         }
     }
-    // What has slots of its own comes after the links.
+    // Disciplines with timers get their slots after the links.
     for (id, (direction, name, base_rtt)) in directions.into_iter().enumerate() {
         let id = id as u32;
-        let stream = |purpose: &str| Stream::new(scenario.seed, &format!("{purpose}/{name}"));
+        let stream = |purpose: &str| RandomStream::new(scenario.seed, &format!("{purpose}/{name}"));
         if let Some(impairments) = direction.impairments(stream) {
             network.set_impairments(id, impairments);
         }

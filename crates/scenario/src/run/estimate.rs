@@ -1,4 +1,4 @@
-//! How much work a run is, before it is run.
+//! Estimate of a run's work.
 
 use crate::model::flow::guests;
 use crate::model::scenario::Scenario;
@@ -6,23 +6,23 @@ use crate::model::stack::Stack;
 use vazao_engine::Time;
 use vazao_network::Routing;
 
-/// Roughly what a run has to do, to say beforehand how long it may last.
+/// Rough estimate of a run's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
     /// Times a packet crosses a link.
     pub hops: f64,
-    /// Times a guest sends or receives a packet: each takes a thousand times as long as a hop.
+    /// Packets that guests send or receive: each takes a thousand times as long as a hop.
     pub guest_packets: f64,
-    /// How many guests are started for it.
+    /// Number of guests.
     pub guests: usize,
-    /// Whether programs run in it: nobody can tell beforehand what they do.
+    /// Whether programs run in it, whose work cannot be estimated.
     pub has_programs: bool,
 }
 
 /// Packets that open and close a connection.
 const AROUND: f64 = 7.0;
 
-/// What part of the time that a Linux guest takes for a packet a stack takes.
+/// Returns a stack's time for a packet as a part of a Linux guest's.
 fn effort(stack: Stack) -> f64 {
     match stack {
         Stack::Vazao => 0.0,
@@ -31,7 +31,7 @@ fn effort(stack: Stack) -> f64 {
     }
 }
 
-/// Estimates the work of a run from what its flows want to send and what their ways let through.
+/// Estimates the work of a run from the sizes of its flows and the rates of their routes.
 pub fn estimate(scenario: &Scenario) -> Work {
     let graph = &scenario.graph;
     let mut offered = vec![0.0; graph.links.len()];

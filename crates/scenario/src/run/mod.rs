@@ -1,4 +1,4 @@
-//! Running a scenario: its world is built, its guests are started, and what happens is recorded.
+//! Running a scenario: its world is built, its guests are started, and events are recorded.
 
 pub(crate) mod build;
 pub(crate) mod estimate;
@@ -10,7 +10,8 @@ use crate::guests::plan::HostPlan;
 use crate::measures::measure::SenderState;
 use crate::model::scenario::Scenario;
 use crate::packs::library::{Connect, Libraries};
-use crate::record::capture::{Capture, Output};
+use crate::record::Output;
+use crate::record::capture::Capture;
 use crate::record::log::Log;
 use crate::record::samples::Sample;
 use crate::record::trace::Trace;
@@ -25,12 +26,12 @@ use vazao_engine::Time;
 use vazao_network::{Host, Network};
 use vazao_wire::pcapng::Direction;
 
-/// The version of the engine with a digest of what it is built from: sources, dependencies, features. It is part of every
-/// result's identity.
+/// Version of the engine with a digest of its sources, dependencies and features. It is part of every result's identity.
 pub const ENGINE_VERSION: &str = env!("VAZAO_ENGINE_VERSION");
 
 impl Scenario {
-    /// The identity of its run: a digest of the resolved scenario, seed included, and the engine's version; 16 hex digits.
+    /// Returns the identity of its run: a digest of the resolved scenario, seed included, and the engine's version; 16
+    /// hex digits.
     pub fn run_id(&self) -> String {
         let mut digest = Sha256::new();
         digest.update(self.json().to_string());
@@ -39,38 +40,38 @@ impl Scenario {
     }
 }
 
-/// Starts a guest: the machine that plays it, or why there is none.
+/// Function that starts a guest, or says why it cannot.
 pub type Start<'a> = &'a dyn Fn(&HostPlan) -> Result<Box<dyn Host>, String>;
 
-/// Takes records of samples, in their order, off a run's hands.
+/// Function that takes records of samples in their order.
 pub type Spill<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), String>;
 
-/// A run holds about so many samples at most, where there is who takes them.
+/// Number of samples from which they are handed to a [`Spill`].
 const HELD: usize = 1 << 16;
 
-/// What a run is given beside its scenario.
+/// Inputs and outputs of a run beside its scenario.
 #[derive(Default)]
 pub struct Options<'a> {
-    /// The run's identity, for who knows it already: finding it takes as long as a short run.
+    /// Identity of the run, if it is known already: finding it takes as long as a short run.
     pub id: Option<&'a str>,
-    /// Where every packet at a host interface goes as pcapng bytes.
+    /// Output of captures: the interface's name and pcapng bytes.
     pub capture: Option<Output<'a>>,
-    /// Where qlog of QUIC connections goes: the file's name, without what says that it is qlog, and what to append.
+    /// Output of QUIC connections' qlog: the file's name without its extension, and bytes.
     pub qlog: Option<Output<'a>>,
-    /// Where samples go as [records](Sample::to_record) while the run goes on, those but the last; without it all are held.
+    /// Output of samples as [records](Sample::to_record) while the run goes on, except the last; without it all are held.
     pub samples: Option<Spill<'a>>,
-    /// Starts guests; without it there are none to be had.
+    /// Starter of guests; without it there are none.
     pub start: Option<Start<'a>>,
-    /// Makes the ends that a library plays; without it there are none to be had.
+    /// Maker of ends that a library plays; without it there are none.
     pub connect: Option<Connect<'a>>,
-    /// Where the time of the run, in nanoseconds, is told while it goes on.
+    /// Current time of the run in nanoseconds.
     pub clock: Option<&'a AtomicU64>,
 }
 
 /// Runs a scenario.
 ///
 /// # Errors
-/// When `stop` became true, the capture's output failed, a guest failed, or what the scenario needs is not there.
+/// `stop` became true, an output failed, a guest failed, or a requirement of the scenario is missing.
 pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
     let Options { id, capture, qlog, samples, start, connect, clock } = options;
     let unwatched = AtomicU64::default();
@@ -120,7 +121,7 @@ fn add_guests<P: Probe>(
             return Err(Stopped::NotRun(format!("host {:?}: this build of Vazão has no guests", guest.host.name)));
         };
         let machine = start(&guest.host).map_err(|problem| {
-            // That a guest cannot be started is this machine's doing, or its kernel's: no result of the scenario.
+            // A guest that cannot be started is a fault of this machine or of its kernel, no result of the scenario.
             if stop.load(Ordering::Relaxed) { Stopped::Cancelled } else { Stopped::NotRun(problem) }
         })?;
         world.add_guest(guest, machine);
@@ -128,7 +129,7 @@ fn add_guests<P: Probe>(
     Ok(())
 }
 
-/// Time series, captures and logs.
+/// Probe that records time series, captures and logs.
 struct Recorder<'a> {
     trace: Trace,
     capture: Option<(Capture, Output<'a>)>,

@@ -1,4 +1,4 @@
-//! Our own TCP behind the face of a guest: what it does must be what it does as a machine of the world.
+//! Tests of our own TCP as a guest, which must behave like a machine of the world.
 
 use super::*;
 use crate::guests::plan::HostPlan;

@@ -1,23 +1,23 @@
-//! What becomes of packets that are dropped.
+//! Dropped packets.
 
 use crate::endpoint::Body;
 use crate::world::World;
 use crate::world::probe::Probe;
-use vazao_network::{Cause, Packet, PacketId};
+use vazao_network::{DropCause, Packet, PacketId};
 
 impl<P: Probe> World<P> {
-    /// Forgets a packet that was dropped, and those that were dropped with it.
+    /// Handles a packet that was dropped, and those dropped with it.
     #[cold]
-    pub fn discard(&mut self, id: PacketId, cause: Cause) {
+    pub fn discard(&mut self, id: PacketId, cause: DropCause) {
         let mut next = Some(id);
         while let Some(id) = next {
             let packet = self.network.take(id);
-            self.drop(&packet, cause);
+            self.handle_drop(&packet, cause);
             next = self.network.next_dropped();
         }
     }
 
-    fn drop(&mut self, packet: &Packet<Body>, cause: Cause) {
+    fn handle_drop(&mut self, packet: &Packet<Body>, cause: DropCause) {
         if let Body::Bytes(frame) = packet.body {
             return self.drop_frame(packet, frame, cause);
         }
@@ -25,7 +25,7 @@ impl<P: Probe> World<P> {
         let end = &mut self.ends[index];
         let may_act = end.machine.note_drop(&packet.body, &self.contents);
         self.contents.discard(&packet.body);
-        // A packet to the receiver is one of the sender's.
+        // A packet to the receiver comes from the sender.
         if !end.sends {
             self.flows[end.flow as usize].measure.on_drop(packet.sent);
         }
@@ -35,8 +35,8 @@ impl<P: Probe> World<P> {
         }
     }
 
-    fn drop_frame(&mut self, packet: &Packet<Body>, frame: u32, cause: Cause) {
-        let Some((flow, from_sender)) = self.guests.drop_frame(frame) else { return };
+    fn drop_frame(&mut self, packet: &Packet<Body>, frame: u32, cause: DropCause) {
+        let Some((flow, from_sender)) = self.guests.take_frame(frame).flow else { return };
         if from_sender {
             self.flows[flow].measure.on_drop(packet.sent);
             self.close_unheard(flow);

@@ -1,4 +1,4 @@
-//! Guests as the world moves them: their packets are put onto the network and handed over, their reports are kept.
+//! Events of guests: their packets are sent and delivered, their reports are handled.
 
 use super::probe::Probe;
 use super::{End, World};
@@ -6,14 +6,14 @@ use crate::endpoint::{Body, Crossing, Departure};
 use crate::guests::plan::GuestPlan;
 use crate::guests::{Frame, GuestHost, LONGEST_AHEAD, OF_BYTES, OF_NO_FLOW, Target, data_bytes, ip_ecn, is_end};
 use crate::model::transport::KernelProtocol;
-use vazao_engine::{Scheduler, Time};
+use vazao_engine::{EventScheduler, Time};
 use vazao_guest_protocol::{self as protocol, Event, Report, Sample};
 use vazao_network::{Ecn, Host, Outgoing, Packet, RouteId};
 use vazao_wire::ipv4;
 use vazao_wire::pcapng::Direction;
 
 impl<P: Probe> World<P> {
-    /// Adds a guest that has been started. Call after all flows were added, in the order in which guests are numbered.
+    /// Adds a started guest. Call after all flows were added, in the order of the guests' numbers.
     pub fn add_guest(&mut self, planned: &GuestPlan, machine: Box<dyn Host>) {
         let slot = self.scheduler.add_slot();
         let (name, runs_ahead) = (planned.host.name.clone(), planned.host.has_programs);
@@ -21,11 +21,12 @@ impl<P: Probe> World<P> {
         self.service_guest(self.guests.hosts.len() - 1);
     }
 
+    /// Handles a guest's timeout.
     #[cold]
     pub fn wake_guest(&mut self, index: usize) {
         let host = &mut self.guests.hosts[index];
         let until = if host.runs_ahead {
-            // It must come back: nothing else looks whether it is to be stopped.
+            // It must return, so that a request to stop is seen.
             self.scheduler.next_time().min(self.end).min(self.now + LONGEST_AHEAD)
         } else {
             self.now
@@ -40,7 +41,7 @@ impl<P: Probe> World<P> {
         self.service_guest(index);
     }
 
-    /// Puts a packet of one of our machines, as bytes, onto its way to the guest at the other end of its flow.
+    /// Sends a packet of one of our machines, as bytes, to the guest at the other end of its flow.
     #[cold]
     pub fn send_to_guest(&mut self, index: usize, departure: &Departure, route: RouteId) {
         let (number, side) = self.ends[index].id();
@@ -65,7 +66,7 @@ impl<P: Probe> World<P> {
         self.send(Outgoing { route, to, size, ecn: *ecn, body: Body::Bytes(frame) });
     }
 
-    /// A guest's packet arrives.
+    /// Delivers a packet to or from a guest.
     #[cold]
     pub fn deliver_bytes(&mut self, packet: &Packet<Body>, frame: u32) {
         let Frame { mut bytes, target, flow, payload } = self.guests.take_frame(frame);
@@ -87,7 +88,7 @@ impl<P: Probe> World<P> {
         };
         let (number, side) = self.ends[index].id();
         let flow = self.guests.flows.get_mut(&number).expect("a guest's flow");
-        // What cannot be decoded would not have passed our checksum either.
+        // A packet that cannot be decoded fails the checksum.
         let read = flow.codec.as_mut().and_then(|codec| codec.decode(1 - side, &bytes, &mut self.contents));
         let Some((body, ends)) = read else { return };
         if P::ON {
@@ -98,7 +99,7 @@ impl<P: Probe> World<P> {
         self.service(index);
     }
 
-    /// Shows the sender's meter what comes back to it.
+    /// Counts a packet that returns to the sender.
     fn see_return(&mut self, number: usize, is_data: bool, bytes: &[u8]) {
         if !is_data && let Ok((ip, inside)) = ipv4::decode(bytes) {
             let flow = self.guests.flows.get_mut(&number).expect("a guest's flow");
@@ -106,6 +107,7 @@ impl<P: Probe> World<P> {
         }
     }
 
+    /// Hands a packet to a guest.
     fn hand_over(&mut self, host: usize, interface: usize, bytes: Vec<u8>) {
         if P::ON {
             self.probe.on_bytes(self.now, interface, Direction::Inbound, &bytes);
@@ -120,7 +122,7 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// Sends what a guest has sent, handles what it reports, and sets its alarm.
+    /// Sends a guest's packets, handles its reports, and sets its timer.
     fn service_guest(&mut self, index: usize) {
         while let Some((card, bytes)) = self.guests.hosts[index].machine.poll_transmit() {
             self.forward(index, card, bytes);
@@ -143,15 +145,15 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// Puts a guest's packet onto its way. What is for nobody here goes nowhere, as on a real network.
+    /// Sends a guest's packet. One without a receiver is dropped, as on a real network.
     fn forward(&mut self, index: usize, card: usize, bytes: Vec<u8>) {
         let Ok((ip, inside)) = ipv4::decode(&bytes) else { return };
         let guests = &mut self.guests;
         let Some(interface) = guests.addresses.at(guests.hosts[index].node, card) else { return };
         let Some(&way) = guests.ways.get(&(interface, ip.destination)) else { return };
-        let whose = guests.flow_of(&ip, &bytes[inside.clone()]);
+        let owner = guests.flow_of(&ip, &bytes[inside.clone()]);
         let arrives_at = guests.addresses.interfaces[way.interface].node;
-        let machine = whose.and_then(|(number, side)| match self.flows[number].ends[1 - side] {
+        let machine = owner.and_then(|(number, side)| match self.flows[number].ends[1 - side] {
             End::Machine(index) => Some(Target::Machine(index as usize)),
             End::Guest(_) => None,
         });
@@ -159,7 +161,7 @@ impl<P: Probe> World<P> {
         let Some(target) = machine.or(guest) else { return };
         let mut flow = None;
         let mut payload = data_bytes(ip.protocol, &bytes[inside.clone()]);
-        if let Some((number, side)) = whose {
+        if let Some((number, side)) = owner {
             let known = guests.flows.get_mut(&number).expect("a guest's flow");
             let is_data = side == known.sending_side();
             flow = Some((number, is_data));
@@ -179,8 +181,8 @@ impl<P: Probe> World<P> {
         }
         let size = bytes.len() as u32;
         let frame = self.guests.frames.insert(Frame { bytes, target, flow, payload });
-        // Queues that tell flows apart see each direction of each as one; what belongs to none is one by its destination.
-        let to = match whose {
+        // Fair queues see each direction of a flow as one; packets of no flow are one by their destination.
+        let to = match owner {
             Some((number, side)) => OF_BYTES | (2 * number + side) as u32,
             None => OF_NO_FLOW | way.interface as u32,
         };
@@ -188,12 +190,12 @@ impl<P: Probe> World<P> {
         self.send(Outgoing { route: way.route, to, size, ecn, body: Body::Bytes(frame) });
     }
 
-    /// Closes a datagram flow of which nothing has arrived and nothing can any more: its receiver would wait for ever.
+    /// Closes a datagram flow of which nothing has arrived or can arrive: its receiver would wait for ever.
     pub fn close_unheard(&mut self, number: usize) {
         let flow = &self.guests.flows[&number];
         let (sender, receiver) = (flow.sending_side(), 1 - flow.sending_side());
         let nothing = flow.under_way == 0 && !flow.is_heard;
-        if flow.kernel == KernelProtocol::Udp && nothing && self.flows[number].is_over(sender) {
+        if flow.kernel == KernelProtocol::Udp && nothing && self.flows[number].over[sender] {
             self.close(number, receiver, false);
         }
     }
@@ -209,7 +211,7 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// Handles what has happened at a guest's end of a flow.
+    /// Handles an event at a guest's end of a flow.
     fn handle_event(&mut self, index: usize, number: usize, event: Event) {
         let now = self.now;
         let Some(flow) = self.guests.flows.get_mut(&number) else { return };
@@ -221,9 +223,9 @@ impl<P: Probe> World<P> {
                 flow.ledger.established = Some(now);
             }
             Event::Info(_) if !sends => {}
-            Event::Over(_) if self.flows[number].has_ended() => {}
+            Event::Over(_) if self.flows[number].ended => {}
             Event::Over(end) => {
-                // A flow of programs is over when the client's is: a server often never ends.
+                // A flow of programs ends with the client's: a server often never ends.
                 let failure = (end != protocol::End::Closed).then(|| end.to_string());
                 if let Some(why) = &failure {
                     self.guests.note_failure(number, side, why);

@@ -1,5 +1,4 @@
-//! The one place that knows which protocol the inner loop is made for: TCP's machine lies in place, all others are reached
-//! through a pointer.
+//! Storage of endpoints. The inner loop is made for TCP, which is stored in place; all others are behind a pointer.
 
 use crate::endpoint::{Arrival, Endpoint};
 use crate::measures::measure::FlowMeasure;
@@ -9,8 +8,8 @@ use std::ops::{Deref, DerefMut};
 use vazao_application::Application;
 use vazao_engine::Time;
 
-/// An endpoint where the world keeps it.
-// In place: a machine is made once a flow and looked at in every event.
+/// Endpoint of a flow.
+// Stored in place, as every event uses it.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Machine {
     Tcp(Tcp),
@@ -27,53 +26,45 @@ impl From<Box<dyn Endpoint>> for Machine {
     }
 }
 
+/// Calls a method of TCP's endpoint directly, of any other through its pointer.
+macro_rules! dispatch {
+    ($machine:ident.$method:ident($($argument:expr),*)) => {
+        match $machine {
+            Machine::Tcp(tcp) => tcp.$method($($argument),*),
+            Machine::Other(end) => end.$method($($argument),*),
+        }
+    };
+}
+
 impl Machine {
     #[inline(always)]
     pub fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
-        match self {
-            Machine::Tcp(tcp) => tcp.handle(now, arrival),
-            Machine::Other(end) => end.handle(now, arrival),
-        }
+        dispatch!(self.handle(now, arrival))
     }
     #[inline]
     pub fn next_timeout(&self) -> Time {
-        match self {
-            Machine::Tcp(tcp) => tcp.next_timeout(),
-            Machine::Other(end) => end.next_timeout(),
-        }
+        dispatch!(self.next_timeout())
     }
     #[inline(always)]
     pub fn handle_timeout(&mut self, now: Time) -> bool {
-        match self {
-            Machine::Tcp(tcp) => tcp.handle_timeout(now),
-            Machine::Other(end) => end.handle_timeout(now),
-        }
+        dispatch!(self.handle_timeout(now))
     }
     #[inline]
     pub fn drive(&mut self, now: Time, application: &mut Application) {
-        match self {
-            Machine::Tcp(tcp) => tcp.drive(now, application),
-            Machine::Other(end) => end.drive(now, application),
-        }
+        dispatch!(self.drive(now, application))
     }
-    /// The machine that lies in place, if this is one.
+    /// Returns the endpoint of TCP, if it is one.
     #[inline(always)]
     pub fn in_place(&mut self) -> Option<&mut Tcp> {
         if let Machine::Tcp(tcp) = self { Some(tcp) } else { None }
     }
     #[inline]
     pub fn is_over(&self) -> bool {
-        match self {
-            Machine::Tcp(tcp) => tcp.is_over(),
-            Machine::Other(end) => end.is_over(),
-        }
+        dispatch!(self.is_over())
     }
     #[inline(always)]
     pub fn observe(&self, now: Time, measure: &mut FlowMeasure) {
-        match self {
-            Machine::Tcp(tcp) => tcp.observe(now, measure),
-            Machine::Other(end) => end.observe(now, measure),
-        }
+        dispatch!(self.observe(now, measure))
     }
 }
 

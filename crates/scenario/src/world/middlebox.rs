@@ -1,8 +1,6 @@
-//! Middleboxes: what takes options and bits out of the packets that pass it, or alters their payload, of our segments and of
-//! guests' bytes alike.
+//! Middleboxes, which strip options and bits from packets or alter their payload, in our segments and in guests' bytes alike.
 //!
-//! The packet keeps its size: where an option was there are NOPs, as Linux's packet filter leaves them (iptables'
-//! TCPOPTSTRIP).
+//! The packet keeps its size: NOPs replace an option, as with Linux's packet filter (iptables' TCPOPTSTRIP).
 
 use super::World;
 use super::probe::Probe;
@@ -14,7 +12,7 @@ use vazao_transport::tcp::Extra;
 use vazao_wire::{ipv4, tcp};
 
 impl<P: Probe> World<P> {
-    /// A packet has come to a middlebox, and goes on.
+    /// Passes a packet through a middlebox.
     #[cold]
     pub fn inspect(&mut self, id: PacketId, middlebox: u16) {
         let alters = middlebox & ALTER != 0;
@@ -36,7 +34,7 @@ impl<P: Probe> World<P> {
                 }
             }
             Body::Bytes(frame) => change_bytes(self.guests.frame_mut(*frame), strips(), alters),
-            // None has TCP's options, or lets its payload be altered unnoticed.
+            // They have no TCP options, and detect an altered payload.
             Body::Udp(_) | Body::Kept { .. } => {}
         }
         let fate = self.network.pass(self.now, id, &mut self.scheduler);
@@ -44,7 +42,7 @@ impl<P: Probe> World<P> {
     }
 }
 
-/// The codepoint is not changed here: an IP header gets its own when it arrives.
+/// Changes the bytes of a guest's packet, but not its codepoint: the IP header gets it on arrival.
 fn change_bytes(packet: &mut [u8], strips: impl Iterator<Item = &'static Strip>, alters: bool) {
     let Ok((ip, inside)) = ipv4::decode(packet) else { return };
     if ip.protocol == tcp::PROTOCOL {

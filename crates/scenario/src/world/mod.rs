@@ -1,4 +1,4 @@
-//! A run: endpoints on a network, moved from event to event.
+//! World of a run: endpoints on a network, advanced from event to event.
 
 pub(crate) mod drops;
 pub(crate) mod guests;
@@ -17,48 +17,48 @@ use crate::world::visits::Visited;
 use machine::Machine;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vazao_application::Application;
-use vazao_engine::{Scheduler, Slot, Time, Wheel};
+use vazao_engine::{EventScheduler, Slot, Time, Wheel};
 use vazao_network::{Fate, Network, Outgoing, Packet, PacketId, RouteId};
 use vazao_wire::pcapng::Direction;
 
-/// One end of a flow that is ours: the machine that plays it, its application, and where its packets go.
+/// End of a flow that one of our machines plays.
 pub(crate) struct FlowEnd {
     pub machine: Machine,
     pub application: Application,
     pub route: RouteId,
-    /// The routes of all its ways, if there are several.
+    /// Routes of all its ways, if there are several.
     pub ways: Vec<RouteId>,
     pub peer: Peer,
     pub flow: u32,
     /// 0: client, 1: server.
     pub side: u8,
-    /// Whether the measured data leaves here.
+    /// Whether it sends the measured data.
     pub sends: bool,
-    /// Whether its events concern more than its own application: see [`World::tell_others`].
+    /// Whether its events concern more than its own application; see [`World::tell_others`].
     concerns_others: bool,
     over: bool,
     pub slot: Slot,
-    /// What the slot is set to: no later than the end's next deadline, so a deadline that moves away costs nothing.
+    /// Time of the slot: no later than the end's next deadline, so that a deadline that moves away costs nothing.
     pub due: Time,
 }
 
-/// The other end of a flow, as the world finds it.
+/// Other end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// One of ours, by its index.
+    /// One of our machines: its index among the ends.
     Own(u32),
-    /// A guest.
+    /// Guest.
     Guest,
 }
 
 impl FlowEnd {
-    /// Which end of which flow it is.
+    /// Returns its flow and side.
     pub fn id(&self) -> EndId {
         (self.flow as usize, usize::from(self.side))
     }
 }
 
-/// Who plays one end of a flow.
+/// Player of one end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// One of our machines: its index among the ends.
@@ -67,61 +67,55 @@ pub(crate) enum End {
     Guest(u32),
 }
 
-/// One end of a flow as it is added: our machine, or the guest that plays it.
+/// End of a flow to be added.
 pub(crate) enum Side {
     Machine(Box<dyn Endpoint>, Application, RouteId),
     Guest(u32),
 }
 
-/// A flow: its two ends and what is measured of it.
+/// Flow: its two ends and its measurements.
 pub(crate) struct Flow {
     pub start: Time,
-    /// The client, which opens the connection, and the server.
+    /// Client, which opens the connection, and server.
     pub ends: [End; 2],
     /// Whether the client sends the measured data.
     pub client_sends: bool,
     pub measure: FlowMeasure,
-    /// Which ends are done.
-    over: [bool; 2],
-    ended: bool,
+    /// Whether each end is done.
+    pub over: [bool; 2],
+    /// Whether it is over, as far as results are concerned.
+    pub ended: bool,
 }
 
 impl Flow {
-    /// Whether it is over, for its results at least.
-    pub fn has_ended(&self) -> bool {
-        self.ended
-    }
-    /// Whether it is not over and `end`, which plays one of its ends, is not done.
+    /// Returns whether it is not over and `end` plays an end that is not done.
     pub fn waits_for(&self, end: End) -> bool {
         !self.ended && (0..2).any(|side| self.ends[side] == end && !self.over[side])
     }
-    /// Whether an end is done.
-    pub fn is_over(&self, side: usize) -> bool {
-        self.over[side]
-    }
-    /// The end that sends the measured data, and the one that it goes to.
+    /// Returns the end that sends the measured data.
     pub fn sender(&self) -> End {
         self.ends[usize::from(!self.client_sends)]
     }
+    /// Returns the end that receives the measured data.
     pub fn receiver(&self) -> End {
         self.ends[usize::from(self.client_sends)]
     }
 }
 
-/// Why a run stopped before its end.
+/// Reason for which a run stopped before its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// Someone asked for it.
+    /// Request of the user.
     Cancelled,
-    /// The probe could not keep what it recorded.
+    /// Failure to write records.
     Probe(String),
-    /// What it needs is not there; nothing was run.
+    /// Missing requirement; nothing was run.
     NotRun(String),
-    /// A guest failed.
+    /// Failure of a guest.
     Guest(String),
 }
 
-/// Everything a run is made of.
+/// State of a run.
 pub(crate) struct World<P> {
     pub network: Network<Body>,
     pub scheduler: Wheel,
@@ -130,17 +124,17 @@ pub(crate) struct World<P> {
     pub probe: P,
     pub now: Time,
     pub events: u64,
-    /// When the run ends at the latest.
+    /// Latest end of the run.
     pub end: Time,
     pub contents: Contents,
     pub visits: Vec<Visited>,
-    /// How many flows are open, or will be without being called.
+    /// Number of flows that are open, or will open by themselves.
     pub open: usize,
     pub sampler: Option<Sampler>,
     pub guests: Guests,
 }
 
-/// How many events pass between two looks at the request to stop.
+/// Events between two checks of the request to stop.
 const STOP_CHECK: u64 = 1 << 14;
 
 impl<P: Probe> World<P> {
@@ -162,8 +156,8 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// Adds a flow that opens at `start`, or when it is called if that is never, between its client's side and its server's.
-    /// Add all flows before the guests.
+    /// Adds a flow that opens at `start`, or on call if that is never, between client and server. Add all flows before
+    /// the guests.
     pub fn add_flow(&mut self, start: Time, client_sends: bool, sides: [Side; 2], measure: FlowMeasure) {
         let number = self.flows.len() as u32;
         let first = self.ends.len() as u32;
@@ -211,7 +205,7 @@ impl<P: Probe> World<P> {
         self.open += usize::from(start < Time::NEVER);
     }
 
-    /// Runs until every flow is over, or until `until`; then it is the last event's time, or `until`. `clock` has it on the way.
+    /// Runs until every flow is over, or until `until`. `now` is then the last event's time or `until`; `clock` follows it.
     #[inline(never)]
     pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool, clock: &AtomicU64) -> Result<(), Stopped> {
         let end = until.unwrap_or(Time::NEVER);
@@ -251,7 +245,7 @@ impl<P: Probe> World<P> {
         self.probe.check().map_err(Stopped::Probe)
     }
 
-    /// Ends the run: nothing more can happen.
+    /// Ends the run with an error.
     pub fn fail(&mut self, problem: String) {
         self.guests.failure.get_or_insert(problem);
         self.open = 0;
@@ -269,7 +263,7 @@ impl<P: Probe> World<P> {
     pub fn handle_fate(&mut self, fate: Fate) {
         match fate {
             Fate::Moving => {}
-            Fate::Doubled(id) => self.double(id),
+            Fate::Duplicated(id) => self.duplicate(id),
             Fate::Inspected(id, middlebox) => self.inspect(id, middlebox),
             Fate::Delivered(id) => {
                 let mut packet = self.network.take(id);
@@ -283,21 +277,21 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// A wire has made two packets of one: what the second carries is the first's, but its own.
+    /// Handles a duplicated packet: the copy gets content of its own.
     #[cold]
-    fn double(&mut self, id: PacketId) {
+    fn duplicate(&mut self, id: PacketId) {
         let body = match self.network.packet(id).body {
             Body::Bytes(frame) => Body::Bytes(self.guests.copy_frame(frame)),
             body => self.contents.copy(&body),
         };
-        let copy = self.network.double(id, body);
+        let copy = self.network.duplicate(id, body);
         for id in [id, copy] {
             let fate = self.network.pass(self.now, id, &mut self.scheduler);
             self.handle_fate(fate);
         }
     }
 
-    /// Hands a packet to one of our machines.
+    /// Delivers a packet to one of our machines.
     #[inline(always)]
     fn deliver(&mut self, index: usize, packet: &Packet<Body>) {
         self.accept(index, packet, &packet.body);
@@ -312,7 +306,7 @@ impl<P: Probe> World<P> {
         self.service(index);
     }
 
-    /// Lets one of our machines handle what a packet carries, or what was read of it.
+    /// Lets one of our machines handle the body of a packet.
     #[inline(always)]
     pub fn accept(&mut self, index: usize, packet: &Packet<Body>, body: &Body) {
         let end = &mut self.ends[index];
@@ -326,6 +320,7 @@ impl<P: Probe> World<P> {
         }
     }
 
+    /// Handles the timer of an end or of a guest.
     #[inline]
     fn wake(&mut self, index: usize) {
         let Some(end) = self.ends.get_mut(index) else {
@@ -338,7 +333,7 @@ impl<P: Probe> World<P> {
         self.service(index);
     }
 
-    /// Lets an end's application act, sends what it has to send, and sets its alarm.
+    /// Runs an end's application, sends its packets, and sets its timer.
     #[inline(never)]
     pub fn service(&mut self, index: usize) {
         let end = &mut self.ends[index];
@@ -362,13 +357,13 @@ impl<P: Probe> World<P> {
         }
         let end = &mut self.ends[index];
         if due < end.due {
-            // An alarm for the past is one for now.
+            // A deadline in the past is due now.
             end.due = due.max(self.now);
             self.scheduler.set(end.slot, end.due);
         }
     }
 
-    /// Shows the probe what a machine tells its application, and the state of a sender.
+    /// Shows the probe an end's notifications and the state of a sender.
     fn show(&mut self, index: usize) {
         let end = &mut self.ends[index];
         for notice in end.machine.notices() {
@@ -379,7 +374,7 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// Does what concerns more than one end: a visit's next step, or the credit for what was read.
+    /// Handles events that concern more than one end: a visit's next step, or credit for read data.
     #[cold]
     fn tell_others(&mut self, index: usize) {
         let end = &self.ends[index];
@@ -391,11 +386,11 @@ impl<P: Probe> World<P> {
         own.machine.credit(self.now, &own.application, &mut *peer.machine, &mut peer.application);
     }
 
-    /// Sends everything that an end may send now.
+    /// Sends all packets that an end may send now.
     #[inline(always)]
     pub fn transmit(&mut self, index: usize) {
         if P::ON {
-            self.tell_secrets(index);
+            self.show_secrets(index);
         }
         while let Some(tcp) = self.ends[index].machine.in_place() {
             let Some(departure) = tcp.poll_transmit(self.now, &mut self.contents) else { return };
@@ -405,11 +400,11 @@ impl<P: Probe> World<P> {
             self.depart(index, &departure);
         }
         if P::ON {
-            self.tell_log(index);
+            self.show_log(index);
         }
     }
 
-    /// Puts a packet of one of our machines onto its way.
+    /// Sends a packet of one of our machines.
     #[inline(always)]
     fn depart(&mut self, index: usize, departure: &Departure) {
         let end = &self.ends[index];
@@ -424,7 +419,8 @@ impl<P: Probe> World<P> {
         self.send(Outgoing { route, to, size, ecn, body });
     }
 
-    fn tell_secrets(&mut self, index: usize) {
+    /// Shows the probe an end's key log.
+    fn show_secrets(&mut self, index: usize) {
         let end = &mut self.ends[index];
         let lines = end.machine.take_secrets();
         if !lines.is_empty() {
@@ -432,13 +428,14 @@ impl<P: Probe> World<P> {
         }
     }
 
-    fn tell_log(&mut self, index: usize) {
+    /// Shows the probe an end's qlog records.
+    fn show_log(&mut self, index: usize) {
         let end = &mut self.ends[index];
         let records = end.machine.take_log();
         self.probe.on_log(self.now, end.id(), &records);
     }
 
-    /// Puts a packet onto its way.
+    /// Sends a packet.
     #[inline(always)]
     pub fn send(&mut self, packet: Outgoing<Body>) {
         let fate = self.network.send(self.now, packet, &mut self.scheduler);
@@ -447,7 +444,7 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// One of our machines is done.
+    /// Handles the end of one of our machines.
     #[cold]
     fn end(&mut self, index: usize) {
         let end = &mut self.ends[index];
@@ -465,15 +462,15 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// One end of a flow is done.
+    /// Notes that one end of a flow is done.
     #[cold]
     pub fn close(&mut self, flow: usize, side: usize, failed: bool) {
         let flow = &mut self.flows[flow];
         flow.over[side] = true;
-        // A peer of a failed connection may never hear of it, or may not have been reached at all.
+        // The peer of a failed connection may never learn of the failure.
         if !flow.ended && (failed || flow.over == [true; 2]) {
             flow.ended = true;
-            // A run that failed has no open flows any more.
+            // A failed run has no open flows.
             self.open = self.open.saturating_sub(1);
         }
     }

@@ -1,11 +1,11 @@
-//! Looking at links in a regular rhythm.
+//! Regular sampling of links.
 
 use crate::world::probe::Probe;
 use crate::world::{Stopped, World};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_engine::{Duration, Time};
 
-/// When the probe looks at the links.
+/// Schedule of the samples.
 #[derive(Clone, Copy)]
 pub(crate) struct Sampler {
     next: Time,
@@ -13,13 +13,13 @@ pub(crate) struct Sampler {
 }
 
 impl<P: Probe> World<P> {
-    /// Has the probe look at every link once an `interval`.
+    /// Samples every link once an `interval`.
     pub fn sample_links(&mut self, interval: Duration) {
         self.sampler = Some(Sampler { next: Time::ZERO, interval });
     }
 
-    /// Has the probe look at the links as often as it wants to before `time`, that of the next event. Watching is no event of
-    /// its own: it would keep a run going in which nothing else can happen any more.
+    /// Takes the samples before `time`, the next event. Sampling is no event of its own, which would keep a finished
+    /// run going.
     #[inline]
     pub fn sample_until(&mut self, time: Time, stop: &AtomicBool) -> Result<(), Stopped> {
         match self.sampler {

@@ -1,22 +1,22 @@
-//! What is done with web servers, as the world moves it: who is to act on which connection, and what it all came to.
+//! Visits to web servers.
 
 use crate::endpoint::Turn;
 use crate::world::probe::Probe;
 use crate::world::{End, FlowEnd, World};
 use vazao_application::{Application, Call, Visit, VisitEnd};
-use vazao_engine::Scheduler;
+use vazao_engine::EventScheduler;
 
-/// A visit, and the flow that is the first of its connections; the others follow it.
+/// Visit, and the flow that is the first of its connections; the others follow it.
 pub(crate) struct Visited {
     pub visit: Visit,
     pub first: usize,
 }
 
 impl<P: Probe> World<P> {
-    /// Lets an end of a visit's connection act, and all that this concerns.
+    /// Runs a visit at an end of one of its connections, and opens or wakes the others that it calls.
     pub fn drive_visit(&mut self, index: usize, end: VisitEnd) {
         let before = self.visits[end.visit as usize].visit.progress();
-        // What a server chooses next depends on what has left.
+        // A server's next choice depends on the data that has left.
         while self.drive_end(index, end) {
             self.transmit(index);
         }
@@ -28,6 +28,7 @@ impl<P: Probe> World<P> {
         self.answer_calls(end.visit as usize);
     }
 
+    /// Runs a visit at one end. Returns whether it goes on as soon as its data has left.
     fn drive_end(&mut self, index: usize, end: VisitEnd) -> bool {
         let FlowEnd { machine, application, side, .. } = &mut self.ends[index];
         let visit = &mut self.visits[end.visit as usize].visit;
@@ -57,7 +58,7 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// A connection was lost: what it belongs to is given up.
+    /// Ends a visit that has lost a connection.
     pub fn fail_visit(&mut self, end: VisitEnd) {
         self.visits[end.visit as usize].visit.end();
         self.answer_calls(end.visit as usize);
@@ -65,7 +66,7 @@ impl<P: Probe> World<P> {
 }
 
 impl<P> World<P> {
-    /// The visit of which a flow is a connection.
+    /// Returns the visit of which a flow is a connection.
     pub fn visit_of(&self, flow: usize) -> Option<&Visit> {
         let End::Machine(index) = self.flows[flow].ends[0] else { return None };
         let Application::Visit(end) = &self.ends[index as usize].application else { return None };

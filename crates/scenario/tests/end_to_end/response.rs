@@ -8,7 +8,7 @@
 //! error.
 
 use crate::lab::{MSS, mean_and_error, number, play};
-use vazao_engine::Stream;
+use vazao_engine::RandomStream;
 
 const T: f64 = 0.1;
 
@@ -125,7 +125,7 @@ fn cubic_under_periodic_loss() {
 /// W + C (t - K)³, and the next loss comes after an exponential number of segments.
 fn random_cubic(p: f64) -> f64 {
     let (c, beta) = (0.4, 0.7);
-    let mut stream = Stream::new(99, "fluid");
+    let mut stream = RandomStream::new(99, "fluid");
     let (mut top, mut area, mut time) = ((1.5 / p).sqrt(), 0.0, 0.0);
     let (losses, dt) = (4_000, T / 5.0);
     for _ in 0..losses {

@@ -1,7 +1,7 @@
 //! Random changes to documents that are right: each loads, or is refused in one line.
 
 use proptest::prelude::*;
-use vazao_scenario::{Node, Scenario, ScenarioError, Value, parse};
+use vazao_scenario::{Node, Scenario, ScenarioError, Toml, parse};
 
 const DOCUMENTS: [&str; 4] = [
     r#"
@@ -68,7 +68,7 @@ const DOCUMENTS: [&str; 4] = [
 ];
 
 /// Values of every kind, likely and absurd.
-fn value() -> impl Strategy<Value = Value> {
+fn value() -> impl Strategy<Value = Toml> {
     let text = prop_oneof![
         prop::sample::select(
             &[
@@ -120,15 +120,15 @@ fn value() -> impl Strategy<Value = Value> {
         (0u32..2_000).prop_map(f64::from),
     ];
     let leaf = prop_oneof![
-        4 => text.prop_map(Value::Text),
-        3 => number.prop_map(Value::Number),
-        1 => any::<bool>().prop_map(Value::Flag),
+        4 => text.prop_map(Toml::Text),
+        3 => number.prop_map(Toml::Number),
+        1 => any::<bool>().prop_map(Toml::Flag),
     ];
     leaf.prop_recursive(2, 12, 4, |inner| {
         let node = inner.prop_map(Node::from);
         prop_oneof![
-            prop::collection::vec(node.clone(), 0..4).prop_map(Value::List),
-            prop::collection::vec((key(), node), 0..4).prop_map(Value::Table),
+            prop::collection::vec(node.clone(), 0..4).prop_map(Toml::List),
+            prop::collection::vec((key(), node), 0..4).prop_map(Toml::Table),
         ]
     })
 }
@@ -169,13 +169,13 @@ fn key() -> impl Strategy<Value = String> {
 fn places(node: &Node, path: &str, found: &mut Vec<String>) {
     let child = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match &node.value {
-        Value::Table(entries) => {
+        Toml::Table(entries) => {
             for (key, node) in entries {
                 found.push(child(key));
                 places(node, &child(key), found);
             }
         }
-        Value::List(items) => {
+        Toml::List(items) => {
             for (index, node) in items.iter().enumerate() {
                 found.push(child(&index.to_string()));
                 places(node, &child(&index.to_string()), found);
@@ -244,8 +244,8 @@ proptest! {
 }
 
 /// What may stand in a leaf's place: the extremes of its kind of quantity, other names, other numbers.
-fn alternatives(leaf: &Value) -> &'static [&'static str] {
-    let Value::Text(text) = leaf else {
+fn alternatives(leaf: &Toml) -> &'static [&'static str] {
+    let Toml::Text(text) = leaf else {
         return &["0", "1", "2", "3", "0.5", "0.01", "7.25", "64", "1000", "65000"];
     };
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
@@ -283,7 +283,7 @@ fn what_loads_runs() {
         let mut known = Vec::new();
         places(&tree, "", &mut known);
         let leaf = |place: &String| match &tree.at(place)?.value {
-            Value::List(_) | Value::Table(_) => None,
+            Toml::List(_) | Toml::Table(_) => None,
             leaf => Some((place.clone(), leaf.clone())),
         };
         let leaves: Vec<_> = known.iter().filter_map(leaf).collect();
@@ -292,13 +292,13 @@ fn what_loads_runs() {
             let (place, old) = at.get(&leaves);
             let new = *choice.get(alternatives(old));
             let value = match old {
-                Value::Text(_) => Value::Text(new.to_owned()),
-                Value::Flag(flag) => Value::Flag(!flag),
-                _ => Value::Number(new.parse().unwrap()),
+                Toml::Text(_) => Toml::Text(new.to_owned()),
+                Toml::Flag(flag) => Toml::Flag(!flag),
+                _ => Toml::Number(new.parse().unwrap()),
             };
             overrides.push((place.clone(), value));
         }
-        overrides.push(("until".into(), Value::Text("300 ms".into())));
+        overrides.push(("until".into(), Toml::Text("300 ms".into())));
         if let Ok(scenario) = Scenario::load(text, "", overrides, None)
             && scenario.flows.len() <= 100
             && vazao_scenario::estimate(&scenario).hops < 1e5

@@ -1,6 +1,6 @@
 //! Mistakes and what is said of each.
 
-use vazao_scenario::{Scenario, ScenarioError, Value};
+use vazao_scenario::{Scenario, ScenarioError, Toml};
 
 const GOOD: &str = r#"
 name = "good"
@@ -82,7 +82,7 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     ("loss = 0.001", "jitter = 5", "network.bottleneck.jitter", &["5 has no unit"]),
     ("loss = 0.001", "jitter = { spread = \"1 ms\", kind = 3 }", "network.bottleneck.jitter.kind", &["unknown key"]),
     ("loss = 0.001", "reorder = 2", "network.bottleneck.reorder", &["from 0 to 1"]),
-    ("loss = 0.001", "duplicate = \"1 %\"", "network.bottleneck.duplicate", &["from 0 to 1"]),
+    ("loss = 0.001", "duplicate = \"1 serde_json::Value\"", "network.bottleneck.duplicate", &["from 0 to 1"]),
     ("loss = 0.001", "corupt = 0.1", "network.bottleneck.corupt", &["did you mean \"corrupt\"?"]),
     ("loss = 0.001", "outages = [{ for = \"1 s\" }]", "network.bottleneck.outages.0", &["at is missing"]),
     ("loss = 0.001", "strip = [\"sack\", \"time-stamps\"]", "network.bottleneck.strip.1", &["did you mean \"timestamps\"?"]),
@@ -225,13 +225,13 @@ fn documents_that_are_none() {
 
 #[test]
 fn overrides_are_checked_as_files_are() {
-    let text = |x: &str| Value::Text(x.to_owned());
+    let text = |x: &str| Toml::Text(x.to_owned());
     let cases = [
         ("network.bottleneck.rate", text("10 Mbs"), "network.bottleneck.rate", "did you mean \"10 Mbps\"?"),
         ("network.botleneck.rate", text("10 Mbps"), "network.botleneck", "did you mean \"bottleneck\"?"),
         ("flow.1.start", text("1 s"), "flow.1.start", "not an index into a list of 1"),
         ("flow.first.start", text("1 s"), "flow.first.start", "not an index"),
-        ("pairs.x", Value::Number(1.0), "pairs", "unknown key"),
+        ("pairs.x", Toml::Number(1.0), "pairs", "unknown key"),
         ("until.x", text("1"), "until", "is not a quantity"),
         ("network.pairs.x", text("1"), "network.pairs.x", "cannot be set inside 2"),
         ("", text("1"), "", "not a key"),
@@ -245,7 +245,7 @@ fn overrides_are_checked_as_files_are() {
     assert_eq!(set("flow.0.transport.cc", text("bic")).json()["transports"][0]["cc"]["kind"], "bic");
     // A name becomes the kind of a table, so that its parameters can be set.
     assert_eq!(set("flow.0.app.kind", text("download")).seed, 9);
-    let changes = [("flow.0.transport.cc", text("bic")), ("flow.0.transport.cc.low_window", Value::Number(20.0))];
+    let changes = [("flow.0.transport.cc", text("bic")), ("flow.0.transport.cc.low_window", Toml::Number(20.0))];
     let changed = Scenario::load(GOOD, "", changes.map(|(k, v)| (k.to_owned(), v)).into(), None).unwrap();
     assert_eq!(changed.json()["transports"][0]["cc"]["low_window"], 20.0);
 }

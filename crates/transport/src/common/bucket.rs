@@ -96,7 +96,7 @@ mod tests {
     /// Defining bound of a token bucket, for senders that send any number of packets at any time.
     #[test]
     fn no_interval_exceeds_a_burst_plus_the_rate() {
-        let mut stream = vazao_engine::Stream::new(1, "arrivals");
+        let mut stream = vazao_engine::RandomStream::new(1, "arrivals");
         let (mut bucket, mut now) = (Bucket::default(), 0);
         let mut sent: Vec<(u64, usize)> = Vec::new();
         for _ in 0..500 {

@@ -2,7 +2,7 @@
 //! transfer using SCTP multihoming*, ICON 2004; ToN 2006 section V), and those of RFC 9260 and Linux.
 
 use super::path::Path;
-use vazao_engine::Stream;
+use vazao_engine::RandomStream;
 
 /// Retransmission policy, which chooses among the active paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Policy {
         timed_out: bool,
         retran: usize,
         paths: &[View],
-        rng: &mut Stream,
+        rng: &mut RandomStream,
     ) -> Option<usize> {
         match self {
             Policy::RetranPath if paths[retran].usable => Some(retran),
@@ -91,7 +91,7 @@ impl Policy {
 }
 
 /// Usable path of highest worth; ties at random.
-fn best(paths: &[View], rng: &mut Stream, worth: impl Fn(&View) -> f64) -> Option<usize> {
+fn best(paths: &[View], rng: &mut RandomStream, worth: impl Fn(&View) -> f64) -> Option<usize> {
     let usable = || paths.iter().enumerate().filter(|(_, path)| path.usable).take(64);
     let top = usable().map(|(_, path)| worth(path)).max_by(f64::total_cmp)?;
     let mut tied = usable().filter(|(_, path)| worth(path) == top).map(|(i, _)| i);
@@ -106,7 +106,7 @@ mod tests {
     const PATH: View = View { usable: true, room: true, cwnd: 10_000, ssthresh: 20_000, loss_rate: 0.01 };
 
     fn target(policy: Policy, last: usize, timed_out: bool, paths: &[View]) -> Option<usize> {
-        policy.target(last, timed_out, paths.len() - 1, paths, &mut Stream::new(1, "lots"))
+        policy.target(last, timed_out, paths.len() - 1, paths, &mut RandomStream::new(1, "lots"))
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
     /// Each of two equal paths comes up about half of the time: within four standard errors of 200 draws, 28.
     #[test]
     fn ties_are_broken_at_random() {
-        let mut rng = Stream::new(7, "lots");
+        let mut rng = RandomStream::new(7, "lots");
         for policy in [Policy::Asap, Policy::Cwnd, Policy::Ssthresh, Policy::LossRate] {
             let second = (0..200).filter(|_| policy.target(0, false, 0, &[PATH, PATH], &mut rng) == Some(1)).count();
             assert!(second.abs_diff(100) <= 28, "{policy:?}: {second}");

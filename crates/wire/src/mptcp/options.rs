@@ -36,7 +36,7 @@ impl Options {
         self.push_into(option, MAX_OPTIONS_LENGTH)
     }
 
-    /// The same, where MPTCP has `room` bytes of the header in all.
+    /// Appends an option where MPTCP has `room` bytes of the header in all.
     pub(crate) fn push_into(&mut self, option: &MptcpOption, room: usize) -> Result<(), NoRoom> {
         let mut bytes = Vec::with_capacity(MAX_OPTIONS_LENGTH);
         option.encode(&mut bytes);
@@ -73,7 +73,7 @@ impl Options {
         length
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no options.
     pub const fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -88,7 +88,7 @@ impl Options {
         })
     }
 
-    /// Those that can be read, in their order.
+    /// Returns the readable options in their order.
     pub fn iter(&self) -> impl Iterator<Item = MptcpOption> {
         self.raw().filter_map(|option| MptcpOption::decode(&option[2..]))
     }

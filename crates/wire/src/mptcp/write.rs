@@ -36,7 +36,7 @@ impl MptcpOption {
     }
 }
 
-/// A subtype, and the four bits beside it.
+/// Joins a subtype and the four bits beside it.
 const fn head(subtype: u8, low: u8) -> u8 {
     subtype << 4 | low
 }

@@ -16,13 +16,13 @@ const PCAP: [u32; 4] = [0xa1b2_c3d4, 0xd4c3_b2a1, 0xa1b2_3c4d, 0x4d3c_b2a1];
 /// and IPv6, BSD loopback, Ethernet without tags, Linux cooked captures of the first and second version.
 const LINK_HEADERS: [(u16, usize); 7] = [(LINKTYPE_RAW, 0), (228, 0), (229, 0), (0, 4), (1, 14), (113, 16), (276, 20)];
 
-/// Why bytes are not a capture. Positions are bytes from the start of the file.
+/// Reason for which bytes are not a capture. Positions are bytes from the start of the file.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum ReadError {
     /// The older format.
     #[error("this is a pcap file, not pcapng; `editcap -F pcapng OLD NEW` converts it")]
     Pcap,
-    /// Something else altogether.
+    /// Another format.
     #[error("this is not a pcapng file: it does not begin with a section header")]
     NotPcapng,
     /// The file ends inside a block: its writer was stopped, perhaps.
@@ -46,22 +46,22 @@ pub struct Captured<'a> {
     pub interface: u32,
     /// The interface's name, empty if it has none.
     pub interface_name: &'a str,
-    /// What its bytes begin with, by the registry of link types.
+    /// Link type by the registry, which tells how its bytes begin.
     pub link_type: u16,
-    /// When, in nanoseconds since 1970, rounded down from a finer clock.
+    /// Time in nanoseconds since 1970, rounded down from a finer clock.
     pub time_ns: u64,
     /// Sent or received, where the capture says so.
     pub direction: Option<Direction>,
     /// The packet from its link header on, as much as was kept.
     pub bytes: &'a [u8],
-    /// How long it was on the wire, in bytes.
+    /// Length on the wire in bytes.
     pub original_length: u32,
-    /// What somebody had to say about it, empty for nothing.
+    /// Comment, which may be empty.
     pub comment: &'a str,
 }
 
 impl<'a> Captured<'a> {
-    /// The packet from its IP header on, if its link type is one that we know. Whether it is IP, its first byte says.
+    /// Returns the packet from its IP header on, if its link type is known. Its first byte says whether it is IP.
     pub fn ip(&self) -> Option<&'a [u8]> {
         let (_, header) = LINK_HEADERS.iter().find(|(link_type, _)| *link_type == self.link_type)?;
         self.bytes.get(*header..)
@@ -72,10 +72,10 @@ impl<'a> Captured<'a> {
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     file: &'a [u8],
-    /// Where the next block begins.
+    /// Start of the next block.
     at: usize,
     big_endian: bool,
-    /// Those of the section.
+    /// Interfaces of the section.
     interfaces: Vec<Interface<'a>>,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         Ok(None)
     }
 
-    /// The type and the body of the block at hand (section 3.1).
+    /// Returns the type and the body of the block at hand (section 3.1).
     fn block(&mut self) -> Result<(u32, &'a [u8]), ReadError> {
         let at = self.at;
         let rest = &self.file[at..];

@@ -12,7 +12,7 @@ mod kind {
     pub const STOP_SENDING: u64 = 0x05;
     pub const CRYPTO: u64 = 0x06;
     pub const NEW_TOKEN: u64 = 0x07;
-    /// With bits for an offset, a length, and the end.
+    /// STREAM frame with bits for an offset, a length, and the end.
     pub const STREAM: u64 = 0x08;
     pub const MAX_DATA: u64 = 0x10;
     pub const MAX_STREAM_DATA: u64 = 0x11;
@@ -27,7 +27,7 @@ mod kind {
     pub const CLOSE: u64 = 0x1c;
     pub const CLOSE_APPLICATION: u64 = 0x1d;
     pub const HANDSHAKE_DONE: u64 = 0x1e;
-    /// With a length.
+    /// DATAGRAM frame with a length.
     pub const DATAGRAM: u64 = 0x31;
     pub const DATAGRAM_BARE: u64 = 0x30;
     pub const ACK_FREQUENCY: u64 = 0xaf;
@@ -44,13 +44,13 @@ mod kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Frame<'a> {
-    /// So many of them.
+    /// PADDING frames, by their number.
     Padding(usize),
     Ping,
     Ack {
-        /// In a PATH_ACK frame: the path whose packets are acknowledged.
+        /// Path whose packets are acknowledged, in a PATH_ACK frame.
         path: Option<u64>,
-        /// In units of the exponent that was agreed on.
+        /// Delay in units of the negotiated exponent.
         delay: u64,
         /// The first and the last number of each range, the highest first; there is one at least.
         ranges: &'a [(u64, u64)],
@@ -71,7 +71,7 @@ pub enum Frame<'a> {
         data: &'a [u8],
     },
     NewToken(&'a [u8]),
-    /// With its length, and its offset where it is not 0.
+    /// STREAM frame with its length, and its offset if that is not 0.
     Stream {
         id: u64,
         offset: u64,
@@ -111,7 +111,7 @@ pub enum Frame<'a> {
         application: bool,
     },
     HandshakeDone,
-    /// With its length.
+    /// DATAGRAM frame with its length.
     Datagram(&'a [u8]),
     /// The longest delay in microseconds.
     AckFrequency {
@@ -225,7 +225,7 @@ pub fn read_frames(mut payload: &[u8], mut visit: impl FnMut(&Frame<'_>)) -> Res
     Ok(())
 }
 
-/// The frame at the front; `ranges` is room for an ACK frame's.
+/// Reads the frame at the front; `ranges` is a buffer for an ACK frame's ranges.
 fn take_frame<'a, 'b: 'a>(from: &mut &'b [u8], ranges: &'a mut Vec<(u64, u64)>) -> Result<Frame<'a>, DecodeError> {
     let kind = take_varint(from)?;
     let mut number = || take_varint(from);
@@ -278,8 +278,18 @@ fn take_frame<'a, 'b: 'a>(from: &mut &'b [u8], ranges: &'a mut Vec<(u64, u64)>) 
             max_delay_us: number()?,
             reordering: number()?,
         },
+        _ => return take_path_frame(kind, from),
+    })
+}
+
+/// Takes the rest of a frame of Multipath QUIC.
+fn take_path_frame<'a>(kind: u64, from: &mut &'a [u8]) -> Result<Frame<'a>, DecodeError> {
+    let mut number = || take_varint(from);
+    Ok(match kind {
         kind::PATH_ABANDON => Frame::PathAbandon { path: number()?, code: number()? },
-        0x3e76 | 0x3e77 => Frame::PathStatus { path: number()?, sequence: number()?, backup: way(kind::PATH_STATUS) },
+        0x3e76 | 0x3e77 => {
+            Frame::PathStatus { path: number()?, sequence: number()?, backup: kind::PATH_STATUS[1] == kind }
+        }
         kind::PATH_NEW_CONNECTION_ID => {
             let (path, sequence, retire_prior_to) = (number()?, number()?, number()?);
             let (identifier, reset_token) = take_token(from)?;

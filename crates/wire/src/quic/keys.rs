@@ -1,4 +1,4 @@
-//! What protects packets (RFC 9001 section 5): AEAD_AES_128_GCM, or AEAD_AES_256_GCM, and header protection by AES.
+//! Packet protection (RFC 9001 section 5): AEAD_AES_128_GCM, or AEAD_AES_256_GCM, and header protection by AES.
 
 use crate::tls::{Secret, expand_label, expand_label_384, extract};
 use aes_gcm::aes::cipher::BlockCipherEncrypt;
@@ -26,7 +26,7 @@ pub struct Keys {
     iv: [u8; 12],
 }
 
-/// What seals payloads, what hides headers, and the secret of both.
+/// Ciphers that seal payloads and hide headers, and the secret of both.
 #[derive(Clone)]
 enum Suite {
     Aes128(Box<(Aes128Gcm, Aes128, Secret)>),
@@ -34,15 +34,15 @@ enum Suite {
 }
 
 impl Keys {
-    /// Those of a traffic secret (section 5.1).
+    /// Derives the keys of a traffic secret (section 5.1).
     pub fn new(secret: &Secret) -> Keys {
         let aead = Aes128Gcm::new(&expand_label(secret, "quic key", &[]).into());
         let header = Aes128::new(&expand_label(secret, "quic hp", &[]).into());
         Keys { suite: Suite::Aes128(Box::new((aead, header, *secret))), iv: expand_label(secret, "quic iv", &[]) }
     }
 
-    /// Those of a traffic secret of TLS_AES_128_GCM_SHA256 or, as its length tells, TLS_AES_256_GCM_SHA384 (RFC 8446 appendix
-    /// B.4). `None`: it is neither's.
+    /// Derives the keys of a traffic secret of TLS_AES_128_GCM_SHA256 or, by its length, TLS_AES_256_GCM_SHA384 (RFC
+    /// 8446 appendix B.4). `None`: it is neither's.
     pub fn of(secret: &[u8]) -> Option<Keys> {
         if let Ok(secret) = secret.try_into() {
             return Some(Keys::new(secret));
@@ -57,7 +57,7 @@ impl Keys {
         Keys { suite: Suite::Aes256(Box::new((aead, header, *secret))), iv }
     }
 
-    /// Those after a key update, which leaves what hides headers as it is (section 6.1).
+    /// Returns the keys after a key update, which keeps the header protection (section 6.1).
     pub fn updated(&self) -> Keys {
         const LABEL: &str = "quic ku";
         let mut next = match &self.suite {
@@ -72,7 +72,7 @@ impl Keys {
         next
     }
 
-    /// Those of Initial packets, the client's and the server's, of a client that first addressed `destination`
+    /// Derives the keys of Initial packets, the client's and the server's, of a client that first addressed `destination`
     /// (section 5.2).
     pub fn initial(destination: &[u8]) -> [Keys; 2] {
         let initial = extract(&INITIAL_SALT, destination);
@@ -99,7 +99,7 @@ impl Keys {
         opened.is_ok()
     }
 
-    /// What hides the header's first byte and its packet number, from a sample of the ciphertext (section 5.4.3).
+    /// Returns the mask of the header's first byte and packet number, from a sample of the ciphertext (section 5.4.3).
     pub fn mask(&self, sample: &[u8; 16]) -> [u8; 5] {
         let mut block = (*sample).into();
         match &self.suite {
@@ -109,7 +109,7 @@ impl Keys {
         std::array::from_fn(|i| block[i])
     }
 
-    /// With several paths their identifiers are part of it (RFC 10069 section 2.4).
+    /// Returns the nonce of a packet, which includes its path in multipath connections (RFC 10069 section 2.4).
     fn nonce(&self, path: u32, number: u64) -> [u8; 12] {
         let numbers = path.to_be_bytes().into_iter().chain(number.to_be_bytes());
         let mut nonce = self.iv;
@@ -124,7 +124,7 @@ impl std::fmt::Debug for Keys {
     }
 }
 
-/// The tag of a Retry packet, whose bytes before it are `packet`, that answers a client which addressed `original`.
+/// Returns the tag of a Retry packet, whose bytes before it are `packet`, that answers a client which addressed `original`.
 pub(super) fn retry_tag(original: &[u8], packet: &[u8]) -> [u8; TAG] {
     let pseudo_packet = [&[original.len() as u8], original, packet].concat();
     let aead = Aes128Gcm::new(&RETRY_KEY.into());

@@ -42,7 +42,7 @@ pub fn number_bytes(number: u64, largest_acked: Option<u64>) -> u8 {
     bits.div_ceil(8).clamp(1, 4) as u8
 }
 
-/// The packet number whose low `bytes` bytes are `truncated`, nearest to the one `expected` next (appendix A.3).
+/// Returns the packet number whose low `bytes` bytes are `truncated`, nearest to the one `expected` next (appendix A.3).
 pub fn expand_number(truncated: u64, bytes: u8, expected: u64) -> u64 {
     let window = 1_u64 << (8 * bytes);
     let candidate = expected & !(window - 1) | truncated;

@@ -31,7 +31,7 @@ const RETRY: u8 = 3;
 /// The header of a packet that has a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header<'a> {
-    /// Its kind.
+    /// Kind.
     pub kind: Kind,
     /// The receiver's connection identifier.
     pub destination: &'a [u8],
@@ -89,7 +89,7 @@ fn protect(keys: &Keys, first: usize, number: Range<usize>, packet: &mut [u8]) {
     packet[number].iter_mut().zip(&mask[1..]).for_each(|(byte, mask)| *byte ^= mask);
 }
 
-/// The sample begins where the payload would if the packet number had 4 bytes (RFC 9001 section 5.4.2).
+/// Returns the sample, which begins where the payload would if the packet number had 4 bytes (RFC 9001 section 5.4.2).
 fn sample(packet: &[u8], number_at: usize) -> [u8; 16] {
     std::array::from_fn(|i| packet[number_at + 4 + i])
 }
@@ -108,7 +108,7 @@ pub fn encode_retry(original: &[u8], destination: &[u8], source: &[u8], token: &
     out.extend(tag);
 }
 
-/// What long headers have in common.
+/// Appends the common part of long headers.
 fn long_header(first: u8, destination: &[u8], source: &[u8], out: &mut Vec<u8>) {
     out.push(first);
     out.extend(VERSION.to_be_bytes());
@@ -121,7 +121,7 @@ fn long_header(first: u8, destination: &[u8], source: &[u8], out: &mut Vec<u8>) 
 /// A packet as it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protected<'a> {
-    /// Its kind; `None` for Retry.
+    /// Kind; `None` for Retry.
     pub kind: Option<Kind>,
     /// The receiver's connection identifier.
     pub destination: &'a [u8],
@@ -194,7 +194,7 @@ fn take<'a>(bytes: &mut &'a [u8], length: u64) -> Result<&'a [u8], DecodeError> 
 }
 
 impl Protected<'_> {
-    /// Its number and its frames, where `expected` is the number awaited next.
+    /// Opens the packet. Returns its number and its frames; `expected` is the next expected number.
     ///
     /// # Errors
     /// [`DecodeError::BadChecksum`] if the keys are not its, or it was changed; Retry packets cannot be opened.

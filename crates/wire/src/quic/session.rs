@@ -25,11 +25,11 @@ pub mod parameter {
     pub const MAX_DATAGRAM_FRAME_SIZE: u64 = 0x20;
     /// The highest identifier of a path that may be used at first (RFC 10069).
     pub const INITIAL_MAX_PATH_ID: u64 = 0x3e;
-    /// In microseconds: who names it takes ACK_FREQUENCY frames (draft-ietf-quic-ack-frequency-07).
+    /// Least ack delay in microseconds: a side that names it takes ACK_FREQUENCY frames (draft-ietf-quic-ack-frequency-07).
     pub const MIN_ACK_DELAY: u64 = 0xff04_de1b;
 }
 
-/// Those that are bytes.
+/// Parameters whose values are bytes.
 const ORIGINAL_DESTINATION: u64 = 0x00;
 const RESET_TOKEN: u64 = 0x02;
 const INITIAL_SOURCE: u64 = 0x0f;
@@ -37,10 +37,10 @@ const RETRY_SOURCE: u64 = 0x10;
 /// One of those that have no meaning, 31 n + 27 (section 18.1).
 const RESERVED: u64 = 27;
 
-/// What a connection is to be like.
+/// Settings of a connection.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// What everything is drawn from.
+    /// Secret from which everything is drawn.
     pub seed: Secret,
     /// Bytes of ClientHello and of EncryptedExtensions; they are longer if their contents are.
     pub hello: usize,
@@ -60,21 +60,21 @@ pub struct Setup {
 #[derive(Clone, Debug)]
 pub struct Session {
     seed: Secret,
-    /// What the TLS handshake says.
+    /// TLS handshake.
     pub handshake: Handshake,
-    /// Of the client's first flight, and of what follows a Retry.
+    /// Initial keys of the client's first flight, and after a Retry.
     initial: [[Keys; 2]; 2],
     early: Keys,
     handshake_keys: [Keys; 2],
     application: [Keys; 2],
 }
 
-/// Of whom the handshake speaks.
+/// Server name in the handshake.
 const NAME: &str = "vazao.example";
 const PROTOCOL: &str = "vazao";
 
 impl Session {
-    /// The connection of a setup.
+    /// Creates the connection of a setup.
     pub fn new(setup: &Setup) -> Session {
         let Setup { seed, resumption, certificate, .. } = *setup;
         let mut plan = Plan {
@@ -105,7 +105,7 @@ impl Session {
         }
     }
 
-    /// The keys of a side's packets of a kind; after a Retry those of Initial packets are others.
+    /// Returns the keys of a side's packets of a kind; after a Retry those of Initial packets are others.
     pub fn keys(&self, side: usize, kind: Kind, retried: bool) -> &Keys {
         match kind {
             Kind::Initial => &self.initial[usize::from(retried)][side],
@@ -115,17 +115,17 @@ impl Session {
         }
     }
 
-    /// A side's connection identifier with this sequence number; 0 is that of the handshake.
+    /// Returns a side's connection identifier with this sequence number; 0 is that of the handshake.
     pub fn identifier(&self, side: usize, sequence: u64) -> Identifier {
         identifier(&self.seed, side, sequence)
     }
 
-    /// What the client addresses before it knows the server's identifier.
+    /// Returns the identifier that the client addresses before it knows the server's.
     pub fn original(&self) -> Identifier {
         expand_label(&self.seed, "original id", &[])
     }
 
-    /// The server's identifier in a Retry packet.
+    /// Returns the server's identifier in a Retry packet.
     pub fn retry_source(&self) -> Identifier {
         expand_label(&self.seed, "retry id", &[])
     }
@@ -135,17 +135,17 @@ impl Session {
         [0, 1].map(|side| [&self.handshake.hellos, &self.handshake.flights].map(|said| said[side].len()))
     }
 
-    /// The stateless reset token of an identifier.
+    /// Returns the stateless reset token of an identifier.
     pub fn reset_token(&self, side: usize, sequence: u64) -> [u8; 16] {
         reset_token(&self.seed, side, sequence)
     }
 
-    /// A token of so many bytes, as Retry and NEW_TOKEN bring them.
+    /// Returns a token of so many bytes, as Retry and NEW_TOKEN bring them.
     pub fn token(&self, length: usize) -> Vec<u8> {
         filler(&self.seed, length)
     }
 
-    /// All that a side says in CRYPTO frames of Initial or of Handshake packets; nothing else has any.
+    /// Returns all data of a side's CRYPTO frames in Initial or in Handshake packets; other packets have none.
     pub fn crypto(&self, side: usize, kind: Kind) -> &[u8] {
         match kind {
             Kind::Initial => &self.handshake.hellos[side],
@@ -173,7 +173,7 @@ fn filler(seed: &Secret, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// The transport parameters of a side (RFC 9000 sections 7.3 and 18).
+/// Returns the transport parameters of a side (RFC 9000 sections 7.3 and 18).
 fn transport_parameters(setup: &Setup, side: usize) -> Vec<u8> {
     let mut out = Vec::new();
     for &(id, value) in &setup.parameters[side] {
@@ -208,7 +208,7 @@ fn fill_up(length: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// The length of a TLS handshake message.
+/// Returns the length of a TLS handshake message.
 fn message_length(message: &[u8]) -> usize {
     4 + message[1..4].iter().fold(0, |sum, &byte| sum << 8 | usize::from(byte))
 }

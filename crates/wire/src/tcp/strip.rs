@@ -1,4 +1,4 @@
-//! What a middlebox takes out of segments that it lets pass.
+//! Stripping of segments by middleboxes.
 
 use super::{END, Flags, MIN_HEADER_LENGTH, NOP};
 use crate::be16;

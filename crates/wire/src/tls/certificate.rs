@@ -15,8 +15,8 @@ const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 /// The fewest bytes of one.
 pub const LEAST: usize = 75;
 
-/// A certificate of `length` bytes, at least [`LEAST`]: a key that is too long, and a signature that is too short, make up
-/// what is missing.
+/// Returns a certificate of `length` bytes, at least [`LEAST`]: a key that is too long, and a signature that is too
+/// short, make up what is missing.
 pub fn certificate(length: usize) -> Vec<u8> {
     let rest = length.saturating_sub(LEAST);
     // Three lengths inside take up to three bytes more each as the key grows, and so there are sizes that a key alone does
@@ -27,8 +27,8 @@ pub fn certificate(length: usize) -> Vec<u8> {
     fitting.find(|certificate| certificate.len() == length).unwrap_or_else(|| assemble(0, 0))
 }
 
-/// One whose signature and key have so many bytes: of version 1, between nobody and nobody, for as long as two digits
-/// can say.
+/// Builds a certificate whose signature and key have so many bytes: of version 1, between nobody and nobody, for as
+/// long as two can say.
 fn assemble(signature: usize, key: usize) -> Vec<u8> {
     let bits = |length: usize| {
         let mut bytes = vec![0; 1 + length];
@@ -55,7 +55,7 @@ fn assemble(signature: usize, key: usize) -> Vec<u8> {
     [&[SEQUENCE, 0x83, a, b, c], &value[..]].concat()
 }
 
-/// A value with its tag and its length, in as few bytes as hold it.
+/// Encodes a value with its tag and its length, in as few bytes as hold it.
 fn der(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     let value = parts.concat();
     let length = value.len().to_be_bytes();

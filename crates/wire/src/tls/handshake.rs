@@ -4,25 +4,25 @@ use super::message::{self, BINDER, Hello, Ticket};
 use super::schedule::{Schedule, Secret, derive, expand_label, hash, verify_data};
 use crate::content;
 
-/// How a handshake builds on an earlier one.
+/// Resumption of an earlier handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resumption {
     /// Not at all.
     None,
-    /// By a ticket of so many bytes, with early data that the server takes.
+    /// Ticket of so many bytes, with early data that the server accepts.
     Accepted(usize),
-    /// By a ticket that the server does not take.
+    /// Ticket that the server rejects.
     Rejected(usize),
 }
 
-/// What a handshake is to say.
+/// Content of a handshake.
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
-    /// What all that is random in it is drawn from.
+    /// Secret from which all random values are drawn.
     pub seed: Secret,
     /// The server's name.
     pub name: &'a str,
-    /// What is spoken afterwards (RFC 7301).
+    /// Application protocol (RFC 7301).
     pub protocol: &'a str,
     /// The QUIC transport parameters of client and server.
     pub transport: [Vec<u8>; 2],
@@ -50,7 +50,7 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// The handshake of a plan.
+    /// Creates the handshake of a plan.
     pub fn new(plan: &Plan<'_>) -> Handshake {
         let random = |label| expand_label::<32>(&plan.seed, label, &[]);
         let ticket = match plan.resumption {
@@ -91,7 +91,7 @@ impl Handshake {
         }
     }
 
-    /// Its secrets as lines of the key log that NSS began and Wireshark reads.
+    /// Returns its secrets as lines of the key log that NSS began and Wireshark reads.
     pub fn key_log(&self) -> String {
         let lines = [
             ("CLIENT_EARLY_TRAFFIC_SECRET", &self.early),
@@ -108,7 +108,7 @@ fn hex(secret: &Secret) -> String {
     secret.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The traffic secrets of both sides.
+/// Returns the traffic secrets of both sides.
 fn pair(secret: &Secret, labels: [&str; 2], transcript: &[&[u8]]) -> [Secret; 2] {
     let transcript = hash(transcript);
     labels.map(|label| derive(secret, label, &transcript))

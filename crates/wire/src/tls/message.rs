@@ -40,13 +40,13 @@ pub const BINDER: usize = 32;
 /// A ticket of an earlier connection, as its client shows it.
 #[derive(Clone, Debug)]
 pub struct Ticket {
-    /// What the server named it.
+    /// Identity that the server gave it.
     pub identity: Vec<u8>,
-    /// How old it is, hidden.
+    /// Obfuscated age.
     pub obfuscated_age: u32,
 }
 
-/// What both hellos have.
+/// Common fields of both hellos.
 #[derive(Clone, Debug)]
 pub struct Hello {
     /// Random.
@@ -87,7 +87,7 @@ pub fn client_hello(hello: &Hello, name: &str, protocol: &str, transport: &[u8],
     })
 }
 
-/// The identity, its age, and room for its binder.
+/// Appends the identity, its age, and space for its binder.
 fn pre_shared_key(ticket: &Ticket, out: &mut Vec<u8>) {
     with_length::<2>(out, |out| {
         with_length::<2>(out, |out| out.extend(&ticket.identity));
@@ -138,7 +138,7 @@ pub fn encrypted_extensions(protocol: &str, transport: &[u8], early_data: bool) 
     })
 }
 
-/// A Certificate message of `length` bytes, with one certificate in it.
+/// Returns a Certificate message of `length` bytes, with one certificate in it.
 pub fn certificate_message(length: usize) -> Vec<u8> {
     // A header of 4; lengths of the context, of the list, of the certificate and of its extensions.
     const AROUND: usize = 4 + 1 + 3 + 3 + 2;
@@ -179,7 +179,7 @@ fn extension(kind: u16, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
     with_length::<2>(out, fill);
 }
 
-/// What `fill` appends, with its length before it in `N` bytes.
+/// Appends what `fill` appends, with its length before it in `N` bytes.
 fn with_length<const N: usize>(out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend([0; N]);

@@ -20,7 +20,7 @@ pub fn expand_label<const N: usize>(secret: &Secret, label: &str, context: &[u8]
     out
 }
 
-/// The same with SHA-384.
+/// Expands a label with SHA-384.
 pub fn expand_label_384<const N: usize>(secret: &[u8; 48], label: &str, context: &[u8]) -> [u8; N] {
     let mut out = [0; N];
     let hkdf = Hkdf::<Sha384>::from_prk(secret).expect("a secret is as long as a hash");
@@ -41,7 +41,7 @@ pub fn derive(secret: &Secret, label: &str, transcript: &Secret) -> Secret {
     expand_label(secret, label, transcript)
 }
 
-/// What a Finished message verifies, or a PSK binder: the transcript, with a base key (section 4.4.4).
+/// Returns the value that a Finished message or a PSK binder verifies: the transcript, with a base key (section 4.4.4).
 pub fn verify_data(base: &Secret, transcript: &Secret) -> Secret {
     let key: Secret = expand_label(base, "finished", &[]);
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("a key of any length");
@@ -49,7 +49,7 @@ pub fn verify_data(base: &Secret, transcript: &Secret) -> Secret {
     mac.finalize().into_bytes().into()
 }
 
-/// The hash of a transcript.
+/// Returns the hash of a transcript.
 pub fn hash(messages: &[&[u8]]) -> Secret {
     let mut hash = Sha256::new();
     messages.iter().for_each(|message| hash.update(message));
@@ -68,7 +68,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Those of a pre-shared key, or none, and what the Diffie-Hellman exchange came to.
+    /// Creates the secrets of a pre-shared key, or none, and of the Diffie-Hellman exchange.
     pub fn new(pre_shared: Option<&Secret>, shared: &Secret) -> Schedule {
         let zeros = [0; 32];
         let next = |secret, material: &Secret| extract(&derive(secret, "derived", &hash(&[])), material);

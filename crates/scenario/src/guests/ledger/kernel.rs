@@ -1,39 +1,40 @@
-//! What a guest's kernel shows of its connections, as [samples](Sample) of them come.
+//! State of a guest's connections, as its kernel reports it in [samples](Sample).
 
 use super::Tuple;
-use crate::measures::measure::{Repair, SenderState};
+use crate::measures::measure::{PathState, Repair, SenderState};
 use std::net::SocketAddrV4;
 use vazao_engine::{Duration, Time};
 use vazao_guest_protocol::{Sample, TcpInfo};
 
-/// The state of a TCP connection, in bytes where the kernel counts segments.
+/// State of a TCP connection, in bytes where the kernel counts segments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TcpState {
     cwnd: u64,
     ssthresh: Option<u64>,
-    srtt: Option<Duration>,
+    pub srtt: Option<Duration>,
     flight: u64,
     sent: u64,
     segments: u64,
     repair: Repair,
-    /// Reductions of the slow-start threshold seen.
+    /// Observed reductions of the slow-start threshold.
     cuts: u64,
-    /// Expiries of the retransmission timer; kernels before 6.7 do not show them.
+    /// Expiries of the retransmission timer; kernels before 6.7 do not report them.
     pub timeouts: Option<u64>,
-    /// For how long it had something to do, and for how long the receiver's window alone kept it from that.
+    /// Time with data to send or to be acknowledged.
     pub busy: Option<Duration>,
+    /// Time in which the receiver's window alone kept it from sending.
     pub rwnd_limited: Option<Duration>,
-    /// By how many segments the network is believed to reorder.
+    /// Estimate of the network's reordering in segments.
     pub reordering: Option<u64>,
 }
 
-/// The kernel's value of a slow-start threshold that was never set.
+/// Kernel's value of a slow-start threshold that was never set.
 const INFINITE: u32 = 0x7fff_ffff;
-/// From this state on the kernel is repairing (`TCP_CA_CWR`, `TCP_CA_Recovery`, `TCP_CA_Loss`).
+/// First state in which the kernel repairs losses (`TCP_CA_CWR`, `TCP_CA_Recovery`, `TCP_CA_Loss`).
 const REPAIRING: u8 = 2;
 
 impl TcpState {
-    /// Takes a sample over.
+    /// Applies a sample.
     pub fn update(&mut self, info: &TcpInfo) {
         let bytes = |segments: u32| u64::from(segments) * u64::from(info.snd_mss);
         let old = self.ssthresh;
@@ -54,7 +55,7 @@ impl TcpState {
     }
 }
 
-/// Returns a smoothed round-trip time, if one has been measured.
+/// Converts a smoothed round-trip time, if one has been measured.
 fn srtt(us: u64) -> Option<Duration> {
     (us > 0).then(|| Duration::from_micros(us))
 }
@@ -63,17 +64,11 @@ impl SenderState for TcpState {
     fn cwnd(&self) -> u64 {
         self.cwnd
     }
-    fn ssthresh(&self) -> Option<u64> {
-        self.ssthresh
-    }
     fn in_slow_start(&self) -> bool {
         self.ssthresh.is_none_or(|threshold| self.cwnd < threshold)
     }
     fn is_repairing(&self) -> bool {
         self.repair.ca_state >= REPAIRING
-    }
-    fn repair(&self) -> Option<Repair> {
-        Some(self.repair)
     }
     fn cuts(&self) -> u64 {
         self.cuts
@@ -81,42 +76,42 @@ impl SenderState for TcpState {
     fn segments(&self) -> u64 {
         self.segments
     }
-    fn srtt(&self) -> Option<Duration> {
-        self.srtt
-    }
-    fn latest_rtt(&self) -> Option<Duration> {
-        None
-    }
     fn flight(&self) -> u64 {
         self.flight
     }
     fn sent_bytes(&self) -> u64 {
         self.sent
     }
+    fn path(&self, _number: usize) -> PathState {
+        let TcpState { cwnd, ssthresh, srtt, flight, repair, .. } = *self;
+        PathState { cwnd, ssthresh, srtt, latest_rtt: None, flight, repair: Some(repair) }
+    }
 }
 
-/// The state of what goes by several paths: an SCTP association, or a Multipath TCP connection.
+/// State of an SCTP association or a Multipath TCP connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PathsInfo {
-    /// An association's DATA chunks sent again.
+    /// Retransmitted DATA chunks of an association.
     pub retransmissions: Option<u64>,
-    /// The paths: an association's primary one first, subflows in the order in which they were seen.
+    /// Paths: an association's primary one first, subflows in the order in which they were seen.
     pub paths: Vec<PathInfo>,
 }
 
-/// A path of an association, or a subflow.
+/// Path of an association, or subflow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathInfo {
-    /// A subflow's addresses, the sender's first.
+    /// Addresses of a subflow, the sender's first.
     pub ends: Option<[[u8; 4]; 2]>,
     ports: [u16; 2],
     pub srtt: Option<Duration>,
-    /// Expiries of a subflow's retransmission timer, where the kernel shows them.
+    /// Expiries of a subflow's retransmission timer, if the kernel reports them.
     pub timeouts: Option<u64>,
-    /// Its window, since when, and its integral over time since the first sample.
     cwnd: u64,
+    /// Time of the last sample.
     since: Time,
+    /// Time of the first sample.
     first: Time,
+    /// Integral of the window over time.
     area: f64,
 }
 
@@ -147,7 +142,7 @@ impl PathInfo {
 }
 
 impl PathsInfo {
-    /// Takes a sample of the whole or of one path over. One of a plain TCP connection has no paths.
+    /// Applies a sample of the connection or of one path. A sample of plain TCP has no paths.
     pub fn update(&mut self, now: Time, sample: &Sample) {
         match sample {
             Sample::Tcp(_) => {}
@@ -178,7 +173,7 @@ impl PathsInfo {
         &mut self.paths[index]
     }
 
-    /// Returns the timeouts of all paths, where the kernel shows them.
+    /// Returns the timeouts of all paths, if the kernel reports them.
     pub fn timeouts(&self) -> Option<u64> {
         let all: Option<Vec<_>> = self.paths.iter().map(|path| path.timeouts).collect();
         all.filter(|all| !all.is_empty()).map(|all| all.iter().sum())
@@ -210,10 +205,10 @@ mod tests {
         info.update(&sample);
         assert_eq!((info.cwnd(), info.ssthresh(), info.flight(), info.cuts()), (20_000, None, 7_000, 0));
         assert!(info.in_slow_start() && !info.is_repairing());
-        assert_eq!(info.repair(), Some(Repair { ca_state: 1, lost: 1, sacked: 2 }));
+        assert_eq!(info.path(0).repair, Some(Repair { ca_state: 1, lost: 1, sacked: 2 }));
         assert_eq!((info.busy, info.rwnd_limited), (Some(Duration::from_millis(90)), Some(Duration::from_millis(20))));
         assert_eq!((info.reordering, info.timeouts), (Some(5), None));
-        assert_eq!(info.srtt(), Some(Duration::from_millis(50)));
+        assert_eq!(info.srtt, Some(Duration::from_millis(50)));
         for (snd_ssthresh, cuts) in [(14, 1), (14, 1), (9, 2), (30, 2), (10, 3)] {
             info.update(&TcpInfo { snd_cwnd: 14, snd_ssthresh, snd_mss: 1000, ca_state: 3, ..TcpInfo::default() });
             assert_eq!((info.cuts(), info.is_repairing()), (cuts, true), "threshold {snd_ssthresh}");

@@ -1,4 +1,4 @@
-//! What a guest does with its end of a flow.
+//! Tasks of a guest at its ends of flows.
 
 use super::{End, kernel_control};
 use crate::model::address::{Addresses, Socket};
@@ -8,10 +8,10 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use vazao_application::{Application, Sink, Source};
 use vazao_guest_protocol::{Act, Flow, Messages, Role, Sctp, Task, Transfer, Transport};
 
-/// Returns the end of a flow as the guest plays it.
+/// Returns the task of a guest at one end of a flow.
 ///
 /// # Errors
-/// What no kernel can have.
+/// The kernel does not support a setting.
 pub(super) fn flow(addresses: &Addresses, end: &End<'_>) -> Result<Flow, String> {
     let (application, start) = match end.role {
         Role::Client => (&end.sides.client, end.flow.start.as_nanos()),

@@ -1,4 +1,4 @@
-//! What a guest's kernel and network are set to before any flow starts.
+//! Settings of a guest's kernel and network before any flow starts.
 
 use super::{End, kernel_control, path_manager};
 use crate::model::address::Addresses;
@@ -8,8 +8,8 @@ use std::net::Ipv4Addr;
 use vazao_guest_protocol::{MptcpEndpoint, Role, Route, Setup};
 use vazao_network::{Graph, Routing};
 
-/// Settings of every guest: the buffers of a host with gigabytes of memory, whatever its own size; and no memory of past
-/// connections, so that flows do not depend on each other's ends.
+/// Settings of every guest: the buffers of a host with gigabytes of memory, whatever its own size; and no cache of past
+/// connections, so that flows do not depend on each other.
 const SETTINGS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_no_metrics_save", "1"),
     ("net.ipv4.tcp_mem", "196608 262144 393216"),
@@ -17,12 +17,12 @@ const SETTINGS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
     ("net.core.rmem_max", "67108864"),
     ("net.core.wmem_max", "67108864"),
-    // In a topology, packets may come by another interface than answers leave by.
+    // Packets may arrive by another interface than answers leave by.
     ("net.ipv4.conf.all.rp_filter", "0"),
     ("net.ipv4.conf.default.rp_filter", "0"),
 ];
 
-/// The kernel's initial window in segments, unless a route has another.
+/// Initial window of the kernel in segments, unless a route has another.
 const INITIAL_WINDOW: u64 = 10;
 
 /// Returns all settings of the guest at `node`, which plays `ends`.
@@ -40,7 +40,7 @@ pub(super) fn setup(graph: &Graph, addresses: &Addresses, node: usize, ends: &[E
     interfaces.chain(sysctls).chain(modules).chain(routes).chain(path_manager).collect()
 }
 
-/// Returns the size of a packet that a segment of `mss` bytes fills, with the options that each one has.
+/// Returns the size of a full packet, with the options of every segment.
 fn mtu(end: &End<'_>) -> u64 {
     let parameters = &end.flow.transport.parameters;
     match end.flow.transport.kernel_protocol() {
@@ -51,7 +51,7 @@ fn mtu(end: &End<'_>) -> u64 {
     }
 }
 
-/// Returns the kernel's settings. Those of the flows come over those of every guest.
+/// Returns the kernel's settings. Settings of flows override the common ones.
 fn sysctls(ends: &[End<'_>]) -> BTreeMap<String, String> {
     let mut all: BTreeMap<String, String> = SETTINGS.iter().map(|&(n, v)| (n.to_owned(), v.to_owned())).collect();
     for end in ends {
@@ -82,7 +82,7 @@ fn routes(graph: &Graph, addresses: &Addresses, node: usize, ends: &[End<'_>]) -
             *window = end.flow.transport.parameters.integer("initial_window");
         }
     }
-    // The ways that the flows name come first: those are the ones that the main table has.
+    // The ways of the flows come first: the main table has these.
     let named = ends.iter().map(|end| {
         let window = windows[&addresses.interfaces[end.peer.interface].node];
         (end.own.interface, end.peer.interface, window)
@@ -114,7 +114,7 @@ fn routes(graph: &Graph, addresses: &Addresses, node: usize, ends: &[End<'_>]) -
     routes
 }
 
-/// Returns the addresses from which an MPTCP host opens subflows, or which it announces to its peer.
+/// Returns the addresses from which an MPTCP host opens subflows, or that it announces to its peer.
 fn path_management(addresses: &Addresses, node: usize, ends: &[End<'_>]) -> Vec<Setup> {
     let Some(end) = ends.iter().find(|end| end.flow.transport.kernel_protocol() == Some(KernelProtocol::Mptcp)) else {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! What a library logs of itself, completed by what its packets say: it logs neither their frames nor, of those that arrive,
-//! their sizes, without which nobody can draw them.
+//! Log of a library, completed from its packets: it logs neither their frames nor the sizes of received ones, without which
+//! nobody can draw them.
 
 use crate::packs::quic::json::{frame, ways};
 use serde_json::{Value, json};
@@ -10,22 +10,21 @@ use vazao_wire::pcapng::Direction;
 use vazao_wire::qlog;
 use vazao_wire::quic::{Frame, Keys, Kind, Protected, decode, read_frames};
 
-/// What begins a record (RFC 7464 section 2.2).
+/// First byte of a record (RFC 7464 section 2.2).
 const RECORD_SEPARATOR: u8 = 0x1e;
 
-/// One side's view of a connection whose packets it can read. Sides are 0 for the client and 1 for the server.
+/// Reader of one side's packets. Sides are 0 for the client and 1 for the server.
 pub(crate) struct Reader {
     side: usize,
-    /// By who sends.
+    /// Keys by sender and kind of packet.
     keys: BTreeMap<(usize, Kind), Keys>,
-    /// Those that each side had before it updated them.
+    /// Keys of each side before its last key update.
     before: [Option<Keys>; 2],
-    /// How long the identifiers are that each side has chosen.
+    /// Length of the identifiers that each side has chosen.
     identifiers: [usize; 2],
-    /// The packet numbers awaited next, by who sends and by space.
+    /// Next expected packet numbers by sender and space.
     expected: [[u64; 3]; 2],
-    /// What is to be added to the records of packets that have crossed since the last records: those sent or those received, of
-    /// a type, with a number.
+    /// Additions to the records of packets since the last records: by whether this side sent it, type and number.
     packets: BTreeMap<(bool, &'static str, u64), Value>,
 }
 
@@ -41,11 +40,11 @@ impl Reader {
         }
     }
 
-    /// Takes lines of a key log.
+    /// Reads lines of a key log.
     pub fn secrets(&mut self, lines: &str) {
         for line in lines.lines() {
             let mut words = line.split(' ');
-            let whose = match words.next() {
+            let owner = match words.next() {
                 Some("CLIENT_EARLY_TRAFFIC_SECRET") => (0, Kind::ZeroRtt),
                 Some("CLIENT_HANDSHAKE_TRAFFIC_SECRET") => (0, Kind::Handshake),
                 Some("SERVER_HANDSHAKE_TRAFFIC_SECRET") => (1, Kind::Handshake),
@@ -54,12 +53,12 @@ impl Reader {
                 _ => continue,
             };
             if let Some(keys) = words.nth(1).and_then(bytes).and_then(|secret| Keys::of(&secret)) {
-                self.keys.insert(whose, keys);
+                self.keys.insert(owner, keys);
             }
         }
     }
 
-    /// A datagram has crossed.
+    /// Reads a datagram that was sent or received.
     pub fn datagram(&mut self, way: Direction, datagram: &[u8]) {
         let from = if way == Direction::Outbound { self.side } else { 1 - self.side };
         let mut rest = datagram;
@@ -67,20 +66,20 @@ impl Reader {
             let length = rest.len() - after.len();
             rest = after;
             if let Some((name, number, frames)) = self.read(from, &packet) {
-                let told = json!({
+                let additions = json!({
                     "raw": { "length": length },
                     "frames": frames,
                     "is_coalesced": length < datagram.len(),
                 });
-                self.packets.insert((from == self.side, name, number), told);
+                self.packets.insert((from == self.side, name, number), additions);
             }
         }
     }
 
-    /// Type, number and frames of a packet that can be opened.
+    /// Returns type, number and frames of a packet that can be decrypted.
     fn read(&mut self, from: usize, packet: &Protected<'_>) -> Option<(&'static str, u64, Vec<Value>)> {
         match packet.kind {
-            // What the client addresses from then on, its Initial packets are sealed by (RFC 9001 section 5.2).
+            // Initial keys derive from the client's destination identifier after a Retry (RFC 9001 section 5.2).
             None => self.begin(packet.source),
             Some(Kind::Initial) if from == 0 && !self.keys.contains_key(&(0, Kind::Initial)) => {
                 self.begin(packet.destination);
@@ -101,11 +100,11 @@ impl Reader {
         let expected = &mut self.expected[from][space];
         *expected = (number + 1).max(*expected);
         let mut frames = Vec::new();
-        read_frames(&payload, |frame| frames.push(tell(frame))).ok()?;
+        read_frames(&payload, |frame| frames.push(qlog_frame(frame))).ok()?;
         Some((name, number, frames))
     }
 
-    /// Opens a packet by the keys that are its sender's, those before, or those that are next (RFC 9001 section 6).
+    /// Opens a packet with the current, the previous or the next keys of its sender (RFC 9001 section 6).
     fn open(&mut self, from: usize, kind: Kind, packet: &Protected<'_>, expected: u64) -> Option<(u64, Vec<u8>)> {
         let keys = self.keys.get(&(from, kind))?;
         if let Ok(opened) = packet.open(keys, 0, expected) {
@@ -120,13 +119,14 @@ impl Reader {
         Some(opened)
     }
 
+    /// Derives the Initial keys.
     fn begin(&mut self, destination: &[u8]) {
         for (side, keys) in (0..).zip(Keys::initial(destination)) {
             self.keys.insert((side, Kind::Initial), keys);
         }
     }
 
-    /// Appends what the library has logged at `now`, amended.
+    /// Appends the records that the library has logged at `now`, completed.
     pub fn records(&mut self, now: Time, records: &[u8], out: &mut Vec<u8>) {
         for record in records.split(|&byte| byte == RECORD_SEPARATOR).filter(|record| !record.is_empty()) {
             let Ok(mut record) = serde_json::from_slice::<Value>(record) else { continue };
@@ -141,11 +141,11 @@ impl Reader {
             }
             qlog::event(now.as_nanos(), name, data, out);
         }
-        // What arrived and is in no record was not taken.
+        // A packet without a record was not accepted.
         self.packets.clear();
     }
 
-    /// Adds what a packet says to its record; its size belongs to what is raw.
+    /// Completes the record of a packet; its length moves to `raw`.
     fn complete(&mut self, sent: bool, data: &mut Value) {
         let length = data["header"].as_object_mut().and_then(|header| header.remove("length"));
         if let Some(length) = length {
@@ -154,15 +154,14 @@ impl Reader {
         let (kind, number) = (data["header"]["packet_type"].as_str(), data["header"]["packet_number"].as_u64());
         let of = |&(own, name, place): &(bool, &str, u64)| own == sent && Some(name) == kind && Some(place) == number;
         if let Some(key) = self.packets.keys().find(|key| of(key)).copied()
-            && let Some(Value::Object(told)) = self.packets.remove(&key)
+            && let Some(Value::Object(additions)) = self.packets.remove(&key)
         {
-            told.into_iter().for_each(|(field, value)| data[field] = value);
+            additions.into_iter().for_each(|(field, value)| data[field] = value);
         }
     }
 }
 
-/// Round-trip times are logged in seconds, where the format counts milliseconds, and to the precision of a float; no threshold as
-/// a number that no window reaches.
+/// Corrects metrics: round-trip times from seconds to rounded milliseconds; a threshold that was never set is removed.
 fn amend(metrics: &mut Value) {
     let Some(metrics) = metrics.as_object_mut() else { return };
     metrics.retain(|_, value| value.as_u64() != Some(u64::MAX));
@@ -173,8 +172,8 @@ fn amend(metrics: &mut Value) {
     }
 }
 
-/// A frame in qlog's words.
-fn tell(read: &Frame<'_>) -> Value {
+/// Converts a frame to qlog.
+fn qlog_frame(read: &Frame<'_>) -> Value {
     let simple = match *read {
         Frame::StreamsBlocked { both_ways, count } => {
             return json!({ "frame_type": "streams_blocked", "stream_type": ways(both_ways), "limit": count });

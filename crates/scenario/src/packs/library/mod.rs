@@ -1,4 +1,4 @@
-//! Connections that somebody else's library plays, as the world moves them.
+//! Connections that a third party's library plays.
 
 pub(crate) mod log;
 pub(crate) mod quinn;
@@ -7,7 +7,7 @@ use super::IP_HEADER;
 use crate::endpoint::codec::{Codec, Logger, encode_datagram};
 use crate::endpoint::{Arrival, Body, Content, Contents, Crossing, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
-use crate::measures::measure::SenderState;
+use crate::measures::measure::{PathState, SenderState};
 use crate::model::scenario::Scenario;
 use crate::model::stack::Stack;
 use crate::packs::quic::bytes::Ends;
@@ -15,22 +15,22 @@ use log::Reader;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use vazao_application::Application;
-use vazao_engine::{Duration, Stream, Time};
+use vazao_engine::{RandomStream, Time};
 use vazao_transport::library::{Datagram, Library, Plan, Report};
 use vazao_transport::udp::HEADER as UDP_HEADER;
 
-/// Makes both ends of a connection, the client's first, or says why there are none.
+/// Function that makes both ends of a connection, the client's first, or says why it cannot.
 pub type Connect<'a> = &'a dyn Fn(&Plan) -> Result<[Box<dyn Library>; 2], String>;
 
-/// The ends of a run's connections that are still to be put into its world, by flow.
+/// Ends of a run's connections, by flow, until they are put into its world.
 #[derive(Default)]
 pub(crate) struct Libraries(BTreeMap<usize, [Box<dyn Library>; 2]>);
 
 impl Libraries {
-    /// Makes those that a scenario asks for; whether they are to log what they do.
+    /// Makes the ends for a scenario, with logs if `logs`.
     ///
     /// # Errors
-    /// Why they cannot be had.
+    /// The library is missing or refuses a connection.
     pub fn new(scenario: &Scenario, connect: Option<Connect<'_>>, logs: bool) -> Result<Libraries, String> {
         let mut all = BTreeMap::new();
         for (number, flow) in scenario.flows.iter().enumerate() {
@@ -46,7 +46,7 @@ impl Libraries {
                 parameters: spec.parameters.clone(),
                 control: spec.control.name.clone(),
                 make: own.then(|| spec.control_factory()),
-                seed: Stream::new(scenario.seed, &format!("library/flow {number}")).bits(),
+                seed: RandomStream::new(scenario.seed, &format!("library/flow {number}")).bits(),
                 logs,
             });
             all.insert(number, ends.map_err(|problem| format!("flow {number}: {problem}"))?);
@@ -77,7 +77,7 @@ impl Endpoint for Box<dyn Library> {
     fn next_timeout(&self) -> Time {
         (**self).next_timeout()
     }
-    /// A client of its begins with the first call.
+    /// Handles timers at every call; the first one starts a client.
     fn handle_timeout(&mut self, now: Time) -> bool {
         (**self).handle_timeout(now);
         true
@@ -113,8 +113,8 @@ impl Endpoint for Box<dyn Library> {
     fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
         see(&self.report());
     }
-    /// Retransmissions are packets declared lost: the content of each is sent again. How often its timer expired a library
-    /// does not say.
+    /// Returns the counts: retransmissions are packets declared lost, whose content is sent again. A library does not
+    /// report timeouts.
     fn counts(&self, _end: Time) -> Counts<'_> {
         let report = self.report();
         Counts {
@@ -142,9 +142,6 @@ impl SenderState for Report {
     fn cwnd(&self) -> u64 {
         self.cwnd
     }
-    fn ssthresh(&self) -> Option<u64> {
-        self.ssthresh
-    }
     fn in_slow_start(&self) -> bool {
         self.ssthresh.is_none_or(|threshold| self.cwnd < threshold)
     }
@@ -157,25 +154,23 @@ impl SenderState for Report {
     fn segments(&self) -> u64 {
         self.datagrams
     }
-    fn srtt(&self) -> Option<Duration> {
-        self.srtt
-    }
-    fn latest_rtt(&self) -> Option<Duration> {
-        self.latest_rtt
-    }
     fn flight(&self) -> u64 {
         self.flight
     }
-    /// What it has not sent yet of what it was given it does not say.
+    /// Data written to the library, which does not report how much of it was sent.
     fn sent_bytes(&self) -> u64 {
         self.written
     }
+    fn path(&self, _number: usize) -> PathState {
+        let Report { cwnd, ssthresh, srtt, latest_rtt, flight, .. } = *self;
+        PathState { cwnd, ssthresh, srtt, latest_rtt, flight, repair: None }
+    }
 }
 
-/// The datagrams of a library as bytes, which they are.
+/// Codec of a library's datagrams, which are bytes.
 pub(crate) struct Bytes(pub Ends);
 
-/// A crossing's datagram.
+/// Returns the datagram of a crossing.
 fn datagram<'a>(crossing: &Crossing<'a>) -> Option<&'a Datagram> {
     if let Body::Kept { content, .. } = *crossing.body { Some(crossing.contents.get(content)) } else { None }
 }
@@ -188,7 +183,7 @@ impl Codec for Bytes {
     }
 }
 
-/// What a library logs, completed by what its packets say: a reader for each side.
+/// Log of a library, completed from its packets: a reader for each side.
 pub(crate) struct Records([Reader; 2]);
 
 impl Records {

@@ -1,18 +1,16 @@
-//! What quinn, as the stack of a QUIC flow, can be told.
+//! Settings that quinn accepts as the stack of a QUIC flow.
 
 use crate::document::reader::{Item, Table};
-use crate::document::{ScenarioError, Value as Given};
+use crate::document::{Result, Toml};
 use crate::model::plugin::ControlSpec;
 use crate::packs::refuse_own;
 use vazao_engine::registry::{Parameters, Value};
 use vazao_transport::quic;
 
-type Result<T> = std::result::Result<T, ScenarioError>;
+/// Congestion controls of quinn: BBR's first version, CUBIC and NewReno as it implements them.
+pub(crate) const CONTROLS: &[&str] = &["quinn-bbr", "quinn-cubic", "quinn-newreno"];
 
-/// The congestion controls of quinn's own: BBR's first version, CUBIC and NewReno as it writes them.
-pub const CONTROLS: &[&str] = &["quinn-bbr", "quinn-cubic", "quinn-newreno"];
-
-/// What of QUIC's parameters it can be told; the rest it decides itself.
+/// Parameters of QUIC that quinn accepts; it decides the others itself.
 const PARAMETERS: &[&str] = &[
     "cc",
     "slow_start",
@@ -31,13 +29,13 @@ const PARAMETERS: &[&str] = &[
     "changes",
 ];
 
-/// What of these only our controls heed.
+/// Parameters that only our congestion controls use.
 const OF_OUR_CONTROLS: &[&str] = &["slow_start", "initial_ssthresh", "abc_limit"];
 
-/// The largest number that QUIC can write (RFC 9000 section 16).
+/// Largest number that QUIC can write (RFC 9000 section 16).
 const LARGEST: f64 = ((1_u64 << 62) - 1) as f64;
 
-/// What it takes in a narrower range than our machine, in bytes or seconds, and that range in words.
+/// Parameters with a narrower range than Vazão's own, in bytes or seconds, and the range in words.
 const RANGES: &[(&str, f64, f64, &str)] = &[
     ("certificate", 409.0, 65_536.0, "409 B, with its own certificate and another, to 65536 B, TLS's longest message"),
     ("stream_window", 0.0, LARGEST, "4.6 EB at most, the largest number that QUIC can write"),
@@ -50,27 +48,27 @@ const RANGES: &[(&str, f64, f64, &str)] = &[
     ),
 ];
 
-/// What becomes of its client's address.
+/// Changes of the client's address that quinn supports.
 const CHANGES: &[&str] = &["migrate", "rebind", "rebind_address"];
 
-/// Refuses what it decides itself.
+/// Refuses parameters that quinn decides itself.
 pub(crate) fn refuse_others(table: &Table) -> Result<()> {
     refuse_own(table, quic::PARAMETERS, PARAMETERS, "quinn's own decision with stack = \"quinn\"; leave it out")
 }
 
-/// Refuses what a control of its own would not heed.
-pub(crate) fn refuse_unheeded(table: &Table, control: &ControlSpec) -> Result<()> {
+/// Refuses parameters that quinn's own controls would ignore.
+pub(crate) fn refuse_ignored(table: &Table, control: &ControlSpec) -> Result<()> {
     if !CONTROLS.contains(&control.name.as_str()) {
         return Ok(());
     }
     let whose = format!("for our controls, and cc is {:?}; leave it out", control.name);
-    let told: Vec<_> = PARAMETERS.iter().filter(|name| !OF_OUR_CONTROLS.contains(name)).copied().collect();
-    refuse_own(table, quic::PARAMETERS, &told, &whose)
+    let accepted: Vec<_> = PARAMETERS.iter().filter(|name| !OF_OUR_CONTROLS.contains(name)).copied().collect();
+    refuse_own(table, quic::PARAMETERS, &accepted, &whose)
 }
 
-/// Refuses values that it does not take, of what `table` gives.
+/// Refuses values that quinn does not accept.
 pub(crate) fn check(table: &Table, control: &ControlSpec, parameters: &Parameters) -> Result<()> {
-    let refuse = |name: &str, problem: String| table.error_at(name, problem).map_or(Ok(()), Err);
+    let refuse = |name: &str, problem: String| table.refuse(name, problem);
     if parameters.text("handshake").starts_with("gquic") {
         let accepted = "quinn has no handshake of Google's; write 1-rtt, 0-rtt, 0-rtt-rejected or retry";
         return refuse("handshake", accepted.into());
@@ -98,10 +96,10 @@ pub(crate) fn check(table: &Table, control: &ControlSpec, parameters: &Parameter
     Ok(())
 }
 
-/// One of its own, if that is what is asked for: by its name, or by a table that says no more, as levels of a study may.
+/// Reads one of quinn's own controls, if one is named: by its name, or by a table with nothing but its kind.
 pub(crate) fn read_control(item: &Item) -> Result<Option<ControlSpec>> {
-    let own = |value: &Given| CONTROLS.iter().find(|name| *value == Given::Text((**name).into()));
-    let Given::Table(entries) = &item.node.value else {
+    let own = |value: &Toml| CONTROLS.iter().find(|name| *value == Toml::Text((**name).into()));
+    let Toml::Table(entries) = &item.node.value else {
         return Ok(own(&item.node.value).map(|name| ControlSpec::bare(name)));
     };
     let kind = entries.iter().find(|(key, _)| key == "kind");

@@ -1,8 +1,8 @@
-//! Segments of Multipath TCP's subflows as bytes: their ports, their options, and which part of the stream they carry.
+//! Segments of Multipath TCP's subflows as bytes: ports, options, and the part of the stream that they carry.
 
 use crate::endpoint::codec::{Address, Codec, Place};
 use crate::endpoint::{Body, Contents, Crossing};
-use crate::model::address::{Addresses, Socket};
+use crate::model::address::{Addresses, PathEnds, Socket};
 use crate::packs::tcp::bytes as tcp;
 use std::collections::BTreeMap;
 use vazao_transport::mptcp::keys::Hash;
@@ -14,37 +14,30 @@ use vazao_wire::mptcp::{
 };
 use vazao_wire::{content, ipv4};
 
-/// The segments of a connection as bytes, for captures.
-pub(crate) struct Captured {
+/// Codec of a connection's segments for captures.
+pub(crate) struct CaptureCodec {
     sockets: [Socket; 2],
-    /// Interfaces and addresses of client and server at the ends of each way.
-    ways: Vec<[(usize, Address); 2]>,
+    ways: Vec<PathEnds>,
     /// All addresses of the hosts.
     hosts: [Vec<Address>; 2],
-    firsts: Firsts,
-    /// Segments that have none of its options.
+    starts: DataStarts,
+    /// Codec of segments without Multipath TCP's options.
     plain: tcp::Bytes,
 }
 
-/// Interfaces and addresses at the ends of each way.
-fn ways(addresses: &Addresses, number: usize) -> Vec<[(usize, Address); 2]> {
-    let end = |interface: usize| (interface, addresses.interfaces[interface].address);
-    addresses.paths[number].iter().map(|ends| ends.map(end)).collect()
-}
-
-impl Captured {
-    pub fn new(addresses: &Addresses, number: usize) -> Captured {
-        Captured {
+impl CaptureCodec {
+    pub fn new(addresses: &Addresses, number: usize) -> CaptureCodec {
+        CaptureCodec {
             sockets: addresses.sockets[number],
-            ways: ways(addresses, number),
+            ways: addresses.path_ends(number),
             hosts: addresses.of_flow(number),
-            firsts: Firsts::default(),
+            starts: DataStarts::default(),
             plain: tcp::Bytes::new(addresses, number),
         }
     }
 }
 
-impl Codec for Captured {
+impl Codec for CaptureCodec {
     fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
         let Body::Tcp(segment) = crossing.body else { return self.plain.encode(crossing, out) };
         let Some((extra, multipath)) = crossing.contents.extra(segment).and_then(|e| Some((e, e.multipath.as_ref()?)))
@@ -55,8 +48,8 @@ impl Codec for Captured {
         let ends = self.ways[usize::from(multipath.tuple.pair)];
         let ports = [client_port(self.sockets[0].port, multipath.tuple.port), self.sockets[1].port];
         let place = |side: usize| Place { address: ends[side].1, port: ports[side] };
-        self.firsts.note(from, multipath);
-        let offset = self.firsts.offset(from, multipath).unwrap_or(0);
+        self.starts.note(from, multipath);
+        let offset = self.starts.offset(from, multipath).unwrap_or(0);
         let summed = with_checksums(multipath, offset, segment.length);
         let contents =
             tcp::Contents { offset, options: options(&summed, [from, 1 - from].map(|side| &self.hosts[side][..])) };
@@ -65,40 +58,40 @@ impl Codec for Captured {
     }
 }
 
-/// The segments of a connection between one of our machines and a guest.
-pub(crate) struct Spoken {
+/// Codec of a connection between one of our machines and a guest.
+pub(crate) struct GuestCodec {
     sockets: [Socket; 2],
-    ways: Vec<[(usize, Address); 2]>,
-    lines: Lines,
+    ways: Vec<PathEnds>,
+    guest: GuestState,
     offsets: [tcp::Offsets; 2],
 }
 
-impl Spoken {
-    pub fn new(addresses: &Addresses, number: usize) -> Spoken {
+impl GuestCodec {
+    pub fn new(addresses: &Addresses, number: usize) -> GuestCodec {
         let sockets = addresses.sockets[number];
-        Spoken {
+        GuestCodec {
             sockets,
-            ways: ways(addresses, number),
-            lines: Lines::new(addresses.of_flow(number)),
+            ways: addresses.path_ends(number),
+            guest: GuestState { hosts: addresses.of_flow(number), ..GuestState::default() },
             offsets: sockets.map(|socket| tcp::Offsets::from(socket.iss)),
         }
     }
 }
 
-impl Codec for Spoken {
+impl Codec for GuestCodec {
     fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
         let Body::Tcp(segment) = crossing.body else { return self.sockets.map(|socket| socket.interface) };
         let side = crossing.from();
         let extra = crossing.contents.extra(segment).copied().unwrap_or_default();
         let multipath = extra.multipath.unwrap_or_default();
         let ends = self.ways[usize::from(multipath.tuple.pair)];
-        let ports = [self.lines.client_port(self.sockets[0].port, multipath.tuple.port), self.sockets[1].port];
+        let ports = [self.guest.client_port(self.sockets[0].port, multipath.tuple.port), self.sockets[1].port];
         let place = |side: usize| Place { address: ends[side].1, port: ports[side] };
-        let multipath = self.lines.as_the_guest_says(&multipath);
-        self.lines.firsts.note(side, &multipath);
-        let offset = self.lines.firsts.offset(side, &multipath);
+        let multipath = self.guest.with_its_identifiers(&multipath);
+        self.guest.starts.note(side, &multipath);
+        let offset = self.guest.starts.offset(side, &multipath);
         let offset = offset.unwrap_or_else(|| tcp::Contents::of(segment, &mut self.offsets[side]).offset);
-        let hosts = &self.lines.hosts;
+        let hosts = &self.guest.hosts;
         let multipath = with_checksums(&multipath, offset, segment.length);
         let options = options(&multipath, [&hosts[side], &hosts[1 - side]]);
         let contents = tcp::Contents { offset, options };
@@ -108,27 +101,27 @@ impl Codec for Spoken {
 
     fn decode(&mut self, from: usize, packet: &[u8], contents: &mut Contents) -> Option<(Body, [usize; 2])> {
         let (ip, _) = ipv4::decode(packet).ok()?;
-        let between = |ends: &[(usize, Address); 2]| ends[1 - from].1 == ip.destination && ends[from].1 == ip.source;
+        let between = |ends: &PathEnds| ends[1 - from].1 == ip.destination && ends[from].1 == ip.source;
         let way = self.ways.iter().position(between)?;
-        let (mut segment, extra) = self.lines.read(packet, from, way as u16, self.sockets[0].port)?;
+        let (mut segment, extra) = self.guest.read(packet, from, way as u16, self.sockets[0].port)?;
         segment.extra = contents.insert_extra(extra);
         Some((Body::Tcp(segment), self.ways[way].map(|(interface, _)| interface)))
     }
 }
 
-/// What the bytes of a connection need to be known of it: where each side's data begins in data sequence space.
+/// Start of each side's data in data sequence space.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Firsts([Option<u64>; 2]);
+pub(crate) struct DataStarts([Option<u64>; 2]);
 
-impl Firsts {
-    /// Side `from` says something: its key may be in it.
+impl DataStarts {
+    /// Notes the key of side `from`, if a segment carries it.
     pub fn note(&mut self, from: usize, multipath: &Multipath) {
         if let Some(Signal::Capable { key: Some(key), .. }) = multipath.signal {
             self.0[from].get_or_insert(Hash::Sha256.initial_data_sequence(key).wrapping_add(1));
         }
     }
 
-    /// Where in the stream of side `from` lies what a segment carries, as its options say; `None`: they do not.
+    /// Returns the stream offset of a segment's data by its options; `None`: they do not say.
     pub fn offset(&self, from: usize, multipath: &Multipath) -> Option<u64> {
         match (multipath.signal, multipath.dss) {
             (Some(Signal::Capable { length: Some(_), .. }), _) => Some(0),
@@ -138,7 +131,7 @@ impl Firsts {
     }
 }
 
-/// A segment's options, what stands for checksums made checksums: its data lies at `offset` of the stream.
+/// Computes the checksums in a segment's options; its data lies at `offset` of the stream.
 pub(crate) fn with_checksums(multipath: &Multipath, offset: u64, length: u16) -> Multipath {
     let sum = |dsn, subflow, mapped| {
         let mut data = vec![0; usize::from(length)];
@@ -155,19 +148,19 @@ pub(crate) fn with_checksums(multipath: &Multipath, offset: u64, length: u16) ->
     summed
 }
 
-/// The client's port of a subflow: the first one's, and others far from those of other flows.
+/// Returns the client's port of a subflow: the first one's, and others far from those of other flows.
 pub(crate) fn client_port(first: u16, number: u8) -> u16 {
     const EPHEMERAL: u16 = 49_152;
     EPHEMERAL + (first - EPHEMERAL + u16::from(number) * 251) % (u16::MAX - EPHEMERAL)
 }
 
-/// A segment's options for the wire; `hosts` are the addresses of its sender and of its receiver.
+/// Converts a segment's options for the wire; `hosts` are the addresses of its sender and of its receiver.
 pub(crate) fn options(multipath: &Multipath, hosts: [&[Address]; 2]) -> Options {
     let mut options = Options::NONE;
     let dss = multipath.dss.map(|dss| MptcpOption::Dss(data_sequence(&dss)));
     let signal = multipath.signal.map(|signal| option(signal, hosts));
     for option in dss.into_iter().chain(signal) {
-        // The machine counts what a header has room for.
+        // The connection counts the space in a header.
         options.push(&option).expect("options that fit a header");
     }
     options
@@ -217,7 +210,7 @@ fn option(signal: Signal, hosts: [&[Address]; 2]) -> MptcpOption {
             MptcpOption::Join(Join::SynAck { backup, address_id: address, truncated_hmac: hmac, nonce })
         }
         Signal::JoinProof(hmac) => MptcpOption::Join(Join::Ack { hmac }),
-        // An echo says back what the receiver has announced.
+        // An echo repeats an address that the receiver has announced.
         Signal::AddAddress { address, hmac } => MptcpOption::AddAddress(AddAddress {
             address_id: address.identifier,
             address: hosts[usize::from(hmac.is_none())].get(usize::from(address.number)).copied().unwrap_or_default(),
@@ -243,29 +236,24 @@ fn reset_reason(code: u8) -> ResetReason {
     }
 }
 
-/// What is known of a connection between one of our machines and a guest.
+/// State of a connection between one of our machines and a guest.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lines {
-    pub firsts: Firsts,
-    /// All addresses of its client's host and of its server's.
+pub(crate) struct GuestState {
+    pub starts: DataStarts,
+    /// All addresses of the client's host and of the server's.
     pub hosts: [Vec<Address>; 2],
-    /// The client's port of each subflow, by the number that stands for it.
+    /// Client's port of each subflow, by the subflow's number.
     ports: Vec<u16>,
-    /// Of each subflow: where the sequence numbers of what the guest sends begin, and what it last said of its data.
-    heard: Vec<(u32, Option<Mapping>)>,
-    /// By what numbers the guest calls its addresses, by ours.
-    names: BTreeMap<u8, u8>,
-    /// The data sequence number that the guest has used last, to tell the high half of short ones.
-    near: u64,
+    /// Initial sequence number and latest mapping of the guest on each subflow.
+    subflows: Vec<(u32, Option<Mapping>)>,
+    /// Address identifiers of the guest, by our numbers of its addresses.
+    address_ids: BTreeMap<u8, u8>,
+    /// Latest data sequence number of the guest, which completes short ones.
+    last_dsn: u64,
 }
 
-impl Lines {
-    /// Of a connection between hosts with these addresses.
-    pub fn new(hosts: [Vec<Address>; 2]) -> Lines {
-        Lines { hosts, ..Lines::default() }
-    }
-
-    /// The client's port of a subflow that our client opens, or that the guest has opened.
+impl GuestState {
+    /// Returns the client's port of a subflow that our client opens, or that the guest has opened.
     pub fn client_port(&mut self, first: u16, number: u8) -> u16 {
         match self.ports.get(usize::from(number)) {
             Some(&port) => port,
@@ -277,21 +265,21 @@ impl Lines {
         }
     }
 
-    /// The number of the subflow with this port of the client's.
+    /// Returns the number of the subflow with this client's port, which is added at first.
     fn note_port(&mut self, port: u16) -> u8 {
         let known = self.ports.iter().position(|&known| known == port);
         known.unwrap_or_else(|| {
             self.ports.push(port);
-            self.heard.resize(self.ports.len(), (0, None));
+            self.subflows.resize(self.ports.len(), (0, None));
             self.ports.len() - 1
         }) as u8
     }
 
-    /// Options of ours, with the guest's addresses called as it calls them.
-    pub fn as_the_guest_says(&self, multipath: &Multipath) -> Multipath {
+    /// Replaces our identifiers of the guest's addresses in options by its own.
+    pub fn with_its_identifiers(&self, multipath: &Multipath) -> Multipath {
         let signal = match multipath.signal {
             Some(Signal::AddAddress { address, hmac: None }) => {
-                let identifier = self.names.get(&address.number).copied().unwrap_or(address.identifier);
+                let identifier = self.address_ids.get(&address.number).copied().unwrap_or(address.identifier);
                 Some(Signal::AddAddress { address: Announced { identifier, ..address }, hmac: None })
             }
             other => other,
@@ -299,7 +287,7 @@ impl Lines {
         Multipath { signal, ..*multipath }
     }
 
-    /// Reads a segment of the guest's, which plays side `from`. `None`: it is none.
+    /// Reads a segment of the guest on side `from`. `None`: the bytes are no segment.
     pub fn read(&mut self, bytes: &[u8], from: usize, way: u16, first: u16) -> Option<(Segment, Extra)> {
         let (header, payload, ecn) = tcp::open(bytes).ok()?;
         let client = if from == 0 { header.source_port } else { header.destination_port };
@@ -315,19 +303,19 @@ impl Lines {
                 option => multipath.signal = self.read_signal(option, from).or(multipath.signal),
             }
         }
-        self.firsts.note(from, &multipath);
-        let heard = &mut self.heard[usize::from(number)];
+        self.starts.note(from, &multipath);
+        let heard = &mut self.subflows[usize::from(number)];
         if header.flags.contains(vazao_wire::tcp::Flags::SYN) {
             heard.0 = header.sequence;
         }
-        let first = self.firsts.0[from];
+        let first = self.starts.0[from];
         heard.1 = match (multipath.signal, multipath.dss) {
-            // The first mapping stands in MP_CAPABLE.
+            // MP_CAPABLE carries the first mapping.
             (Some(Signal::Capable { length: Some((length, _)), .. }), _) => {
                 first.map(|dsn| Mapping { dsn, subflow: 1, length, checksum: None })
             }
             (_, Some(Dss { map: Some(map), .. })) if map.subflow != 0 => Some(map),
-            // Where none comes with it, what was said last holds.
+            // Without a mapping, the last one still holds.
             _ => heard.1,
         };
         if !payload.is_empty() {
@@ -336,7 +324,7 @@ impl Lines {
                 let beyond = place.wrapping_sub(map.subflow) as i32;
                 map.dsn.wrapping_add_signed(i64::from(beyond)).wrapping_sub(first)
             });
-            // Without any, the subflow is all there is.
+            // Without any mapping, the subflow's own sequence numbers count.
             segment.stamp = tcp::stamp_of(payload, mapped.unwrap_or(u64::from(place.wrapping_sub(1))));
         }
         segment.has_extra = true;
@@ -345,14 +333,14 @@ impl Lines {
     }
 
     fn read_data_sequence(&mut self, dss: &WireDss) -> Dss {
-        let near = &mut self.near;
+        let near = &mut self.last_dsn;
         let map = dss.mapping.filter(|map| map.length > 0).map(|map| {
             let dsn = match map.data_sequence {
                 DataSequence::Long(dsn) => dsn,
                 DataSequence::Short(low) => near.wrapping_add_signed(i64::from(low.wrapping_sub(*near as u32) as i32)),
             };
             *near = dsn;
-            // Whether data was altered its content says.
+            // The content itself shows whether data was altered.
             Mapping { dsn, subflow: map.subflow_sequence, length: map.length, checksum: None }
         });
         let ack = dss.ack.map(|ack| match ack {
@@ -390,14 +378,14 @@ impl Lines {
                 }
                 Proof::TruncatedHmac(hmac) => {
                     let address = Announced { number: number(from, address)? as u8, identifier: address_id };
-                    self.names.insert(address.number, address_id);
+                    self.address_ids.insert(address.number, address_id);
                     Signal::AddAddress { address, hmac: Some(hmac) }
                 }
                 Proof::Version0 => return None,
             },
             MptcpOption::RemoveAddress(ids) => {
                 let gone = ids.as_slice().first()?;
-                let number = *self.names.iter().find(|(_, name)| *name == gone)?.0;
+                let number = *self.address_ids.iter().find(|(_, name)| *name == gone)?.0;
                 Signal::RemoveAddress(Announced { number, identifier: *gone })
             }
             MptcpOption::Priority { backup, .. } => Signal::Priority { backup },

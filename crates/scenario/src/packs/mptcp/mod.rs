@@ -1,4 +1,4 @@
-//! Multipath TCP as the world moves it: connections whose segments go by several ways.
+//! Multipath TCP: connections whose segments go by several ways.
 
 pub(crate) mod bytes;
 mod ways;
@@ -26,7 +26,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameter, Parameters};
-use vazao_engine::{Duration, Histogram, Stream, Time};
+use vazao_engine::{Histogram, RandomStream, Time};
 use vazao_network::Routing;
 use vazao_transport::mptcp::{self, Connection, PATH_MANAGERS, Subflow};
 use vazao_transport::tcp;
@@ -34,7 +34,7 @@ use vazao_transport::tcp;
 /// One end of a Multipath TCP connection.
 pub(crate) struct Mptcp {
     pub connection: Connection,
-    /// Packets of each subflow to this end that were dropped, by the subflow's ports.
+    /// Dropped packets to this end, by the subflow's port.
     lost: Vec<u64>,
     windows: Means,
 }
@@ -44,17 +44,17 @@ impl Mptcp {
         Mptcp { connection, lost: Vec::new(), windows: Means::default() }
     }
 
-    /// How many packets of a subflow to this end were dropped.
+    /// Returns the number of dropped packets of a subflow to this end.
     fn lost(&self, subflow: &Subflow) -> u64 {
         self.lost.get(usize::from(subflow.tuple().port)).copied().unwrap_or(0)
     }
 
-    /// The windows are as they are now.
+    /// Records the current windows.
     fn watch(&mut self, now: Time) {
         self.windows.watch(now, self.connection.subflows().iter().map(|subflow| subflow.tcp().cwnd()));
     }
 
-    /// The sum of a count over its subflows.
+    /// Sums a count over the subflows.
     fn sum(&self, count: impl Fn(&tcp::Stats) -> u64) -> u64 {
         self.connection.subflows().iter().map(|subflow| count(subflow.tcp().stats())).sum()
     }
@@ -106,7 +106,7 @@ impl Endpoint for Mptcp {
     fn observe(&self, now: Time, measure: &mut FlowMeasure) {
         measure.on_sender_event(now, &self.connection);
     }
-    /// Of all subflows together; what a subflow sends for another is not a retransmission of its own.
+    /// Returns the counts of all subflows together; data reinjected for another subflow is no retransmission.
     fn counts(&self, _end: Time) -> Counts<'_> {
         let subflows = self.connection.subflows();
         let mut rtt = Histogram::default();
@@ -130,7 +130,7 @@ impl Endpoint for Mptcp {
         let duplicates = self.sum(|stats| stats.duplicates_received);
         Tally::default().with("packets_lost", dropped).with("duplicates", duplicates)
     }
-    /// What a guest as receiver has not got is not known by subflow.
+    /// Reports each subflow; losses are unknown if a guest is the receiver.
     fn paths(&self, receiver: Option<&dyn Endpoint>, start: Time, end: Time) -> Option<Vec<PathReport>> {
         let receiver = receiver.and_then(known::<Mptcp>);
         let subflows = self.connection.subflows().iter().zip(self.windows.over(end.since(start)));
@@ -155,7 +155,7 @@ impl Endpoint for Mptcp {
     fn misplaced(&self) -> u64 {
         self.connection.stats().misplaced + self.sum(|stats| stats.misplaced)
     }
-    /// A segment without options of Multipath TCP is of the first subflow.
+    /// Counts a drop; a segment without options of Multipath TCP belongs to the first subflow.
     fn note_drop(&mut self, body: &Body, contents: &Contents) -> bool {
         let Body::Tcp(segment) = body else { return false };
         let multipath = contents.extra(segment).and_then(|extra| extra.multipath.as_ref());
@@ -166,13 +166,13 @@ impl Endpoint for Mptcp {
     }
 }
 
-/// Multipath TCP as scenarios name it.
+/// Multipath TCP in scenarios.
 struct Pack;
 
-/// Multipath TCP and what its subflows are.
+/// Parameters of Multipath TCP and of its subflows.
 const OWN: &[Parameter] = &join::<{ mptcp::PARAMETERS.len() + SETTINGS.len() }>(mptcp::PARAMETERS, SETTINGS);
 
-/// Its entry in the registry.
+/// Registry entry.
 pub(super) const ENTRY: Entry<Protocol> = Entry {
     name: "mptcp",
     aliases: &[],
@@ -195,7 +195,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Linux's subflows follow one of two path managers.
+/// Path managers of Linux.
 const LINUX_MANAGERS: [&str; 2] = ["single-mesh", "full-mesh"];
 
 impl model::Pack for Pack {
@@ -253,7 +253,7 @@ impl model::Pack for Pack {
         let ways: Vec<_> = ways::subflow_ways(making.routing, flow).into_iter().map(|(way, _)| way).collect();
         let sequences = initial(scenario, number);
         [0, 1].map(|side| -> Box<dyn Endpoint> {
-            let mut keys = Stream::new(scenario.seed, &format!("MPTCP keys/flow {number}/{side}"));
+            let mut keys = RandomStream::new(scenario.seed, &format!("MPTCP keys/flow {number}/{side}"));
             let identity = mptcp::Identity {
                 pairs: ways.clone(),
                 addresses: addresses.of_flow(number),
@@ -265,10 +265,10 @@ impl model::Pack for Pack {
         })
     }
     fn codec(&self, _: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
-        Ok(Box::new(bytes::Captured::new(addresses, number)))
+        Ok(Box::new(bytes::CaptureCodec::new(addresses, number)))
     }
     fn translator(&self, addresses: &Addresses, number: usize) -> Option<Box<dyn Codec>> {
-        Some(Box::new(bytes::Spoken::new(addresses, number)))
+        Some(Box::new(bytes::GuestCodec::new(addresses, number)))
     }
     fn kernel(&self) -> Option<KernelProtocol> {
         Some(KernelProtocol::Mptcp)
@@ -284,13 +284,10 @@ fn config(spec: &Arc<TransportSpec>) -> mptcp::Config {
     mptcp::Config::new(&spec.parameters, tcp, multipath.scheduler_factory(), manager, announces)
 }
 
-/// A connection's window is the sum of those of its open subflows; it is in slow start while its first is.
+/// State of a connection: its window is the sum over open subflows; it is in slow start while its first subflow is.
 impl SenderState for Connection {
     fn cwnd(&self) -> u64 {
         self.subflows().iter().filter(|subflow| subflow.is_open()).map(|subflow| subflow.tcp().cwnd()).sum()
-    }
-    fn ssthresh(&self) -> Option<u64> {
-        SenderState::ssthresh(self.subflows()[0].tcp())
     }
     fn in_slow_start(&self) -> bool {
         SenderState::in_slow_start(self.subflows()[0].tcp())
@@ -303,12 +300,6 @@ impl SenderState for Connection {
     }
     fn segments(&self) -> u64 {
         self.subflows().iter().map(|subflow| subflow.tcp().stats().segments).sum()
-    }
-    fn srtt(&self) -> Option<Duration> {
-        SenderState::srtt(self.subflows()[0].tcp())
-    }
-    fn latest_rtt(&self) -> Option<Duration> {
-        SenderState::latest_rtt(self.subflows()[0].tcp())
     }
     fn flight(&self) -> u64 {
         self.outstanding()

@@ -1,4 +1,4 @@
-//! The ways of subflows.
+//! Ways of subflows.
 
 use crate::model::flow::{FlowSpec, Routes};
 use crate::model::stack::Stack;
@@ -7,14 +7,14 @@ use vazao_engine::registry;
 use vazao_network::{NodeKind, Routing};
 use vazao_transport::mptcp::AddressPair;
 
-/// Addresses of a host that Multipath TCP knows at most.
+/// Most addresses of a host over Multipath TCP.
 const MOST_ADDRESSES: usize = 64;
 
-/// The pairs of addresses between which subflows can be, the flow's own first, and their routes. What comes back goes to the
-/// client's address, so that it comes by the interface from which the other way left.
+/// Returns the pairs of addresses between which subflows can exist, the flow's own first, and their routes. Packets
+/// back go to the client's address, and arrive at the interface from which the way there leaves.
 ///
-/// A guest answers by the interface whose address it answers from, though: a single mesh to a guest has each of its addresses
-/// only where the way there leads to that interface, or all data that it sends would leave by the first.
+/// A guest answers by the interface that has its source address. A single mesh to a guest therefore uses an address only if
+/// the way there leads to its interface; otherwise all its data would leave by the first.
 pub(super) fn subflow_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<(AddressPair, Routes)> {
     let (client, server) = (node_of(routing, &flow.client), node_of(routing, &flow.server));
     let number = |node: usize, link: usize| {
@@ -49,7 +49,7 @@ pub(super) fn subflow_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<(Addre
     ways
 }
 
-/// What of the interfaces and relays that a Multipath TCP flow names is not there.
+/// Returns an error if a Multipath TCP flow names an interface or a relay that does not exist.
 pub(super) fn misnamed(routing: &Routing<'_>, flow: &FlowSpec) -> Option<String> {
     let multipath = flow.transport.multipath.as_ref()?;
     let parameters = &flow.transport.parameters;

@@ -1,19 +1,19 @@
-//! Datagrams of our QUIC connections as bytes, for captures.
+//! Datagrams of QUIC connections as bytes, for captures.
 
 use super::config;
-use crate::endpoint::codec::{Address, Codec, Logger, Place, encode_datagram};
+use crate::endpoint::codec::{Codec, Logger, Place, encode_datagram};
 use crate::endpoint::{Body, Crossing};
-use crate::model::address::{Addresses, Socket};
+use crate::model::address::{Addresses, PathEnds, Socket};
 use crate::model::flow::FlowSpec;
 use crate::model::scenario::Scenario;
-use vazao_engine::{Duration, Ecn, Stream, Time};
+use vazao_engine::{Duration, Ecn, RandomStream, Time};
 use vazao_transport::quic::{self, Datagram, Handshake, Messages};
 use vazao_wire::content;
 use vazao_wire::pcapng::Direction;
 use vazao_wire::quic::{Frame, Header, Kind, Session, Setup, encode, encode_retry, parameter};
 use vazao_wire::tls::{Resumption, Secret};
 
-/// The datagrams of a connection as bytes, for captures.
+/// Codec of a connection's datagrams, for captures.
 pub(crate) struct Bytes {
     pub ends: Ends,
     sealer: Sealer,
@@ -41,36 +41,32 @@ impl Codec for Bytes {
     }
 
     fn key_log(&self) -> String {
-        self.sealer.key_log()
+        self.sealer.session.handshake.key_log()
     }
 }
 
-/// The ends of a connection's ways.
+/// Ends of a connection's ways.
 pub(crate) struct Ends {
     sockets: [Socket; 2],
-    /// Interfaces and addresses of client and server at the ends of each way.
-    ways: Vec<[(usize, Address); 2]>,
+    ways: Vec<PathEnds>,
 }
 
 impl Ends {
     pub fn new(addresses: &Addresses, number: usize) -> Ends {
-        let end = |interface: usize| (interface, addresses.interfaces[interface].address);
-        let ways = addresses.paths[number].iter().map(|ends| ends.map(end)).collect();
-        Ends { sockets: addresses.sockets[number], ways }
+        Ends { sockets: addresses.sockets[number], ways: addresses.path_ends(number) }
     }
 
-    /// The interfaces of client and server at the ends of a way.
+    /// Returns the interfaces of client and server at the ends of a way.
     pub fn interfaces(&self, way: u8) -> [usize; 2] {
         self.ways[usize::from(way)].map(|(interface, _)| interface)
     }
 
-    /// Whence and whither a datagram of a crossing goes, as seen there; `client`: the address that the client uses.
+    /// Returns source and destination of a datagram as seen at its crossing; `client` is the address that the client uses.
     pub fn places(&self, crossing: &Crossing<'_>, client: quic::Address) -> [Place; 2] {
         let ends = self.ways[usize::from(client.interface)];
         let mut places = [0, 1].map(|side| Place { address: ends[side].1, port: self.sockets[side].port });
         if crossing.at == 1 {
-            // What a NAT makes of the client's address is another port, beyond it, or an address of those that carriers share
-            // among their clients (RFC 6598).
+            // Beyond a NAT, the client's address has another port, or is a shared one of its carrier (RFC 6598).
             places[0].port = places[0].port.wrapping_add(client.number);
             if client.host > 0 {
                 places[0].address[..2].copy_from_slice(&[100, 64 + (client.host - 1) % 64]);
@@ -80,7 +76,7 @@ impl Ends {
     }
 }
 
-/// What our endpoints log is a log's records already.
+/// Log of our endpoints, which write qlog records themselves.
 pub(crate) struct Records {
     pub original: String,
 }
@@ -94,21 +90,21 @@ impl Logger for Records {
     }
 }
 
-/// What of a client's packets depends on what it had heard when it sent them.
+/// Encoder of datagrams. A client's packets depend on what it had received when it sent them.
 #[derive(Clone, Debug)]
 pub(crate) struct Sealer {
     session: Session,
     retry: bool,
-    /// Whether the client knows the server's identifier, and its first packets of Initial, 0-RTT and Handshake, 1-RTT that
-    /// are addressed to it.
+    /// Whether the client knows the server's connection identifier.
     knows: bool,
+    /// First packet number of each space that the client addresses to this identifier.
     known_from: [u64; 3],
-    /// Room for what frames carry.
+    /// Buffer for the content of frames.
     data: Vec<u8>,
 }
 
 impl Sealer {
-    /// That of a flow.
+    /// Creates the encoder of a flow.
     pub fn new(scenario: &Scenario, number: usize) -> Sealer {
         let flow = &scenario.flows[number];
         let setup = setup(flow, secret(scenario.seed, number));
@@ -121,22 +117,17 @@ impl Sealer {
         Sealer { retry: setup.retry, session, knows: false, known_from: [u64::MAX; 3], data: Vec::new() }
     }
 
-    /// By what its packets can be decrypted.
-    pub fn key_log(&self) -> String {
-        self.session.handshake.key_log()
-    }
-
-    /// A side's connection identifier of a number, in hexadecimal.
+    /// Returns a side's connection identifier by its sequence number, in hexadecimal.
     pub fn identifier(&self, side: usize, sequence: u64) -> String {
         hexadecimal(self.session.identifier(side, sequence))
     }
 
-    /// What the client addresses first, in hexadecimal.
+    /// Returns the client's original destination connection identifier, in hexadecimal.
     pub fn original(&self) -> String {
         hexadecimal(self.session.original())
     }
 
-    /// A side sends a datagram: to be told before it is encoded.
+    /// Handles a datagram that a side sends; call before encoding it.
     pub fn on_send(&mut self, side: usize, datagram: &Datagram) {
         if side == 0 && self.knows {
             for packet in &datagram.packets {
@@ -146,13 +137,13 @@ impl Sealer {
         }
     }
 
-    /// A side has received a datagram: to be told after it was encoded. The server's identifier is that of its first Initial
-    /// packet, as none but those can be opened before (RFC 9000 section 7.2).
+    /// Handles a datagram that a side has received; call after encoding it. The client takes the server's identifier
+    /// from its first Initial packet, as it can open no other before (RFC 9000 section 7.2).
     pub fn on_receive(&mut self, side: usize, datagram: &Datagram) {
         self.knows |= side == 0 && datagram.packets.iter().any(|packet| matches!(packet.kind, quic::Kind::Initial(_)));
     }
 
-    /// Appends the IP packet with a datagram from one side's place to the other's, marked as it is there.
+    /// Appends the IP packet of a datagram from one place to another.
     pub fn encode(&mut self, from: usize, datagram: &Datagram, ecn: Ecn, places: [Place; 2], out: &mut Vec<u8>) {
         let mut payload = Vec::with_capacity(datagram.bytes as usize);
         for (packet, frames, ranges) in datagram.split() {
@@ -201,17 +192,16 @@ impl Sealer {
             number_bytes: packet.number_bytes,
         };
         let write = |out: &mut Vec<u8>| {
-            frames.iter().for_each(|frame| put(frame, from, kind, ranges, session, &mut self.data, out));
+            frames.iter().for_each(|frame| put(frame, (from, kind), ranges, session, &mut self.data, out));
         };
         encode(&header, session.keys(from, kind, retried), write, out);
     }
 }
 
-/// Appends a frame of a packet; `data` is room for what it carries.
+/// Appends a frame of a packet; `data` is a buffer for its content.
 fn put(
     frame: &quic::Frame,
-    from: usize,
-    kind: Kind,
+    (from, kind): (usize, Kind),
     ranges: &[(u64, u64)],
     session: &Session,
     data: &mut Vec<u8>,
@@ -224,13 +214,12 @@ fn put(
         quic::Frame::Ack(ack) => Frame::Ack { path: ack.path.map(u64::from), delay: ack.delay, ranges, ecn: ack.ecn },
         quic::Frame::Crypto { offset, length } => {
             data.extend(session.crypto(from, kind).iter().skip(offset as usize).take(length.into()));
-            // Transport parameters that are all as large as can be make a message longer, or a byte shorter, than was counted.
+            // With extreme transport parameters a message is longer, or a byte shorter, than its counted length.
             data.resize(length.into(), 0);
             Frame::Crypto { offset, data }
         }
         quic::Frame::Stream(stream) => {
-            data.resize(stream.length.into(), 0);
-            content::fill(stream.offset, data);
+            fill(stream.offset, stream.length, data);
             Frame::Stream { id: stream.id, offset: stream.offset, fin: stream.fin, data }
         }
         quic::Frame::ResetStream { id, code, size } => Frame::ResetStream { id, code, size },
@@ -255,13 +244,31 @@ fn put(
         quic::Frame::Close { code, application } => Frame::Close { code, application },
         quic::Frame::HandshakeDone => Frame::HandshakeDone,
         quic::Frame::Datagram { length, number } => {
-            data.resize(length.into(), 0);
-            content::fill(number << 16, data);
+            fill(number << 16, length, data);
             Frame::Datagram(data)
         }
         quic::Frame::AckFrequency(sequence, threshold, max_delay_us) => {
             Frame::AckFrequency { sequence, threshold, max_delay_us, reordering: 1 }
         }
+        quic::Frame::PathAbandon { .. }
+        | quic::Frame::PathStatus { .. }
+        | quic::Frame::PathNewConnectionId { .. }
+        | quic::Frame::PathRetireConnectionId { .. }
+        | quic::Frame::MaxPathId(_) => path_frame(frame, from, session, data),
+        quic::Frame::Parity(_) | quic::Frame::Recovered(_) => unreachable!("a run with parity is not captured"),
+    };
+    frame.encode(out);
+}
+
+/// Fills `data` with the content of a stream.
+fn fill(offset: u64, length: u16, data: &mut Vec<u8>) {
+    data.resize(length.into(), 0);
+    content::fill(offset, data);
+}
+
+/// Converts a frame of Multipath QUIC; `data` is a buffer for its content.
+fn path_frame<'a>(frame: &quic::Frame, from: usize, session: &Session, data: &'a mut Vec<u8>) -> Frame<'a> {
+    match *frame {
         quic::Frame::PathAbandon { path, code } => Frame::PathAbandon { path: path.into(), code },
         quic::Frame::PathStatus { path, number, backup } => {
             Frame::PathStatus { path: path.into(), sequence: number, backup }
@@ -269,24 +276,18 @@ fn put(
         quic::Frame::PathNewConnectionId { path, number: sequence } => {
             data.extend(session.identifier(from, named(path, sequence)));
             let reset_token = session.reset_token(from, named(path, sequence));
-            Frame::PathNewConnectionId {
-                path: path.into(),
-                sequence,
-                retire_prior_to: 0,
-                identifier: data,
-                reset_token,
-            }
+            let path = path.into();
+            Frame::PathNewConnectionId { path, sequence, retire_prior_to: 0, identifier: data, reset_token }
         }
         quic::Frame::PathRetireConnectionId { path, number } => {
             Frame::PathRetireConnectionId { path: path.into(), sequence: number }
         }
         quic::Frame::MaxPathId(path) => Frame::MaxPathId(path.into()),
-        quic::Frame::Parity(_) | quic::Frame::Recovered(_) => unreachable!("a run with parity is not captured"),
-    };
-    frame.encode(out);
+        _ => unreachable!("{frame:?} is no frame of Multipath QUIC"),
+    }
 }
 
-/// What stands for a path's identifier of a number among those of all paths, which are all different.
+/// Returns the sequence number that a path's connection identifier has among those of all paths.
 pub(crate) fn named(path: u8, number: u64) -> u64 {
     u64::from(path) << 32 | number
 }
@@ -295,15 +296,15 @@ fn hexadecimal(identifier: [u8; 8]) -> String {
     format!("{:016x}", u64::from_be_bytes(identifier))
 }
 
-/// What a flow's identifiers and keys are drawn from.
+/// Draws the secret of a flow's identifiers and keys.
 fn secret(seed: u64, number: usize) -> Secret {
-    let mut stream = Stream::new(seed, &format!("keys/flow {number}"));
+    let mut stream = RandomStream::new(seed, &format!("keys/flow {number}"));
     let mut secret = [0; 32];
     secret.as_chunks_mut::<8>().0.iter_mut().for_each(|part| *part = stream.bits().to_be_bytes());
     secret
 }
 
-/// The settings of a flow. A visit over HTTP/3 opens the streams that it wants, so that none are dealt out to.
+/// Returns the settings of a flow. A visit over HTTP/3 opens its streams itself.
 pub(crate) fn settings(flow: &FlowSpec) -> quic::Config {
     let mut config = config(&flow.transport);
     if flow.visit().is_some_and(|visit| visit.uses_streams()) {
@@ -312,9 +313,9 @@ pub(crate) fn settings(flow: &FlowSpec) -> quic::Config {
     config
 }
 
-/// What a flow's handshake says.
+/// Returns the content of a flow's handshake.
 fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
-    /// Bytes of the ticket by which a connection is resumed, with which a ClientHello of ours has its size.
+    /// Bytes of a resumption ticket with which our ClientHello has its size.
     const TICKET: usize = 192;
     let config = settings(flow);
     let messages = Messages::new(&config);
@@ -332,7 +333,7 @@ fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
         (parameter::MAX_ACK_DELAY, milliseconds(config.max_ack_delay).min((1 << 14) - 1)),
     ];
     if config.unreliable {
-        // Of any size (RFC 9221 section 3).
+        // Any size (RFC 9221 section 3).
         numbers.push((parameter::MAX_DATAGRAM_FRAME_SIZE, 65_535));
     }
     if config.ack_frequency.is_some() {

@@ -1,12 +1,12 @@
-//! Packets, frames, settings and states in qlog's words.
+//! Packets, frames, settings and states in qlog.
 
 use super::bytes::named;
 use serde_json::{Map, Value, json};
 use vazao_engine::Duration;
-use vazao_transport::quic::{Config, Connection, Frame, Header, Kind, Rules, Space};
+use vazao_transport::quic::{AckFrame, Config, Connection, Frame, Header, Kind, Rules, Space};
 use vazao_wire::qlog::milliseconds;
 
-/// The packet type of a number in a space; `early`: 0-RTT.
+/// Returns the packet type of a packet number space; `early`: 0-RTT.
 pub(crate) fn space_name(space: Space, early: bool) -> &'static str {
     match space {
         Space::Initial => "initial",
@@ -16,7 +16,7 @@ pub(crate) fn space_name(space: Space, early: bool) -> &'static str {
     }
 }
 
-/// A packet, but for its frames.
+/// Converts a packet without its frames.
 pub(crate) fn packet(header: &Header, frames: &[Frame]) -> Value {
     let bytes = header.kind.overhead(header.number_bytes.into()) + frames.iter().map(Frame::bytes).sum::<u32>();
     let raw = json!({ "length": bytes });
@@ -29,35 +29,23 @@ pub(crate) fn packet(header: &Header, frames: &[Frame]) -> Value {
         }
     };
     if let Kind::Initial(length @ 1..) = header.kind {
-        // A Retry's or that of an earlier connection: the packet does not say.
+        // The packet does not say whether the token is a Retry's or an earlier connection's.
         fields["token"] = json!({ "length": length });
     }
     json!({ "header": fields, "raw": raw })
 }
 
-/// The type of streams of two ways, or of one.
+/// Returns the type of bidirectional or unidirectional streams.
 pub(crate) fn ways(both_ways: bool) -> &'static str {
     if both_ways { "bidirectional" } else { "unidirectional" }
 }
 
-/// A frame of a packet with these ranges; `identifier` gives its sender's connection identifiers.
+/// Converts a frame of a packet with acknowledged `ranges`; `identifier` returns its sender's connection identifiers.
 pub(crate) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u64) -> String) -> Value {
     match *frame {
         Frame::Padding(length) => json!({ "frame_type": "padding", "length": length, "payload_length": length }),
         Frame::Ping => json!({ "frame_type": "ping" }),
-        Frame::Ack(ack) => {
-            let acked: Vec<_> = ranges.iter().rev().map(|&(first, last)| [first, last]).collect();
-            let kind = if ack.path.is_some() { "path_ack" } else { "ack" };
-            let mut fields =
-                json!({ "frame_type": kind, "ack_delay": milliseconds(ack.delay * 8_000), "acked_ranges": acked });
-            for (name, count) in ["ect0", "ect1", "ce"].into_iter().zip(ack.ecn.into_iter().flatten()) {
-                fields[name] = count.into();
-            }
-            if let Some(path) = ack.path {
-                fields["path_id"] = path.into();
-            }
-            fields
-        }
+        Frame::Ack(ref frame) => ack(frame, ranges),
         Frame::Crypto { offset, length } => json!({ "frame_type": "crypto", "offset": offset, "length": length }),
         Frame::Stream(stream) => {
             let (id, offset, length) = (stream.id, stream.offset, stream.length);
@@ -100,8 +88,33 @@ pub(crate) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
         }
         Frame::HandshakeDone => json!({ "frame_type": "handshake_done" }),
         Frame::Datagram { length, .. } => json!({ "frame_type": "datagram", "length": length }),
-        // Google's had other frame types.
+        // Google's QUIC had other frame types.
         Frame::Parity(_) | Frame::Recovered(_) => json!({ "frame_type": "unknown", "raw_frame_type": 0 }),
+        Frame::AckFrequency(..) => json!({ "frame_type": "unknown", "raw_frame_type": 0xaf }),
+        Frame::PathAbandon { .. }
+        | Frame::PathStatus { .. }
+        | Frame::PathNewConnectionId { .. }
+        | Frame::PathRetireConnectionId { .. }
+        | Frame::MaxPathId(_) => path_frame(frame, identifier),
+    }
+}
+
+fn ack(ack: &AckFrame, ranges: &[(u64, u64)]) -> Value {
+    let acked: Vec<_> = ranges.iter().rev().map(|&(first, last)| [first, last]).collect();
+    let kind = if ack.path.is_some() { "path_ack" } else { "ack" };
+    let mut fields = json!({ "frame_type": kind, "ack_delay": milliseconds(ack.delay * 8_000), "acked_ranges": acked });
+    for (name, count) in ["ect0", "ect1", "ce"].into_iter().zip(ack.ecn.into_iter().flatten()) {
+        fields[name] = count.into();
+    }
+    if let Some(path) = ack.path {
+        fields["path_id"] = path.into();
+    }
+    fields
+}
+
+/// Converts a frame of Multipath QUIC.
+fn path_frame(frame: &Frame, identifier: impl Fn(u64) -> String) -> Value {
+    match *frame {
         Frame::PathAbandon { path, code } => {
             json!({ "frame_type": "path_abandon", "path_id": path, "error_code": code })
         }
@@ -120,11 +133,11 @@ pub(crate) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
             json!({ "frame_type": "path_retire_connection_id", "path_id": path, "sequence_number": number })
         }
         Frame::MaxPathId(path) => json!({ "frame_type": "max_path_id", "maximum_path_id": path }),
-        Frame::AckFrequency(..) => json!({ "frame_type": "unknown", "raw_frame_type": 0xaf }),
+        _ => unreachable!("{frame:?} is no frame of Multipath QUIC"),
     }
 }
 
-/// The transport parameters that a side offers, or that the other has offered it, which are the same.
+/// Converts the transport parameters, which both sides offer alike.
 pub(crate) fn parameters(config: &Config, owner: &str) -> Value {
     let mut fields = json!({
         "owner": owner,
@@ -143,7 +156,7 @@ pub(crate) fn parameters(config: &Config, owner: &str) -> Value {
     fields
 }
 
-/// The constants of loss detection and congestion control (RFC 9002 sections 6 and 7).
+/// Converts the constants of loss detection and congestion control (RFC 9002 sections 6 and 7).
 pub(crate) fn recovery(config: &Config) -> Value {
     let mut fields = json!({
         "reordering_threshold": 3,
@@ -159,7 +172,7 @@ pub(crate) fn recovery(config: &Config) -> Value {
     fields
 }
 
-/// What loss detection and congestion control know.
+/// Converts the state of loss detection and congestion control.
 pub(crate) fn metrics(connection: &Connection) -> Map<String, Value> {
     let mut metrics = Map::new();
     let mut put = |name: &str, value: Value| metrics.insert(name.into(), value);

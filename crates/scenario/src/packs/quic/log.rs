@@ -1,6 +1,5 @@
-//! qlog of our QUIC connections: what each side sends and receives, and what it makes of it
-//! (draft-ietf-quic-qlog-quic-events-03, which belongs to qlog 0.3). Later drafts have other names and another header; qvis
-//! reads 0.3.
+//! qlog of our QUIC connections: packets and states of each side (draft-ietf-quic-qlog-quic-events-03, which belongs to qlog
+//! 0.3). Later drafts have other names and another header; qvis reads 0.3.
 
 use super::bytes::{Sealer, settings};
 use super::json::{frame, metrics, packet, parameters, recovery, space_name};
@@ -13,26 +12,26 @@ use vazao_transport::quic::{Connection, Datagram, DropReason, Event, Failure, Ki
 use vazao_wire::pcapng::Direction;
 use vazao_wire::qlog;
 
-/// One side of a connection.
+/// Log of one side of a connection.
 pub(crate) struct View {
-    /// What was recorded and not yet taken.
+    /// Records not yet taken.
     records: Vec<u8>,
     sealer: Sealer,
     side: usize,
-    /// What it begins with, until it has begun.
+    /// First events, until they are recorded.
     start: Vec<(&'static str, Value)>,
-    /// What the other side offers, until it is known.
+    /// Transport parameters of the other side, until it is known.
     offered: Option<Value>,
-    /// The first number of its own 1-RTT packets; those before it in their space are 0-RTT.
+    /// Number of its own first 1-RTT packet; lower numbers of the space are 0-RTT.
     one_rtt_from: u64,
-    /// What was recorded last.
+    /// Phase recorded last.
     phase: Phase,
     congestion: &'static str,
     metrics: Map<String, Value>,
 }
 
 impl View {
-    /// The view from a side of flow `number`.
+    /// Creates the log of a side of flow `number`.
     pub fn new(scenario: &Scenario, addresses: &Addresses, (number, side): (usize, usize)) -> View {
         let sealer = Sealer::new(scenario, number);
         let places = addresses.sockets[number].map(|socket| socket.place());
@@ -67,12 +66,12 @@ impl View {
         }
     }
 
-    /// Takes what was recorded since the last call.
+    /// Takes the records since the last call.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.records)
     }
 
-    /// This side has sent a datagram, or received one and handled it.
+    /// Records a datagram that this side has sent, or received and handled.
     pub fn datagram(&mut self, now: Time, way: Direction, datagram: &Datagram, connection: &mut Connection) {
         let events = connection.take_events();
         self.begin(now);
@@ -80,7 +79,7 @@ impl View {
         self.state(now, &events, connection);
     }
 
-    /// A timer of this side has expired.
+    /// Records the expiry of a timer of this side.
     pub fn timeout(&mut self, now: Time, connection: &mut Connection) {
         self.begin(now);
         self.state(now, &connection.take_events(), connection);
@@ -126,7 +125,7 @@ impl View {
         }
     }
 
-    /// What has changed inside.
+    /// Records losses and changes of the connection's state.
     fn state(&mut self, now: Time, events: &[Event], connection: &Connection) {
         for event in events {
             if let &Event::Lost { space, number, reason } = event {
@@ -151,7 +150,7 @@ impl View {
         }
     }
 
-    /// Figure 1 of RFC 9002.
+    /// Records the congestion state (RFC 9002 figure 1).
     fn congestion(&mut self, now: Time, connection: &Connection) {
         let new = match (connection.is_repairing(), connection.control().in_slow_start()) {
             (true, _) => "recovery",
@@ -164,7 +163,7 @@ impl View {
         }
     }
 
-    /// The parameters of the other side are part of the handshake: of the client's first flight, or the server's.
+    /// Records the other side's transport parameters, which come with the first flight of the handshake.
     fn offered(&mut self, now: Time, phase: Phase) {
         let known = if self.side == 0 { Phase::Complete } else { Phase::Handshake };
         if (known..=Phase::Confirmed).contains(&phase)
@@ -174,12 +173,12 @@ impl View {
         }
     }
 
-    /// How far the connection has come.
+    /// Records the phases that the connection has passed.
     fn phase(&mut self, now: Time, connection: &Connection) {
         const STEPS: [Phase; 6] =
             [Phase::Attempted, Phase::Handshake, Phase::Complete, Phase::Confirmed, Phase::Closing, Phase::Closed];
         let phase = connection.phase();
-        // A server goes several steps at once; how a connection ends does not tell how far it has come.
+        // A server takes several steps at once; the end of a connection does not imply the phases before.
         let passed = |step: &Phase| *step == phase || *step < phase && phase <= Phase::Confirmed;
         let before = self.phase;
         for step in STEPS.into_iter().filter(|step| *step > before && passed(step)) {
@@ -198,7 +197,7 @@ impl View {
     }
 }
 
-/// Who has closed the connection, and why.
+/// Returns the owner and the trigger of a closure.
 fn end(phase: Phase, failure: Option<Failure>) -> Value {
     let trigger = match failure {
         None => "clean",
@@ -217,7 +216,7 @@ fn state_name(phase: Phase, failure: Option<Failure>) -> &'static str {
         Phase::Confirmed => "handshake_confirmed",
         Phase::Closing => "closing",
         Phase::Closed if failure == Some(Failure::Idle) => "closed",
-        // The peer has closed it, and nothing more is said (RFC 9000 section 10.2.2).
+        // The peer has closed it, and nothing more is sent (RFC 9000 section 10.2.2).
         Phase::Closed => "draining",
     }
 }

@@ -1,4 +1,4 @@
-//! QUIC as the world moves it.
+//! QUIC.
 
 pub(crate) mod bytes;
 pub(crate) mod json;
@@ -25,8 +25,8 @@ use log::View;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vazao_application::{Application, Sides};
+use vazao_engine::Time;
 use vazao_engine::registry::{Entry, Parameters};
-use vazao_engine::{Duration, Time};
 use vazao_network::Routing;
 use vazao_transport::quic::{self, Connection, Frame, PathView};
 use vazao_transport::udp::HEADER as UDP_HEADER;
@@ -35,7 +35,7 @@ use vazao_wire::pcapng::Direction;
 /// One end of a QUIC connection.
 pub(crate) struct Quic {
     pub connection: Connection,
-    /// What it logs of itself, if it does.
+    /// Log, if it keeps one.
     log: Option<Box<View>>,
 }
 
@@ -45,7 +45,7 @@ impl Content for quic::Datagram {
     }
 }
 
-/// Whether a frame brings data: parity does, as what is lost is made of it.
+/// Returns whether a frame brings data. Parity does: lost data is recovered from it.
 fn is_data(frame: &Frame) -> bool {
     matches!(frame, Frame::Stream(_) | Frame::Datagram { .. } | Frame::Parity(_))
 }
@@ -118,7 +118,7 @@ impl Endpoint for Quic {
     fn observe(&self, now: Time, measure: &mut FlowMeasure) {
         measure.on_sender_event(now, &self.connection);
     }
-    /// Retransmissions are packets with data that had been sent before; timeouts are the probe timer's.
+    /// Returns the counts: retransmissions are packets with data sent before, timeouts are the probe timer's.
     fn counts(&self, _end: Time) -> Counts<'_> {
         let sender = &self.connection;
         let stats = sender.stats();
@@ -167,7 +167,7 @@ impl Endpoint for Quic {
     fn watch_messages(&mut self, _is_receiver: bool) {
         self.connection.watch_messages();
     }
-    /// Messages are known by their places where there is one stream, else by their numbers.
+    /// Credits messages by their offset in the only stream, else by their number.
     fn credit(&mut self, now: Time, _: &Application, peer: &mut dyn Endpoint, application: &mut Application) {
         let receiver = &mut self.connection;
         if !receiver.is_unreliable() && receiver.carriers() == 1 {
@@ -194,10 +194,10 @@ impl Endpoint for Quic {
     }
 }
 
-/// QUIC as scenarios name it.
+/// QUIC in scenarios.
 struct Pack;
 
-/// Its entry in the registry. Of what stacks are told only which it is: what else there is, is for Linux.
+/// Registry entry. Of the stack's parameters only the first applies: the others are for Linux.
 pub(super) const ENTRY: Entry<Protocol> = Entry {
     name: "quic",
     aliases: &[],
@@ -217,7 +217,7 @@ const RULES: &[Rule] = &[Rule {
               has its own",
 }];
 
-/// Whether a packet has parts of Google's QUIC that RFC 9000 does not know.
+/// Returns whether packets have parts of Google's QUIC that RFC 9000 does not know.
 fn is_googles(parameters: &Parameters) -> bool {
     parameters.text("handshake").starts_with("gquic") || parameters.integer("fec") > 0
 }
@@ -348,7 +348,7 @@ impl model::Pack for Pack {
     }
 }
 
-/// The settings of a connection.
+/// Returns the settings of a connection.
 pub(crate) fn config(spec: &Arc<TransportSpec>) -> quic::Config {
     let config = quic::Config::new(&spec.parameters, spec.control_factory());
     match &spec.multipath {
@@ -377,12 +377,6 @@ impl SenderState for Connection {
     }
     fn segments(&self) -> u64 {
         self.stats().datagrams
-    }
-    fn srtt(&self) -> Option<Duration> {
-        self.is_measured().then(|| self.rtt().srtt())
-    }
-    fn latest_rtt(&self) -> Option<Duration> {
-        self.is_measured().then(|| self.rtt().latest())
     }
     fn flight(&self) -> u64 {
         Connection::flight(self)

@@ -1,11 +1,11 @@
-//! The ways of connections whose clients leave by several interfaces.
+//! Ways of connections whose clients leave by several interfaces.
 
 use crate::model::flow::{FlowSpec, Routes};
 use crate::model::ways::{MOST_PATHS, last, ways_between};
 use vazao_network::Routing;
 
-/// The ways of a QUIC connection: from each of the client's interfaces to the server's address that it knows, or to the first
-/// that it can reach from there; the flow's own first.
+/// Returns the ways of a QUIC connection, the flow's own first: from each interface of the client to the known address
+/// of the server, or to the first reachable one.
 pub(super) fn client_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
     let mut ways = vec![flow.routes.clone()];
     if !flow.transport.pack().leaves_by_several(flow) {

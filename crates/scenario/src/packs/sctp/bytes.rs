@@ -1,32 +1,27 @@
-//! Packets of our associations as bytes, for captures and for guests; and a guest's bytes as packets.
+//! Packets of associations as bytes, for captures and for guests; and a guest's bytes as packets.
 
 use super::read::{note_chunks, read_chunks};
 use crate::endpoint::codec::{Codec, Place};
 use crate::endpoint::{Body, Contents, Crossing};
-use crate::model::address::{Addresses, Socket};
+use crate::model::address::{Addresses, PathEnds, Socket};
 use vazao_transport::sctp::{Cause, Control, Cookie, DataFlags, Init, Packet, Unknown};
 use vazao_wire::sctp::{Header, Writer, kind, parameter};
 use vazao_wire::{content, ipv4};
 
-/// The packets of an association as bytes.
+/// Codec of an association's packets.
 pub(crate) struct Bytes {
     sockets: [Socket; 2],
-    /// Interfaces and addresses of client and server at the ends of each path.
-    paths: Vec<[(usize, [u8; 4]); 2]>,
-    /// What bytes tell beyond our packets, where a guest reads them.
-    beyond: Option<Beyond>,
+    paths: Vec<PathEnds>,
+    guest: Option<GuestState>,
 }
 
 impl Bytes {
-    /// For captures, or for a guest at the other end.
+    /// Creates a codec for captures, or for a guest at the other end.
     pub fn new(addresses: &Addresses, number: usize, to_guest: bool) -> Bytes {
-        let end = |interface: usize| (interface, addresses.interfaces[interface].address);
-        let sides = || [0, 1].map(|side| addresses.of_side(number, side));
-        Bytes {
-            sockets: addresses.sockets[number],
-            paths: addresses.paths[number].iter().map(|ends| ends.map(end)).collect(),
-            beyond: to_guest.then(|| Beyond::new(sides())),
-        }
+        let paths = addresses.path_ends(number);
+        let addresses_of = |side: usize| paths.iter().map(|ends| ends[side].1).collect();
+        let guest = to_guest.then(|| GuestState { addresses: [0, 1].map(addresses_of), ..GuestState::default() });
+        Bytes { sockets: addresses.sockets[number], paths, guest }
     }
 }
 
@@ -34,23 +29,23 @@ impl Codec for Bytes {
     fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
         let Body::Kept { content, path } = *crossing.body else { return self.sockets.map(|socket| socket.interface) };
         let (packet, from): (&Packet, _) = (crossing.contents.get(content), crossing.from());
-        if let Some(known) = &mut self.beyond {
-            packet.data.iter().for_each(|data| known.courses[from].note(data.tsn, data.length, data.flags));
+        if let Some(known) = &mut self.guest {
+            packet.data.iter().for_each(|data| known.sent[from].note(data.tsn, data.length, data.flags));
         }
         let ends = self.paths[usize::from(path)];
         let place = |side: usize| Place { address: ends[side].1, port: self.sockets[side].port };
         let addresses: Vec<_> = self.paths.iter().map(|ends| ends[from].1).collect();
-        let beyond = self.beyond.as_ref().map(|known| (known, from));
-        encode_chunks(packet, (place(from), place(1 - from)), &addresses, beyond, out);
+        let guest = self.guest.as_ref().map(|known| (known, from));
+        encode_chunks(packet, (place(from), place(1 - from)), &addresses, guest, out);
         ends.map(|(interface, _)| interface)
     }
 
     fn decode(&mut self, from: usize, packet: &[u8], contents: &mut Contents) -> Option<(Body, [usize; 2])> {
         let (ip, inside) = ipv4::decode(packet).ok()?;
         let path = self.paths.iter().position(|ends| ends[from].1 == ip.source).unwrap_or(0);
-        let beyond = self.beyond.as_mut()?;
+        let guest = self.guest.as_mut()?;
         let (content, read) = contents.fresh::<Packet>();
-        if read_chunks(&packet[inside], beyond, from, read).is_err() {
+        if read_chunks(&packet[inside], guest, from, read).is_err() {
             read.clear();
             contents.give_back::<Packet>(content);
             return None;
@@ -59,58 +54,53 @@ impl Codec for Bytes {
     }
 
     fn note_sent(&mut self, from: usize, payload: &[u8]) {
-        if let Some(known) = &mut self.beyond {
-            note_chunks(payload, &mut known.courses[from]);
+        if let Some(known) = &mut self.guest {
+            note_chunks(payload, &mut known.sent[from]);
         }
     }
 }
 
-/// What the bytes of an association with a guest tell beyond our packets. It has one stream, in order.
+/// State of an association with a guest, beyond what packets hold. It has one stream, in order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Beyond {
-    /// Each side's addresses at the ends of the paths.
+pub(crate) struct GuestState {
+    /// Addresses of each side at the ends of the paths.
     pub addresses: [Vec<[u8; 4]>; 2],
-    /// Where what each side sends lies in the flow.
-    pub courses: [Course; 2],
-    /// The guest's state cookie, and what its heartbeats said: nobody's to read, but to send back.
+    /// Chunks that each side has sent.
+    pub sent: [SentChunks; 2],
+    /// State cookie of the guest, sent back unread.
     pub(super) cookie: Vec<u8>,
+    /// Heartbeat information of the guest, sent back unread.
     pub(super) beats: Vec<Vec<u8>>,
-    /// Chunks and parameters of its that are not known, by the numbers of [`Unknown`].
+    /// Unknown chunks and parameters of the guest, by the numbers of [`Unknown`].
     pub(super) unknown: Vec<Vec<u8>>,
 }
 
-impl Beyond {
-    pub fn new(addresses: [Vec<[u8; 4]>; 2]) -> Beyond {
-        Beyond { addresses, ..Beyond::default() }
-    }
-}
-
-/// The chunks that a side has sent, by TSN.
+/// Chunks that a side has sent, by TSN.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Course {
+pub(crate) struct SentChunks {
     first: u32,
-    spots: Vec<Spot>,
-    next: Spot,
+    positions: Vec<Position>,
+    next: Position,
 }
 
-/// Where a chunk's payload begins: in the flow; and its message's number, and where in the message.
+/// Start of a chunk's payload: offset in the flow, number of the message, and offset in the message.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spot {
+pub(super) struct Position {
     pub(super) offset: u64,
     pub(super) message: u64,
     pub(super) within: u64,
 }
 
-impl Course {
-    /// A chunk is sent. The first time each is sent they follow one another.
+impl SentChunks {
+    /// Notes a sent chunk. Chunks are sent for the first time in the order of their TSNs.
     pub fn note(&mut self, tsn: u32, length: u16, flags: DataFlags) {
-        if self.spots.is_empty() {
+        if self.positions.is_empty() {
             self.first = tsn;
         }
-        if tsn.wrapping_sub(self.first) as usize != self.spots.len() {
+        if tsn.wrapping_sub(self.first) as usize != self.positions.len() {
             return;
         }
-        self.spots.push(self.next);
+        self.positions.push(self.next);
         self.next.offset += u64::from(length);
         self.next.within += u64::from(length);
         if flags.has(DataFlags::END) {
@@ -118,18 +108,19 @@ impl Course {
         }
     }
 
-    pub(super) fn spot(&self, tsn: u32) -> Spot {
-        self.spots.get(tsn.wrapping_sub(self.first) as usize).copied().unwrap_or(self.next)
+    pub(super) fn position(&self, tsn: u32) -> Position {
+        self.positions.get(tsn.wrapping_sub(self.first) as usize).copied().unwrap_or(self.next)
     }
 }
 
-/// Appends the IP packet that carries `packet` from `source` to `target`; `addresses` are all of the source's. To a guest
-/// go a flow's content and what it wants back, as `beyond` and the sending side know; in captures stamps stand for content.
+/// Appends an IP packet from `source`, whose addresses are `addresses`, to `target`. A guest, whose state and the
+/// sending side are given, gets the flow's content and its own cookie and heartbeats; captures have content made from
+/// stamps.
 pub(crate) fn encode_chunks(
     packet: &Packet,
     (source, target): (Place, Place),
     addresses: &[[u8; 4]],
-    beyond: Option<(&Beyond, usize)>,
+    guest: Option<(&GuestState, usize)>,
     out: &mut Vec<u8>,
 ) {
     let start = out.len();
@@ -137,47 +128,65 @@ pub(crate) fn encode_chunks(
     let header = Header { source_port: source.port, destination_port: target.port, verification_tag: packet.tag };
     let mut writer = Writer::new(&header, out);
     for chunk in &packet.control {
-        match (chunk, beyond) {
+        match (chunk, guest) {
             (Control::CookieEcho(_), Some((known, _))) => {
                 writer.chunk(kind::COOKIE_ECHO, 0, |out| out.extend(&known.cookie));
             }
             (Control::HeartbeatAck(probe), Some((known, _))) => {
                 writer.chunk(kind::HEARTBEAT_ACK, 0, |out| out.extend(&known.beats[probe.nonce as usize]));
             }
-            _ => write_control(chunk, addresses, beyond.map(|(known, _)| known), &mut writer),
+            _ => write_control(chunk, addresses, guest.map(|(known, _)| known), &mut writer),
         }
     }
-    if let Some(sack) = packet.sack {
-        // The flags say how many packets it answers where acknowledgements are CMT's.
-        let kind = if sack.non_renegable { kind::NR_SACK } else { kind::SACK };
-        writer.chunk(kind, sack.packets << 6, |out| {
-            words(out, &[sack.cumulative, sack.window]);
-            let (gaps, duplicates) = (packet.gaps.len() as u16, packet.duplicates.len() as u16);
-            match sack.non_renegable {
-                // None of its gap reports may be taken back.
-                true => halves(out, &[0, gaps, duplicates, 0]),
-                false => halves(out, &[gaps, duplicates]),
+    write_sack(packet, &mut writer);
+    write_forward(packet, &mut writer);
+    write_data(packet, guest, &mut writer);
+    writer.finish();
+    let length = (out.len() - start) as u16;
+    let ip = ipv4::Header::new(source.address, target.address, vazao_wire::sctp::PROTOCOL, length);
+    let mut header = Vec::with_capacity(ipv4::HEADER_LENGTH);
+    ipv4::encode(&ip, &mut header);
+    out[start..start + ipv4::HEADER_LENGTH].copy_from_slice(&header);
+}
+
+fn write_sack(packet: &Packet, writer: &mut Writer<'_>) {
+    let Some(sack) = packet.sack else { return };
+    // CMT puts the number of acknowledged packets into the flags.
+    let kind = if sack.non_renegable { kind::NR_SACK } else { kind::SACK };
+    writer.chunk(kind, sack.packets << 6, |out| {
+        words(out, &[sack.cumulative, sack.window]);
+        let (gaps, duplicates) = (packet.gaps.len() as u16, packet.duplicates.len() as u16);
+        match sack.non_renegable {
+            // There are no revocable gap reports.
+            true => halves(out, &[0, gaps, duplicates, 0]),
+            false => halves(out, &[gaps, duplicates]),
+        }
+        packet.gaps.iter().for_each(|&(first, last)| halves(out, &[first, last]));
+        words(out, &packet.duplicates);
+    });
+}
+
+fn write_forward(packet: &Packet, writer: &mut Writer<'_>) {
+    let Some(cumulative) = packet.forward else { return };
+    let kind = if packet.interleaved { kind::I_FORWARD_TSN } else { kind::FORWARD_TSN };
+    writer.chunk(kind, 0, |out| {
+        words(out, &[cumulative]);
+        for skip in &packet.skips {
+            if packet.interleaved {
+                halves(out, &[skip.stream, u16::from(skip.unordered)]);
+                words(out, &[skip.number]);
+            } else {
+                halves(out, &[skip.stream, skip.number as u16]);
             }
-            packet.gaps.iter().for_each(|&(first, last)| halves(out, &[first, last]));
-            words(out, &packet.duplicates);
-        });
-    }
-    if let Some(cumulative) = packet.forward {
-        let kind = if packet.interleaved { kind::I_FORWARD_TSN } else { kind::FORWARD_TSN };
-        writer.chunk(kind, 0, |out| {
-            words(out, &[cumulative]);
-            for skip in &packet.skips {
-                if packet.interleaved {
-                    halves(out, &[skip.stream, u16::from(skip.unordered)]);
-                    words(out, &[skip.number]);
-                } else {
-                    halves(out, &[skip.stream, skip.number as u16]);
-                }
-            }
-        });
-    }
+        }
+    });
+}
+
+fn write_data(packet: &Packet, guest: Option<(&GuestState, usize)>, writer: &mut Writer<'_>) {
     for data in &packet.data {
-        writer.chunk(if packet.interleaved { kind::I_DATA } else { kind::DATA }, data.flags.0, |out| {
+        let kind = if packet.interleaved { kind::I_DATA } else { kind::DATA };
+        let offset = guest.map_or(data.stamp.into(), |(known, side)| known.sent[side].position(data.tsn).offset);
+        writer.chunk(kind, data.flags.0, |out| {
             words(out, &[data.tsn]);
             // Stream sequence number and payload protocol identifier (0: unspecified); or, in I-DATA, reserved, the message
             // identifier, and the fragment sequence number or, in the first, again the protocol's identifier.
@@ -190,17 +199,9 @@ pub(crate) fn encode_chunks(
             }
             let start = out.len();
             out.resize(start + usize::from(data.length), 0);
-            let offset =
-                beyond.map_or(u64::from(data.stamp), |(known, side)| known.courses[side].spot(data.tsn).offset);
             content::fill(offset, &mut out[start..]);
         });
     }
-    writer.finish();
-    let length = (out.len() - start) as u16;
-    let ip = ipv4::Header::new(source.address, target.address, vazao_wire::sctp::PROTOCOL, length);
-    let mut header = Vec::with_capacity(ipv4::HEADER_LENGTH);
-    ipv4::encode(&ip, &mut header);
-    out[start..start + ipv4::HEADER_LENGTH].copy_from_slice(&header);
 }
 
 fn words(out: &mut Vec<u8>, words: &[u32]) {
@@ -211,7 +212,7 @@ fn halves(out: &mut Vec<u8>, halves: &[u16]) {
     halves.iter().for_each(|half| out.extend(half.to_be_bytes()));
 }
 
-fn write_control(chunk: &Control, addresses: &[[u8; 4]], beyond: Option<&Beyond>, writer: &mut Writer<'_>) {
+fn write_control(chunk: &Control, addresses: &[[u8; 4]], guest: Option<&GuestState>, writer: &mut Writer<'_>) {
     match chunk {
         Control::Init(init) => writer.chunk(kind::INIT, 0, |out| write_init(init, addresses, out)),
         Control::InitAck(init, cookie) => writer.chunk(kind::INIT_ACK, 0, |out| {
@@ -219,13 +220,13 @@ fn write_control(chunk: &Control, addresses: &[[u8; 4]], beyond: Option<&Beyond>
             if let Some(cookie) = cookie {
                 vazao_wire::sctp::parameter(parameter::STATE_COOKIE, out, |out| write_cookie(cookie, out));
             }
-            for unknown in init.unknown.iter().flat_map(|unknown| parameters_of(*unknown, beyond)) {
+            for unknown in init.unknown.iter().flat_map(|unknown| parameters_of(*unknown, guest)) {
                 vazao_wire::sctp::parameter(parameter::UNRECOGNIZED_PARAMETER, out, |out| out.extend(unknown));
             }
         }),
         Control::CookieEcho(cookie) => writer.chunk(kind::COOKIE_ECHO, 0, |out| write_cookie(cookie, out)),
         Control::CookieAck => writer.chunk(kind::COOKIE_ACK, 0, |_| {}),
-        Control::Error(cause) => writer.chunk(kind::ERROR, 0, |out| write_cause(cause, beyond, out)),
+        Control::Error(cause) => writer.chunk(kind::ERROR, 0, |out| write_cause(cause, guest, out)),
         Control::Unknown(unknown) => {
             let value = usize::from(unknown.bytes).saturating_sub(4);
             writer.chunk(unknown.kind as u8, 0, |out| out.resize(out.len() + value, 0));
@@ -243,35 +244,35 @@ fn write_control(chunk: &Control, addresses: &[[u8; 4]], beyond: Option<&Beyond>
         Control::ShutdownAck => writer.chunk(kind::SHUTDOWN_ACK, 0, |_| {}),
         Control::ShutdownComplete(reflected) => writer.chunk(kind::SHUTDOWN_COMPLETE, u8::from(*reflected), |_| {}),
         Control::Abort(reflected, cause) => writer.chunk(kind::ABORT, u8::from(*reflected), |out| {
-            cause.iter().for_each(|cause| write_cause(cause, beyond, out));
+            cause.iter().for_each(|cause| write_cause(cause, guest, out));
         }),
     }
 }
 
-fn write_cause(cause: &Cause, beyond: Option<&Beyond>, out: &mut Vec<u8>) {
+fn write_cause(cause: &Cause, guest: Option<&GuestState>, out: &mut Vec<u8>) {
     halves(out, &[cause.code(), cause.length()]);
     let end = out.len() + usize::from(cause.length()) - 4;
     cause.details().for_each(|detail| words(out, &[detail]));
     if let Some(unknown) = cause.unknown() {
-        match kept(unknown, beyond) {
+        match kept(unknown, guest) {
             Some(bytes) => out.extend(bytes),
             // In a chunk's header the flags come between the type and the length.
             None if matches!(cause, Cause::UnrecognisedChunk(_)) => halves(out, &[unknown.kind << 8, unknown.bytes]),
             None => halves(out, &[unknown.kind, unknown.bytes]),
         }
     }
-    // What is not kept is empty; what does not fit is left out; and padding is the chunk's.
+    // Bytes that were not kept are zero, bytes guest the length are cut, and padding belongs to the chunk.
     out.resize(end, 0);
 }
 
-/// The bytes of what the guest sent, if it was the guest.
-fn kept(unknown: Unknown, beyond: Option<&Beyond>) -> Option<&[u8]> {
-    beyond?.unknown.get(unknown.number as usize).map(Vec::as_slice)
+/// Returns the bytes of an unknown chunk or parameter that the guest sent.
+fn kept(unknown: Unknown, guest: Option<&GuestState>) -> Option<&[u8]> {
+    guest?.unknown.get(unknown.number as usize).map(Vec::as_slice)
 }
 
-/// Each of the parameters that are not known, with its header; padding is no part of one (RFC 9260 section 3.2.1).
-fn parameters_of(unknown: Unknown, beyond: Option<&Beyond>) -> Vec<Vec<u8>> {
-    let Some(mut rest) = kept(unknown, beyond) else {
+/// Returns each unknown parameter with its header and without padding (RFC 9260 section 3.2.1).
+fn parameters_of(unknown: Unknown, guest: Option<&GuestState>) -> Vec<Vec<u8>> {
+    let Some(mut rest) = kept(unknown, guest) else {
         let mut empty = Vec::new();
         halves(&mut empty, &[unknown.kind, unknown.bytes]);
         empty.resize(usize::from(unknown.bytes), 0);
@@ -286,6 +287,7 @@ fn parameters_of(unknown: Unknown, beyond: Option<&Beyond>) -> Vec<Vec<u8>> {
     all
 }
 
+/// Appends the fixed part of INIT.
 fn fixed(init: &Init, out: &mut Vec<u8>) {
     words(out, &[init.tag, init.window]);
     halves(out, &[init.streams.0, init.streams.1]);

@@ -1,4 +1,4 @@
-//! SCTP as the world moves it: associations whose packets go by several paths.
+//! SCTP: associations whose packets go by several paths.
 
 pub(crate) mod bytes;
 mod read;
@@ -21,14 +21,14 @@ use crate::model::ways::{paired_ways, ways_between};
 use std::borrow::Cow;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameters};
-use vazao_engine::{Duration, Ecn, Stream, Time};
+use vazao_engine::{Ecn, RandomStream, Time};
 use vazao_network::Routing;
 use vazao_transport::sctp::{self, Association, Subject};
 
 /// One end of an association.
 pub(crate) struct Sctp {
     pub association: Association,
-    /// Packets of each path to this end that were dropped.
+    /// Dropped packets to this end, by path.
     lost: Vec<u64>,
     windows: Means,
 }
@@ -44,7 +44,7 @@ impl Sctp {
         Sctp { lost: vec![0; association.paths().len()], windows: Means::default(), association }
     }
 
-    /// The windows are as they are now.
+    /// Records the current windows.
     fn watch(&mut self, now: Time) {
         self.windows.watch(now, self.association.paths().iter().map(|path| path.cwnd()));
     }
@@ -107,7 +107,7 @@ impl Endpoint for Sctp {
     fn observe(&self, now: Time, measure: &mut FlowMeasure) {
         measure.on_sender_event(now, &self.association);
     }
-    /// Retransmissions are chunks, of all paths together.
+    /// Returns the counts; retransmissions are chunks, of all paths together.
     fn counts(&self, _end: Time) -> Counts<'_> {
         let sender = &self.association;
         let stats = sender.stats();
@@ -122,7 +122,7 @@ impl Endpoint for Sctp {
                 .with("spurious_retransmissions", stats.duplicate_reports)
                 .with("messages_abandoned", stats.messages_abandoned),
             rtt: Cow::Borrowed(&stats.rtt),
-            srtt: sender.srtt(),
+            srtt: measured(sender.paths()[0].rtt().srtt()),
             is_over: sender.is_over(),
         }
     }
@@ -154,7 +154,7 @@ impl Endpoint for Sctp {
     fn misplaced(&self) -> u64 {
         self.association.stats().misplaced
     }
-    /// What an association has lost with its restart may be both.
+    /// After a restart a message may have been both delivered and abandoned.
     fn accounts_for(&self, sender: &dyn Endpoint) -> Option<bool> {
         let (sender, receiver) = (&known::<Sctp>(sender)?.association, &self.association);
         let stats = sender.stats();
@@ -175,7 +175,7 @@ impl Endpoint for Sctp {
     fn watch_notices(&mut self) {
         self.association.watch_notifications();
     }
-    /// With several streams messages are not read in the order in which they were written.
+    /// Credits message by message: with several streams they are read out of order.
     fn credit(&mut self, now: Time, _: &Application, _: &mut dyn Endpoint, application: &mut Application) {
         while let Some(message) = self.association.next_read() {
             application.deliver_message(now, message);
@@ -196,10 +196,10 @@ impl Endpoint for Sctp {
     }
 }
 
-/// SCTP as scenarios name it.
+/// SCTP in scenarios.
 struct Pack;
 
-/// Its entry in the registry.
+/// Registry entry.
 pub(super) const ENTRY: Entry<Protocol> = Entry {
     name: "sctp",
     aliases: &[],
@@ -226,7 +226,7 @@ impl model::Pack for Pack {
         }
         refuse_own(table, sctp::PARAMETERS, &["multihomed", "interleaving"], KERNEL)
     }
-    /// Its own is RFC 9260 section 7's, or the kernel's.
+    /// Returns SCTP's own control, which is RFC 9260 section 7's, or the kernel's.
     fn controls(&self) -> Controls {
         Controls::Own("sctp")
     }
@@ -259,7 +259,7 @@ impl model::Pack for Pack {
     fn load(&self, _parameters: &Parameters) -> (f64, f64) {
         (1448.0, 0.5)
     }
-    /// RFC 9260 section 7.2.1: one segment for a SACK, and about as much at the start as RFC 3390 allows TCP.
+    /// Returns one segment for a SACK, and about the initial window of RFC 3390 (RFC 9260 section 7.2.1).
     fn growth(&self, parameters: &Parameters, mss: u64) -> (f64, u64) {
         (1.0, parameters.size("initial_window").unwrap_or(3 * mss))
     }
@@ -282,7 +282,7 @@ impl model::Pack for Pack {
         let paths = self.ways(routing, flow).map_or(1, |ways| ways.len());
         let tags = initial(scenario, number);
         [0, 1].map(|side| -> Box<dyn Endpoint> {
-            let tsn = Stream::new(scenario.seed, &format!("initial TSN/flow {number}/{side}")).bits() as u32;
+            let tsn = RandomStream::new(scenario.seed, &format!("initial TSN/flow {number}/{side}")).bits() as u32;
             let open = if side == 0 { Association::connect } else { Association::listen };
             Box::new(Sctp::new(open(config.clone(), paths, tags[side], tsn)))
         })
@@ -298,14 +298,11 @@ impl model::Pack for Pack {
     }
 }
 
-/// An association's window is the sum of those of its usable paths; it is in slow start while its primary path is.
+/// State of an association: its window is the sum over usable paths; it is in slow start while its primary path is.
 impl SenderState for Association {
     #[inline]
     fn cwnd(&self) -> u64 {
         Association::paths(self).iter().filter(|path| path.is_usable()).map(|path| path.cwnd()).sum()
-    }
-    fn ssthresh(&self) -> Option<u64> {
-        set(Association::paths(self)[0].ssthresh())
     }
     fn in_slow_start(&self) -> bool {
         Association::paths(self)[0].in_slow_start()
@@ -318,12 +315,6 @@ impl SenderState for Association {
     }
     fn segments(&self) -> u64 {
         self.stats().packets
-    }
-    fn srtt(&self) -> Option<Duration> {
-        measured(Association::paths(self)[0].rtt().srtt())
-    }
-    fn latest_rtt(&self) -> Option<Duration> {
-        measured(Association::paths(self)[0].rtt().latest())
     }
     fn flight(&self) -> u64 {
         Association::flight(self)

@@ -1,6 +1,6 @@
-//! A guest's bytes as packets of our associations.
+//! Bytes of a guest as packets of our associations.
 
-use super::bytes::{Beyond, Course};
+use super::bytes::{GuestState, SentChunks};
 use vazao_engine::{Duration, Time};
 use vazao_transport::sctp::{
     Addresses, Cause, Control, Cookie, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, Skip, Unknown, stamp,
@@ -8,7 +8,7 @@ use vazao_transport::sctp::{
 use vazao_wire::sctp::{Chunk, decode, kind, parameter};
 use vazao_wire::{DecodeError, content};
 
-/// Bytes of a DATA or I-DATA chunk between its length and its payload; no other kind of chunk has user data.
+/// Returns the bytes of a DATA or I-DATA chunk between its length and its payload; other kinds of chunks have no user data.
 fn data_fields(kind: u8) -> Option<usize> {
     match kind {
         kind::DATA => Some(12),
@@ -17,18 +17,23 @@ fn data_fields(kind: u8) -> Option<usize> {
     }
 }
 
-/// Notes the chunks of user data in what a side sends.
-pub(crate) fn note_chunks(bytes: &[u8], course: &mut Course) {
+/// Notes the chunks of user data in a sent packet.
+pub(crate) fn note_chunks(bytes: &[u8], sent: &mut SentChunks) {
     for chunk in decode(bytes).map(|(_, chunks)| chunks).unwrap_or_default() {
         if let Some(payload) = data_fields(chunk.kind).and_then(|fields| chunk.value.get(fields..)) {
-            course.note(word(chunk.value, 0), payload.len() as u16, DataFlags(chunk.flags & 7));
+            sent.note(word(chunk.value, 0), payload.len() as u16, DataFlags(chunk.flags & 7));
         }
     }
 }
 
-/// Reads what `side`, a guest, has sent into `out`, which is empty. A chunk's stamp is that of its place if its payload is
-/// what belongs there, else of none. Chunks that our associations do not know are left out.
-pub(crate) fn read_chunks(bytes: &[u8], beyond: &mut Beyond, side: usize, out: &mut Packet) -> Result<(), DecodeError> {
+/// Reads a packet of a guest on side `side` into `out`, which is empty. A chunk has the stamp of its place if its payload
+/// belongs there, else a wrong one.
+pub(crate) fn read_chunks(
+    bytes: &[u8],
+    guest: &mut GuestState,
+    side: usize,
+    out: &mut Packet,
+) -> Result<(), DecodeError> {
     let (header, chunks) = decode(bytes)?;
     out.tag = header.verification_tag;
     for chunk in chunks {
@@ -38,17 +43,17 @@ pub(crate) fn read_chunks(bytes: &[u8], beyond: &mut Beyond, side: usize, out: &
         match chunk.kind {
             kind::DATA | kind::I_DATA => {
                 out.interleaved = chunk.kind == kind::I_DATA;
-                out.data.push(data(&chunk, &beyond.courses[side]));
+                out.data.push(data(&chunk, &guest.sent[side]));
             }
             kind::SACK => read_sack(&chunk, out),
             kind::FORWARD_TSN | kind::I_FORWARD_TSN => read_forward(&chunk, out),
-            _ => out.control.extend(control(&chunk, beyond, side)),
+            _ => out.control.extend(control(&chunk, guest, side)),
         }
     }
     Ok(())
 }
 
-/// The bytes that a chunk has at least behind its length (RFC 9260 section 3.3).
+/// Returns the least bytes of a chunk behind its length (RFC 9260 section 3.3).
 fn least(kind: u8) -> usize {
     match kind {
         kind::SACK => 12,
@@ -70,27 +75,27 @@ fn half(bytes: &[u8], at: usize) -> u16 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |&half| u16::from_be_bytes(half))
 }
 
-fn data(chunk: &Chunk<'_>, course: &Course) -> Data {
+fn data(chunk: &Chunk<'_>, sent: &SentChunks) -> Data {
     let interleaved = chunk.kind == kind::I_DATA;
     let (fields, payload) = chunk.value.split_at(data_fields(chunk.kind).unwrap_or(0));
     let flags = DataFlags(chunk.flags & 7);
     let (tsn, stream) = (word(fields, 0), half(fields, 4));
-    let spot = course.spot(tsn);
-    let right = stamp(stream, spot.message, spot.within);
+    let position = sent.position(tsn);
+    let right = stamp(stream, position.message, position.within);
     Data {
         tsn,
         stream,
         // In I-DATA (RFC 8260 section 2.1) a message's first fragment has the protocol's identifier in place of a number.
         number: if interleaved { word(fields, 8) } else { u32::from(half(fields, 6)) },
         fsn: if interleaved && !flags.has(DataFlags::BEGIN) { word(fields, 12) } else { 0 },
-        message: spot.message as u32,
+        message: position.message as u32,
         length: payload.len() as u16,
         flags,
-        stamp: if content::verify(spot.offset, payload) { right } else { !right },
+        stamp: if content::verify(position.offset, payload) { right } else { !right },
     }
 }
 
-/// What is not to be waited for (RFC 3758 section 3.2, RFC 8260 section 2.3.1).
+/// Reads a FORWARD-TSN or I-FORWARD-TSN chunk (RFC 3758 section 3.2, RFC 8260 section 2.3.1).
 fn read_forward(chunk: &Chunk<'_>, out: &mut Packet) {
     out.interleaved = chunk.kind == kind::I_FORWARD_TSN;
     out.forward = Some(word(chunk.value, 0));
@@ -115,25 +120,25 @@ fn read_sack(chunk: &Chunk<'_>, out: &mut Packet) {
     out.duplicates.extend(bytes[12..].chunks_exact(4).skip(gaps).take(duplicates).map(|tsn| word(tsn, 0)));
 }
 
-fn control(chunk: &Chunk<'_>, beyond: &mut Beyond, side: usize) -> Option<Control> {
+fn control(chunk: &Chunk<'_>, guest: &mut GuestState, side: usize) -> Option<Control> {
     let value = chunk.value;
     Some(match chunk.kind {
-        kind::INIT => Control::Init(init(value, beyond, side)),
+        kind::INIT => Control::Init(init(value, guest, side)),
         kind::INIT_ACK => {
-            let own = init(value, beyond, side);
+            let own = init(value, guest, side);
             let cookie = parameters(value).find(|(kind, _)| *kind == parameter::STATE_COOKIE);
-            // What is in it is the guest's affair: it is sent back as it came.
-            let cookie = cookie.map(|(_, cookie)| beyond.cookie = cookie.to_vec());
+            // The guest's cookie is sent back as it came.
+            let cookie = cookie.map(|(_, cookie)| guest.cookie = cookie.to_vec());
             Control::InitAck(own, cookie.map(|()| Cookie::foreign(own)))
         }
         kind::COOKIE_ECHO => Control::CookieEcho(cookie(value).unwrap_or(Cookie::foreign(Init::default()))),
         kind::COOKIE_ACK => Control::CookieAck,
         kind::HEARTBEAT => {
-            beyond.beats.push(value.to_vec());
-            Control::Heartbeat(Probe { path: 0, sent: Time::ZERO, nonce: beyond.beats.len() as u32 - 1 })
+            guest.beats.push(value.to_vec());
+            Control::Heartbeat(Probe { path: 0, sent: Time::ZERO, nonce: guest.beats.len() as u32 - 1 })
         }
         kind::HEARTBEAT_ACK => {
-            // Our own information comes back, behind its type and length.
+            // Our own information comes back behind its type and length.
             let sent = Time::from_nanos(u64::from(word(value, 4)) << 32 | u64::from(word(value, 8)));
             Control::HeartbeatAck(Probe { path: word(value, 16) as u8, sent, nonce: word(value, 12) })
         }
@@ -142,35 +147,34 @@ fn control(chunk: &Chunk<'_>, beyond: &mut Beyond, side: usize) -> Option<Contro
         kind::SHUTDOWN_COMPLETE => Control::ShutdownComplete(chunk.flags & 1 == 1),
         kind::ABORT => Control::Abort(chunk.flags & 1 == 1, cause(value)),
         kind::ERROR => Control::Error(cause(value)?),
-        other => Control::Unknown(unknown_chunk(chunk, other, beyond)),
+        other => Control::Unknown(unknown_chunk(chunk, other, guest)),
     })
 }
 
-/// A chunk that is not known, kept if it is to go back.
-fn unknown_chunk(chunk: &Chunk<'_>, kind: u8, beyond: &mut Beyond) -> Unknown {
+/// Reads an unknown chunk, and keeps it if it is to be reported.
+fn unknown_chunk(chunk: &Chunk<'_>, kind: u8, guest: &mut GuestState) -> Unknown {
     let length = chunk.value.len() as u16 + 4;
     let mut unknown = Unknown::new(u16::from(kind), length);
     if Unknown::is_reported(kind) {
         let [high, low] = length.to_be_bytes();
-        keep([&[kind, chunk.flags, high, low], chunk.value].concat(), &mut unknown, beyond);
+        keep([&[kind, chunk.flags, high, low], chunk.value].concat(), &mut unknown, guest);
     }
     unknown
 }
 
-/// Keeps bytes, padded, that may have to go back.
-fn keep(mut bytes: Vec<u8>, unknown: &mut Unknown, beyond: &mut Beyond) {
+/// Keeps bytes, padded, that may be reported.
+fn keep(mut bytes: Vec<u8>, unknown: &mut Unknown, guest: &mut GuestState) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
-    unknown.number = beyond.unknown.len() as u32;
-    beyond.unknown.push(bytes);
+    unknown.number = guest.unknown.len() as u32;
+    guest.unknown.push(bytes);
 }
 
-/// The first error cause.
+/// Reads the first error cause.
 fn cause(value: &[u8]) -> Option<Cause> {
     Cause::from_wire(half(value, 0), half(value, 2), [word(value, 4), u32::from(half(value, 8)) << 16])
 }
 
-/// The parameters behind the fixed part of an INIT, up to one that is not known and after which nothing is to be looked at
-/// (section 3.2.1).
+/// Returns the parameters behind the fixed part of an INIT, up to an unknown one that ends the processing (section 3.2.1).
 fn parameters(value: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = value.get(FIXED..).unwrap_or_default();
     std::iter::from_fn(move || {
@@ -182,7 +186,7 @@ fn parameters(value: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// Whether our associations know a parameter of INIT and INIT ACK, if only to leave it alone.
+/// Returns whether our associations know a parameter of INIT and INIT ACK, if only to ignore it.
 fn is_known(kind: u16) -> bool {
     let of_rfc_9260 = matches!(
         kind,
@@ -198,8 +202,8 @@ fn is_known(kind: u16) -> bool {
     of_rfc_9260 || matches!(kind, parameter::SUPPORTED_EXTENSIONS | parameter::FORWARD_TSN_SUPPORTED)
 }
 
-/// Parameters as they came, padded, if there are any.
-fn as_they_came<'a>(found: impl Iterator<Item = (u16, &'a [u8])>, beyond: &mut Beyond) -> Option<Unknown> {
+/// Keeps parameters as they came, padded, if there are any.
+fn as_they_came<'a>(found: impl Iterator<Item = (u16, &'a [u8])>, guest: &mut GuestState) -> Option<Unknown> {
     let (mut bytes, mut first, mut count) = (Vec::new(), None, 0);
     for (kind, value) in found {
         vazao_wire::sctp::parameter(kind, &mut bytes, |out| out.extend(value));
@@ -207,7 +211,7 @@ fn as_they_came<'a>(found: impl Iterator<Item = (u16, &'a [u8])>, beyond: &mut B
         count += 1;
     }
     let mut unknown = Unknown { count, ..Unknown::new(first?, bytes.len() as u16) };
-    keep(bytes, &mut unknown, beyond);
+    keep(bytes, &mut unknown, guest);
     Some(unknown)
 }
 
@@ -221,7 +225,7 @@ fn fixed(value: &[u8]) -> Init {
     }
 }
 
-/// The addresses that an INIT lists; that which it comes from need not be among them.
+/// Reads the addresses that an INIT lists; its source address may be missing.
 fn addresses(value: &[u8], known: &[[u8; 4]]) -> Addresses {
     let listed =
         parameters(value).filter(|(kind, _)| matches!(*kind, parameter::IPV4_ADDRESS | parameter::IPV6_ADDRESS));
@@ -234,23 +238,23 @@ fn addresses(value: &[u8], known: &[[u8; 4]]) -> Addresses {
     })
 }
 
-fn init(value: &[u8], beyond: &mut Beyond, side: usize) -> Init {
+fn init(value: &[u8], guest: &mut GuestState, side: usize) -> Init {
     let listed = parameters(value).find(|(kind, _)| *kind == parameter::SUPPORTED_EXTENSIONS);
     let interleaving = listed.is_some_and(|(_, types)| types.contains(&kind::I_DATA));
     let partial = parameters(value).any(|(kind, _)| kind == parameter::FORWARD_TSN_SUPPORTED);
     let reported = parameters(value).filter(|(kind, _)| !is_known(*kind) && Unknown::is_reported((kind >> 8) as u8));
     let longer = parameters(value).find(|(kind, _)| *kind == parameter::COOKIE_PRESERVATIVE);
     Init {
-        addresses: addresses(value, &beyond.addresses[side]),
-        host_name: as_they_came(parameters(value).filter(|(kind, _)| *kind == parameter::HOST_NAME_ADDRESS), beyond),
-        unknown: as_they_came(reported, beyond),
+        addresses: addresses(value, &guest.addresses[side]),
+        host_name: as_they_came(parameters(value).filter(|(kind, _)| *kind == parameter::HOST_NAME_ADDRESS), guest),
+        unknown: as_they_came(reported, guest),
         extensions: Extensions { partial, interleaving },
         preservative: longer.map_or(0, |(_, increment)| word(increment, 0)),
         ..fixed(value)
     }
 }
 
-/// Our own cookie, as `write_cookie` wrote it.
+/// Reads our own cookie, as `write_cookie` wrote it.
 fn cookie(value: &[u8]) -> Option<Cookie> {
     if value.len() != Cookie::BYTES as usize {
         return None;

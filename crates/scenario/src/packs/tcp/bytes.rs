@@ -1,4 +1,4 @@
-//! TCP segments as bytes, and bytes as segments: for captures, and where one of our machines talks to a guest.
+//! TCP segments as bytes, and bytes as segments, for captures and for guests.
 
 use crate::endpoint::codec::{Codec, Place};
 use crate::endpoint::{Body, Contents as Kept, Crossing};
@@ -8,10 +8,10 @@ use vazao_transport::stamp;
 use vazao_transport::tcp::{Cookie, CookieOption, Extra, Flags, Segment, SynOptions};
 use vazao_wire::{DecodeError, content, ipv4, mptcp, tcp};
 
-/// The segments of a connection as bytes.
+/// Codec of a connection's segments.
 pub(crate) struct Bytes {
     sockets: [Socket; 2],
-    /// The streams from client and server.
+    /// Streams from client and server.
     offsets: [Offsets; 2],
 }
 
@@ -40,7 +40,7 @@ impl Codec for Bytes {
     }
 }
 
-/// One direction of a connection: where its stream starts in sequence space, and how far it has come.
+/// Stream of one direction: its initial sequence number, and the offset of its latest segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Offsets {
     initial: u32,
@@ -52,34 +52,34 @@ impl Offsets {
         Offsets { initial, near: 0 }
     }
 
-    /// The stream offset of a sequence number: of all that it can stand for, the one nearest to the last.
+    /// Returns the stream offset of a sequence number that is nearest to the last one.
     fn of(&mut self, sequence: u32) -> u64 {
         let position = sequence.wrapping_sub(self.initial).wrapping_sub(1);
         let distance = position.wrapping_sub(self.near as u32) as i32;
-        // Before its start a stream has nothing: a probe of the octet before it counts as its start.
+        // A probe of the octet before the stream counts as its start.
         self.near = self.near.saturating_add_signed(i64::from(distance));
         self.near
     }
 }
 
-/// What a segment has that its fields do not say.
+/// Parts of a segment's bytes that its fields do not determine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Contents {
-    /// Where its payload lies in the stream.
+    /// Offset of the payload in the stream.
     pub offset: u64,
-    /// Multipath TCP's options.
+    /// Options of Multipath TCP.
     pub options: mptcp::Options,
 }
 
 impl Contents {
-    /// Those of a segment of TCP alone.
+    /// Returns the contents of a plain TCP segment.
     pub fn of(segment: &Segment, offsets: &mut Offsets) -> Contents {
         let offset = if segment.length > 0 { offsets.of(segment.sequence) } else { 0 };
         Contents { offset, options: mptcp::Options::NONE }
     }
 }
 
-/// Appends the IP packet that carries a segment from `source` to `target`; its payload is the stream's content.
+/// Appends the IP packet of a segment from `source` to `target`; its payload is the stream's content.
 pub(crate) fn encode(
     segment: &Segment,
     extra: Option<&Extra>,
@@ -108,14 +108,14 @@ pub(crate) fn encode(
     tcp::encode(&header, payload, ip.pseudo_header(), out);
 }
 
-/// The TCP header in an IP packet, its payload, and the packet's ECN codepoint.
+/// Returns the TCP header in an IP packet, its payload, and the packet's ECN codepoint.
 pub(crate) fn open(packet: &[u8]) -> Result<(tcp::Header, &[u8], Ecn), DecodeError> {
     let (ip, inside) = ipv4::decode(packet)?;
     let (header, payload) = tcp::decode(&packet[inside.clone()], ip.pseudo_header())?;
     Ok((header, &packet[inside][payload], Ecn::from_bits(ip.ecn as u32)))
 }
 
-/// Reads the segment in an IP packet. Its stamp is that of its place if its payload is what belongs there, else of none.
+/// Reads the segment in an IP packet. It has the stamp of its place if its payload belongs there, else a wrong one.
 pub(crate) fn decode(packet: &[u8], offsets: &mut Offsets) -> Result<(Segment, Option<Extra>), DecodeError> {
     let (header, payload, ecn) = open(packet)?;
     if header.flags.contains(tcp::Flags::SYN) {
@@ -128,13 +128,13 @@ pub(crate) fn decode(packet: &[u8], offsets: &mut Offsets) -> Result<(Segment, O
     Ok((segment, segment.has_extra.then_some(extra)))
 }
 
-/// What stands for a payload that should lie at `offset` of its stream.
+/// Returns the stamp of a payload that should lie at `offset` of its stream.
 pub(crate) fn stamp_of(payload: &[u8], offset: u64) -> u32 {
     let right = stamp(offset);
     if content::verify(offset, payload) { right } else { !right }
 }
 
-/// A header as our machines know it, but for the stamp, and its rare options.
+/// Converts a header to a segment without stamp and its rare options.
 pub(crate) fn segment(header: &tcp::Header, length: usize, ecn: Ecn) -> (Segment, Extra) {
     let (timestamp, echo) = header.options.timestamps.unwrap_or_default();
     let mut extra = Extra::default();
@@ -142,7 +142,7 @@ pub(crate) fn segment(header: &tcp::Header, length: usize, ecn: Ecn) -> (Segment
         extra.sack.push(block.left, block.right);
     }
     extra.syn = header.flags.contains(tcp::Flags::SYN).then(|| SynOptions {
-        // RFC 9293 section 3.7.1: what is not said is 536.
+        // The default is 536 (RFC 9293 section 3.7.1).
         mss: header.options.mss.unwrap_or(536),
         window_scale: header.options.window_scale,
         sack_permitted: header.options.sack_permitted,
@@ -168,7 +168,7 @@ pub(crate) fn segment(header: &tcp::Header, length: usize, ecn: Ecn) -> (Segment
     (segment, extra)
 }
 
-/// The segment's header as bytes want it.
+/// Converts a segment to a header.
 fn header(segment: &Segment, extra: Option<&Extra>, source_port: u16, destination_port: u16) -> tcp::Header {
     let mut options = tcp::Options::default();
     if segment.has_timestamps {

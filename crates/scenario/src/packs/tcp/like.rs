@@ -1,14 +1,12 @@
-//! Whose TCP a flow's is like, in one word: the settings that make ours do as another implementation does by default. Whatever
-//! is written beside the word overrides it.
+//! Personalities of TCP: one word for the settings that make ours behave like another implementation by default. Every other
+//! key overrides them.
 
 use crate::document::reader::{Item, Table};
-use crate::document::{Node, ScenarioError, Value, parse};
+use crate::document::{Node, Result, Toml, parse};
 use vazao_congestion::CONGESTION_CONTROLS;
 use vazao_engine::registry::{Entry, Kind, Parameter, find};
 
-type Result<T> = std::result::Result<T, ScenarioError>;
-
-/// The key of a transport.
+/// Key of a transport.
 pub(crate) const KEY: Parameter = Parameter::new(
     "like",
     Kind::Entry("personality"),
@@ -16,17 +14,17 @@ pub(crate) const KEY: Parameter = Parameter::new(
     "whose TCP it is like; every other key overrides what that word stands for",
 );
 
-/// An implementation's defaults.
+/// Defaults of an implementation.
 pub struct Personality {
     /// Settings of a transport, as TOML.
     settings: &'static str,
-    /// Whose rules its congestion controls follow, where implementations differ.
+    /// Profile of its congestion controls, where implementations differ.
     profile: &'static str,
     /// Further settings that go with a congestion control.
     controls: &'static [(&'static str, &'static str)],
 }
 
-/// ns-3's controls that count acknowledgements in every phase, or in slow start alone.
+/// Settings of ns-3's controls that count acknowledgements in every phase, or in slow start alone.
 const BY_ACKS: &str = "counting = 'acks'";
 const SLOW_START_BY_ACKS: &str = "abc_limit = 1";
 
@@ -102,7 +100,7 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
     },
 ];
 
-/// Takes the word out of a transport's table, and puts what it stands for where nothing was written.
+/// Takes the personality out of a transport's table, and sets its defaults for missing keys.
 pub(crate) fn apply(table: &mut Table) -> Result<()> {
     let Some(item) = table.take(KEY.name) else { return Ok(()) };
     let (entry, rest) = item.entry("personality", PERSONALITIES)?;
@@ -113,26 +111,26 @@ pub(crate) fn apply(table: &mut Table) -> Result<()> {
     let further = controls.iter().find(|(known, _)| *known == name).map_or("", |(_, settings)| settings);
     table.put_back("cc", control);
     for text in [further, settings] {
-        let Node { value: Value::Table(entries), .. } = parse(text)? else { continue };
+        let Node { value: Toml::Table(entries), .. } = parse(text)? else { continue };
         entries.into_iter().for_each(|(key, node)| table.supply(&key, node));
     }
     Ok(())
 }
 
-/// What a congestion control, or one that is not written, is called.
+/// Returns the name of a congestion control.
 fn kind(control: &Node) -> Option<String> {
     match &control.value {
-        Value::Text(name) => Some(name.clone()),
-        Value::Table(entries) => entries.iter().find(|(key, _)| key == "kind").and_then(|(_, node)| kind(node)),
+        Toml::Text(name) => Some(name.clone()),
+        Toml::Table(entries) => entries.iter().find(|(key, _)| key == "kind").and_then(|(_, node)| kind(node)),
         _ => None,
     }
 }
 
-/// A congestion control, CUBIC if none is written, with a profile if it has any and was given none.
+/// Adds a profile to a congestion control that supports it and has none; the default control is CUBIC.
 fn profiled(control: Option<Item>, profile: &str) -> Item {
     let mut control = control.unwrap_or_else(|| Item::named("cubic"));
     let Some(name) = kind(&control.node) else { return control };
-    // What is not one of ours is complained of where it is read.
+    // An unknown control is refused where it is read.
     let Ok(entry) = find("congestion control", CONGESTION_CONTROLS, &name) else { return control };
     let known = entry.parameters.iter().find(|parameter| parameter.name == "profile");
     let has = known.is_some_and(|known| matches!(known.kind, Kind::Choice(choices) if choices.contains(&profile)));
@@ -140,14 +138,14 @@ fn profiled(control: Option<Item>, profile: &str) -> Item {
         return control;
     }
     let line = control.node.line;
-    if let Value::Text(_) = control.node.value {
-        let kind = Node { line, value: Value::Text(name) };
-        control.node.value = Value::Table(vec![("kind".into(), kind)]);
+    if let Toml::Text(_) = control.node.value {
+        let kind = Node { line, value: Toml::Text(name) };
+        control.node.value = Toml::Table(vec![("kind".into(), kind)]);
     }
-    if let Value::Table(entries) = &mut control.node.value
+    if let Toml::Table(entries) = &mut control.node.value
         && !entries.iter().any(|(key, _)| key == "profile")
     {
-        entries.push(("profile".into(), Node { line, value: Value::Text(profile.into()) }));
+        entries.push(("profile".into(), Node { line, value: Toml::Text(profile.into()) }));
     }
     control
 }

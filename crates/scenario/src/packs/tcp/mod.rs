@@ -1,4 +1,4 @@
-//! TCP as the world moves it, with TLS over it or without.
+//! TCP, with or without TLS.
 
 pub(crate) mod bytes;
 pub(crate) mod like;
@@ -10,7 +10,7 @@ use crate::document::reader::Table;
 use crate::endpoint::codec::Codec;
 use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
-use crate::measures::measure::{FlowMeasure, Repair, SenderState};
+use crate::measures::measure::{FlowMeasure, PathState, Repair, SenderState};
 use crate::model::address::Addresses;
 use crate::model::flow::FlowSpec;
 use crate::model::scenario::Scenario;
@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameter, Parameters};
-use vazao_engine::{Duration, Stream, Time};
+use vazao_engine::{RandomStream, Time};
 use vazao_transport::tcp::{self, Config, Connection, Cookies};
 use vazao_transport::tls::{self, Session};
 
@@ -124,7 +124,7 @@ fn drive_over_tls(now: Time, connection: &mut Connection, session: &mut Session,
     application.drive(now, &mut session.over(connection));
 }
 
-/// What a sender of segments counts, whether they are all its connection's or a subflow's.
+/// Returns the counts of a sender of segments, a connection or a subflow.
 pub(super) fn tally(sender: &Connection) -> Tally {
     let stats = sender.stats();
     Tally::default()
@@ -140,16 +140,16 @@ pub(super) fn tally(sender: &Connection) -> Tally {
         .with("mark_reductions", stats.mark_reductions)
 }
 
-/// TCP as scenarios name it.
+/// TCP in scenarios.
 struct Pack;
 
-/// TCP's own settings, and the word that stands for several.
+/// Parameters of TCP, and the personality.
 pub(super) const SETTINGS: &[Parameter] = &join::<{ tcp::PARAMETERS.len() + 1 }>(tcp::PARAMETERS, &[like::KEY]);
 
-/// TCP and what may be over it.
+/// Parameters of TCP and of TLS.
 const OWN: &[Parameter] = &join::<{ SETTINGS.len() + tls::PARAMETERS.len() }>(SETTINGS, tls::PARAMETERS);
 
-/// Its entry in the registry.
+/// Registry entry.
 pub(super) const ENTRY: Entry<Protocol> = Entry {
     name: "tcp",
     aliases: &[],
@@ -160,12 +160,12 @@ pub(super) const ENTRY: Entry<Protocol> = Entry {
     build: Protocol(&Pack),
 };
 
-/// What a guest can be told; the rest its kernel decides.
-const TOLD: &[&str] = &["cc", "mss", "initial_window", "sack", "timestamps", "receive_buffer", "send_buffer"];
+/// Parameters that a guest accepts; its kernel decides the others.
+const ACCEPTED: &[&str] = &["cc", "mss", "initial_window", "sack", "timestamps", "receive_buffer", "send_buffer"];
 
 impl model::Pack for Pack {
     fn refuse(&self, table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
-        if reading.stacks == [Stack::Linux; 2] { refuse_own(table, OWN, TOLD, KERNEL) } else { Ok(()) }
+        if reading.stacks == [Stack::Linux; 2] { refuse_own(table, OWN, ACCEPTED, KERNEL) } else { Ok(()) }
     }
     fn expand(&self, table: &mut Table) -> Result<(), ScenarioError> {
         like::apply(table)
@@ -224,11 +224,12 @@ impl model::Pack for Pack {
     }
 }
 
-/// The Fast Open cookies of a flow's hosts. The first flow between two says whether the client has one already.
+/// Returns the Fast Open cookies of a flow's hosts. The first flow between two hosts decides whether the client has one
+/// already.
 fn cookies(making: &mut Making<'_>, flow: &FlowSpec) -> Arc<Cookies> {
     let host = |address: &str| address.split('.').next().unwrap_or(address).to_owned();
     let hosts = format!("cookie/{}/{}", host(&flow.client), host(&flow.server));
-    let mut stream = Stream::new(making.scenario.seed, &hosts);
+    let mut stream = RandomStream::new(making.scenario.seed, &hosts);
     let is_warm = flow.transport.parameters.text("cookie") == "cached";
     making.between(hosts, || Cookies::new((1 + stream.below(u64::MAX - 1)).into(), is_warm))
 }
@@ -237,9 +238,6 @@ impl SenderState for Connection {
     #[inline]
     fn cwnd(&self) -> u64 {
         Connection::cwnd(self)
-    }
-    fn ssthresh(&self) -> Option<u64> {
-        set(self.control().ssthresh())
     }
     fn in_slow_start(&self) -> bool {
         self.control().in_slow_start()
@@ -254,20 +252,21 @@ impl SenderState for Connection {
     fn segments(&self) -> u64 {
         self.stats().segments
     }
-    fn srtt(&self) -> Option<Duration> {
-        measured(self.rtt().srtt())
-    }
-    fn latest_rtt(&self) -> Option<Duration> {
-        measured(self.rtt().latest())
-    }
     fn flight(&self) -> u64 {
         Connection::flight(self)
     }
     fn sent_bytes(&self) -> u64 {
         Connection::sent_bytes(self)
     }
-    fn repair(&self) -> Option<Repair> {
+    fn path(&self, _number: usize) -> PathState {
         let (lost, sacked) = (self.lost_segments(), self.sacked_segments());
-        Some(Repair { ca_state: self.ca_state() as u8, lost, sacked })
+        PathState {
+            cwnd: Connection::cwnd(self),
+            ssthresh: set(self.control().ssthresh()),
+            srtt: measured(self.rtt().srtt()),
+            latest_rtt: measured(self.rtt().latest()),
+            flight: Connection::flight(self),
+            repair: Some(Repair { ca_state: self.ca_state() as u8, lost, sacked }),
+        }
     }
 }

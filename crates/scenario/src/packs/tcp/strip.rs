@@ -1,4 +1,4 @@
-//! What a middlebox can take out of TCP's segments: options, and the bits of ECN.
+//! Strips of a middlebox: options and ECN bits that it can remove from TCP's segments.
 
 use vazao_engine::Ecn;
 use vazao_engine::registry::{Entry, find};
@@ -6,13 +6,13 @@ use vazao_transport::mptcp::Multipath;
 use vazao_transport::tcp::{Extra, Flags, SackBlocks, Segment, SynOptions};
 use vazao_wire::{mptcp, tcp};
 
-/// Something that a middlebox takes out.
+/// Part of a segment that a middlebox removes.
 pub struct Strip {
     /// TCP option kinds.
     pub kinds: &'static [u8],
-    /// Whether the bits of ECN go, in TCP's header and in IP's.
+    /// Whether the ECN bits of TCP's and of IP's header are removed.
     pub ecn: bool,
-    /// Takes it out of a segment of ours.
+    /// Removes it from a segment.
     pub from: fn(&mut Segment, &mut Extra),
 }
 
@@ -20,7 +20,7 @@ const fn option(kinds: &'static [u8], from: fn(&mut Segment, &mut Extra)) -> Str
     Strip { kinds, ecn: false, from }
 }
 
-/// All that can be taken out. A middlebox is a set of them: bit n stands for the n-th.
+/// All strips. A middlebox is a set of them: bit n stands for the n-th.
 pub const STRIPPABLE: &[Entry<Strip>] = &[
     Entry {
         name: "mptcp",
@@ -31,7 +31,7 @@ pub const STRIPPABLE: &[Entry<Strip>] = &[
         parameters: &[],
         build: option(&[mptcp::KIND], |_, extra| {
             if let Some(multipath) = &mut extra.multipath {
-                // Addresses and ports are no option.
+                // The tuple of addresses and ports is no option.
                 *multipath = Multipath { tuple: multipath.tuple, ..Multipath::default() };
             }
         }),
@@ -95,7 +95,7 @@ pub const STRIPPABLE: &[Entry<Strip>] = &[
     },
 ];
 
-/// The control bits of ECN.
+/// ECN bits of TCP's header.
 pub(crate) const ECN: tcp::Flags = tcp::Flags(tcp::Flags::ECE.0 | tcp::Flags::CWR.0);
 
 fn change_syn(extra: &mut Extra, change: impl FnOnce(&mut SynOptions)) {
@@ -104,17 +104,17 @@ fn change_syn(extra: &mut Extra, change: impl FnOnce(&mut SynOptions)) {
     }
 }
 
-/// The middlebox that takes this out.
+/// Returns a middlebox with the named strip.
 ///
 /// # Errors
-/// What is wrong with the name.
+/// The name is unknown.
 pub(crate) fn stripping(name: &str) -> Result<u16, String> {
     let entry = find("strippable option", STRIPPABLE, name)?;
     let number = STRIPPABLE.iter().position(|known| known.name == entry.name).expect("it is one of them");
     Ok(1 << number)
 }
 
-/// What a middlebox takes out.
+/// Returns the strips of a middlebox.
 pub(crate) fn stripped(middlebox: u16) -> impl Iterator<Item = &'static Entry<Strip>> {
     STRIPPABLE.iter().enumerate().filter(move |(number, _)| middlebox >> number & 1 == 1).map(|(_, entry)| entry)
 }

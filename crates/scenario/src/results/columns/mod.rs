@@ -1,7 +1,7 @@
-//! The columns of the tables of results, each declared once: rows, documents and reserved names follow from here.
+//! Columns of the tables of results, each declared once for rows, documentation and reserved names.
 //!
-//! A column is either counted, by the machine or by the guest that plays an end of a flow and under the column's own name
-//! ([`Tally`](crate::measures::counts::Tally)), or it is found from what a run left behind.
+//! A column is either counted under its own name by the machine or the guest that plays an end of a flow
+//! ([`Tally`](crate::measures::counts::Tally)), or found from the state of a run.
 
 mod flows;
 mod links;
@@ -20,42 +20,44 @@ pub(crate) use runs::RunRow;
 use crate::measures::counts::{Combine, Count, Tally};
 use crate::measures::table::Cell;
 
-/// A table of results, by what its rows are made from.
+/// Table of results.
 pub trait Rows {
-    /// What a row is made from.
+    /// Source of a row.
     type Row<'a>;
 }
 
-/// A column of a table.
-pub struct Column<T: Rows> {
-    /// Its name; the suffixes `_s`, `_bps` and `_bytes` are its unit, any other is a count, a ratio or a text.
+/// Column of a table.
+pub struct ColumnSpec<T: Rows> {
+    /// Name; the suffixes `_s`, `_bps` and `_bytes` are its unit, any other is a count, a ratio or a text.
     pub name: &'static str,
-    /// What it says, and when it is NULL.
+    /// Meaning, and when it is NULL.
     pub help: &'static str,
     value: Value<T>,
 }
 
-/// Where a column's values come from.
+/// Source of a column's values.
 enum Value<T: Rows> {
-    /// They were counted, as whole numbers; how those of several connections become one.
+    /// Count, with the rule that combines several connections.
     Counted(Combine),
-    /// The same in seconds, or as other numbers.
+    /// Measurement in seconds or another unit, with the rule that combines several connections.
     Measured(Combine),
-    /// They are found.
+    /// Function of the row's source.
     Found(fn(&T::Row<'_>) -> Cell),
 }
 
-impl<T: Rows> Column<T> {
-    pub(super) const fn counted(name: &'static str, combine: Combine, help: &'static str) -> Column<T> {
-        Column { name, help, value: Value::Counted(combine) }
-    }
-    pub(super) const fn measured(name: &'static str, combine: Combine, help: &'static str) -> Column<T> {
-        Column { name, help, value: Value::Measured(combine) }
-    }
-    pub(super) const fn found(name: &'static str, find: fn(&T::Row<'_>) -> Cell, help: &'static str) -> Column<T> {
-        Column { name, help, value: Value::Found(find) }
-    }
+const fn counted<T: Rows>(name: &'static str, combine: Combine, help: &'static str) -> ColumnSpec<T> {
+    ColumnSpec { name, help, value: Value::Counted(combine) }
+}
 
+const fn measured<T: Rows>(name: &'static str, combine: Combine, help: &'static str) -> ColumnSpec<T> {
+    ColumnSpec { name, help, value: Value::Measured(combine) }
+}
+
+const fn found<T: Rows>(name: &'static str, find: fn(&T::Row<'_>) -> Cell, help: &'static str) -> ColumnSpec<T> {
+    ColumnSpec { name, help, value: Value::Found(find) }
+}
+
+impl<T: Rows> ColumnSpec<T> {
     fn cell(&self, row: &T::Row<'_>, tally: &[&Tally]) -> Cell {
         let count = || tally.iter().find_map(|tally| tally.get(self.name));
         match self.value {
@@ -73,12 +75,12 @@ impl<T: Rows> Column<T> {
     }
 }
 
-/// A row of a table with these columns.
-fn row<T: Rows>(columns: &[Column<T>], row: &T::Row<'_>, tally: &[&Tally]) -> Vec<(&'static str, Cell)> {
+/// Makes a row of a table.
+fn row<T: Rows>(columns: &[ColumnSpec<T>], row: &T::Row<'_>, tally: &[&Tally]) -> Vec<(&'static str, Cell)> {
     columns.iter().map(|column| (column.name, column.cell(row, tally))).collect()
 }
 
-/// How the values of a counted column of several connections of a visit become one.
+/// Returns the rule that combines a counted column of several connections of a visit.
 pub(crate) fn combine(name: &str) -> Combine {
     let column = FLOWS.iter().find(|column| column.name == name).expect("what is counted has a column");
     match column.value {

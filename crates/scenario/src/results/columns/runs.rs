@@ -1,18 +1,18 @@
-//! The columns of `runs`.
+//! Columns of `runs`.
 
-use super::{Column, Rows, row};
+use super::{ColumnSpec, Rows, found, row};
 use crate::measures::table::{Cell, Table, table};
 use crate::model::stack::Kernel;
 use vazao_engine::Time;
 
-/// The table of runs.
+/// Table of runs.
 pub enum Runs {}
 
 impl Rows for Runs {
     type Row<'a> = RunRow<'a>;
 }
 
-/// What a row of `runs` is made from.
+/// Source of a row of `runs`.
 pub struct RunRow<'a> {
     pub(crate) id: &'a str,
     pub(crate) seed: u64,
@@ -40,30 +40,30 @@ impl RunRow<'_> {
     }
 }
 
-/// One row a run.
-pub const RUNS: &[Column<Runs>] = &[
-    Column::found(
+/// Columns of the table with one row a run.
+pub const RUNS: &[ColumnSpec<Runs>] = &[
+    found(
         "run_id",
         |run| run.id.into(),
         "16 hexadecimal digits: a hash of the resolved scenario, its seed included, and the engine's version",
     ),
-    Column::found("seed", |run| run.seed.into(), "the run's seed"),
-    Column::found(
+    found("seed", |run| run.seed.into(), "the run's seed"),
+    found(
         "jain",
         |run| run.jain.into(),
         "Jain's fairness index of the flows' rates: 1 when equal, 1/n when one has all. A flow that completed counts with its \
          goodput, any other with what it got over all the time it had",
     ),
-    Column::found("utilisation", |run| run.utilisation.into(), "of the busiest direction of a link (see links)"),
-    Column::found("sim_s", |run| run.end.as_secs().into(), "simulated time at the end of the run"),
-    Column::found("events", |run| run.events.into(), "events handled, those of watching (queue samples) not counted"),
-    Column::found("packet_hops", |run| run.hops.into(), "times a packet crossed a link"),
-    Column::found(
+    found("utilisation", |run| run.utilisation.into(), "of the busiest direction of a link (see links)"),
+    found("sim_s", |run| run.end.as_secs().into(), "simulated time at the end of the run"),
+    found("events", |run| run.events.into(), "events handled, those of watching (queue samples) not counted"),
+    found("packet_hops", |run| run.hops.into(), "times a packet crossed a link"),
+    found(
         "kernel",
         |run| run.kernels(|kernel| &kernel.version),
         "the version of the guests' Linux; NULL without guests, as the next three",
     ),
-    Column::found("kernel_config", |run| run.kernels(|kernel| &kernel.config), "digest of its configuration fragment"),
-    Column::found("kernel_sha256", |run| run.kernels(|kernel| &kernel.digest), "digest of its executable"),
-    Column::found("kernel_hz", |run| run.hz().into(), "its timer ticks a second"),
+    found("kernel_config", |run| run.kernels(|kernel| &kernel.config), "digest of its configuration fragment"),
+    found("kernel_sha256", |run| run.kernels(|kernel| &kernel.digest), "digest of its executable"),
+    found("kernel_hz", |run| run.hz().into(), "its timer ticks a second"),
 ];

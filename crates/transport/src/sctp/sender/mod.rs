@@ -18,7 +18,7 @@ use super::stats::Stats;
 use partial::Partial;
 use std::sync::Arc;
 use vazao_congestion::Sibling;
-use vazao_engine::{Stream, Time};
+use vazao_engine::{RandomStream, Time};
 
 /// Next transmission.
 pub(super) struct Turn {
@@ -73,7 +73,7 @@ pub(super) struct Sender {
     current: usize,
     /// Path of the last packet with new data.
     last: usize,
-    rng: Stream,
+    rng: RandomStream,
     /// Partial reliability state, if both sides support it.
     pub partial: Option<Box<Partial>>,
     pub stats: Stats,
@@ -104,7 +104,7 @@ impl Sender {
             retran: 1.min(paths - 1),
             current: 0,
             last: paths - 1,
-            rng: Stream::new(seed, "sctp retransmission"),
+            rng: RandomStream::new(seed, "sctp retransmission"),
             partial: None,
             stats: Stats::default(),
             notices: Notices::default(),

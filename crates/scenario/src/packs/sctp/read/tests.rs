@@ -1,4 +1,4 @@
-//! What is written is read, and a guest's own bytes go back as they came.
+//! Tests that written packets are read, and that a guest's own bytes go back as they came.
 
 use super::super::bytes::encode_chunks;
 use super::*;
@@ -29,18 +29,35 @@ const CAUSES: [Cause; 13] = [
 ];
 
 /// The SCTP packet that a side sends.
-fn written(packet: &Packet, beyond: &Beyond, side: usize) -> Vec<u8> {
+fn written(packet: &Packet, guest: &GuestState, side: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
-    encode_chunks(packet, ENDS, &[ENDS.0.address], Some((beyond, side)), &mut bytes);
+    encode_chunks(packet, ENDS, &[ENDS.0.address], Some((guest, side)), &mut bytes);
     let (ip, inside) = ipv4::decode(&bytes).expect("an IP packet");
     assert_eq!((ip.source, ip.destination), (ENDS.0.address, ENDS.1.address));
     bytes[inside].to_vec()
 }
 
-fn read(bytes: &[u8], beyond: &mut Beyond, side: usize) -> Packet {
+fn read(bytes: &[u8], guest: &mut GuestState, side: usize) -> Packet {
     let mut packet = Packet::default();
-    read_chunks(bytes, beyond, side, &mut packet).expect("a packet that was written here");
+    read_chunks(bytes, guest, side, &mut packet).expect("a packet that was written here");
     packet
+}
+
+/// Returns an SCTP packet of chunks: kind, flags and value.
+fn raw(chunks: &[(u8, u8, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = vazao_wire::sctp::Writer::new(&vazao_wire::sctp::Header::default(), &mut bytes);
+    chunks.iter().for_each(|(kind, flags, value)| writer.chunk(*kind, *flags, |out| out.extend(value)));
+    writer.finish();
+    bytes
+}
+
+/// Returns a packet with one control chunk, and its bytes without a guest's state.
+fn plain(control: Control, addresses: &[[u8; 4]]) -> (Packet, Vec<u8>) {
+    let mut bytes = Vec::new();
+    let packet = Packet { tag: 77, control: vec![control], ..Packet::default() };
+    encode_chunks(&packet, ENDS, addresses, None, &mut bytes);
+    (packet, bytes)
 }
 
 fn chunk(tsn: u32, message: u64, within: u64, flags: DataFlags) -> Data {
@@ -64,14 +81,14 @@ fn chunks_carry_the_flow_s_content() {
         chunk(first.wrapping_add(1), 0, 100, DataFlags::END),
         chunk(first.wrapping_add(2), 1, 0, DataFlags::WHOLE),
     ];
-    let mut beyond = Beyond::default();
-    chunks.iter().for_each(|data| beyond.courses[0].note(data.tsn, data.length, data.flags));
+    let mut guest = GuestState::default();
+    chunks.iter().for_each(|data| guest.sent[0].note(data.tsn, data.length, data.flags));
     let sent = Packet { tag: 7, data: vec![chunks[2], chunks[0], chunks[1]], ..Packet::default() };
-    let mut bytes = written(&sent, &beyond, 0);
-    let mut there = Beyond::default();
+    let mut bytes = written(&sent, &guest, 0);
+    let mut there = GuestState::default();
     for data in chunks {
-        let one = written(&Packet { data: vec![data], ..Packet::default() }, &beyond, 0);
-        note_chunks(&one, &mut there.courses[0]);
+        let one = written(&Packet { data: vec![data], ..Packet::default() }, &guest, 0);
+        note_chunks(&one, &mut there.sent[0]);
     }
     assert_eq!(read(&bytes, &mut there, 0), sent);
     // The last byte of the last chunk; the checksum is made right again.
@@ -90,15 +107,15 @@ fn chunks_carry_the_flow_s_content() {
 fn fragments_of_interleaved_messages_are_read() {
     let (first, middle) =
         (chunk(10, 0, 0, DataFlags::BEGIN), Data { fsn: 1, ..chunk(11, 0, 100, DataFlags::default()) });
-    let mut beyond = Beyond::default();
-    [first, middle].iter().for_each(|data| beyond.courses[0].note(data.tsn, data.length, data.flags));
+    let mut guest = GuestState::default();
+    [first, middle].iter().for_each(|data| guest.sent[0].note(data.tsn, data.length, data.flags));
     let sent = Packet { tag: 7, interleaved: true, data: vec![first, middle], ..Packet::default() };
-    let bytes = written(&sent, &beyond, 0);
+    let bytes = written(&sent, &guest, 0);
     let fields = |at: usize| bytes[at..at + 20].to_vec();
     assert_eq!(fields(12), [64, 2, 0, 120, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(fields(132), [64, 0, 0, 120, 0, 0, 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
-    let mut there = Beyond::default();
-    note_chunks(&bytes, &mut there.courses[0]);
+    let mut there = GuestState::default();
+    note_chunks(&bytes, &mut there.sent[0]);
     assert_eq!(read(&bytes, &mut there, 0), sent);
 }
 
@@ -109,9 +126,9 @@ fn what_is_skipped_is_read() {
         let skips =
             vec![Skip { stream: 3, unordered: interleaved, number }, Skip { stream: 4, unordered: false, number: 1 }];
         let sent = Packet { tag: 7, interleaved, forward: Some(99), skips, ..Packet::default() };
-        let bytes = written(&sent, &Beyond::default(), 0);
+        let bytes = written(&sent, &GuestState::default(), 0);
         assert_eq!((bytes[12], usize::from(bytes[15])), (kind, if interleaved { 24 } else { 16 }));
-        assert_eq!(read(&bytes, &mut Beyond::default(), 0), sent);
+        assert_eq!(read(&bytes, &mut GuestState::default(), 0), sent);
     }
 }
 
@@ -130,15 +147,7 @@ fn what_has_no_payload_is_read_as_it_was() {
     let own = Init { window: 0, ..init };
     let cookie = Cookie { own, peer: other, ties: [6, 7], created, life, signature: u64::MAX - 3 };
     let probe = Probe { path: 1, sent: Time::from_nanos(12_345_678_901), nonce: 3 };
-    let beyond = Beyond { cookie: vec![1, 2, 3, 4], beats: vec![vec![5; 12]; 4], ..Beyond::default() };
-    // Written without what is beyond packets, as the guest's peer would see it.
-    let plain = |control: Control| {
-        let mut bytes = Vec::new();
-        let packet = Packet { tag: 77, control: vec![control], ..Packet::default() };
-        encode_chunks(&packet, ENDS, &[ENDS.0.address], None, &mut bytes);
-        let (_, inside) = ipv4::decode(&bytes).expect("an IP packet");
-        (packet, bytes[inside].to_vec())
-    };
+    let guest = GuestState { cookie: vec![1, 2, 3, 4], beats: vec![vec![5; 12]; 4], ..GuestState::default() };
     let controls = [
         Control::Init(init),
         Control::Init(Init { preservative: 1_200, ..init }),
@@ -154,8 +163,9 @@ fn what_has_no_payload_is_read_as_it_was() {
     let errors = CAUSES.map(Control::Error);
     let aborts = CAUSES.map(|cause| Control::Abort(true, Some(cause)));
     for control in controls.into_iter().chain(errors).chain(aborts) {
-        let (packet, bytes) = plain(control);
-        assert_eq!(read(&bytes, &mut beyond.clone(), 1), packet);
+        let (packet, bytes) = plain(control, &[ENDS.0.address]);
+        let (_, inside) = ipv4::decode(&bytes).expect("an IP packet");
+        assert_eq!(read(&bytes[inside], &mut guest.clone(), 1), packet);
     }
     let sack = Packet {
         tag: 1,
@@ -164,21 +174,19 @@ fn what_has_no_payload_is_read_as_it_was() {
         duplicates: vec![1, 2, 3],
         ..Packet::default()
     };
-    assert_eq!(read(&written(&sack, &beyond, 0), &mut beyond.clone(), 1), sack);
+    assert_eq!(read(&written(&sack, &guest, 0), &mut guest.clone(), 1), sack);
 }
 
 /// Section 3.3.2.1: addresses are known by the paths to them, those without a path by themselves.
 #[test]
 fn addresses_are_told_apart() {
     let known = [[10, 0, 0, 1], [10, 0, 1, 1]];
-    let beyond = Beyond { addresses: [Vec::new(), known.to_vec()], ..Beyond::default() };
+    let guest = GuestState { addresses: [Vec::new(), known.to_vec()], ..GuestState::default() };
     let listed = |addresses: &[[u8; 4]]| {
         let init = Init { tag: 1, window: 9_000, streams: (1, 1), tsn: 5, ..Init::default() };
-        let mut bytes = Vec::new();
-        let packet = Packet { control: vec![Control::Init(init)], ..Packet::default() };
-        encode_chunks(&packet, ENDS, addresses, None, &mut bytes);
+        let (_, bytes) = plain(Control::Init(init), addresses);
         let (_, inside) = ipv4::decode(&bytes).expect("an IP packet");
-        let [Control::Init(init)] = read(&bytes[inside], &mut beyond.clone(), 1).control[..] else { panic!("no INIT") };
+        let [Control::Init(init)] = read(&bytes[inside], &mut guest.clone(), 1).control[..] else { panic!("no INIT") };
         init.addresses
     };
     let both = Addresses::of_paths(2);
@@ -194,14 +202,7 @@ fn addresses_are_told_apart() {
 /// and nothing is looked at behind a parameter without the highest.
 #[test]
 fn what_is_not_known_goes_back_as_it_came() {
-    let mut beyond = Beyond { addresses: [Vec::new(), vec![[10, 0, 0, 2]]], ..Beyond::default() };
-    let packet = |chunks: &[(u8, u8, Vec<u8>)]| {
-        let mut bytes = Vec::new();
-        let mut writer = vazao_wire::sctp::Writer::new(&vazao_wire::sctp::Header::default(), &mut bytes);
-        chunks.iter().for_each(|(kind, flags, value)| writer.chunk(*kind, *flags, |out| out.extend(value)));
-        writer.finish();
-        bytes
-    };
+    let mut guest = GuestState { addresses: [Vec::new(), vec![[10, 0, 0, 2]]], ..GuestState::default() };
     let adaptation = [0xc0, 0x06, 0, 8, 1, 2, 3, 4];
     let quiet = [0x80, 0x02, 0, 6, 1, 2, 0, 0];
     let last = [0x40, 0x01, 0, 5, 9, 0, 0, 0];
@@ -209,7 +210,7 @@ fn what_is_not_known_goes_back_as_it_came() {
     let address = [0, 5, 0, 8, 192, 168, 0, 1];
     let fixed = [0, 0, 0, 7, 0, 0, 0x23, 0x28, 0, 1, 0, 1, 0, 0, 0, 5];
     let value = [&fixed[..], &adaptation, &quiet, &name, &last, &address].concat();
-    let asked = read(&packet(&[(kind::INIT, 0, value)]), &mut beyond, 1);
+    let asked = read(&raw(&[(kind::INIT, 0, value)]), &mut guest, 1);
     let [Control::Init(init)] = asked.control[..] else { panic!("{asked:?}") };
     assert_eq!(init.addresses, Addresses::default());
     let (unknown, named) = (init.unknown.expect("two parameters"), init.host_name.expect("a name"));
@@ -217,14 +218,14 @@ fn what_is_not_known_goes_back_as_it_came() {
 
     let answer = Control::InitAck(Init { host_name: None, ..init }, None);
     let sent = Packet { control: vec![answer], ..Packet::default() };
-    let bytes = written(&sent, &beyond, 0);
+    let bytes = written(&sent, &guest, 0);
     assert_eq!(bytes.len() as u32, sent.bytes());
     // The last one's padding is the chunk's.
     let wrapped = [&[0, 8, 0, 12][..], &adaptation, &[0, 8, 0, 9], &last[..5]].concat();
     assert_eq!(decode(&bytes).expect("INIT ACK").1[0].value[FIXED..], wrapped);
 
     let chunk = |kind| (kind, 0x5a, vec![1, 2, 3, 4, 5]);
-    let strange = read(&packet(&[chunk(0x7f), chunk(0xbf)]), &mut beyond, 1);
+    let strange = read(&raw(&[chunk(0x7f), chunk(0xbf)]), &mut guest, 1);
     let [Control::Unknown(reported), Control::Unknown(other)] = strange.control[..] else { panic!("{strange:?}") };
     assert_eq!((reported.bytes, other), (12, Unknown::new(0xbf, 9)));
     for (cause, code, bytes) in [
@@ -233,7 +234,7 @@ fn what_is_not_known_goes_back_as_it_came() {
         (Cause::UnresolvableAddress(named), 5, &name),
     ] {
         let sent = Packet { control: vec![Control::Error(cause)], ..Packet::default() };
-        let error = written(&sent, &beyond, 0);
+        let error = written(&sent, &guest, 0);
         let length = bytes.len() as u8 + 4;
         assert_eq!(decode(&error).expect("ERROR").1[0].value, [&[0, code, 0, length][..], bytes].concat());
         assert_eq!(error.len() as u32, sent.bytes());
@@ -243,34 +244,23 @@ fn what_is_not_known_goes_back_as_it_came() {
 /// An INIT ACK without a cookie is one.
 #[test]
 fn a_cookie_may_be_missing() {
-    let mut bytes = Vec::new();
-    let mut writer = vazao_wire::sctp::Writer::new(&vazao_wire::sctp::Header::default(), &mut bytes);
-    writer.chunk(kind::INIT_ACK, 0, |out| out.extend([1; 16]));
-    writer.finish();
-    let packet = read(&bytes, &mut Beyond::default(), 1);
+    let packet = read(&raw(&[(kind::INIT_ACK, 0, vec![1; 16])]), &mut GuestState::default(), 1);
     assert!(matches!(packet.control[..], [Control::InitAck(_, None)]), "{packet:?}");
 }
 
 /// A guest's cookie and its heartbeats mean something to it alone.
 #[test]
 fn what_is_the_guest_s_goes_back_unread() {
-    let mut beyond = Beyond::default();
-    let opaque = |kind: u8, value: &[u8]| {
-        let mut bytes = Vec::new();
-        let mut writer = vazao_wire::sctp::Writer::new(&vazao_wire::sctp::Header::default(), &mut bytes);
-        writer.chunk(kind, 0, |out| out.extend(value));
-        writer.finish();
-        bytes
-    };
+    let mut guest = GuestState::default();
     let init_ack = [&[1_u8; 16][..], &[0, 7, 0, 9, 1, 2, 3, 4, 5, 0, 0, 0]].concat();
-    let answer = read(&opaque(kind::INIT_ACK, &init_ack), &mut beyond, 1);
+    let answer = read(&raw(&[(kind::INIT_ACK, 0, init_ack)]), &mut guest, 1);
     let [Control::InitAck(_, Some(cookie))] = answer.control[..] else { panic!("{answer:?}") };
     let beat = [0, 1, 0, 8, 9, 9, 9, 9];
-    let asked = read(&opaque(kind::HEARTBEAT, &beat), &mut beyond, 1);
+    let asked = read(&raw(&[(kind::HEARTBEAT, 0, beat.to_vec())]), &mut guest, 1);
     let [Control::Heartbeat(probe)] = asked.control[..] else { panic!("{asked:?}") };
     let reply =
         Packet { control: vec![Control::CookieEcho(cookie), Control::HeartbeatAck(probe)], ..Packet::default() };
-    let bytes = written(&reply, &beyond, 0);
+    let bytes = written(&reply, &guest, 0);
     let (_, chunks) = decode(&bytes).expect("a packet");
     assert_eq!((chunks[0].kind, chunks[0].value), (kind::COOKIE_ECHO, &[1, 2, 3, 4, 5][..]));
     assert_eq!((chunks[1].kind, chunks[1].value), (kind::HEARTBEAT_ACK, &beat[..]));
@@ -279,28 +269,22 @@ fn what_is_the_guest_s_goes_back_unread() {
 /// A cookie that is none of ours is one that cannot be authentic, not a packet without one.
 #[test]
 fn a_cookie_that_cannot_be_read_is_one() {
-    let mut bytes = Vec::new();
-    let mut writer = vazao_wire::sctp::Writer::new(&vazao_wire::sctp::Header::default(), &mut bytes);
-    writer.chunk(kind::COOKIE_ECHO, 0, |out| out.extend([7; 20]));
-    writer.finish();
-    let packet = read(&bytes, &mut Beyond::default(), 1);
+    let packet = read(&raw(&[(kind::COOKIE_ECHO, 0, vec![7; 20])]), &mut GuestState::default(), 1);
     assert_eq!(packet.control, [Control::CookieEcho(Cookie::foreign(Init::default()))]);
 }
 
 #[test]
 fn nothing_makes_it_panic() {
-    let mut stream = vazao_engine::Stream::new(1, "bytes");
+    let mut stream = vazao_engine::RandomStream::new(1, "bytes");
     for _ in 0..2_000 {
-        let mut bytes = Vec::new();
-        let mut writer = vazao_wire::sctp::Writer::new(&vazao_wire::sctp::Header::default(), &mut bytes);
-        for _ in 0..3 {
+        let chunks = [(); 3].map(|()| {
             let value: Vec<u8> = (0..stream.below(40)).map(|_| stream.below(12) as u8).collect();
-            writer.chunk(stream.below(15) as u8, stream.bits() as u8, |out| out.extend(value));
-        }
-        writer.finish();
-        let mut beyond = Beyond::default();
-        note_chunks(&bytes, &mut beyond.courses[0]);
-        let _ = read_chunks(&bytes, &mut beyond, 0, &mut Packet::default());
+            (stream.below(15) as u8, stream.bits() as u8, value)
+        });
+        let bytes = raw(&chunks);
+        let mut guest = GuestState::default();
+        note_chunks(&bytes, &mut guest.sent[0]);
+        let _ = read_chunks(&bytes, &mut guest, 0, &mut Packet::default());
     }
 }
 
@@ -321,9 +305,7 @@ fn tshark_reads_errors() {
     pcapng::section(&mut file);
     pcapng::interface("a.1", 0, &mut file);
     for control in said {
-        let mut bytes = Vec::new();
-        let packet = Packet { tag: 77, control: vec![control], ..Packet::default() };
-        encode_chunks(&packet, ENDS, &[ENDS.0.address], None, &mut bytes);
+        let (_, bytes) = plain(control, &[ENDS.0.address]);
         pcapng::packet(&pcapng::Packet::new(0, 0, Direction::Outbound, &bytes), &mut file);
     }
     let path = std::env::temp_dir().join(format!("vazao-errors-{}.pcapng", std::process::id()));
