@@ -215,7 +215,8 @@ fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> O
     first_broken(&[
         (
             service.is_unreliable && source.is_none(),
-            "needs a reliable stream; leave unreliable out, or write upload, download, cbr, on-off, messages or packets",
+            "needs a reliable stream; take a transport that has one (quic has, without unreliable), or write upload, download, cbr, \
+             on-off, messages or packets",
         ),
         (
             service.keeps_requests_apart && pipelined && service.mixes,
