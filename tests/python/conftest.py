@@ -147,6 +147,14 @@ sql = "SELECT min(utilisation) > 0 AS holds FROM runs WHERE part = 'ours'"
 """
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--write-verdicts",
+        action="store_true",
+        help="write tests/python/verdicts.toml from the quick runs of the built-in studies (test_studies.py)",
+    )
+
+
 @pytest.fixture
 def stacks() -> Study:
     """A study half of whose larger part needs a Linux kernel."""

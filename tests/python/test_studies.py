@@ -1,18 +1,51 @@
-"""The built-in studies in their quick size: every run ends, every claim has a verdict, the report is written."""
+"""The built-in studies in their quick size: every run ends, every claim has its verdict, the report is written."""
 
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from vazao import figures, kernel, report
-from vazao.results import campaign, load_study
+from vazao.results import Campaign, Study, campaign, load_study
 from vazao.study import built_in_studies
+from vazao.study.findings import Ruling
+
+VERDICTS = Path(__file__).parent / "verdicts.toml"
+
+REASON = """\
+# The verdict of every finding of every built-in study in its quick size, on a machine with a Linux kernel for guests.
+#
+# A verdict is what a reader takes home from a study, and it is computed: a change of the engine can turn one round
+# with every other test passing. This table is there so that nobody overlooks it; test_studies.py compares. A verdict
+# that turns is no mistake as such, but its reason must be known and stand in CHANGELOG.md. Then write the table anew:
+#
+#     .venv/bin/pytest tests/python/test_studies.py --write-verdicts
+"""
 
 
-@pytest.mark.parametrize("name", built_in_studies())
-def test_a_built_in_study_runs_and_concludes(name: str, tmp_path: Path) -> None:
-    study = load_study(name)
-    done = campaign.run_study(study, size="quick", out=tmp_path / name)
+@dataclass(frozen=True)
+class Run:
+    """A study that was run in its quick size."""
+
+    name: str
+    study: Study
+    done: Campaign
+
+
+@pytest.fixture(scope="module", params=built_in_studies())
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Each study, run once for all tests of this file."""
+    study = load_study(request.param)
+    out = tmp_path_factory.mktemp("studies") / request.param
+    return Run(request.param, study, campaign.run_study(study, size="quick", out=out))
+
+
+def test_a_built_in_study_runs_and_concludes(ran: Run) -> None:
+    study, done = ran.study, ran.done
     assert done.failures() == []
     assert done.not_run.is_empty() or not kernel.find()
     given_up = {finding.id for finding in study.findings if finding.not_testable}
@@ -26,3 +59,77 @@ def test_a_built_in_study_runs_and_concludes(name: str, tmp_path: Path) -> None:
     figures.render(study, done.store, done.directory)
     page = report.write(study, done.store, done.findings, done.directory)
     assert "No stored run answers" not in page.read_text(encoding="utf-8")
+
+
+Verdicts = Mapping[str, str]
+"""The verdict of each finding of a study: `ID`, or `ID (LEVEL)` where it is decided for each level of a factor."""
+
+
+def computed(rulings: list[Ruling]) -> Verdicts:
+    return {f"{r.id} ({r.level})" if r.level is not None else r.id: r.verdict for r in rulings}
+
+
+def without_kernel(rulings: list[Ruling]) -> set[str]:
+    """Findings that nothing here can decide because runs with guests were left out."""
+    return set(computed([r for r in rulings if r.explanation.startswith("It needs runs that are missing: ")]))
+
+
+def turned(study: str, stored: Verdicts, now: Verdicts, undecidable: set[str]) -> list[str]:
+    """What differs between the stored verdicts and those of a run, a line each."""
+    compared = sorted((stored.keys() | now.keys()) - undecidable)
+    return [
+        f"study {study}, finding {finding}: stored {stored.get(finding, 'nothing')!r}, "
+        f"computed {now.get(finding, 'nothing')!r}"
+        for finding in compared
+        if stored.get(finding) != now.get(finding)
+    ]
+
+
+def written(table: Mapping[str, Verdicts]) -> str:
+    """The table as a file: studies and findings in alphabetical order."""
+    lines = [REASON.rstrip()]
+    for study in sorted(table):
+        lines += ["", f"[{study}]"]
+        lines += [f'"{finding}" = "{verdict}"' for finding, verdict in sorted(table[study].items())]
+    return "\n".join(lines) + "\n"
+
+
+def test_no_verdict_turns_unnoticed(ran: Run, request: pytest.FixtureRequest) -> None:
+    table = tomllib.loads(VERDICTS.read_text(encoding="utf-8")) if VERDICTS.exists() else {}
+    rulings = ran.done.findings
+    if request.config.getoption("--write-verdicts"):
+        assert kernel.find(), "verdicts are written where a Linux kernel is: make kernel"
+        kept = {study: verdicts for study, verdicts in table.items() if study in built_in_studies()}
+        VERDICTS.write_text(written(kept | {ran.name: computed(rulings)}), encoding="utf-8")
+        return
+    undecidable = set() if kernel.find() else without_kernel(rulings)
+    found = turned(ran.name, table.get(ran.name, {}), computed(rulings), undecidable)
+    assert found == [], "explain each in CHANGELOG.md, then see the top of tests/python/verdicts.toml"
+    if undecidable:
+        pytest.skip(f"no Linux kernel for guests: {len(undecidable)} of {len(rulings)} verdicts not compared")
+
+
+def test_the_stored_verdicts_are_of_studies_that_exist_and_in_order() -> None:
+    text = VERDICTS.read_text(encoding="utf-8")
+    table = tomllib.loads(text)
+    assert sorted(table) == sorted(built_in_studies())
+    assert text == written(table)
+
+
+def test_a_verdict_that_turns_is_named() -> None:
+    stored = {"a": "reproduced", "b (modern)": "differs", "gone": "differs", "guest": "reproduced"}
+    now = {"a": "differs", "b (modern)": "differs", "guest": "not testable here", "new": "differs"}
+    assert turned("s", stored, now, {"guest"}) == [
+        "study s, finding a: stored 'reproduced', computed 'differs'",
+        "study s, finding gone: stored 'differs', computed 'nothing'",
+        "study s, finding new: stored 'nothing', computed 'differs'",
+    ]
+
+
+def test_what_needs_a_kernel_is_not_compared_where_there_is_none(
+    stacks: Study, tmp_path: Path, no_kernel: None
+) -> None:
+    rulings = campaign.run_study(stacks, out=tmp_path / "results").findings
+    undecidable = without_kernel(rulings)
+    assert undecidable == {"same", "each (linux)"}
+    assert turned("stacks", computed(rulings) | {"same": "reproduced"}, computed(rulings), undecidable) == []
