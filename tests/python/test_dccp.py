@@ -53,6 +53,14 @@ def test_messages_are_measured_until_they_are_whole() -> None:
     assert row["completed"]
 
 
-def test_a_dialogue_is_refused_by_name() -> None:
+@pytest.mark.parametrize("app", [vz.requests(count=3), vz.page(objects=3)], ids=["requests", "page"])
+def test_a_dialogue_is_refused_by_name(app: vz.App) -> None:
     with pytest.raises(vz.ScenarioError, match="needs a reliable stream"):
-        vz.run(dumbbell(), [vz.flow(vz.requests(count=3), vz.dccp())], seed=1)
+        vz.run(dumbbell(), [vz.flow(app, vz.dccp())], seed=1)
+
+
+def test_what_is_lost_was_sent() -> None:
+    """Packets of the handshake, the close and the acknowledgements are lost too, and count as sent."""
+    net = vz.point_to_point(vz.link("8 Mbps", "20 ms", loss=0.4))
+    row = vz.run(net, [vz.flow(vz.upload("20 kB"), vz.dccp())], seed=2).flows.row(0, named=True)
+    assert 0 < row["packets_lost"] < row["packets_sent"]

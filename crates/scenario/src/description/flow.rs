@@ -107,6 +107,10 @@ impl Flows<'_> {
     }
 }
 
+/// What is said of an application that the transport's datagrams cannot carry.
+const NEEDS_STREAM: &str = "needs a reliable stream; take a transport that has one (quic has, without unreliable), or write upload, download, cbr, \
+                            on-off, messages or packets";
+
 /// Sets the version of HTTP of a page, or checks that the transport can carry it.
 fn settle_http(app: &Item, (entry, parameters): &mut Described, transport: &TransportSpec) -> Result<()> {
     if !entry.parameters.iter().any(|parameter| parameter.name == "http") {
@@ -114,8 +118,9 @@ fn settle_http(app: &Item, (entry, parameters): &mut Described, transport: &Tran
     }
     let name = transport.entry.name;
     let possible = service(transport).http;
+    let Some(usual) = possible.first() else { return Err(app.error(NEEDS_STREAM)) };
     match parameters.get("http") {
-        None => parameters.set("http", Value::Text(possible[0].into())),
+        None => parameters.set("http", Value::Text((*usual).into())),
         Some(Value::Text(given)) if possible.contains(&given.as_str()) => {}
         Some(given) => {
             let possible: Vec<_> = possible.iter().map(|version| format!("http = {version:?}")).collect();
@@ -213,11 +218,7 @@ fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> O
     let varies = source.is_none_or(|source| source.is_paced() && source.pace().is_none());
     let unplayable = varies && (transport.sender == Stack::Linux || source.is_none() && transport.has_guest());
     first_broken(&[
-        (
-            service.is_unreliable && source.is_none(),
-            "needs a reliable stream; take a transport that has one (quic has, without unreliable), or write upload, download, cbr, \
-             on-off, messages or packets",
-        ),
+        (service.is_unreliable && source.is_none(), NEEDS_STREAM),
         (
             service.keeps_requests_apart && pipelined && service.mixes,
             "has several requests under way, whose order the transport would not keep; write pipeline = 1",

@@ -71,7 +71,7 @@ impl Endpoint for dccp::Endpoint {
         let stats = self.stats();
         Counts {
             tally: Tally::default()
-                .with("packets_sent", stats.packets)
+                .with("packets_sent", self.packets())
                 .with("timeouts", stats.timeouts)
                 .with("recoveries", stats.recoveries)
                 .with("mark_reductions", stats.mark_reductions),
@@ -118,7 +118,7 @@ impl SenderState for dccp::Endpoint {
         stats.recoveries + stats.mark_reductions + stats.timeouts
     }
     fn segments(&self) -> u64 {
-        self.stats().packets
+        self.packets()
     }
     fn flight(&self) -> u64 {
         dccp::Endpoint::flight(self)

@@ -434,6 +434,10 @@ impl Endpoint {
     pub fn flight(&self) -> u64 {
         self.sender.flight()
     }
+    /// Packets of all types that it has sent.
+    pub fn packets(&self) -> u64 {
+        self.next
+    }
     /// Bytes of payload sent.
     pub fn sent_bytes(&self) -> u64 {
         self.queue.bytes()
