@@ -12,6 +12,7 @@ use vazao_application::Sides;
 use vazao_engine::{Duration, RandomStream};
 use vazao_guest_protocol::{Plan, Role};
 use vazao_network::{Graph, Routing};
+use vazao_transport::mptcp::path_manager::Mesh;
 
 /// Start parameters of a guest.
 #[derive(Clone, Debug)]
@@ -154,15 +155,15 @@ fn conflict(addresses: &Addresses, ends: &[End<'_>]) -> Option<&'static str> {
         }),
         ("what its packets belong to: several programs between two hosts", programs.len() < all),
         ("path_manager, or in being client and server of MPTCP", {
-            differ(of(KernelProtocol::Mptcp), |end| (end.role, path_manager(end)))
+            differ(of(KernelProtocol::Mptcp), |end| (end.role, mesh(end)))
         }),
     ];
     rules.iter().find(|(_, broken)| *broken).map(|(what, _)| *what)
 }
 
-/// Returns the name of an MPTCP flow's path manager.
-fn path_manager(end: &End<'_>) -> Option<&'static str> {
-    end.flow.transport.multipath.as_ref()?.path_manager.as_ref().map(|manager| manager.0.name)
+/// Returns the mesh of an MPTCP flow's subflows.
+fn mesh(end: &End<'_>) -> Option<Mesh> {
+    end.flow.transport.multipath.as_ref()?.mesh()
 }
 
 /// Returns whether a value differs between ends.

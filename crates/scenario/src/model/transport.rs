@@ -251,9 +251,9 @@ pub struct MultipathSpec {
 }
 
 impl MultipathSpec {
-    /// Returns whether the named path manager is in charge.
-    pub(crate) fn is_managed_by(&self, name: &str) -> bool {
-        self.path_manager.as_ref().is_some_and(|(manager, _)| manager.name == name)
+    /// Returns the mesh that Linux makes in the place of its path manager.
+    pub(crate) fn mesh(&self) -> Option<path_manager::Mesh> {
+        self.path_manager.as_ref()?.0.build.mesh
     }
 
     /// Returns a factory of its packet scheduler.

@@ -16,8 +16,6 @@ pub struct Config {
     pub scheduler: SchedulerFactory,
     /// Path manager with its parameters.
     pub manager: (Manager, Parameters),
-    /// Whether the server advertises its other addresses.
-    pub announces: bool,
     /// Whether DSS checksums are used (RFC 8684 section 3.3).
     pub checksum: bool,
     /// Whether data that blocks the receiver's window is also retransmitted on another subflow.

@@ -58,7 +58,6 @@ impl Config {
         mut tcp: tcp::Config,
         scheduler: SchedulerFactory,
         manager: (Manager, Parameters),
-        announces: bool,
     ) -> Config {
         let (receive_buffer, send_buffer) = (tcp.receive_buffer, tcp.send_buffer.take());
         let mut changes = parameters.schedule("changes").to_vec();
@@ -69,7 +68,6 @@ impl Config {
             tcp: Arc::new(tcp),
             scheduler,
             manager,
-            announces,
             checksum: parameters.flag("checksum"),
             opportunistic_retransmission: parameters.flag("opportunistic_retransmission"),
             penalisation: parameters.flag("penalisation"),

@@ -16,8 +16,30 @@ pub struct AddressPair {
     pub relay: u8,
 }
 
-/// Returns the indices in `known` of the address pairs that need subflows; a pair listed twice gets two.
-pub type Manager = fn(known: &[AddressPair], parameters: &Parameters) -> Vec<usize>;
+/// Which subflows a connection has, and what both sides do for them.
+#[derive(Clone, Copy, Debug)]
+pub struct Manager {
+    /// Returns the indices in `known` of the address pairs that need subflows; a pair listed twice gets two.
+    pub subflows: fn(known: &[AddressPair], parameters: &Parameters) -> Vec<usize>,
+    /// Whether the server advertises its other addresses.
+    pub announces: bool,
+    /// Whether the subflows go through relays, so that it needs some.
+    pub is_relayed: bool,
+    /// The mesh that Linux's own path manager makes in its place, if it can.
+    pub mesh: Option<Mesh>,
+}
+
+/// Subflows that Linux's path manager opens (`ip mptcp endpoint`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mesh {
+    /// One from each of the client's addresses.
+    Single,
+    /// One between each of the client's addresses and each of the server's (`fullmesh`).
+    Full,
+}
+
+/// Subflows between the first pair of addresses, of which no other side hears.
+const QUIET: Manager = Manager { subflows: |_, _| vec![0], announces: false, is_relayed: false, mesh: None };
 
 /// All path managers.
 pub const PATH_MANAGERS: &[Entry<Manager>] = &[
@@ -28,7 +50,7 @@ pub const PATH_MANAGERS: &[Entry<Manager>] = &[
         source: "Linux MPTCP v0.90, mptcp_default",
         help: "no subflow but the first; the server announces nothing",
         parameters: &[],
-        build: |_, _| vec![0],
+        build: QUIET,
     },
     Entry {
         name: "ndiffports",
@@ -42,7 +64,7 @@ pub const PATH_MANAGERS: &[Entry<Manager>] = &[
             "2",
             "subflows between the first pair of addresses",
         )],
-        build: |_, parameters| vec![0; parameters.integer("subflows") as usize],
+        build: Manager { subflows: |_, parameters| vec![0; parameters.integer("subflows") as usize], ..QUIET },
     },
     Entry {
         name: "binder",
@@ -51,7 +73,11 @@ pub const PATH_MANAGERS: &[Entry<Manager>] = &[
         source: "Boccassi, Fayed, Marina, LCDNet 2013",
         help: "a subflow through each relay (transport.relays) between the first pair of addresses",
         parameters: &[],
-        build: |known, _| all(known, |pair| pair.client == known[0].client && pair.server == known[0].server),
+        build: Manager {
+            subflows: |known, _| all(known, |pair| pair.client == known[0].client && pair.server == known[0].server),
+            is_relayed: true,
+            ..QUIET
+        },
     },
     Entry {
         name: "full-mesh",
@@ -68,7 +94,7 @@ pub const PATH_MANAGERS: &[Entry<Manager>] = &[
                 "subflows at most, those to the server's first addresses first; the Linux kernel has 9 at most",
             ),
         ],
-        build: full_mesh,
+        build: Manager { subflows: full_mesh, announces: true, mesh: Some(Mesh::Full), ..QUIET },
     },
     Entry {
         name: "single-mesh",
@@ -77,7 +103,7 @@ pub const PATH_MANAGERS: &[Entry<Manager>] = &[
         source: "Lima, UNIFEI 2017, algorithm 7",
         help: "one subflow from each of the client's addresses, to the first of the server's that it can reach",
         parameters: &[],
-        build: single_mesh,
+        build: Manager { subflows: single_mesh, announces: true, mesh: Some(Mesh::Single), ..QUIET },
     },
 ];
 
@@ -112,7 +138,7 @@ mod tests {
 
     fn wanted(name: &str, known: &[AddressPair]) -> Vec<usize> {
         let entry = find("path manager", PATH_MANAGERS, name).unwrap();
-        (entry.build)(known, &Parameters::defaults(entry.parameters))
+        (entry.build.subflows)(known, &Parameters::defaults(entry.parameters))
     }
 
     #[test]
@@ -134,7 +160,7 @@ mod tests {
         let mut parameters = Parameters::defaults(entry.parameters);
         parameters.set("limit", Value::Number(9.0));
         let ends: Vec<_> =
-            (entry.build)(&known, &parameters).iter().map(|&i| (known[i].server, known[i].client)).collect();
+            (entry.build.subflows)(&known, &parameters).iter().map(|&i| (known[i].server, known[i].client)).collect();
         assert_eq!(ends, [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 0), (1, 1), (1, 2), (1, 3)]);
     }
 

@@ -42,7 +42,6 @@ pub fn with(given: &[(&str, Raw)], cc: &str, scheduler: &str, manager: &str) -> 
         tcp::Config::new(&parameters, control(cc)),
         Arc::new(move || (scheduler.build)(&Parameters::defaults(scheduler.parameters))),
         (manager.build, Parameters::defaults(manager.parameters)),
-        manager.name != "default",
     )
 }
 

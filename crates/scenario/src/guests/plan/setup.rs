@@ -1,12 +1,13 @@
 //! Settings of a guest's kernel and network before any flow starts.
 
-use super::{End, kernel_control, path_manager};
+use super::{End, kernel_control, mesh};
 use crate::model::address::Addresses;
 use crate::model::transport::KernelProtocol;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use vazao_guest_protocol::{MptcpEndpoint, Role, Route, Setup};
 use vazao_network::{Graph, Routing};
+use vazao_transport::mptcp::path_manager::Mesh;
 
 /// Settings of every guest: the buffers of a host with gigabytes of memory, whatever its own size; and no cache of past
 /// connections, so that flows do not depend on each other.
@@ -119,7 +120,7 @@ fn path_management(addresses: &Addresses, node: usize, ends: &[End<'_>]) -> Vec<
     let Some(end) = ends.iter().find(|end| end.flow.transport.kernel_protocol() == Some(KernelProtocol::Mptcp)) else {
         return Vec::new();
     };
-    let full = path_manager(end) == Some("full-mesh");
+    let full = mesh(end) == Some(Mesh::Full);
     // Without endpoints, the client opens a subflow to each announced address, from the interface that its routes name.
     let endpoint = match end.role {
         Role::Server => Some(MptcpEndpoint::Announced),

@@ -195,9 +195,6 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Path managers of Linux.
-const LINUX_MANAGERS: [&str; 2] = ["single-mesh", "full-mesh"];
-
 impl model::Pack for Pack {
     fn refuse(&self, table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
         if reading.stacks != [Stack::Linux; 2] {
@@ -214,8 +211,10 @@ impl model::Pack for Pack {
         let scheduler = SchedulerSpec::read(scheduler, reading.schedulers)?;
         let whole = manager.clone();
         let (manager, parameters) = manager.entry("path manager", PATH_MANAGERS)?;
-        if reading.stacks.contains(&Stack::Linux) && !LINUX_MANAGERS.contains(&manager.name) {
-            return Err(whole.error("is not one of Linux's; with stack = \"linux\" write single-mesh or full-mesh"));
+        if reading.stacks.contains(&Stack::Linux) && manager.build.mesh.is_none() {
+            let known = PATH_MANAGERS.iter().filter(|entry| entry.build.mesh.is_some()).map(|entry| entry.name);
+            let known = known.rev().collect::<Vec<_>>().join(" or ");
+            return Err(whole.error(format!("is not one of Linux's; with stack = \"linux\" write {known}")));
         }
         let path_manager = Some((manager, parameters.parameters(manager.parameters)?));
         Ok(Named { multipath: Some(MultipathSpec { scheduler, path_manager }), ..Named::default() })
@@ -278,10 +277,9 @@ impl model::Pack for Pack {
 fn config(spec: &Arc<TransportSpec>) -> mptcp::Config {
     let multipath = spec.multipath.as_ref().expect("MPTCP has a scheduler and a path manager");
     let (manager, parameters) = multipath.path_manager.clone().expect("MPTCP has a path manager");
-    let announces = !matches!(manager.name, "default" | "ndiffports" | "binder");
     let tcp = tcp::Config::new(&spec.parameters, spec.control_factory());
     let manager = (manager.build, parameters);
-    mptcp::Config::new(&spec.parameters, tcp, multipath.scheduler_factory(), manager, announces)
+    mptcp::Config::new(&spec.parameters, tcp, multipath.scheduler_factory(), manager)
 }
 
 /// State of a connection: its window is the sum over open subflows; it is in slow start while its first subflow is.

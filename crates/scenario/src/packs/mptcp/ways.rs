@@ -6,6 +6,7 @@ use crate::model::ways::{interfaces, last, node_of};
 use vazao_engine::registry;
 use vazao_network::{NodeKind, Routing};
 use vazao_transport::mptcp::AddressPair;
+use vazao_transport::mptcp::path_manager::Mesh;
 
 /// Most addresses of a host over Multipath TCP.
 const MOST_ADDRESSES: usize = 64;
@@ -25,7 +26,7 @@ pub(super) fn subflow_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<(Addre
         server: number(server, last(&flow.routes.out)),
         relay: 0,
     };
-    let is_single = flow.transport.multipath.as_ref().is_some_and(|spec| spec.is_managed_by("single-mesh"));
+    let is_single = flow.transport.multipath.as_ref().is_some_and(|spec| spec.mesh() == Some(Mesh::Single));
     let keeps_to_interfaces = is_single && flow.transport.stacks[1] == Stack::Linux;
     let mut ways = vec![(own, flow.routes.clone())];
     for from in interfaces(routing, &flow.client) {
@@ -59,8 +60,11 @@ pub(super) fn misnamed(routing: &Routing<'_>, flow: &FlowSpec) -> Option<String>
         let known = routers.map(|node| node.name.as_str());
         return Some(format!("relays: {}", registry::unknown("router", unknown, known)));
     }
-    if multipath.is_managed_by("binder") && relays.is_empty() {
-        return Some("binder needs relays to lead subflows through, as in relays = [\"r1\", \"r2\"]".into());
+    if let Some((manager, _)) =
+        multipath.path_manager.as_ref().filter(|(manager, _)| manager.build.is_relayed && relays.is_empty())
+    {
+        let name = manager.name;
+        return Some(format!("{name} needs relays to lead subflows through, as in relays = [\"r1\", \"r2\"]"));
     }
     for host in [&flow.client, &flow.server] {
         let count = routing.interfaces(node_of(routing, host)).len();

@@ -173,7 +173,7 @@ impl Connection {
         }
         self.confirmed = true;
         if self.role == Role::Server {
-            if self.config.announces {
+            if self.config.manager.0.announces {
                 let servers = self.identity.pairs.iter().fold(0, |all, pair| all | 1_u64 << pair.server);
                 self.unannounced = servers & !self.known;
                 self.announce(now);

@@ -48,7 +48,8 @@ impl Connection {
             return;
         }
         let (manager, parameters) = &self.config.manager;
-        let mut missing: Vec<usize> = manager(&known, parameters).into_iter().map(|index| numbers[index]).collect();
+        let mut missing: Vec<usize> =
+            (manager.subflows)(&known, parameters).into_iter().map(|index| numbers[index]).collect();
         for subflow in &self.subflows {
             // Failed subflows are reopened separately.
             if let Some(at) = missing.iter().position(|&pair| pair == usize::from(subflow.tuple.pair)) {
