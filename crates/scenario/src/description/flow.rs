@@ -133,7 +133,8 @@ fn settle_http(app: &Item, (entry, parameters): &mut Described, transport: &Tran
 /// Reads an application; of arrivals, the application of each flow and the process.
 fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Option<Arrivals>)> {
     let (entry, mut table) = app.clone().entry("application", APPLICATIONS)?;
-    let adaptation = if entry.name == "video" { Some(read_adaptation(&mut table)?) } else { None };
+    let adaptive = entry.parameters.iter().find(|parameter| parameter.name == "adaptation");
+    let adaptation = adaptive.map(|parameter| read_adaptation(&mut table, parameter.default)).transpose()?;
     let mut parameters = table.parameters(entry.parameters)?;
     if let Some(adaptation) = adaptation {
         parameters.set("adaptation", adaptation);
@@ -164,8 +165,8 @@ fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Opt
 }
 
 /// Reads the rate adaptation of a video.
-fn read_adaptation(table: &mut Table) -> Result<Value> {
-    let item = table.take("adaptation").unwrap_or_else(|| Item::named("bba-0"));
+fn read_adaptation(table: &mut Table, default: &str) -> Result<Value> {
+    let item = table.take("adaptation").unwrap_or_else(|| Item::named(default));
     let (entry, table) = item.entry("adaptation", ADAPTATIONS)?;
     Ok(Value::Entry(entry.name.into(), table.parameters(entry.parameters)?))
 }

@@ -9,7 +9,7 @@ pub(crate) mod tcp;
 pub(crate) mod udp;
 
 use crate::document::ScenarioError;
-use crate::document::reader::Table;
+use crate::document::reader::{Item, Table};
 use crate::model::address::initial_sequences;
 use crate::model::scenario::Scenario;
 use crate::model::stack;
@@ -48,6 +48,12 @@ fn refuse_own(table: &Table, all: &[Parameter], accepted: &[&str], decision: &st
 /// Draws a number for each end of a flow, the seed of its random choices.
 fn initial(scenario: &Scenario, number: usize) -> [u32; 2] {
     initial_sequences(scenario.seed, number)
+}
+
+/// Returns the default of a parameter that names an entry of a registry.
+fn default_entry(parameters: &[Parameter], name: &str) -> Item {
+    let parameter = parameters.iter().find(|parameter| parameter.name == name);
+    Item::named(parameter.expect("a parameter of the protocol").default)
 }
 
 /// Bytes of an IPv4 header without options.

@@ -4,11 +4,11 @@ pub(crate) mod bytes;
 mod ways;
 
 use super::{
-    IP_HEADER, KERNEL, Means, initial, join, measured, refuse_own,
+    IP_HEADER, KERNEL, Means, default_entry, initial, join, measured, refuse_own,
     tcp::{SETTINGS, like, tally},
 };
 use crate::document::ScenarioError;
-use crate::document::reader::{Item, Table};
+use crate::document::reader::Table;
 use crate::endpoint::codec::Codec;
 use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn, known};
 use crate::measures::counts::{Counts, PathReport, Tally};
@@ -206,8 +206,8 @@ impl model::Pack for Pack {
         like::apply(table)
     }
     fn take(&self, table: &mut Table, reading: &Reading<'_>) -> Result<Named, ScenarioError> {
-        let mut named = |key, default| table.take(key).unwrap_or_else(|| Item::named(default));
-        let (scheduler, manager) = (named("scheduler", "lowest-rtt"), named("path_manager", "single-mesh"));
+        let [scheduler, manager] = ["scheduler", "path_manager"]
+            .map(|key| table.take(key).unwrap_or_else(|| default_entry(mptcp::PARAMETERS, key)));
         let scheduler = SchedulerSpec::read(scheduler, reading.schedulers)?;
         let whole = manager.clone();
         let (manager, parameters) = manager.entry("path manager", PATH_MANAGERS)?;

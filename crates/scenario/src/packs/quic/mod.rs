@@ -6,9 +6,9 @@ pub(crate) mod log;
 mod ways;
 
 use super::library::{self, quinn};
-use super::{IP_HEADER, initial, join};
+use super::{IP_HEADER, default_entry, initial, join};
 use crate::document::ScenarioError;
-use crate::document::reader::{Item, Table};
+use crate::document::reader::Table;
 use crate::endpoint::codec::{Codec, Logger};
 use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Turn, known_mut};
 use crate::measures::counts::{Counts, PathReport, Tally};
@@ -278,7 +278,7 @@ impl model::Pack for Pack {
                  multipath out",
             );
         }
-        let scheduler = named.path_scheduler.unwrap_or_else(|| Item::named("lowest-rtt"));
+        let scheduler = named.path_scheduler.unwrap_or_else(|| default_entry(quic::PARAMETERS, "path_scheduler"));
         let scheduler = SchedulerSpec::read(scheduler, reading.schedulers)?;
         Ok(Some(MultipathSpec { scheduler, path_manager: None }))
     }
