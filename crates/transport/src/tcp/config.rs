@@ -1,24 +1,11 @@
 //! Settings of a TCP endpoint.
 
 use super::cwv::Validation;
+use super::host::Host;
 use super::recovery::Recovery;
 use super::undo::Detects;
 use crate::common::ControlFactory;
 use vazao_engine::Duration;
-
-/// Host behaviour where the RFCs leave a choice or Linux deviates from them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Host {
-    /// The minimum RTO bounds the whole timeout (RFC 6298). A growing receive buffer is advertised in full. The ACK of
-    /// the peer's SYN is piggybacked on data if there is any.
-    Rfc,
-    /// The minimum RTO bounds only the variation term. The advertised window starts small enough to need no scaling and
-    /// grows with received data; each growth is announced at once. The peer's SYN gets an ACK of its own. ACKs for
-    /// out-of-order data may be compressed; the end of a burst (PSH) is acknowledged at once if it has been read. SYN
-    /// retransmissions back off only from the fifth on. The payload uses the space that declined options leave in a
-    /// segment.
-    Linux,
-}
 
 /// Conditions under which a sender paces: spreads data over time instead of sending all that the window admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! TCP pacing: when and how fast.
 
-use super::config::{Config, Host, Pacing};
+use super::config::{Config, Pacing};
+use super::host::Host;
 use super::sender::Sender;
 use crate::common::{Pacer, Spread};
 use vazao_congestion::CongestionControl;
@@ -35,7 +36,7 @@ impl Paced {
             Pacing::On => true,
             Pacing::Auto => control.paces(),
         };
-        let free = if config.host == Host::Linux { Self::FREE } else { 0 };
+        let free = if config.host.personality().starts_unpaced { Self::FREE } else { 0 };
         let derive = config.pacing == Pacing::On;
         wanted.then(|| Box::new(Paced { pacer: Pacer::default(), host: config.host, derive, free }))
     }
@@ -70,7 +71,7 @@ impl Sender {
         let Some(rate) = own.or_else(|| self.derived_rate().filter(|_| derives)) else { return };
         let (mss, min_rtt) = (self.mss, self.rtt.min());
         let Some(paced) = &mut self.paced else { return };
-        let catches_up = paced.host == Host::Linux;
+        let catches_up = paced.host.personality().paces_in_bursts;
         let quantum = if catches_up { linux_burst(rate, own.is_some(), mss, min_rtt) } else { 0 };
         paced.pacer.on_sent(now, u64::from(span), &Spread { rate, quantum, catches_up });
         paced.free = paced.free.saturating_sub(1);

@@ -43,7 +43,7 @@ impl Sender {
                 rack_tlp.rack.on_lateness(lateness, self.mss);
             }
             self.board.clear_newly_acked(self.una);
-            if let (Some(rtt), true) = (self.advanced.take(), self.is_linux) {
+            if let (Some(rtt), true) = (self.advanced.take(), self.host.measures_advance) {
                 rack_tlp.rack.on_advance(rtt);
             }
         }
@@ -64,7 +64,7 @@ impl Sender {
         }
         // Everything arrived in order and nothing was retransmitted, so no segment in flight was overtaken.
         if self.episode != Episode::None || self.board.sacked() > 0 || self.board.pipe() != self.board.outstanding() {
-            if self.is_linux && self.una > before.una && self.board.is_reneged() {
+            if self.host.notices_reneging && self.una > before.una && self.board.is_reneged() {
                 return self.await_reneging_timeout(now);
             }
             self.find_losses(now, before);
@@ -96,7 +96,7 @@ impl Sender {
     pub(super) fn on_reordering_timeout(&mut self, now: Time) {
         self.rearm(now);
         // If this starts a recovery, Linux counts one segment as delivered (tcp_rack_reo_timeout).
-        let credit = if self.is_linux && self.episode == Episode::None { self.mss } else { 0 };
+        let credit = if self.host.credits_reordering_timeout && self.episode == Episode::None { self.mss } else { 0 };
         let sacked = self.board.sacked().saturating_sub(credit);
         let before = Before { una: self.una, sacked, new_sacks: false };
         self.find_losses(now, before);
@@ -119,7 +119,7 @@ impl Sender {
 
     /// Linux adds two milliseconds to the timers of RFC 8985 (TCP_TIMEOUT_MIN_US).
     fn slack(&self) -> Duration {
-        if self.is_linux { Duration::from_millis(2) } else { Duration::ZERO }
+        if self.host.adds_slack { Duration::from_millis(2) } else { Duration::ZERO }
     }
 
     /// Arms the reordering timer: the segments waited for will be lost at `again`.
@@ -159,7 +159,7 @@ impl Sender {
         self.reduction.end();
         let Some(rack_tlp) = &mut self.rack_tlp else { return self.board.declare_all_lost(true) };
         rack_tlp.probe.forget();
-        if self.is_linux && self.board.is_reneged() {
+        if self.host.notices_reneging && self.board.is_reneged() {
             return self.board.declare_all_lost(true);
         }
         let window = rack_tlp.rack.window(&self.board, true, &self.rtt);
@@ -175,7 +175,11 @@ impl Sender {
         let flight = self.board.outstanding();
         let srtt = self.rtt.srtt();
         let calm = self.episode == Episode::None && self.board.sacked() == 0 && self.expiries == 0;
-        if calm && flight > 0 && srtt.as_nanos() > 0 && (self.is_linux || !rack_tlp.probe.is_unanswered()) {
+        if calm
+            && flight > 0
+            && srtt.as_nanos() > 0
+            && (self.host.resets_probe_timer || !rack_tlp.probe.is_unanswered())
+        {
             let lone = self.board.has_single_segment();
             let wait = LossProbe::timeout(srtt, lone) + if lone { Duration::ZERO } else { self.slack() };
             self.timer = self.expiry.min(self.clock.expiry(now, wait));
@@ -189,7 +193,7 @@ impl Sender {
         let front = self.board.front().map_or(now, |front| front.at);
         let left = (front + self.rtt.rto()).since(now).max(Duration::from_nanos(1));
         let anew = self.clock.expiry(now, left);
-        self.timer = if self.is_linux { anew } else { self.expiry.max(anew) };
+        self.timer = if self.host.rearms_from_now { anew } else { self.expiry.max(anew) };
         (self.expiry, self.purpose) = (self.timer, Purpose::Retransmission);
     }
 

@@ -103,7 +103,7 @@ impl Sender {
     /// Base of a reduction that begins: RFC 9937's RecoverFS is the flight size; Linux uses the window (prior_cwnd),
     /// which is far smaller shortly after many losses were repaired.
     pub(super) fn reduction_base(&self, flight: u64) -> u64 {
-        if self.is_linux { self.cwnd } else { flight }
+        if self.host.reduces_from_window { self.cwnd } else { flight }
     }
 
     /// Reduces the window from `from` to ssthresh over a round trip without retransmissions or growth (Linux's CWR

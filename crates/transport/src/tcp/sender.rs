@@ -7,9 +7,10 @@ mod timer;
 use super::burst::Bursts;
 use super::chronograph::Chronograph;
 use super::clock::Clock;
-use super::config::{Config, Counting, Host, SackProfile};
+use super::config::{Config, Counting, SackProfile};
 use super::cwv::{PipeAck, Usage, Validation};
 use super::ecn::EcnSender;
+use super::host::Personality;
 use super::pacing::Paced;
 use super::rack_tlp::{Before, RackTlp};
 use super::recovery::{Episode, Recovery};
@@ -119,8 +120,8 @@ pub(crate) struct Sender {
     pub(super) pipe_ack: Option<Box<PipeAck>>,
     /// Last transmission before the sender became idle, while nothing is in flight.
     pub(super) idle_since: Time,
-    /// Whether Linux's behaviour is followed where the RFCs leave a choice, and Linux's record of window usage.
-    pub(super) is_linux: bool,
+    /// Answers of the host, and Linux's record of window usage.
+    pub(super) host: &'static Personality,
     usage: Usage,
     /// Whether the next retransmission ignores the window: the first of an episode, or NewReno's next hole.
     pub(super) force: bool,
@@ -212,7 +213,7 @@ impl Sender {
             validation: config.cwv,
             pipe_ack: (config.cwv == Validation::PipeAck).then(Box::default),
             idle_since: Time::NEVER,
-            is_linux: config.host == Host::Linux,
+            host: config.host.personality(),
             usage: Usage::default(),
             force: false,
             rescued: false,
@@ -268,7 +269,7 @@ impl Sender {
         self.edge = offset + window;
         if window > self.largest_window {
             self.largest_window = window;
-            if self.is_linux {
+            if self.host.halves_small_windows {
                 self.mss = self.negotiated_mss.min(linux_segment(window));
             }
         }
@@ -283,7 +284,7 @@ impl Sender {
     /// Linux ignores one that it cannot order, unless it closes the window (tcp_may_update_window).
     #[inline]
     fn updates_window(&self, ack: &Acknowledgement) -> bool {
-        if !self.is_linux {
+        if !self.host.orders_window_updates {
             return ack.start.is_some_and(|start| start >= self.wl1);
         }
         let newer = |start| start > self.wl1 || start == self.wl1 && (ack.window > self.window || ack.window == 0);
@@ -310,7 +311,7 @@ impl Sender {
     /// Handles a lost SYN: the window starts at one segment (RFC 5681 section 3.1), and without an RTT sample the RTO
     /// at 3 s (RFC 6298 section 5.7). Linux ignores the first loss (tcp_init_transfer), and measures with timestamps.
     pub fn after_lost_syn(&mut self, now: Time) {
-        if !self.is_linux || self.stats.syn_timeouts > 1 {
+        if !self.host.forgives_lost_syn || self.stats.syn_timeouts > 1 {
             self.signal(now, Signal::RepeatedTimeout, self.flight());
         }
         if self.rtt.srtt() == Duration::ZERO {
@@ -446,7 +447,7 @@ impl Sender {
         let credit = if newly > self.mss { self.credit.min(newly - self.mss) } else { 0 };
         self.credit -= credit;
         let delivered = newly - acked.sacked - credit + ack.sacked;
-        if self.is_linux && was != Episode::None && self.episode == Episode::None {
+        if self.host.forgets_duplicates && was != Episode::None && self.episode == Episode::None {
             self.credit = 0;
         }
         // Linux grows the window on the acknowledgement that ends a recovery too.
@@ -467,7 +468,7 @@ impl Sender {
     fn report_ack(&mut self, now: Time, report: AckReport) {
         let AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery } = report;
         // Linux grows the window by delivered data, on an acknowledgement that moves SND.UNA.
-        let by_delivered = self.rack_tlp.is_some() || self.is_linux;
+        let by_delivered = self.rack_tlp.is_some() || self.host.grows_by_delivered;
         let acked = if by_delivered && advance > 0 { delivered } else { advance }.min(self.max_counted);
         // Linux waits for an octet sent after the last round began; in the historic recoveries, as in ns-2, it suffices
         // that everything sent before is acknowledged.
@@ -513,7 +514,7 @@ impl Sender {
     /// Whether the congestion window limited the `flight` from `una` on when an acknowledgement came.
     #[inline]
     fn is_window_limited(&mut self, flight: u64, una: u64) -> bool {
-        if !self.is_linux {
+        if !self.host.counts_use_of_window {
             return self.window_limited || self.validation == Validation::Grow;
         }
         self.usage.update(una, self.nxt, flight, self.window_limited);

@@ -190,7 +190,7 @@ impl Sender {
         if testing && !advanced && ack.offset == self.una {
             // Step 3a: it was a loss. The window becomes three segments, of which the new ones take two.
             self.undo.frto = Frto::Off;
-            self.force = !self.is_linux;
+            self.force = !self.host.waits_after_frto;
         }
     }
 

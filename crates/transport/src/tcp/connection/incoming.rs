@@ -79,7 +79,7 @@ impl Connection {
             }
             // The window in a SYN segment is never scaled (RFC 7323 section 2.2).
             self.establish(now, segment, 0);
-            self.immediate_ack_due = self.config.host == Host::Linux;
+            self.immediate_ack_due = self.config.host.personality().acknowledges_apart;
             self.rx.acknowledge_now();
             if segment.length > 0 || segment.flags.has(Flags::FIN) {
                 self.take_syn_payload(now, segment);
@@ -135,7 +135,7 @@ impl Connection {
         let options = if timestamps { TIMESTAMPS_BYTES as u16 } else { 0 };
         let peer = offered.map_or(536, |o| o.mss).saturating_sub(options);
         // Linux uses the space of timestamps that the peer declined.
-        let spared = config.host == Host::Linux && config.timestamps && !timestamps;
+        let spared = config.host.personality().uses_declined_options && config.timestamps && !timestamps;
         let own = config.mss + if spared { TIMESTAMPS_BYTES as u16 } else { 0 };
         let mss = u64::from(own.min(peer.max(64)) - config.multipath[0]);
         let written = (self.tx.end, self.tx.fin);
@@ -171,7 +171,8 @@ impl Connection {
             self.rx.set_rtt(rtt, now);
         }
         // For a retransmitted SYN, Linux uses the timestamp, which tells the copies apart (RFC 7323 section 4).
-        let echoes = self.config.host == Host::Linux && self.negotiated.timestamps && segment.echo != 0;
+        let echoes =
+            self.config.host.personality().measures_resent_syn && self.negotiated.timestamps && segment.echo != 0;
         let echo_rtt = echoes.then(|| elapsed(now, segment.echo).max(Duration::from_millis(1)));
         self.tx.on_established(rtt.filter(|_| !self.syn_resent).or(echo_rtt));
         if self.tx.stats.syn_timeouts > 0 {
@@ -252,7 +253,8 @@ impl Connection {
             return (again && answer).then_some(false);
         }
         // Linux also accepts a segment that ends at the last acknowledgement sent (tcp_sequence): its timestamp counts.
-        let is_latest = self.config.host == Host::Linux && start + segment.span() == self.rx.acknowledged;
+        let is_latest =
+            self.config.host.personality().accepts_last_segment && start + segment.span() == self.rx.acknowledged;
         let in_window = is_latest || self.rx.accepts(start, segment.span());
         if !in_window {
             // Old or beyond the window: the data is not accepted, but duplicates are reported and probes answered.
@@ -272,7 +274,7 @@ impl Connection {
     #[cold]
     fn challenge(&mut self, now: Time) {
         const APART: Duration = Duration::from_millis(500);
-        if self.config.host == Host::Linux {
+        if self.config.host.personality().limits_challenges {
             if self.challenged.is_some_and(|last| now.since(last) < APART) {
                 return;
             }
@@ -302,7 +304,7 @@ impl Connection {
         let Some(offset) = near.filter(|&offset| self.tx.accepts_ack(offset)) else {
             // In ESTABLISHED, Linux ignores an ACK for data not yet sent.
             let ahead = near.is_some_and(|offset| offset > self.tx.nxt);
-            if !(ahead && self.config.host == Host::Linux && self.state == State::Established) {
+            if !(ahead && self.config.host.personality().ignores_acks_ahead && self.state == State::Established) {
                 self.challenge(now);
             }
             return false;
@@ -375,7 +377,7 @@ impl Connection {
         if !receives && start + segment.span() > self.rx.nxt {
             return; // No data follows FIN.
         }
-        if self.config.host == Host::Linux && self.negotiated.timestamps && segment.length > 0 {
+        if self.config.host.personality().weighs_segments && self.negotiated.timestamps && segment.length > 0 {
             self.rx.on_echo(u64::from(segment.length), segment.echo, elapsed(now, segment.echo));
         }
         if self.negotiated.ecn && segment.length > 0 {
@@ -384,7 +386,7 @@ impl Connection {
         let waits = self.state == State::TimeWait;
         let arrived = self.arrived(segment);
         let arrival = self.rx.on_data(now, start, segment.span(), fin, &arrived);
-        if waits && self.config.host == Host::Linux {
+        if waits && self.config.host.personality().forgets_in_time_wait {
             self.rx.forget_duplicate();
         }
         self.tx.stats.duplicates_received += u64::from(arrival == Arrival::Duplicate);
@@ -394,7 +396,7 @@ impl Connection {
                 State::FinWait1 => {
                     self.rx.acknowledge_now();
                     self.state = State::Closing;
-                    self.immediate_ack_due |= self.config.host == Host::Linux;
+                    self.immediate_ack_due |= self.config.host.personality().acknowledges_apart;
                 }
                 // FIN was retransmitted because its acknowledgement was lost.
                 State::FinWait2 | State::TimeWait => {
@@ -409,7 +411,7 @@ impl Connection {
     /// Segment information for Linux's receive algorithms.
     #[inline]
     fn arrived(&self, segment: &Segment) -> Arrived {
-        if self.config.host == Host::Rfc {
+        if !self.config.host.personality().weighs_segments {
             return Arrived::default();
         }
         let (rto, srtt) = (self.tx.rtt.rto(), self.tx.rtt.srtt());

@@ -6,7 +6,7 @@ mod outgoing;
 mod subflow;
 
 use crate::common::{ByteStream, RtoRule, RttEstimator};
-use crate::tcp::config::{Config, Host};
+use crate::tcp::config::Config;
 use crate::tcp::ecn::EcnReceiver;
 use crate::tcp::fast_open::{Cookies, FastOpen};
 use crate::tcp::receiver::Receiver;
@@ -123,10 +123,8 @@ pub struct Connection {
 impl Connection {
     fn new(config: Arc<Config>, iss: u32, state: State) -> Self {
         let mss = u64::from(config.mss - config.multipath[0]);
-        let rule = match config.host {
-            Host::Rfc => RtoRule::Rfc6298,
-            Host::Linux => RtoRule::Linux(config.tick),
-        };
+        let is_linux = config.host.personality().bounds_variation;
+        let rule = if is_linux { RtoRule::Linux(config.tick) } else { RtoRule::Rfc6298 };
         let rtt = RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto, rule);
         Connection {
             state,
@@ -279,8 +277,11 @@ impl Connection {
 
     fn on_syn_timeout(&mut self, now: Time) -> bool {
         self.tx.stats.syn_timeouts += 1;
-        let linear =
-            if self.config.host == Host::Linux && self.state == State::SynSent { LINEAR_SYN_RETRIES } else { 0 };
+        let linear = if self.config.host.personality().retries_syn_linearly && self.state == State::SynSent {
+            LINEAR_SYN_RETRIES
+        } else {
+            0
+        };
         if self.tx.stats.syn_timeouts > u64::from(linear) {
             self.tx.rtt.back_off();
         }

@@ -84,7 +84,8 @@ impl Connection {
         // A SYN-ACK has only the options that the peer offered.
         let timestamps = if answer { self.negotiated.timestamps } else { self.config.timestamps };
         // The MSS that Linux advertises does not depend on them (RFC 6691).
-        let counted = if self.config.host == Host::Linux { self.config.timestamps } else { timestamps };
+        let counted =
+            if self.config.host.personality().counts_own_timestamps { self.config.timestamps } else { timestamps };
         let scaled = !answer || self.negotiated.own_scale > 0 || self.negotiated.peer_scale > 0;
         *extra = Extra::default();
         extra.syn = Some(SynOptions {
@@ -137,12 +138,11 @@ impl Connection {
         let mss = u64::from(syn.mss);
         // Options take space from the payload. Linux reserves the maximum option space, since middleboxes may add
         // options (tcp_send_syn_data, net/ipv4/tcp_output.c).
-        let options = match self.config.host {
-            Host::Linux => OPTIONS_BYTES,
-            Host::Rfc => {
-                let bare = Segment { has_timestamps: self.config.timestamps, has_extra: true, ..Segment::default() };
-                bare.header_bytes(extra) - 20
-            }
+        let options = if self.config.host.personality().reserves_syn_options {
+            OPTIONS_BYTES
+        } else {
+            let bare = Segment { has_timestamps: self.config.timestamps, has_extra: true, ..Segment::default() };
+            bare.header_bytes(extra) - 20
         };
         let room = mss.saturating_sub(u64::from(options));
         let length = (self.tx.end - 1).min(room) as u16;
@@ -163,7 +163,9 @@ impl Connection {
         }
         let end = chunk.start + u64::from(chunk.span);
         // Linux sets PSH on data only, not on a FIN without data.
-        if (end >= self.tx.end || self.tx.ends_burst(end)) && (length > 0 || self.config.host == Host::Rfc) {
+        if (end >= self.tx.end || self.tx.ends_burst(end))
+            && (length > 0 || !self.config.host.personality().keeps_push_from_fin)
+        {
             flags = flags.with(Flags::PSH);
         }
         let mut segment = self.segment(now, chunk.start, flags, extra, self.negotiated.blocks[0]);

@@ -3,7 +3,8 @@
 mod linux;
 mod rfc;
 
-use super::config::{Config, Host};
+use super::config::Config;
+use super::host::Host;
 use super::segment::SackBlocks;
 use crate::common::RangeSet;
 use linux::LinuxReceiver;

@@ -99,7 +99,7 @@ impl Sender {
     pub(in crate::tcp) fn may_resend(&self, number: u64, sent: &Sent) -> bool {
         sent.start < self.edge
             || number == self.board.first_number()
-            || !self.is_linux && !sent.state.has(Status::AMBIGUOUS)
+            || !self.host.keeps_to_window_edge && !sent.state.has(Status::AMBIGUOUS)
     }
 
     pub(in crate::tcp) fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {

@@ -48,7 +48,7 @@ impl Sender {
 
     /// Takes a sample for the RTO from SACKed data sent once, as Linux does; returns whether there was any.
     pub(super) fn sample_sacked(&mut self, now: Time) -> bool {
-        let first = self.board.first_newly_sacked().filter(|_| self.is_linux);
+        let first = self.board.first_newly_sacked().filter(|_| self.host.measures_sacked);
         if let Some(first) = first {
             self.rtt.sample_coarse(now.since(first), self.una..self.nxt);
         }

@@ -1,0 +1,162 @@
+//! Host personalities: what an endpoint does where the RFCs leave a choice or Linux deviates, one answer a question.
+
+/// Host personality by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// Follows the RFCs.
+    Rfc,
+    /// Follows Linux (net/ipv4/tcp*.c of 6.12).
+    Linux,
+}
+
+impl Host {
+    /// Returns the answers of this host.
+    #[inline]
+    pub(super) const fn personality(self) -> &'static Personality {
+        match self {
+            Host::Rfc => &RFC,
+            Host::Linux => &LINUX,
+        }
+    }
+}
+
+/// Answers of a host. Each is true where Linux deviates from the RFCs; another host may combine them.
+#[derive(Debug)]
+pub(super) struct Personality {
+    /// The payload uses the space of timestamps that the peer declined.
+    pub uses_declined_options: bool,
+    /// The MSS that a SYN-ACK advertises accounts for timestamps if this end would use them, whether the peer offered
+    /// them or not (RFC 6691).
+    pub counts_own_timestamps: bool,
+    /// A SYN with data leaves room for the longest options, since middleboxes may add some (tcp_send_syn_data).
+    pub reserves_syn_options: bool,
+    /// The first retransmissions of a SYN are a timeout apart, without back-off.
+    pub retries_syn_linearly: bool,
+    /// A retransmitted SYN measures a round trip by its timestamp, which tells the copies apart (RFC 7323 section 4).
+    pub measures_resent_syn: bool,
+    /// One lost SYN leaves the initial window as it is (tcp_init_transfer; RFC 5681 section 3.1 says one segment).
+    pub forgives_lost_syn: bool,
+    /// The acknowledgement of the peer's SYN, or of a FIN that crossed ours, leaves at once by itself.
+    pub acknowledges_apart: bool,
+    /// A segment that ends at the last acknowledgement sent is acceptable: its timestamp counts (tcp_sequence).
+    pub accepts_last_segment: bool,
+    /// Challenge ACKs leave twice a second at most (tcp_oow_rate_limited; RFC 5961 section 7).
+    pub limits_challenges: bool,
+    /// In ESTABLISHED, an ACK for data not yet sent is ignored.
+    pub ignores_acks_ahead: bool,
+    /// The receive buffer and the delay of acknowledgements follow from the segments that arrive (tcp_rcv_space_adjust,
+    /// tcp_event_data_recv).
+    pub weighs_segments: bool,
+    /// In TIME-WAIT a duplicate segment is acknowledged without a D-SACK.
+    pub forgets_in_time_wait: bool,
+    /// An acknowledgement that cannot be ordered does not update the window, unless it closes it
+    /// (tcp_may_update_window).
+    pub orders_window_updates: bool,
+    /// Segments are cut to half of a window that is smaller than two of them.
+    pub halves_small_windows: bool,
+    /// PSH is set on data only, not on a FIN without data.
+    pub keeps_push_from_fin: bool,
+    /// The window grows by how much of it was used in the last round trip, and in slow start while half is in use
+    /// (tcp_is_cwnd_limited).
+    pub counts_use_of_window: bool,
+    /// The window grows by delivered data, on an acknowledgement that moves SND.UNA.
+    pub grows_by_delivered: bool,
+    /// The first segments are not paced.
+    pub starts_unpaced: bool,
+    /// A pacer sends bursts, and makes up for timers that are late (tcp_tso_autosize).
+    pub paces_in_bursts: bool,
+    /// The minimum RTO bounds four times RTTVAR, not the whole timeout (tcp_rtt_estimator).
+    pub bounds_variation: bool,
+    /// SACKed data that was sent once gives samples for the RTO.
+    pub measures_sacked: bool,
+    /// Retransmissions other than the first never pass the right edge of the window (tcp_retransmit_skb).
+    pub keeps_to_window_edge: bool,
+    /// Duplicate acknowledgements that stood for data are forgotten when an episode ends.
+    pub forgets_duplicates: bool,
+    /// After F-RTO finds a loss, the retransmission waits for the window.
+    pub waits_after_frto: bool,
+    /// RACK's minimum round trip comes from what the cumulative acknowledgement covers too.
+    pub measures_advance: bool,
+    /// SACKed data before the next hole that was not acknowledged cumulatively has been discarded
+    /// (tcp_check_sack_reneging).
+    pub notices_reneging: bool,
+    /// A recovery that the reordering timer starts counts one segment as delivered (tcp_rack_reo_timeout).
+    pub credits_reordering_timeout: bool,
+    /// Timers of RACK and TLP are two milliseconds longer (TCP_TIMEOUT_MIN_US).
+    pub adds_slack: bool,
+    /// While a probe is unanswered its timer expires nevertheless, and is then set for the retransmission
+    /// (tcp_send_loss_probe).
+    pub resets_probe_timer: bool,
+    /// The retransmission timer that follows a probe's uses the current RTO (tcp_rearm_rto).
+    pub rearms_from_now: bool,
+    /// A reduction starts from the window (prior_cwnd), not from the flight size (RFC 9937's RecoverFS).
+    pub reduces_from_window: bool,
+}
+
+static RFC: Personality = Personality {
+    uses_declined_options: false,
+    counts_own_timestamps: false,
+    reserves_syn_options: false,
+    retries_syn_linearly: false,
+    measures_resent_syn: false,
+    forgives_lost_syn: false,
+    acknowledges_apart: false,
+    accepts_last_segment: false,
+    limits_challenges: false,
+    ignores_acks_ahead: false,
+    weighs_segments: false,
+    forgets_in_time_wait: false,
+    orders_window_updates: false,
+    halves_small_windows: false,
+    keeps_push_from_fin: false,
+    counts_use_of_window: false,
+    grows_by_delivered: false,
+    starts_unpaced: false,
+    paces_in_bursts: false,
+    bounds_variation: false,
+    measures_sacked: false,
+    keeps_to_window_edge: false,
+    forgets_duplicates: false,
+    waits_after_frto: false,
+    measures_advance: false,
+    notices_reneging: false,
+    credits_reordering_timeout: false,
+    adds_slack: false,
+    resets_probe_timer: false,
+    rearms_from_now: false,
+    reduces_from_window: false,
+};
+
+static LINUX: Personality = Personality {
+    uses_declined_options: true,
+    counts_own_timestamps: true,
+    reserves_syn_options: true,
+    retries_syn_linearly: true,
+    measures_resent_syn: true,
+    forgives_lost_syn: true,
+    acknowledges_apart: true,
+    accepts_last_segment: true,
+    limits_challenges: true,
+    ignores_acks_ahead: true,
+    weighs_segments: true,
+    forgets_in_time_wait: true,
+    orders_window_updates: true,
+    halves_small_windows: true,
+    keeps_push_from_fin: true,
+    counts_use_of_window: true,
+    grows_by_delivered: true,
+    starts_unpaced: true,
+    paces_in_bursts: true,
+    bounds_variation: true,
+    measures_sacked: true,
+    keeps_to_window_edge: true,
+    forgets_duplicates: true,
+    waits_after_frto: true,
+    measures_advance: true,
+    notices_reneging: true,
+    credits_reordering_timeout: true,
+    adds_slack: true,
+    resets_probe_timer: true,
+    rearms_from_now: true,
+    reduces_from_window: true,
+};
