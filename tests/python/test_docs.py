@@ -1,4 +1,4 @@
-"""The documents say what is so: scenarios load, commands exist, snippets run, links resolve, lists are complete."""
+"""The documents say what is so: scenarios load, commands exist, links resolve, lists are complete."""
 
 import importlib.util
 import re
@@ -13,25 +13,11 @@ import pytest
 import typer.main
 
 import vazao as vz
+from documents import DOCUMENTS, ROOT, blocks, name
 from vazao import _core
 from vazao.cli import app
 from vazao.results import run_study
 from vazao.study import Factor, Figure, Finding, Part, Study, Summary, View, catalogue, parse_study, plan
-
-ROOT = Path(__file__).parents[2]
-DOCUMENTS = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
-]
-
-
-def name(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-def blocks(path: Path, language: str) -> list[str]:
-    """The fenced blocks of a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
 def every(language: str) -> Iterator[object]:
@@ -69,6 +55,7 @@ def commands() -> Iterator[object]:
     for path in DOCUMENTS:
         text = path.read_text(encoding="utf-8")
         lines = [line for block in blocks(path, "sh") for line in block.splitlines()]
+        lines += [line.removeprefix("$ ") for block in blocks(path, "console") for line in block.splitlines()]
         for line in [*lines, *re.findall(r"`([^`\n]+)`", text)]:
             if re.match(r"(\.venv/bin/)?vazao \w", line):
                 yield pytest.param(line, id=f"{name(path)}-{line}")
@@ -89,16 +76,8 @@ def test_commands_that_are_shown_exist(line: str) -> None:
 
 def test_targets_of_make_that_are_shown_exist() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    shown = {t for path in DOCUMENTS for t in re.findall(r"(?:^|`)make (\w+)", path.read_text(), re.MULTILINE)}
+    shown = {t for path in DOCUMENTS for t in re.findall(r"(?:^|`|\$ )make (\w+)", path.read_text(), re.MULTILINE)}
     assert {"demo", "test"} <= shown <= targets
-
-
-@pytest.mark.parametrize("path", [path for path in DOCUMENTS if blocks(path, "python")], ids=name)
-def test_snippets_of_python_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "shown"}
-    for text in blocks(path, "python"):
-        exec(compile(text, name(path), "exec"), names)  # one after the other, as a reader would type them
 
 
 def anchors(path: Path) -> set[str]:

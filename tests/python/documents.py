@@ -1,0 +1,100 @@
+"""The documents as tests read them: their fenced blocks, and what a shown output is compared with.
+
+A document shows what is printed in one of two ways, and both are compared with what is printed here:
+
+- a `console` block has commands after `$ `, each with its whole standard output below it, as into a pipe;
+- a `text` block has what the `python` block before it prints.
+
+`…` stands for what is left out, or changes from machine to machine (an elapsed time) or build to build (a `run_id`):
+within a line for any characters, alone on a line for any lines. A comment directly above a block says what else a test
+must know of it:
+
+- `<!-- saved as NAME -->`: the file that commands of any document read by that name;
+- `<!-- needs Linux 6.12.117 -->`: compared only where the guests' kernel has that version;
+- `<!-- not compared: REASON -->`: what cannot be, or costs too much.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "bench/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+
+_BLOCK = re.compile(
+    r"(?P<comments>(?:^<!-- [^\n]* -->\n)*)^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+
+
+def name(path: Path) -> str:
+    """A document's name as the house says it."""
+    return str(path.relative_to(ROOT))
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a document."""
+
+    document: str
+    line: int
+    language: str
+    text: str
+    comments: tuple[str, ...]
+
+    def told(self, word: str) -> str | None:
+        """What the comments above it say after a word; None where they do not have it."""
+        return next((told.removeprefix(word).strip() for told in self.comments if told.startswith(word)), None)
+
+    def __str__(self) -> str:
+        return f"{self.document}:{self.line}"
+
+
+def fenced(path: Path) -> list[Block]:
+    """The fenced blocks of a document, in its order."""
+    text = path.read_text(encoding="utf-8")
+    return [
+        Block(
+            name(path),
+            text.count("\n", 0, found.start()) + found["comments"].count("\n") + 1,
+            found["language"],
+            found["text"],
+            tuple(re.findall(r"^<!-- (.*) -->$", found["comments"], re.MULTILINE)),
+        )
+        for found in _BLOCK.finditer(text)
+    ]
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    """The texts of a document's blocks in one language."""
+    return [block.text for block in fenced(path) if block.language == language]
+
+
+def saved() -> dict[str, str]:
+    """The files that the documents tell their reader to save."""
+    files = [(file, block.text) for path in DOCUMENTS for block in fenced(path) if (file := block.told("saved as"))]
+    assert len(dict(files)) == len(files), "one name, one file: commands of other documents read it too"
+    return dict(files)
+
+
+def exchanges(block: Block) -> list[tuple[str, str]]:
+    """The commands of a `console` block, each with the output below it."""
+    first, *parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
+    assert not first, f"{block}: begins with no command"
+    return [(command, output) for command, _, output in (part.partition("\n") for part in parts)]
+
+
+def shows(shown: str, printed: str) -> bool:
+    """Whether a document's text is what was printed, white space at the ends of lines and of the whole aside."""
+    pattern = "".join(
+        r"(?:.*\n)*" if line == "…" else re.escape(line).replace("…", ".*") + "\n" for line in _lines(shown)
+    )
+    return re.fullmatch(pattern, "".join(line + "\n" for line in _lines(printed))) is not None
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip("\n").splitlines()]
