@@ -148,6 +148,23 @@ def test_every_key_of_a_study_is_documented(model: type) -> None:
     assert missing == []
 
 
+def terms() -> list[str]:
+    """What the glossary explains."""
+    return re.findall(r"^\| \*\*(.+?)\*\* \| .", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+
+
+def test_the_glossary_is_in_alphabetical_order_and_explains_a_word_once() -> None:
+    assert len(terms()) > 50
+    assert terms() == sorted(set(terms()), key=str.lower)
+
+
+def test_every_word_of_the_glossary_is_used_elsewhere() -> None:
+    files = [path for path in (ROOT / "docs").glob("*.md") if path.name != "glossary.md"]
+    files += (ROOT / "crates").rglob("*.rs")
+    text = re.sub(r"\s+(//[/!]? )?", " ", " ".join(path.read_text() for path in files)).lower()
+    assert [term for term in terms() if not re.search(rf"\b{re.escape(term.lower())}(s|es)?\b", text)] == []
+
+
 def test_sql_functions_that_are_shown_exist(tmp_path: Path) -> None:
     from vazao.results import database, dynamics
 

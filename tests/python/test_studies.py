@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from documents import DOCUMENTS, exchanges, fenced, shows
 from vazao import figures, kernel, report
+from vazao.cli import showing, terminal
 from vazao.results import Campaign, Study, campaign, load_study
 from vazao.study import built_in_studies
 from vazao.study.findings import Ruling
@@ -107,6 +110,30 @@ def test_no_verdict_turns_unnoticed(ran: Run, request: pytest.FixtureRequest) ->
     assert found == [], "explain each in CHANGELOG.md, then see the top of tests/python/verdicts.toml"
     if undecidable:
         pytest.skip(f"no Linux kernel for guests: {len(undecidable)} of {len(rulings)} verdicts not compared")
+
+
+@pytest.mark.parametrize("ran", ["hstcp-2010"], indirect=True)
+def test_the_front_page_shows_what_the_demonstration_finds(
+    ran: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """README shows `make demo` shortened, as on a terminal of 120 columns without a kernel for guests."""
+    readme = next(path for path in DOCUMENTS if path.name == "README.md")
+    ((_, shown),) = exchanges(next(block for block in fenced(readme) if block.told("not compared:")))
+    found, totals = shown.split("\n38 findings: ")
+    monkeypatch.setattr(terminal.out, "width", 120)
+    showing.show_findings(ran.done.findings)
+    printed = capsys.readouterr().out
+    assert shows(found + "\n…", printed), f"README.md: the findings are\n{printed}"
+    if not kernel.find():
+        assert f"38 findings: {totals.splitlines()[0]}" in printed
+
+
+def test_the_front_page_counts_the_verdicts_as_they_are_stored() -> None:
+    stored = Counter(tomllib.loads(VERDICTS.read_text(encoding="utf-8"))["hstcp-2010"].values())
+    counts = [stored[verdict] for verdict in ("reproduced", "differs", "not testable here")]
+    told = "Of the {} verdicts of `hstcp-2010` (quick, with a Linux kernel), {} say reproduced, {} differs, {} not"
+    readme = next(path for path in DOCUMENTS if path.name == "README.md").read_text(encoding="utf-8")
+    assert told.format(sum(counts), *counts) in readme
 
 
 def test_the_stored_verdicts_are_of_studies_that_exist_and_in_order() -> None:
