@@ -178,13 +178,3 @@ def test_sql_functions_that_are_shown_exist(tmp_path: Path) -> None:
     known |= set(re.findall(r"CREATE MACRO (\w+)\(", dynamics.MACROS))
     assert len(shown) >= 8
     assert set(shown) <= known
-
-
-def test_the_glossary_is_sorted_and_its_words_are_the_houses() -> None:
-    rows = re.findall(r"^\| (\S+) \|", (ROOT / "docs/glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
-    terms = [row for row in rows if row not in ("term", "---")]
-    assert len(terms) > 30
-    assert terms == sorted(terms, key=str.lower)
-    texts = [*ROOT.glob("docs/*.md"), *ROOT.glob("crates/*/src/**/*.rs"), *ROOT.glob("python/**/*.py")]
-    said = "\n".join(text.read_text(encoding="utf-8") for text in texts if text.name != "glossary.md").lower()
-    assert [term for term in terms if not re.search(rf"\b{term.lower()}s?\b", said)] == []
