@@ -98,6 +98,22 @@ def test_links_between_documents_resolve(path: Path) -> None:
         assert not anchor or anchor in anchors(there), target
 
 
+def test_the_front_page_leads_to_every_document() -> None:
+    linked = set(re.findall(r"^\| \[([^\]]+)\]", (ROOT / "README.md").read_text(), re.MULTILINE))
+    assert {name(path) for path in DOCUMENTS} - linked == {"README.md", "CHANGELOG.md"}
+
+
+EXAMPLES = {"crates/congestion/src/window/binomial.rs", "crates/transport/src/common/scheduler/least_lossy.rs"}
+"""Files that a reader of CONTRIBUTING.md writes."""
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if path.name != "CHANGELOG.md"], ids=name)
+def test_files_that_are_named_exist(path: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    named = re.findall(r"`((?:crates|python|tests|docs|bench|fuzz)/[^`\s]*)`", text)
+    assert [file for file in named if not any(ROOT.glob(file)) and file not in EXAMPLES] == []
+
+
 def generator() -> ModuleType:
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
     assert spec is not None
