@@ -1,4 +1,4 @@
-//! DCCP as the world moves it.
+//! DCCP.
 
 use super::{IP_HEADER, initial, measured, set};
 use crate::endpoint::codec::Codec;
@@ -138,7 +138,7 @@ impl SenderState for dccp::Endpoint {
     }
 }
 
-/// DCCP as scenarios name it.
+/// Pack of DCCP.
 struct Pack;
 
 /// Its entry in the registry.

@@ -1,9 +1,8 @@
-//! DCCP (RFC 4340) as a machine: datagrams that are never sent again, at a pace that a congestion control sets by what the
-//! receiver says of each of them.
+//! DCCP (RFC 4340) as a machine: unreliable datagrams under congestion control. The receiver reports which of them arrived.
 //!
-//! Data flows in one direction, and the side that sends it ends the connection once it knows of each datagram whether it
-//! arrived. Sequence windows are wider than any run needs, so that there is nothing to synchronise (section 7.5); what the two
-//! ends agree on is what CCID 2 needs (RFC 4341), and said with the Request and the Response.
+//! Data flows in one direction. Its sender ends the connection once each datagram is acknowledged or declared lost. Sequence
+//! windows are wider than any run needs, so there is no Sync (section 7.5). Request and Response negotiate the features that
+//! CCID 2 (RFC 4341) needs.
 
 mod packet;
 mod receiver;
@@ -58,23 +57,23 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// The settings of an endpoint.
+/// Settings of an endpoint.
 #[derive(Clone)]
 pub struct Config {
-    /// Bytes of a datagram's payload, at most.
+    /// Maximum payload bytes of a datagram.
     pub payload: u16,
     /// Packets with data that one acknowledgement covers.
     pub ack_ratio: u32,
     /// Whether packets with data are sent as capable of ECN.
     pub ecn: bool,
-    /// The least retransmission timeout.
+    /// Minimum retransmission timeout.
     pub min_rto: Duration,
-    /// Makes the congestion control.
+    /// Factory of the congestion control.
     pub control: ControlFactory,
 }
 
 impl Config {
-    /// The settings that a user's words stand for.
+    /// Builds the settings from `parameters`, which were resolved from [`PARAMETERS`].
     pub fn new(parameters: &Parameters, control: ControlFactory) -> Config {
         Config {
             payload: parameters.integer("payload") as u16,
@@ -86,21 +85,22 @@ impl Config {
     }
 }
 
-/// How long the first Request waits for its Response, an acknowledgement that ends the handshake for an answer to it, and what
-/// closes a connection of which no round-trip time is known.
+/// Time after which the first Request is sent again.
 const REQUEST_WAIT: Duration = Duration::from_secs(1);
+
+/// Time after which the Ack that ends the handshake is sent again; also the least for a Close or CloseReq.
 const HANDSHAKE_WAIT: Duration = Duration::from_millis(200);
 
-/// No wait is longer (section 8.1.1 and 8.3).
+/// Longest time between two retransmissions (sections 8.1.1 and 8.3).
 const LONGEST_WAIT: Duration = Duration::from_secs(64);
 
-/// How often a packet of the handshake or of the close is sent again before the endpoint gives up: about four minutes.
+/// Retransmissions of a packet of the handshake or the close before the endpoint gives up, after about four minutes.
 const RETRIES: u32 = 7;
 
-/// The state of a connection at one end (section 8.4).
+/// State of a connection at one end (section 8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// There is none any more.
+    /// The connection is over, or was never set up.
     Closed,
     /// The server waits for a Request.
     Listen,
@@ -120,7 +120,7 @@ pub enum State {
     TimeWait,
 }
 
-/// Why an endpoint gave up.
+/// Reason why an endpoint gave up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The peer did not answer.
@@ -138,11 +138,11 @@ pub struct Endpoint {
     config: Arc<Config>,
     is_client: bool,
     state: State,
-    /// The sequence number of the next packet.
+    /// Sequence number of the next packet.
     next: u64,
-    /// A packet of the handshake or of the close that is to be sent.
-    control: Option<Kind>,
-    /// When it is sent again, and how often it was.
+    /// Packet of the handshake or the close that is due.
+    pending: Option<Kind>,
+    /// Time of its next retransmission, and how many there were.
     deadline: Time,
     tries: u32,
     opened: Time,
@@ -152,22 +152,21 @@ pub struct Endpoint {
     sender: Sender,
     receiver: Receiver,
     read: datagrams::Receiver,
-    /// The application has closed; the peer has.
+    /// Whether the application has closed, and whether the peer has.
     closed: bool,
     peer_closed: bool,
-    /// The sequence number of the last packet that acknowledged the peer's acknowledgements.
+    /// Sequence number of the last packet that acknowledged the peer's Acks, and whether an Ack has come since.
     acknowledged_at: u64,
-    /// The greatest number of an acknowledgement from the peer that was not acknowledged.
-    unacknowledged: Option<u64>,
+    owes_ack: bool,
 }
 
 impl Endpoint {
-    /// The client's end; `seed` is what its congestion control draws from.
+    /// Creates the client's end; its congestion control draws from `seed`.
     pub fn connect(config: Arc<Config>, seed: u64) -> Endpoint {
-        Endpoint { control: Some(Kind::Request), ..Endpoint::new(config, seed, State::Request) }
+        Endpoint { pending: Some(Kind::Request), ..Endpoint::new(config, seed, State::Request) }
     }
 
-    /// The server's end.
+    /// Creates the server's end.
     pub fn listen(config: Arc<Config>, seed: u64) -> Endpoint {
         Endpoint::new(config, seed, State::Listen)
     }
@@ -177,7 +176,7 @@ impl Endpoint {
             is_client: state == State::Request,
             state,
             next: 0,
-            control: None,
+            pending: None,
             deadline: Time::NEVER,
             tries: 0,
             opened: Time::ZERO,
@@ -190,17 +189,17 @@ impl Endpoint {
             closed: false,
             peer_closed: false,
             acknowledged_at: 0,
-            unacknowledged: None,
+            owes_ack: false,
             config,
         }
     }
 
     /// Handles a packet that has arrived with this ECN codepoint.
     pub fn handle(&mut self, now: Time, packet: &Packet, ecn: Ecn) {
-        if matches!(self.state, State::Closed | State::TimeWait) {
+        if self.is_over() {
             // The Reset that answered the Close was lost (section 8.3).
             if packet.kind == Kind::Close && self.failure.is_none() {
-                self.control = Some(Kind::Reset);
+                self.pending = Some(Kind::Reset);
             }
             return;
         }
@@ -215,10 +214,10 @@ impl Endpoint {
         self.receiver.handle(now, packet.sequence, ecn == Ecn::Ce, packet.kind.has_data());
         match (self.state, packet.kind) {
             (State::Listen | State::Respond, Kind::Request) => {
-                (self.state, self.control) = (State::Respond, Some(Kind::Response));
+                (self.state, self.pending) = (State::Respond, Some(Kind::Response));
             }
             (State::Request, Kind::Response) => self.enter(now, State::PartOpen),
-            (State::PartOpen, Kind::Response) => self.control = Some(Kind::Ack),
+            (State::PartOpen, Kind::Response) => self.pending = Some(Kind::Ack),
             (State::Respond, Kind::Ack | Kind::DataAck | Kind::Close) => self.enter(now, State::Open),
             (State::PartOpen, kind) if kind != Kind::Reset => self.stop_waiting(State::Open),
             _ => {}
@@ -230,7 +229,7 @@ impl Endpoint {
             Kind::Close => {
                 self.peer_closed = true;
                 self.stop_waiting(State::Closed);
-                self.control = Some(Kind::Reset);
+                self.pending = Some(Kind::Reset);
             }
             Kind::Reset => {
                 self.peer_closed = true;
@@ -248,11 +247,11 @@ impl Endpoint {
         }
         if !packet.vector.is_empty() {
             self.sender.on_ack(now, packet.acknowledgment, &packet.vector, packet.elapsed.unwrap_or_default());
-            self.unacknowledged = self.unacknowledged.max(Some(packet.sequence));
+            self.owes_ack = true;
         }
     }
 
-    /// The connection stands as far as this end knows.
+    /// Enters PARTOPEN or OPEN: from this end's point of view the connection stands.
     fn enter(&mut self, now: Time, state: State) {
         let measured = (state == State::PartOpen && self.tries == 0).then(|| now.since(self.opened));
         if let Some(rtt) = measured {
@@ -262,23 +261,23 @@ impl Endpoint {
         self.ready = Some(now);
         self.stop_waiting(state);
         if state == State::PartOpen {
-            self.control = Some(Kind::Ack);
+            self.pending = Some(Kind::Ack);
         }
     }
 
     fn stop_waiting(&mut self, state: State) {
         self.state = state;
-        (self.deadline, self.tries, self.control) = (Time::NEVER, 0, None);
+        (self.deadline, self.tries, self.pending) = (Time::NEVER, 0, None);
     }
 
     fn begin_close(&mut self, state: State, kind: Kind) {
         if self.state != state {
             self.stop_waiting(state);
         }
-        self.control = Some(kind);
+        self.pending = Some(kind);
     }
 
-    /// How long the packet of the handshake or of the close that was just sent may go unanswered.
+    /// Returns the time after which the packet just sent is sent again, if its kind ever is.
     fn wait(&self, kind: Kind) -> Option<Duration> {
         let wait = match (kind, self.state) {
             (Kind::Request, _) => REQUEST_WAIT,
@@ -292,10 +291,10 @@ impl Endpoint {
 
     /// Time of the next timeout.
     pub fn next_timeout(&self) -> Time {
-        match self.state {
-            State::Closed | State::TimeWait => Time::NEVER,
-            _ => self.deadline.min(self.sender.next_timeout(self.sendable())).min(self.receiver.due()),
+        if self.is_over() {
+            return Time::NEVER;
         }
+        self.deadline.min(self.sender.next_timeout(self.sendable())).min(self.receiver.due())
     }
 
     /// Handles the timers that are due at `now`.
@@ -310,7 +309,7 @@ impl Endpoint {
             self.failure = Some(Failure::TimedOut);
             return self.stop_waiting(State::Closed);
         }
-        self.control = match self.state {
+        self.pending = match self.state {
             State::Request => Some(Kind::Request),
             State::PartOpen => Some(Kind::Ack),
             State::CloseReq => Some(Kind::CloseReq),
@@ -321,7 +320,7 @@ impl Endpoint {
 
     /// Bytes of the next datagram, if one may be sent in this state.
     fn sendable(&self) -> u64 {
-        if matches!(self.state, State::PartOpen | State::Open) { self.queue.next_payload() } else { 0 }
+        if self.is_open() { self.queue.next_payload() } else { 0 }
     }
 
     /// Fills in the next packet that is to leave at `now`, if there is one; call again until there is none.
@@ -335,8 +334,7 @@ impl Endpoint {
 
     /// Closes once the application has, nothing waits to be sent, and nothing that was sent is in doubt.
     fn close_when_done(&mut self) {
-        let is_open = matches!(self.state, State::PartOpen | State::Open);
-        if !is_open || !self.closed || !self.queue.is_idle() || self.sender.flight() > 0 {
+        if !self.is_open() || !self.closed || !self.queue.is_idle() || self.sender.flight() > 0 {
             return;
         }
         if self.is_client {
@@ -347,7 +345,7 @@ impl Endpoint {
     }
 
     fn send_control(&mut self, now: Time, packet: &mut Packet) -> bool {
-        let Some(kind) = self.control.take() else { return false };
+        let Some(kind) = self.pending.take() else { return false };
         if kind == Kind::Request && self.tries == 0 {
             self.opened = now;
         }
@@ -370,7 +368,7 @@ impl Endpoint {
         packet.kind = if self.acknowledges_with_data() { Kind::DataAck } else { Kind::Data };
         if packet.kind == Kind::DataAck {
             packet.acknowledgment = self.receiver.greatest();
-            (self.acknowledged_at, self.unacknowledged) = (self.next, None);
+            (self.acknowledged_at, self.owes_ack) = (self.next, false);
         }
         self.sender.on_sent(now, packet.sequence, bytes as u32);
         true
@@ -380,12 +378,11 @@ impl Endpoint {
     /// a window, so that the receiver can forget what it has told (RFC 4341 section 6.2).
     fn acknowledges_with_data(&self) -> bool {
         let window = self.sender.control.cwnd() / u64::from(self.config.payload);
-        self.state == State::PartOpen
-            || self.unacknowledged.is_some() && self.next >= self.acknowledged_at + window.max(1)
+        self.state == State::PartOpen || self.owes_ack && self.next >= self.acknowledged_at + window.max(1)
     }
 
     fn send_ack(&mut self, now: Time, packet: &mut Packet) -> bool {
-        if self.receiver.due() > now || matches!(self.state, State::Closed | State::TimeWait) {
+        if self.receiver.due() > now || self.is_over() {
             return false;
         }
         packet.kind = Kind::Ack;
@@ -393,24 +390,27 @@ impl Endpoint {
         true
     }
 
-    /// The codepoint that a packet is to carry.
+    /// ECN codepoint for a packet.
     pub fn ecn(&self, packet: &Packet) -> Ecn {
         if self.config.ecn && packet.kind.has_data() { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
-    /// The connection's state.
+    fn is_open(&self) -> bool {
+        matches!(self.state, State::PartOpen | State::Open)
+    }
+    /// State of the connection.
     pub fn state(&self) -> State {
         self.state
     }
-    /// Whether nothing is left to do.
+    /// Whether the connection is over.
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Closed | State::TimeWait)
     }
-    /// Why it gave up, if it did.
+    /// Reason why it gave up, if it did.
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
-    /// When data might flow.
+    /// Time from which data may flow.
     pub fn ready(&self) -> Option<Time> {
         self.ready
     }
@@ -422,11 +422,11 @@ impl Endpoint {
     pub fn rtt(&self) -> &RttEstimator {
         &self.sender.rtt
     }
-    /// What it counted as a sender.
+    /// Statistics of the sender.
     pub fn stats(&self) -> &Stats {
         &self.sender.stats
     }
-    /// What it counted as a receiver.
+    /// Statistics of the receiver.
     pub fn received(&self) -> &datagrams::Stats {
         &self.read.stats
     }
@@ -442,15 +442,15 @@ impl Endpoint {
     pub fn sent_bytes(&self) -> u64 {
         self.queue.bytes()
     }
-    /// Whether the window was cut, and nothing sent since has been acknowledged.
+    /// Whether the window was cut and no packet sent since has been acknowledged.
     pub fn is_recovering(&self) -> bool {
         self.sender.is_recovering()
     }
-    /// Keeps the numbers of messages that come whole, for [`take_message`](Self::take_message).
+    /// Records the numbers of messages that arrive whole, for [`take_message`](Self::take_message).
     pub fn watch_messages(&mut self) {
         self.read.watch_messages();
     }
-    /// The number of the next message that came whole.
+    /// Takes the number of the next message that arrived whole.
     pub fn take_message(&mut self) -> Option<u32> {
         self.read.take_message()
     }

@@ -1,4 +1,4 @@
-//! What DCCP's packets say (RFC 4340 section 5).
+//! DCCP's packets (RFC 4340 section 5).
 
 use crate::common::datagrams::Datagram;
 use vazao_engine::Duration;
@@ -43,7 +43,7 @@ impl Kind {
     }
 }
 
-/// What became of packets, as an Ack Vector says it (section 11.4).
+/// Fate of packets in an Ack Vector (section 11.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// They arrived.
@@ -54,12 +54,12 @@ pub enum Fate {
     Missing,
 }
 
-/// So many consecutive packets of one fate.
+/// Consecutive packets of one fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// What became of them.
+    /// Fate of each.
     pub fate: Fate,
-    /// How many.
+    /// Number of packets.
     pub length: u32,
 }
 
@@ -85,11 +85,11 @@ pub struct Packet {
     pub sequence: u64,
     /// The greatest sequence number that its sender has received; in every packet but Request and Data.
     pub acknowledgment: u64,
-    /// What became of the packet acknowledged and of those before it, from the newest to the oldest: the Ack Vector.
+    /// Ack Vector: fates of the acknowledged packet and of earlier ones, the newest first.
     pub vector: Vec<Run>,
-    /// How long ago the packet acknowledged arrived (section 13.2), where the packet says so.
+    /// Elapsed Time: time since the acknowledged packet arrived (section 13.2), if it is told.
     pub elapsed: Option<Duration>,
-    /// What it carries, if its type does.
+    /// Datagram, in a Data or DataAck packet.
     pub datagram: Option<Datagram>,
 }
 

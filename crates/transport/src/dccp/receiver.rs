@@ -1,10 +1,10 @@
-//! What has arrived, as acknowledgements tell it (RFC 4340 section 11, RFC 4341 section 6).
+//! Receiver: which packets arrived, and when to acknowledge them (RFC 4340 section 11, RFC 4341 section 6).
 
 use super::packet::{Fate, Packet, Run};
 use std::collections::VecDeque;
 use vazao_engine::{Duration, Time};
 
-/// How long an acknowledgement may wait for the packets that it is to cover (as RFC 5681 section 4.2 allows half a second).
+/// Longest delay of an acknowledgement (RFC 5681 section 4.2 allows half a second).
 const DELAY: Duration = Duration::from_millis(200);
 
 /// Bytes of an Ack Vector at most: what is left in the longest header, of 255 words, beside everything else.
@@ -15,7 +15,7 @@ const LONGEST_VECTOR: u32 = 900;
 pub(super) struct Receiver {
     /// Packets with data that one acknowledgement covers.
     ratio: u32,
-    /// What became of the packets from `floor` on: those before it the peer knows of.
+    /// Fates of the packets from `floor` on; the peer knows those of earlier ones.
     floor: u64,
     runs: VecDeque<Run>,
     /// The greatest sequence number that arrived, and when.

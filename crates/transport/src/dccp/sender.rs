@@ -1,4 +1,4 @@
-//! What is under way, and what the congestion control hears of it: CCID 2, TCP-like congestion control (RFC 4341 section 5).
+//! Sender: packets in flight, loss detection and the window of CCID 2, TCP-like congestion control (RFC 4341 section 5).
 
 use super::Config;
 use super::packet::{Fate, Run};
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Sending, Signal};
 use vazao_engine::{Duration, Histogram, Time};
 
-/// NUMDUPACK: a packet is lost once so many that were sent after it have arrived.
+/// NUMDUPACK: number of later packets whose arrival shows that a packet is lost.
 const LATER_PACKETS: usize = 3;
 
 /// The longest retransmission timeout.
@@ -22,11 +22,11 @@ struct Sent {
     /// Whether it is neither acknowledged nor lost.
     in_flight: bool,
     has_arrived: bool,
-    /// What the sampler of delivery rates knows of it, where rates are measured.
+    /// State for delivery-rate samples, if rates are measured.
     state: Option<PacketState>,
 }
 
-/// What a sender counted.
+/// Statistics of a sender.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
     /// Packets with data that were sent.
@@ -71,11 +71,11 @@ pub(super) struct Sender {
     sampler: Option<DeliveryRate>,
 }
 
-/// What an acknowledgement showed.
+/// Result of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Found {
     delivered: u64,
-    /// Of that what was sent since the window was last cut.
+    /// Part of `delivered` that was sent since the window was last cut.
     fresh: u64,
     lost: u64,
     marked: u64,
@@ -117,13 +117,13 @@ impl Sender {
     pub fn is_recovering(&self) -> bool {
         self.cut_at.is_some()
     }
-    /// When it is to be woken: its timer expires, or, with something `waiting`, its pacer lets the next packet go.
-    pub fn next_timeout(&self, waiting: u64) -> Time {
-        if waiting > 0 && self.has_room(waiting) { self.deadline.min(self.pacer.release()) } else { self.deadline }
+    /// Time at which its timer expires, or its pacer releases the next packet, of `bytes` (0: none waits).
+    pub fn next_timeout(&self, bytes: u64) -> Time {
+        if bytes > 0 && self.has_room(bytes) { self.deadline.min(self.pacer.release()) } else { self.deadline }
     }
 
-    fn has_room(&self, waiting: u64) -> bool {
-        self.flight == 0 || self.flight + waiting.min(u64::from(u16::MAX)) <= self.control.cwnd()
+    fn has_room(&self, bytes: u64) -> bool {
+        self.flight == 0 || self.flight + bytes <= self.control.cwnd()
     }
 
     /// Whether a packet with the next `bytes` of payload may leave.

@@ -123,8 +123,8 @@ pub struct Connection {
 impl Connection {
     fn new(config: Arc<Config>, iss: u32, state: State) -> Self {
         let mss = u64::from(config.mss - config.multipath[0]);
-        let is_linux = config.host.personality().bounds_variation;
-        let rule = if is_linux { RtoRule::Linux(config.tick) } else { RtoRule::Rfc6298 };
+        let bounds_variation = config.host.personality().bounds_variation;
+        let rule = if bounds_variation { RtoRule::Linux(config.tick) } else { RtoRule::Rfc6298 };
         let rtt = RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto, rule);
         Connection {
             state,
