@@ -139,7 +139,8 @@ fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Opt
     if let Some(adaptation) = adaptation {
         parameters.set("adaptation", adaptation);
     }
-    if entry.name == "download" && parameters.size("request").is_some() && parameters.size("size").is_none() {
+    let has_size = entry.parameters.iter().any(|parameter| parameter.name == "size");
+    if has_size && parameters.get("request").is_some() && parameters.get("size").is_none() {
         return Err(app.error("has a request but no size; what is asked for has one, as in size = \"1 MB\""));
     }
     let any = RandomStreams { seed: 0, flow: 0 };
@@ -242,7 +243,7 @@ fn unending(context: &Context<'_>, (entry, parameters): &Described, transport: &
     let gives_up = service(transport).gives_up?;
     let asks = match entry.build {
         Build::Visit(_) => true,
-        _ => entry.name == "requests" || parameters.get("request").is_some(),
+        _ => parameters.get("request").is_some(),
     };
     (asks && context.until.is_none()).then(|| {
         format!("may wait for ever for an answer to what {gives_up}; give the scenario an end: until = \"60 s\"")

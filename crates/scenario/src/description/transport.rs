@@ -7,12 +7,28 @@ use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks};
 use crate::model::transport::{Controls, Draft, Extensions, MultipathSpec, Reading, TransportSpec};
 use crate::packs::TRANSPORTS;
 use crate::packs::library::quinn;
+use crate::packs::tcp::like;
 use serde_json::{Map, Value as Json};
+use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS};
 use vazao_engine::registry::{Parameters, unknown};
 
 /// Reads a transport. The congestion control is that of the client if `client_sends`, else of the server.
 pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extensions) -> Result<TransportSpec> {
+    let Some(sides) = like::of_sides(&item)? else { return read_side(item, client_sends, extensions) };
+    let receiver = usize::from(client_sends);
+    let mut specs = Vec::new();
+    for side in sides {
+        specs.push(read_side(side, client_sends, extensions)?);
+    }
+    let other = Arc::new(specs.remove(receiver));
+    let spec = specs.remove(0);
+    let differs = transport_json(&spec) != transport_json(&other);
+    Ok(TransportSpec { receiver: differs.then_some((receiver, other)), ..spec })
+}
+
+/// Reads a transport whose sides have the same settings.
+fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<TransportSpec> {
     let whole = item.clone();
     let (entry, mut table) = item.with_kind("tcp").entry("transport", TRANSPORTS)?;
     let pack = entry.build.0;
@@ -60,7 +76,7 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
         return Err(whole.error("a guest's flow has no TLS of ours; leave tls out, or stack"));
     }
     let multipath = pack.settle(&reading, named, &parameters)?;
-    Ok(TransportSpec { entry, parameters, tls, control, slow_start, multipath, stacks, sender, guest })
+    Ok(TransportSpec { entry, parameters, tls, control, slow_start, multipath, stacks, sender, guest, receiver: None })
 }
 
 /// Takes the congestion control of a sender's stack out of a transport's table.
@@ -163,6 +179,9 @@ pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
     }
     if spec.has_library() {
         transport.insert("stack".into(), Stack::Quinn.name().into());
+    }
+    if let Some((_, receiver)) = &spec.receiver {
+        transport.insert("receiver".into(), transport_json(receiver));
     }
     transport.into()
 }

@@ -1,5 +1,6 @@
 //! Measurements of a flow while it runs, beside the counts of its endpoints.
 
+use super::series::PathState;
 use vazao_engine::{Duration, Histogram, Time};
 
 /// State of a flow's sender, whatever its stack. Sizes are in bytes.
@@ -28,27 +29,6 @@ pub(crate) trait SenderState {
     }
     /// State of one path.
     fn path(&self, number: usize) -> PathState;
-}
-
-/// Loss recovery of a TCP, as `struct tcp_info` reports it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Repair {
-    /// `tcpi_ca_state`.
-    pub ca_state: u8,
-    /// Segments presumed lost.
-    pub lost: u64,
-    /// Segments reported by SACK blocks.
-    pub sacked: u64,
-}
-
-/// State of one path of a sender.
-pub(crate) struct PathState {
-    pub cwnd: u64,
-    pub ssthresh: Option<u64>,
-    pub srtt: Option<Duration>,
-    pub latest_rtt: Option<Duration>,
-    pub flight: u64,
-    pub repair: Option<Repair>,
 }
 
 /// Delays, losses and window phases of a flow.

@@ -1,6 +1,6 @@
 //! Measures that can be traced over time, each declared once.
 
-use super::measure::{PathState, SenderState};
+use super::measure::SenderState;
 use vazao_application::Progress;
 use vazao_engine::Duration;
 
@@ -25,6 +25,28 @@ pub(crate) enum Source {
     Queue,
     /// Notifications of endpoints to their applications.
     Notices,
+}
+
+/// Loss recovery of a TCP, as `struct tcp_info` reports it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Repair {
+    /// `tcpi_ca_state`.
+    pub ca_state: u8,
+    /// Segments presumed lost.
+    pub lost: u64,
+    /// Segments reported by SACK blocks.
+    pub sacked: u64,
+}
+
+/// State of one path of a sender, as its pack fills it in: a measure of paths is a field here, its line below, and a value in the packs that have it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PathState {
+    pub cwnd: u64,
+    pub ssthresh: Option<u64>,
+    pub srtt: Option<Duration>,
+    pub latest_rtt: Option<Duration>,
+    pub flight: u64,
+    pub repair: Option<Repair>,
 }
 
 const fn measure(name: &'static str, source: Source, help: &'static str) -> Measure {

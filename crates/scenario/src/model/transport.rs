@@ -182,12 +182,19 @@ pub struct TransportSpec {
     pub sender: Stack,
     /// Settings of guests.
     pub guest: GuestSpec,
+    /// The receiving side (0: the client) and its settings, where they are not the sender's.
+    pub receiver: Option<(usize, Arc<TransportSpec>)>,
 }
 
 impl TransportSpec {
     /// Returns the interface of its protocol.
     pub(crate) fn pack(&self) -> &'static dyn Pack {
         self.entry.build.0
+    }
+
+    /// Returns the settings of the client (0) or the server (1).
+    pub(crate) fn of_side(self: &Arc<Self>, side: usize) -> &Arc<TransportSpec> {
+        self.receiver.as_ref().filter(|(receiver, _)| *receiver == side).map_or(self, |(_, spec)| spec)
     }
 
     /// Returns whether a flow may use every interface of its hosts.
@@ -358,24 +365,26 @@ pub(crate) struct Making<'a> {
     pub addresses: &'a Addresses,
     /// Whether endpoints log what they do.
     pub logs: bool,
-    shared: Vec<(*const TransportSpec, Arc<dyn Any + Send + Sync>)>,
+    /// Settings of the latest flow's two sides.
+    shared: [Option<(*const TransportSpec, Arc<dyn Any + Send + Sync>)>; 2],
     by_hosts: BTreeMap<String, Arc<dyn Any + Send + Sync>>,
 }
 
 impl<'a> Making<'a> {
     pub fn new(scenario: &'a Scenario, routing: &'a Routing<'a>, addresses: &'a Addresses, logs: bool) -> Making<'a> {
-        Making { scenario, routing, addresses, logs, shared: Vec::new(), by_hosts: BTreeMap::new() }
+        Making { scenario, routing, addresses, logs, shared: [None, None], by_hosts: BTreeMap::new() }
     }
 
     /// Returns the settings of a transport, shared with the previous flow if both were described together: 10 000
     /// copies would be most of a run's memory.
     pub fn settings<C: Any + Send + Sync>(&mut self, spec: &Arc<TransportSpec>, make: impl FnOnce() -> C) -> Arc<C> {
-        let known = self.shared.last().filter(|(known, _)| *known == Arc::as_ptr(spec));
+        let known = self.shared.iter().flatten().find(|(known, _)| *known == Arc::as_ptr(spec));
         if let Some(config) = known.and_then(|(_, config)| config.clone().downcast::<C>().ok()) {
             return config;
         }
         let config = Arc::new(make());
-        self.shared = vec![(Arc::as_ptr(spec), config.clone())];
+        self.shared.rotate_right(1);
+        self.shared[0] = Some((Arc::as_ptr(spec), config.clone()));
         config
     }
 

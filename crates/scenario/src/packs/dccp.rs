@@ -4,7 +4,8 @@ use super::{IP_HEADER, initial, measured, set};
 use crate::endpoint::codec::Codec;
 use crate::endpoint::{Arrival, Body, Content, Contents, Crossing, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
-use crate::measures::measure::{PathState, SenderState};
+use crate::measures::measure::SenderState;
+use crate::measures::series::PathState;
 use crate::model::address::{Addresses, Socket};
 use crate::model::scenario::Scenario;
 use crate::model::stack::Stack;
@@ -133,7 +134,7 @@ impl SenderState for dccp::Endpoint {
             srtt: measured(self.rtt().srtt()),
             latest_rtt: measured(self.rtt().latest()),
             flight: dccp::Endpoint::flight(self),
-            repair: None,
+            ..PathState::default()
         }
     }
 }

@@ -1,7 +1,8 @@
 //! State of a guest's connections, as its kernel reports it in [samples](Sample).
 
 use super::Tuple;
-use crate::measures::measure::{PathState, Repair, SenderState};
+use crate::measures::measure::SenderState;
+use crate::measures::series::{PathState, Repair};
 use std::net::SocketAddrV4;
 use vazao_engine::{Duration, Time};
 use vazao_guest_protocol::{Sample, TcpInfo};

@@ -7,7 +7,8 @@ use super::IP_HEADER;
 use crate::endpoint::codec::{Codec, Logger, encode_datagram};
 use crate::endpoint::{Arrival, Body, Content, Contents, Crossing, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
-use crate::measures::measure::{PathState, SenderState};
+use crate::measures::measure::SenderState;
+use crate::measures::series::PathState;
 use crate::model::scenario::Scenario;
 use crate::model::stack::Stack;
 use crate::packs::quic::bytes::Ends;
@@ -163,7 +164,7 @@ impl SenderState for Report {
     }
     fn path(&self, _number: usize) -> PathState {
         let Report { cwnd, ssthresh, srtt, latest_rtt, flight, .. } = *self;
-        PathState { cwnd, ssthresh, srtt, latest_rtt, flight, repair: None }
+        PathState { cwnd, ssthresh, srtt, latest_rtt, flight, ..PathState::default() }
     }
 }
 

@@ -12,7 +12,8 @@ use crate::document::reader::Table;
 use crate::endpoint::codec::Codec;
 use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn, known};
 use crate::measures::counts::{Counts, PathReport, Tally};
-use crate::measures::measure::{FlowMeasure, PathState, SenderState};
+use crate::measures::measure::{FlowMeasure, SenderState};
+use crate::measures::series::PathState;
 use crate::model::address::Addresses;
 use crate::model::flow::FlowSpec;
 use crate::model::plugin::SchedulerSpec;
@@ -247,11 +248,11 @@ impl model::Pack for Pack {
     fn ends(&self, making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
         let (scenario, addresses) = (making.scenario, making.addresses);
         let flow = &scenario.flows[number];
-        let spec = &flow.transport;
-        let config = making.settings(spec, || config(spec));
         let ways: Vec<_> = ways::subflow_ways(making.routing, flow).into_iter().map(|(way, _)| way).collect();
         let sequences = initial(scenario, number);
         [0, 1].map(|side| -> Box<dyn Endpoint> {
+            let spec = flow.transport.of_side(side);
+            let config = making.settings(spec, || config(spec));
             let mut keys = RandomStream::new(scenario.seed, &format!("MPTCP keys/flow {number}/{side}"));
             let identity = mptcp::Identity {
                 pairs: ways.clone(),

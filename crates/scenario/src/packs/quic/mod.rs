@@ -12,7 +12,8 @@ use crate::document::reader::Table;
 use crate::endpoint::codec::{Codec, Logger};
 use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Turn, known_mut};
 use crate::measures::counts::{Counts, PathReport, Tally};
-use crate::measures::measure::{FlowMeasure, PathState, SenderState};
+use crate::measures::measure::{FlowMeasure, SenderState};
+use crate::measures::series::PathState;
 use crate::model::address::Addresses;
 use crate::model::flow::FlowSpec;
 use crate::model::plugin::SchedulerSpec;
@@ -390,6 +391,6 @@ impl SenderState for Connection {
     fn path(&self, number: usize) -> PathState {
         let path = Connection::paths(self).nth(number).expect("a path that was used");
         let PathView { cwnd, ssthresh, srtt, latest_rtt, flight, .. } = path;
-        PathState { cwnd, ssthresh, srtt, latest_rtt, flight, repair: None }
+        PathState { cwnd, ssthresh, srtt, latest_rtt, flight, ..PathState::default() }
     }
 }

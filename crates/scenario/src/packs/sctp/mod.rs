@@ -9,7 +9,8 @@ use crate::document::reader::Table;
 use crate::endpoint::codec::Codec;
 use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Notice, Turn, known};
 use crate::measures::counts::{Counts, PathReport, Tally};
-use crate::measures::measure::{FlowMeasure, PathState, SenderState};
+use crate::measures::measure::{FlowMeasure, SenderState};
+use crate::measures::series::PathState;
 use crate::model::address::Addresses;
 use crate::model::flow::{FlowSpec, Routes};
 use crate::model::scenario::Scenario;
@@ -330,10 +331,10 @@ impl SenderState for Association {
         PathState {
             cwnd: path.cwnd(),
             ssthresh: set(path.ssthresh()),
-            repair: None,
             srtt: measured(path.rtt().srtt()),
             latest_rtt: measured(path.rtt().latest()),
             flight: path.flight(),
+            ..PathState::default()
         }
     }
 }

@@ -11,7 +11,7 @@ pub(crate) const KEY: Parameter = Parameter::new(
     "like",
     Kind::Entry("personality"),
     "",
-    "whose TCP it is like; every other key overrides what that word stands for",
+    "whose TCP it is like, or { client = …, server = … }; every other key overrides what that word stands for",
 );
 
 /// Defaults of an implementation.
@@ -100,6 +100,27 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
     },
 ];
 
+/// Returns a transport's description for the client and for the server, if each has a personality of its own.
+pub(crate) fn of_sides(transport: &Item) -> Result<Option<[Item; 2]>> {
+    let Toml::Table(keys) = &transport.node.value else { return Ok(None) };
+    let is_of_sides = |(key, node): &(String, Node)| key == KEY.name && matches!(node.value, Toml::Table(_));
+    let Some(place) = keys.iter().position(is_of_sides) else { return Ok(None) };
+    let Some(like) = transport.clone().into_table()?.take(KEY.name) else { return Ok(None) };
+    let mut words = like.into_table()?;
+    let sides = [words.take("client"), words.take("server")];
+    words.finish()?;
+    Ok(Some(sides.map(|word| {
+        let mut side = transport.clone();
+        if let Toml::Table(keys) = &mut side.node.value {
+            match word {
+                Some(word) => keys[place].1 = word.node,
+                None => drop(keys.remove(place)),
+            }
+        }
+        side
+    })))
+}
+
 /// Takes the personality out of a transport's table, and sets its defaults for missing keys.
 pub(crate) fn apply(table: &mut Table) -> Result<()> {
     let Some(item) = table.take(KEY.name) else { return Ok(()) };
@@ -178,6 +199,20 @@ mod tests {
         );
         let kept = transport("kind = \"tcp\", like = \"linux\", cc = { kind = \"cubic\", profile = \"rfc9438\" }");
         assert!(kept.contains("rfc9438") && kept.contains("hystart"), "{kept}");
+    }
+
+    /// Each side can be like another; a side that is not named has the defaults, and one word for both is that word.
+    #[test]
+    fn each_side_has_its_own_word() {
+        let both = transport("kind = \"tcp\", like = { client = \"ns3\", server = \"ns3\" }");
+        assert_eq!(both, transport("kind = \"tcp\", like = \"ns3\""));
+        let mixed = transport("kind = \"tcp\", like = { client = \"ns3\", server = \"linux\" }");
+        let (sender, receiver) = mixed.split_once("\"receiver\":").expect("a receiver of its own");
+        assert!(receiver.contains("\"tick\":") && !both.contains("\"receiver\":"), "{receiver}");
+        assert!(sender.contains("\"mss\":536") && !receiver.contains("\"mss\":536"), "{sender}");
+        let one = transport("kind = \"tcp\", like = { server = \"rfc\" }");
+        let (_, receiver) = one.split_once("\"receiver\":").expect("a receiver of its own");
+        assert!(receiver.contains("\"host\":\"rfc\""), "{receiver}");
     }
 
     /// Every word is understood with every congestion control, and its help says each of its settings.

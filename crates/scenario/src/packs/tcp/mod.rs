@@ -10,7 +10,8 @@ use crate::document::reader::Table;
 use crate::endpoint::codec::Codec;
 use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
-use crate::measures::measure::{FlowMeasure, PathState, Repair, SenderState};
+use crate::measures::measure::{FlowMeasure, SenderState};
+use crate::measures::series::{PathState, Repair};
 use crate::model::address::Addresses;
 use crate::model::flow::FlowSpec;
 use crate::model::scenario::Scenario;
@@ -199,9 +200,13 @@ impl model::Pack for Pack {
     fn ends(&self, making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
         let flow = &making.scenario.flows[number];
         let spec = &flow.transport;
-        let config = making.settings(spec, || Config::new(&spec.parameters, spec.control_factory()));
+        let configs = [0, 1].map(|side| {
+            let spec = spec.of_side(side);
+            making.settings(spec, || Config::new(&spec.parameters, spec.control_factory()))
+        });
         let [client, server] = initial(making.scenario, number);
-        let mut connections = [Connection::connect(config.clone(), client), Connection::listen(config, server)];
+        let [ours, theirs] = configs;
+        let mut connections = [Connection::connect(ours, client), Connection::listen(theirs, server)];
         if spec.parameters.flag("fast_open") {
             let cookies = cookies(making, flow);
             connections = connections.map(|connection| connection.with_fast_open(cookies.clone()));
