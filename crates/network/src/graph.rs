@@ -2,6 +2,7 @@
 
 use crate::direction::Direction;
 use crate::routing::Routing;
+use std::sync::Arc;
 use thiserror::Error;
 use vazao_engine::Duration;
 
@@ -15,9 +16,9 @@ pub struct Duplex {
     /// Index of the node at its second end.
     pub target: usize,
     /// From `source` to `target`.
-    pub forward: Direction,
+    pub forward: Arc<Direction>,
     /// From `target` to `source`.
-    pub reverse: Direction,
+    pub reverse: Arc<Direction>,
 }
 
 /// Kind of a node.

@@ -41,7 +41,8 @@ pub(crate) struct Link {
     serves: bool,
     packets: u64,
     bytes: u64,
-    cold: Box<Cold>,
+    /// Missing until there is something to put there: of ten thousand access links most never have anything.
+    cold: Option<Box<Cold>>,
 }
 
 /// Fields that only some packets touch.
@@ -107,19 +108,25 @@ impl Link {
             serves: false,
             packets: 0,
             bytes: 0,
-            cold: Box::default(),
+            cold: None,
         }
+    }
+
+    /// Returns the fields that only some packets touch.
+    #[inline]
+    fn cold(&mut self) -> &mut Cold {
+        self.cold.get_or_insert_default()
     }
 
     /// Sets the impairments of its wire. Impairments that move arrivals need a server; see [`serve`](Self::serve).
     pub fn impair(&mut self, impairments: Impairments) {
         self.impaired = true;
-        self.cold.impairments = impairments;
+        self.cold().impairments = impairments;
     }
 
     /// Has `service` send in place of the transmitter of a fixed rate.
     pub fn vary(&mut self, service: Box<dyn Service>) {
-        self.cold.service = Some(service);
+        self.cold().service = Some(service);
     }
 
     /// Returns the times at which a packet that is ready at `now` starts to be sent and has been sent.
@@ -131,7 +138,7 @@ impl Link {
     /// Transmits a packet whose size differs from the last one's. A transmitter that is replaced knows no size.
     #[inline(never)]
     fn transmit_another(&mut self, now: u64, size: u32) -> (u64, u64) {
-        if let Some(service) = &mut self.cold.service {
+        if let Some(service) = self.cold.as_mut().and_then(|cold| cold.service.as_mut()) {
             return service.send(now, size + self.transmitter.overhead);
         }
         self.transmitter.learn(size);
@@ -140,17 +147,17 @@ impl Link {
 
     /// Counts a packet that was lost on the wire.
     pub fn count_loss(&mut self) {
-        self.cold.drops_loss += 1;
+        self.cold().drops_loss += 1;
     }
 
     /// Returns the middlebox at its end.
     pub fn middlebox(&self) -> u16 {
-        self.cold.impairments.middlebox
+        self.cold.as_ref().map_or(0, |cold| cold.impairments.middlebox)
     }
 
     /// Counts a packet of this link that was found corrupt.
     pub fn count_corrupt(&mut self) {
-        self.cold.drops_corrupt += 1;
+        self.cold().drops_corrupt += 1;
     }
 
     /// Returns whether the link is on the two-event path.
@@ -162,7 +169,7 @@ impl Link {
     /// Replaces the drop-tail queue by a discipline that needs the two-event path.
     pub fn serve(&mut self, discipline: Box<dyn Discipline>, slot: u32) {
         self.serves = true;
-        self.cold.server = Some(Server { discipline, slot, serving: NIL });
+        self.cold().server = Some(Server { discipline, slot, serving: NIL });
     }
 
     /// Moves the cursor behind every packet that has left the transmitter by `now`.
@@ -200,7 +207,7 @@ impl Link {
         self.settle(now, nodes);
         let size = nodes[id as usize].size;
         if !self.has_room(size, nodes) {
-            self.cold.drops_queue += 1;
+            self.cold().drops_queue += 1;
             return Err(());
         }
         let (start, end) = self.transmit(now, size);
@@ -219,7 +226,7 @@ impl Link {
         self.packets += 1;
         self.bytes += u64::from(size);
         if waited > 0 {
-            self.cold.queueing.record(Duration::from_nanos(waited));
+            self.cold().queueing.record(Duration::from_nanos(waited));
         }
     }
 
@@ -248,7 +255,7 @@ impl Link {
     /// Does to a packet what the wire does; and where packets arrive in another order, puts it on that wire.
     #[inline(never)]
     fn harm<B>(&mut self, id: PacketId, end: u64, node: &mut Packet<B>) -> Option<Option<u64>> {
-        let cold = &mut *self.cold;
+        let cold = self.cold.get_or_insert_default();
         let time = u64::from(node.size + self.transmitter.overhead) * 8_000_000_000 / self.transmitter.rate;
         let harm = cold.impairments.harm(end, node.size, time);
         let inspected = cold.impairments.middlebox != 0 || harm.altered;
@@ -292,8 +299,9 @@ impl Link {
     /// Delivers the first packet where packets may overtake each other.
     #[cold]
     fn deliver_first(&mut self) -> (PacketId, Option<u64>) {
-        let Reverse((_, _, id)) = self.cold.wire.pop().expect("a delivery has a packet");
-        (id, self.cold.wire.peek().map(|Reverse((next, ..))| *next))
+        let wire = &mut self.cold().wire;
+        let Reverse((_, _, id)) = wire.pop().expect("a delivery has a packet");
+        (id, wire.peek().map(|Reverse((next, ..))| *next))
     }
 
     /// Two-event path: queues a packet. The slot of the transmitter, and `Some(time)` when that, idle until now, is busy
@@ -309,7 +317,7 @@ impl Link {
         let packet = Queued { id, size, flow, ecn: nodes[id as usize].ecn(), arrival: now };
         self.backlog += 1;
         self.backlog_bytes += u64::from(size);
-        let server = self.cold.server.as_mut().expect("the two-event path has a server");
+        let server = self.cold().server.as_mut().expect("the two-event path has a server");
         let slot = server.slot;
         if server.serving != NIL {
             server.discipline.enqueue(now, packet, drops);
@@ -326,8 +334,9 @@ impl Link {
         if !drops.packets.is_empty() {
             self.backlog -= drops.packets.len() as u32;
             self.backlog_bytes -= std::mem::take(&mut drops.bytes);
-            self.cold.drops_queue += drops.packets.len() as u64;
-            self.cold.drops_early += std::mem::take(&mut drops.early);
+            let cold = self.cold();
+            cold.drops_queue += drops.packets.len() as u64;
+            cold.drops_early += std::mem::take(&mut drops.early);
         }
     }
 
@@ -339,9 +348,9 @@ impl Link {
         let node = &mut nodes[id as usize];
         if node.ecn() != ecn {
             node.set_ecn(ecn);
-            self.cold.marks += 1;
+            self.cold().marks += 1;
         }
-        self.cold.server.as_mut().expect("the two-event path has a server").serving = id;
+        self.cold().server.as_mut().expect("the two-event path has a server").serving = id;
         let (start, end) = self.transmit(now.as_nanos(), size);
         self.count(size, start - packet.arrival.as_nanos());
         end
@@ -350,7 +359,7 @@ impl Link {
     /// Two-event path: the transmitter has sent its packet. Returns the link's next delivery if that is new, and when
     /// the transmitter will be free again if there is more to send.
     pub fn sent<B>(&mut self, now: Time, nodes: &mut [Packet<B>], drops: &mut Drops) -> (Option<u64>, Option<u64>) {
-        let server = self.cold.server.as_mut().expect("the two-event path has a server");
+        let server = self.cold().server.as_mut().expect("the two-event path has a server");
         let done = std::mem::replace(&mut server.serving, NIL);
         let next = server.discipline.dequeue(now, drops);
         self.account(drops);
@@ -377,20 +386,22 @@ impl Link {
         let bytes = self.bytes - unsent_bytes;
         let bits = 8.0 * (bytes + packets * u64::from(self.transmitter.overhead)) as f64;
         let fixed = self.transmitter.rate as f64 * now as f64 / 1e9;
-        let capacity = self.cold.service.as_ref().map_or(fixed, |service| service.capacity(now));
+        let none = Cold::default();
+        let cold = self.cold.as_deref().unwrap_or(&none);
+        let capacity = cold.service.as_ref().map_or(fixed, |service| service.capacity(now));
         // Packets that did not wait are in no histogram: they are its zeros.
-        let mut queueing = self.cold.queueing.clone();
+        let mut queueing = cold.queueing.clone();
         queueing.record_zeros(self.packets - queueing.count());
         LinkReport {
             utilisation: if capacity == 0.0 { 0.0 } else { (bits / capacity).min(1.0) },
             packets,
             bytes,
             waiting,
-            drops_queue: self.cold.drops_queue,
-            drops_early: self.cold.drops_early,
-            drops_loss: self.cold.drops_loss,
-            drops_corrupt: self.cold.drops_corrupt,
-            marks: self.cold.marks,
+            drops_queue: cold.drops_queue,
+            drops_early: cold.drops_early,
+            drops_loss: cold.drops_loss,
+            drops_corrupt: cold.drops_corrupt,
+            marks: cold.marks,
             queue_delay_mean: queueing.mean(),
             queue_delay_p95: queueing.quantile(0.95),
         }

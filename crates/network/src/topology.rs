@@ -2,15 +2,16 @@
 
 use crate::direction::Direction;
 use crate::graph::{Duplex, Graph, NodeKind};
+use std::sync::Arc;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 
 /// Both directions of a link that has no place yet.
 #[derive(Clone, Debug)]
 pub struct LinkSpec {
     /// Direction from left to right, or from `a` to `b`.
-    pub forward: Direction,
+    pub forward: Arc<Direction>,
     /// The other way.
-    pub reverse: Direction,
+    pub reverse: Arc<Direction>,
 }
 
 impl Graph {

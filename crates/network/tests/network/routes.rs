@@ -11,7 +11,7 @@ fn direction(delay_ms: u64) -> Direction {
 
 /// A link with this delay each way.
 fn line(delay_ms: u64) -> LinkSpec {
-    LinkSpec { forward: direction(delay_ms), reverse: direction(delay_ms) }
+    LinkSpec { forward: direction(delay_ms).into(), reverse: direction(delay_ms).into() }
 }
 
 /// The route as text: links in order, with `-` before those crossed against their direction.
@@ -137,7 +137,7 @@ fn a_custom_graph_takes_the_shortest_way() {
 /// There and back need not be one path: each direction has its own delay, so each goes its own shortest way.
 #[test]
 fn directions_have_routes_of_their_own() {
-    let asymmetric = |there, back| LinkSpec { forward: direction(there), reverse: direction(back) };
+    let asymmetric = |there, back| LinkSpec { forward: direction(there).into(), reverse: direction(back).into() };
     let text = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
     let link = |n: &str, line| (n.to_owned(), "a".to_owned(), "b".to_owned(), line);
     let links = [link("one", asymmetric(1, 100)), link("two", asymmetric(100, 1))];

@@ -6,6 +6,7 @@ use crate::document::{Result, ScenarioError, Toml};
 use crate::packs::tcp::strip;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
 use vazao_engine::{Bytes, Capacity, Duration, Rate};
 use vazao_network::impairment::{Build, Outage};
@@ -43,7 +44,7 @@ pub(crate) fn read_link_table(mut table: Table, files: &Files) -> Result<LinkSpe
         own.finish()?;
         special.over(&keys).read(&error, files)
     };
-    Ok(LinkSpec { forward: direction(forward)?, reverse: direction(reverse)? })
+    Ok(LinkSpec { forward: Arc::new(direction(forward)?), reverse: Arc::new(direction(reverse)?) })
 }
 
 /// Unread keys of one direction.

@@ -52,30 +52,55 @@ macro_rules! cells {
 
 cells! { Text: &str, String; Integer: u64; Number: f64; Flag: bool; }
 
-/// Builds a table from rows of names and values; all rows have the same names in the same order.
-pub(crate) fn table(rows: impl IntoIterator<Item = Vec<(&'static str, Cell)>>) -> Table {
-    let mut table = Table::new();
-    let mut known: Vec<BTreeMap<String, u32>> = Vec::new();
-    for row in rows {
-        if table.is_empty() {
-            table = row.iter().map(|(name, cell)| (*name, Column::of(cell))).collect();
-            known.resize_with(table.len(), BTreeMap::new);
+/// Names and values of a row.
+pub(crate) type Row = Vec<(&'static str, Cell)>;
+
+/// Table that grows row by row; all rows have the same names in the same order.
+#[derive(Default)]
+pub(crate) struct Builder {
+    table: Table,
+    /// Codes of the texts of each column.
+    known: Vec<BTreeMap<String, u32>>,
+    /// Expected number of rows: a list that doubles as it grows holds half its memory for nothing.
+    expected: usize,
+}
+
+impl Builder {
+    pub fn with_rows(expected: usize) -> Builder {
+        Builder { expected, ..Builder::default() }
+    }
+
+    pub fn push(&mut self, row: Row) {
+        if self.table.is_empty() {
+            self.table = row.iter().map(|(name, cell)| (*name, Column::of(cell, self.expected))).collect();
+            self.known.resize_with(self.table.len(), BTreeMap::new);
         }
-        for (((_, column), known), (name, cell)) in table.iter_mut().zip(&mut known).zip(row) {
+        for (((_, column), known), (name, cell)) in self.table.iter_mut().zip(&mut self.known).zip(row) {
             column.push(cell, known).unwrap_or_else(|()| unreachable!("column {name} has one type"));
         }
     }
-    table
+
+    pub fn finish(self) -> Table {
+        self.table
+    }
+}
+
+/// Builds a table from rows.
+pub(crate) fn table(rows: impl IntoIterator<Item = Row>) -> Table {
+    let rows = rows.into_iter();
+    let mut builder = Builder::with_rows(rows.size_hint().0);
+    rows.for_each(|row| builder.push(row));
+    builder.finish()
 }
 
 impl Column {
-    /// Creates an empty column of a cell's type.
-    fn of(cell: &Cell) -> Column {
+    /// Creates an empty column of a cell's type with room for so many rows.
+    fn of(cell: &Cell, rows: usize) -> Column {
         match cell {
-            Cell::Text(_) => Column::Label { codes: Vec::new(), names: Vec::new() },
-            Cell::Integer(_) => Column::Integer(Vec::new()),
-            Cell::Number(_) => Column::Number(Vec::new()),
-            Cell::Flag(_) => Column::Flag(Vec::new()),
+            Cell::Text(_) => Column::Label { codes: Vec::with_capacity(rows), names: Vec::new() },
+            Cell::Integer(_) => Column::Integer(Vec::with_capacity(rows)),
+            Cell::Number(_) => Column::Number(Vec::with_capacity(rows)),
+            Cell::Flag(_) => Column::Flag(Vec::with_capacity(rows)),
         }
     }
 

@@ -1,13 +1,13 @@
 //! Collection of a run's results in tables.
 
 use super::visits::{accounts, whole};
-use crate::measures::table::Table;
+use crate::measures::table::{Builder, Table};
 use crate::model::flow::{direction_name, link_id};
 use crate::model::scenario::Scenario;
 use crate::model::stack::Kernel;
 use crate::record::samples::{Legend, Sample};
 use crate::results::account::Account;
-use crate::results::columns::{FlowRow, LinkRow, PathRow, RunRow};
+use crate::results::columns::{FlowRow, LinkRow, RunRow};
 use crate::results::path_table::path_rows;
 use crate::world::probe::Probe;
 use crate::world::{End, World};
@@ -46,20 +46,25 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
     let utilisation = links.iter().map(|(_, _, report)| report.utilisation).fold(0.0, f64::max);
     let world = &*world;
     let rows = scenario.rows();
-    let parts: Vec<_> = rows.iter().map(|row| accounts(world, scenario, row)).collect();
-    let wholes: Vec<_> = rows.iter().zip(&parts).map(|(row, parts)| whole(world, row, parts)).collect();
-    let starts = rows.iter().map(|row| world.flows[row.start].start);
-    let shares: Vec<f64> = starts.zip(&wholes).map(|(start, whole)| whole.share(start, world.now)).collect();
     let routing = Routing::new(&scenario.graph);
-    let mut paths = Vec::new();
+    let mut flows = Builder::with_rows(rows.len());
+    let mut paths = Builder::default();
+    let mut shares = Vec::with_capacity(rows.len());
     // Row of each flow of the world in the results, and its first path there.
     let mut places = vec![(0, 0); scenario.flows.len()];
-    for (row, parts) in parts.iter().enumerate() {
-        let before = paths.len();
-        for (flow, account) in parts {
-            places[*flow] = (row, paths.len() - before);
-            paths.extend(path_rows(id, places[*flow], *flow, &scenario.flows[*flow], &routing, account, world));
+    // One row after the other: the accounts of ten thousand flows would take more memory than their connections.
+    for (number, row) in rows.iter().enumerate() {
+        let parts = accounts(world, scenario, row);
+        let mut before = 0;
+        for (flow, account) in &parts {
+            places[*flow] = (number, before);
+            let found = path_rows(id, places[*flow], *flow, &scenario.flows[*flow], &routing, account, world);
+            before += found.len();
+            found.iter().for_each(|path| paths.push(path.cells()));
         }
+        let account = whole(world, row, parts);
+        shares.push(account.share(world.flows[row.start].start, world.now));
+        flows.push(flow_row(id, number, row.start, scenario, &account, world).cells());
     }
     let legend = Legend::new(id, scenario, places);
     let runs = RunRow {
@@ -74,13 +79,8 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
     };
     Outcome {
         runs: runs.table(),
-        flows: FlowRow::table(
-            rows.iter()
-                .zip(&wholes)
-                .enumerate()
-                .map(|(number, (row, account))| flow_row(id, number, row.start, scenario, account, world)),
-        ),
-        paths: PathRow::table(paths.into_iter()),
+        flows: flows.finish(),
+        paths: paths.finish(),
         links: LinkRow::table(links.iter().map(|(link, direction, report)| LinkRow { id, link, direction, report })),
         samples: legend.rows(samples),
         legend,

@@ -27,9 +27,13 @@ pub(crate) fn accounts<'a, P>(
 }
 
 /// Returns the account of a row as a whole.
-pub(crate) fn whole<'a, P>(world: &'a World<P>, row: &Range<usize>, parts: &[(usize, Account<'a>)]) -> Account<'a> {
+pub(crate) fn whole<'a, P>(
+    world: &'a World<P>,
+    row: &Range<usize>,
+    mut parts: Vec<(usize, Account<'a>)>,
+) -> Account<'a> {
+    let Some(visit) = world.visit_of(row.start) else { return parts.swap_remove(0).1 };
     let mut whole = parts[0].1.clone();
-    let Some(visit) = world.visit_of(row.start) else { return whole };
     parts[1..].iter().for_each(|(_, part)| whole.join(part));
     whole.connections = Some(parts.len() as u64);
     whole.app_bytes = visit.delivered();

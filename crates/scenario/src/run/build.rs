@@ -69,7 +69,7 @@ pub(crate) fn build<P: Probe>(
         ]);
     }
     let guests = build_guests(&routing, planned, &mut network);
-    let mut world = World::new(network, scheduler, probe);
+    let mut world = World::new(network, scheduler, probe, scenario.flows.len());
     world.guests = guests;
     let mut making = Making::new(scenario, &routing, &planned.addresses, logs);
     for (number, flow) in scenario.flows.iter().enumerate() {

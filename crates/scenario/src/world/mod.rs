@@ -138,12 +138,14 @@ pub(crate) struct World<P> {
 const STOP_CHECK: u64 = 1 << 14;
 
 impl<P: Probe> World<P> {
-    pub fn new(network: Network<Body>, scheduler: Wheel, probe: P) -> Self {
+    /// Creates a world without flows, with room for `flows` of them: a list that doubles as it grows holds half its memory for
+    /// nothing.
+    pub fn new(network: Network<Body>, scheduler: Wheel, probe: P, flows: usize) -> Self {
         World {
             network,
             scheduler,
-            ends: Vec::new(),
-            flows: Vec::new(),
+            ends: Vec::with_capacity(2 * flows),
+            flows: Vec::with_capacity(flows),
             probe,
             now: Time::ZERO,
             events: 0,

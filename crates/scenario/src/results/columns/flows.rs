@@ -2,7 +2,7 @@
 
 use super::{ColumnSpec, Rows, counted, found, measured, row};
 use crate::measures::counts::Combine;
-use crate::measures::table::{Cell, Table, table};
+use crate::measures::table::{Cell, Row};
 use crate::model::flow::FlowSpec;
 use crate::model::stack::Stack;
 use crate::results::account::Account;
@@ -30,8 +30,8 @@ pub struct FlowRow<'a> {
 }
 
 impl FlowRow<'_> {
-    pub(crate) fn table<'a>(rows: impl Iterator<Item = FlowRow<'a>>) -> Table {
-        table(rows.map(|flow| row(FLOWS, &flow, &[&flow.account.sender.tally, &flow.account.arrivals])))
+    pub(crate) fn cells(&self) -> Row {
+        row(FLOWS, self, &[&self.account.sender.tally, &self.account.arrivals])
     }
 
     fn since(&self, time: Option<Time>) -> Cell {

@@ -18,7 +18,7 @@ pub use runs::RUNS;
 pub(crate) use runs::RunRow;
 
 use crate::measures::counts::{Combine, Count, Tally};
-use crate::measures::table::Cell;
+use crate::measures::table::{Cell, Row};
 
 /// Table of results.
 pub trait Rows {
@@ -76,7 +76,7 @@ impl<T: Rows> ColumnSpec<T> {
 }
 
 /// Makes a row of a table.
-fn row<T: Rows>(columns: &[ColumnSpec<T>], row: &T::Row<'_>, tally: &[&Tally]) -> Vec<(&'static str, Cell)> {
+fn row<T: Rows>(columns: &[ColumnSpec<T>], row: &T::Row<'_>, tally: &[&Tally]) -> Row {
     columns.iter().map(|column| (column.name, column.cell(row, tally))).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use super::{ColumnSpec, Rows, counted, found, measured, row};
 use crate::measures::counts::{Combine, Tally};
-use crate::measures::table::{Table, table};
+use crate::measures::table::Row;
 
 /// Table of paths.
 pub enum Paths {}
@@ -26,8 +26,8 @@ pub struct PathRow<'a> {
 }
 
 impl PathRow<'_> {
-    pub(crate) fn table<'a>(rows: impl Iterator<Item = PathRow<'a>>) -> Table {
-        table(rows.map(|path| row(PATHS, &path, &[&path.tally])))
+    pub(crate) fn cells(&self) -> Row {
+        row(PATHS, self, &[&self.tally])
     }
 }
 

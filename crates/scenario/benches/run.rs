@@ -1,0 +1,21 @@
+//! Runs one scenario and nothing else, for profilers and for counting instructions: `cargo bench --bench run -- FILE`.
+//! Prints the packet-hops, and the CPU time of building, running and collecting.
+#![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::expect_used)]
+
+use std::sync::atomic::AtomicBool;
+use vazao_scenario::{Column, Options, Scenario, run};
+
+fn main() {
+    let path = std::env::args().skip(1).find(|argument| argument != "--bench").expect("the name of a scenario's file");
+    let text = std::fs::read_to_string(&path).expect("a scenario's file");
+    let scenario = Scenario::load(&text, "", Vec::new(), None).expect("a scenario");
+    let options = Options { id: Some("bench"), ..Options::default() };
+    let start = std::time::Instant::now();
+    let outcome = run(&scenario, &AtomicBool::new(false), options).expect("a run that ends");
+    let took = start.elapsed().as_secs_f64();
+    let hops = match outcome.runs.iter().find(|(name, _)| *name == "packet_hops") {
+        Some((_, Column::Integer(hops))) => hops.iter().flatten().sum::<i64>() as f64,
+        _ => unreachable!("a run counts its packet-hops"),
+    };
+    println!("{hops} hops, {took:.3} s, {:.2} Mhops/s", hops / took / 1e6);
+}
