@@ -72,7 +72,7 @@ lint: setup
 
 # Tests that need a tool or a kernel that is not there are skipped with its name; pytest's summary counts them.
 tools: setup
-	@for tool in tshark:tshark chromium:chromium ns:ns2 iperf3:iperf3 curl:curl; do \
+	@for tool in tshark:tshark chromium:chromium ns:ns2 iperf3:iperf3 curl:curl valgrind:valgrind; do \
 	    command -v $${tool%%:*} >/dev/null || echo "optional tool not found: $${tool##*:} (its tests are skipped)"; \
 	done
 	@pkg-config --exists ns3-core 2>/dev/null || echo 'optional tool not found: ns3 (make bench compares without it)'
@@ -86,6 +86,7 @@ test: setup lint tools
 bench: setup
 	$(BIN)/python bench/run.py
 	cargo bench --quiet -p vazao-transport --bench schedulers
+	$(BIN)/python bench/instructions.py
 
 # Our TCP, SCTP and MPTCP beside the Linux kernel's over a grid of paths, losses and sizes (needs a kernel: make kernel), and
 # our QUIC beside a production library's.

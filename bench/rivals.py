@@ -1,7 +1,8 @@
-"""The same scenario in ns-3 and ns-2, where they are installed."""
+"""The same scenario in ns-3, ns-2 and htsim, where they are installed."""
 
 from __future__ import annotations
 
+import os
 import resource
 import shutil
 import subprocess
@@ -91,4 +92,47 @@ class Ns2:
         return float(hops) / (cpu_s - setup_s)
 
 
-RIVALS: tuple[type[Ns3] | type[Ns2], ...] = (Ns3, Ns2)
+class Htsim:
+    """htsim: `htsim.cc` with the library of the sources in `$HTSIM` (its directory `sim`)."""
+
+    name = "htsim"
+    version = "htsim"
+    seconds: ClassVar[Mapping[int, float]] = {1: 20, 100: 20, 1000: 5, 10_000: 1}
+
+    def __init__(self) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="bench-htsim-")
+        self._program = str(Path(self._directory.name) / "scenario")
+        sources = os.environ["HTSIM"]
+        subprocess.run(
+            [
+                "g++",
+                "-O3",
+                "-std=c++17",
+                "-w",
+                "-I",
+                sources,
+                HERE / "htsim.cc",
+                f"{sources}/libhtsim.a",
+                "-o",
+                self._program,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=True,
+        )
+
+    @staticmethod
+    def is_installed() -> bool:
+        """Whether its library was built."""
+        return shutil.which("g++") is not None and Path(os.environ.get("HTSIM", ""), "libhtsim.a").is_file()
+
+    def speed(self, flows: int) -> float:
+        """Packet-hops per CPU-second. The program times its own event loop; set-up is not counted."""
+        gbps = 10 if flows >= 10_000 else 1
+        _, text = child_cpu_s([self._program, f"{flows}", f"{self.seconds[flows]}", f"{gbps}"])
+        hops, cpu_s = text.split()
+        return float(hops) / float(cpu_s)
+
+
+RIVALS: tuple[type[Ns3] | type[Ns2] | type[Htsim], ...] = (Ns3, Ns2, Htsim)

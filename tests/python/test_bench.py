@@ -14,6 +14,7 @@ from vazao import _core
 BENCH = Path(__file__).parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
+import instructions  # noqa: E402
 import rivals  # noqa: E402
 import run  # noqa: E402
 
@@ -69,3 +70,20 @@ def test_results_are_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     kept = json.loads(file.read_text())
     assert kept["speed"]["1"]["mhops_per_cpu_s"] > 0
     assert kept["failures"] == []
+
+
+def test_no_case_takes_more_instructions_than_recorded() -> None:
+    """A regression is noticed on any machine; `bench/instructions.py --write` records one that is meant."""
+    try:
+        now = instructions.measure()
+    except instructions.NotMeasurableError as error:
+        pytest.skip(str(error))
+    before = instructions.recorded()
+    assert set(now) == set(before)
+    assert instructions.compare(now, before) == []
+
+
+def test_more_instructions_are_named() -> None:
+    assert instructions.compare({"a": 104, "b": 106}, {"a": 100, "b": 100}) == [
+        "b: 106 instructions, +6.0% of the recorded 100"
+    ]
