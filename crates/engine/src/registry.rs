@@ -4,10 +4,14 @@
 //! parameters with unit, default and range, one line of help. Entries alone feed TOML, command line, Python, docs and
 //! error messages, so that nothing about an algorithm is written down twice.
 
+mod settings;
+
 use crate::distribution::{Dimension, Distribution, read_points};
 pub use crate::problem::{Problem, unknown};
 use crate::units::nearest;
 use crate::{Bytes, Capacity, Duration, Rate};
+pub use crate::{choice, parameters};
+pub use settings::FromValue;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
