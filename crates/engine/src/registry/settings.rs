@@ -113,17 +113,19 @@ impl Parameter {
 #[macro_export]
 macro_rules! parameters {
     (@ $field:ident $shared:expr) => { $shared.named(stringify!($field)) };
-    (@ $field:ident $kind:expr, $help:expr) => { $crate::registry::Parameter::required("", $kind, $help).named(stringify!($field)) };
+    (@ $field:ident $kind:expr, $help:expr) => {
+        $crate::registry::Parameter::required("", $kind, $help).named(stringify!($field))
+    };
     (@ $field:ident $kind:expr, $default:expr, $help:expr) => {
-        $crate::registry::Parameter::new("", $kind, $default, $help).named(stringify!($field))
+        $crate::registry::Parameter::shared($kind, $default, $help).named(stringify!($field))
     };
     ($(#[$meta:meta])* $visible:vis struct $name:ident {
-        $($(#[$doc:meta])* $field:ident: $type:ty = $($value:expr),+;)+
+        $($(#[$doc:meta])* $shown:vis $field:ident: $type:ty = $($value:expr),+;)+
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug)]
         $visible struct $name {
-            $($(#[$doc])* pub $field: $type,)+
+            $($(#[$doc])* $shown $field: $type,)+
         }
 
         impl $name {
