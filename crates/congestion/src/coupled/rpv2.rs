@@ -4,9 +4,7 @@ use crate::window::{Reno, Window, windowed};
 use crate::{Ack, Congestion, Signal, State};
 use vazao_engine::registry::{Entry, Parameters, choice, parameters};
 
-choice! {
-    enum Profile { Rfc = "rfc", Usrsctp = "usrsctp" }
-}
+choice! { enum Profile { Rfc = "rfc", Usrsctp = "usrsctp" } }
 
 parameters! {
     struct Settings {

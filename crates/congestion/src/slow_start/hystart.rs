@@ -5,9 +5,7 @@ use crate::{Ack, State};
 use vazao_engine::registry::{Entry, Kind, Parameters, choice, parameters};
 use vazao_engine::{Duration, Time};
 
-choice! {
-    enum Sign { Both = "both", Train = "train", Delay = "delay" }
-}
+choice! { enum Sign { Both = "both", Train = "train", Delay = "delay" } }
 
 parameters! {
     struct Settings {

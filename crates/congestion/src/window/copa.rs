@@ -5,9 +5,7 @@ use std::collections::VecDeque;
 use vazao_engine::registry::{Entry, Kind, Parameters, choice, parameters};
 use vazao_engine::{Duration, Rate, Time};
 
-choice! {
-    enum Mode { Switching = "switching", Default = "default" }
-}
+choice! { enum Mode { Switching = "switching", Default = "default" } }
 
 parameters! {
     struct Settings {

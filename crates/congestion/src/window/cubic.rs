@@ -4,9 +4,7 @@ use crate::{Ack, Congestion, Signal, State};
 use vazao_engine::registry::{Entry, Kind, Parameters, choice, parameters};
 use vazao_engine::{Duration, Time};
 
-choice! {
-    enum Rules { Rfc = "rfc" | "rfc9438", Linux = "linux", Ns3 = "ns3", Google = "google" }
-}
+choice! { enum Rules { Rfc = "rfc" | "rfc9438", Linux = "linux", Ns3 = "ns3", Google = "google" } }
 
 parameters! {
     struct Settings {

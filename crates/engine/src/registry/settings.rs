@@ -78,7 +78,7 @@ impl Parameter {
     }
 }
 
-/// Declares the parameters of an algorithm: a struct with a typed field for each, which is made
+/// Declares the parameters of an algorithm, or of several: a struct with a typed field for each, which is made
 /// [from](From) [`Parameters`], and their table, its constant `PARAMETERS`.
 ///
 /// A field stands for kind, default and help of a parameter; for kind and help of one that is required; or for a
@@ -119,9 +119,9 @@ macro_rules! parameters {
     (@ $field:ident $kind:expr, $default:expr, $help:expr) => {
         $crate::registry::Parameter::shared($kind, $default, $help).named(stringify!($field))
     };
-    ($(#[$meta:meta])* $visible:vis struct $name:ident {
+    ($($(#[$meta:meta])* $visible:vis struct $name:ident {
         $($(#[$doc:meta])* $shown:vis $field:ident: $type:ty = $($value:expr),+;)+
-    }) => {
+    })+) => {$(
         $(#[$meta])*
         #[derive(Clone, Debug)]
         $visible struct $name {
@@ -139,7 +139,7 @@ macro_rules! parameters {
                 $name { $($field: parameters.read(&$crate::parameters!(@ $field $($value),+)),)+ }
             }
         }
-    };
+    )+};
 }
 
 /// Declares a [choice](super::Kind::Choice): an enum, with the words for each of its variants. The words are its constant
