@@ -3,7 +3,8 @@
 use crate::{Messages, RandomStreams, Sink};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use vazao_engine::{Duration, Law, RandomStream, Time};
+use vazao_engine::registry::{Kind, parameters};
+use vazao_engine::{Dimension, Duration, Law, RandomStream, Time};
 use vazao_transport::ByteStream;
 
 /// Sizes of requests and responses in order: both sides draw the same ones, as if each request said what it wants.
@@ -19,21 +20,24 @@ impl Sizes {
     }
 }
 
-/// Settings of a dialogue.
-#[derive(Clone, Debug)]
-pub struct Dialogue {
-    /// Bytes of a request.
-    pub request: Law,
-    /// Bytes of a response.
-    pub response: Law,
-    /// Time from a response to the next request, in nanoseconds.
-    pub think: Law,
-    /// Most requests that wait for their responses: 1 is one after the other, more is pipelining.
-    pub pipeline: u64,
-    /// Number of requests.
-    pub count: Option<u64>,
-    /// Duration in which requests are made.
-    pub duration: Option<Duration>,
+parameters! {
+    /// Settings of a dialogue.
+    pub struct Dialogue {
+        /// Bytes of a request.
+        pub request: Law = Kind::Distribution(Dimension::Size), "200 B", "bytes of a request";
+        /// Bytes of a response.
+        pub response: Law = Kind::Distribution(Dimension::Size), "10 kB", "bytes of a response";
+        /// Time from a response to the next request, in nanoseconds.
+        pub think: Law = Kind::Distribution(Dimension::Time), "0 s", "from a response to the request after it";
+        /// Most requests that wait for their responses: 1 is one after the other, more is pipelining.
+        pub pipeline: u64 = Kind::Integer(1, 10_000), "1", "how many requests may wait for their responses at a time";
+        /// Number of requests.
+        pub count: Option<u64> = Kind::Integer(1, 1_000_000_000), "",
+            "how many requests; without it, until the run ends";
+        /// Duration in which requests are made.
+        pub duration: Option<Duration> = Kind::Duration(Duration::from_nanos(1), Duration::MAX), "",
+            "for how long requests are made, from the moment the connection stands";
+    }
 }
 
 /// Asks: a closed loop of `pipeline` users, each of which waits for its response and thinks before it asks again.

@@ -4,10 +4,14 @@
 //! parameters with unit, default and range, one line of help. Entries alone feed TOML, command line, Python, docs and
 //! error messages, so that nothing about an algorithm is written down twice.
 
+mod settings;
+
 use crate::distribution::{Dimension, Distribution, read_points};
 pub use crate::problem::{Problem, unknown};
 use crate::units::nearest;
 use crate::{Bytes, Capacity, Duration, Rate};
+pub use crate::{choice, parameters};
+pub use settings::FromValue;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -442,34 +446,12 @@ impl Parameters {
             other => panic!("parameter {name} is {other:?}, not a rate"),
         }
     }
-    /// Rates. Panics when `name` is something else.
-    pub fn rates(&self, name: &str) -> &[Rate] {
-        match self.get(name) {
-            Some(Value::Rates(x)) => x,
-            other => panic!("parameter {name} is {other:?}, not a list of rates"),
-        }
-    }
-    /// Another registry's entry. Panics when `name` is none.
-    pub fn entry(&self, name: &str) -> (&str, &Parameters) {
-        match self.get(name) {
-            Some(Value::Entry(kind, parameters)) => (kind, parameters),
-            other => panic!("parameter {name} is {other:?}, not an entry of a registry"),
-        }
-    }
     /// Returns how much may wait, if `name` has a value. Panics when it is something else.
     pub fn capacity(&self, name: &str) -> Option<Capacity> {
         match self.get(name) {
             None => None,
             Some(Value::Capacity(x)) => Some(*x),
             other => panic!("parameter {name} is {other:?}, not a queue limit"),
-        }
-    }
-    /// Returns a time or a size that may be random, if `name` has a value. Panics when it is something else.
-    pub fn distribution(&self, name: &str) -> Option<&Distribution> {
-        match self.get(name) {
-            None => None,
-            Some(Value::Distribution(x)) => Some(x),
-            other => panic!("parameter {name} is {other:?}, not a distribution"),
         }
     }
     /// Names, if `name` has a value. Panics when it is something else.

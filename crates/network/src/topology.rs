@@ -3,7 +3,7 @@
 use crate::direction::Direction;
 use crate::graph::{Duplex, Graph, NodeKind};
 use std::sync::Arc;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 
 /// Both directions of a link that has no place yet.
 #[derive(Clone, Debug)]
@@ -188,6 +188,12 @@ const BOTTLENECK: Key = Key { name: "bottleneck", count: Count::One };
 const ACCESS: Key = Key { name: "access", count: Count::One };
 const ACCESS_EACH: Key = Key { name: "access", count: Count::OneOrEach("pairs") };
 
+parameters! {
+    struct Dumbbell { pairs: u64 = Kind::Integer(1, 100_000), "1", "host pairs left1-right1, …"; }
+
+    struct ParkingLot { hops: usize = Kind::Integer(1, 1_000), "3", "bottlenecks in the chain"; }
+}
+
 /// All topologies: what `network` takes besides its links.
 pub const TOPOLOGIES: &[Entry<Topology>] = &[
     Entry {
@@ -214,11 +220,11 @@ pub const TOPOLOGIES: &[Entry<Topology>] = &[
         title: "Dumbbell",
         source: "RFC 5166; Floyd and Kohler 2003",
         help: "pairs of hosts around one network.bottleneck, each behind network.access (a table, or one a pair)",
-        parameters: &[Parameter::new("pairs", Kind::Integer(1, 100_000), "1", "host pairs left1-right1, …")],
+        parameters: Dumbbell::PARAMETERS,
         build: Topology::Links {
             keys: &[BOTTLENECK, ACCESS_EACH],
-            copies: |p| 2 * p.integer("pairs"),
-            build: |p, links| dumbbell(p.integer("pairs") as usize, &links[1], &links[0][0]),
+            copies: |p| 2 * Dumbbell::from(p).pairs,
+            build: |p, links| dumbbell(Dumbbell::from(p).pairs as usize, &links[1], &links[0][0]),
         },
     },
     Entry {
@@ -227,11 +233,11 @@ pub const TOPOLOGIES: &[Entry<Topology>] = &[
         title: "Parking lot",
         source: "draft-irtf-iccrg-tcpeval; RFC 5166",
         help: "a-b over a chain of equal network.bottleneck links, and one pair across each of them",
-        parameters: &[Parameter::new("hops", Kind::Integer(1, 1_000), "3", "bottlenecks in the chain")],
+        parameters: ParkingLot::PARAMETERS,
         build: Topology::Links {
             keys: &[BOTTLENECK, ACCESS],
             copies: NO_COPIES,
-            build: |p, links| parking_lot(p.integer("hops") as usize, &links[1][0], &links[0][0]),
+            build: |p, links| parking_lot(ParkingLot::from(p).hops, &links[1][0], &links[0][0]),
         },
     },
     Entry {

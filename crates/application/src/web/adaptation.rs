@@ -1,7 +1,7 @@
 //! Rate adaptation: the bit rate of a video's next segment.
 
 use std::collections::VecDeque;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Rate};
 
 /// State of a player at a choice.
@@ -36,14 +36,8 @@ pub const ADAPTATIONS: &[Entry<Build>] = &[
         title: "Buffer-based adaptation",
         source: "Huang et al., A buffer-based approach to rate adaptation, SIGCOMM 2014, algorithm 1",
         help: "the rate rises with the buffer: the lowest up to the reservoir, the highest beyond the cushion",
-        parameters: &[
-            Parameter::new("reservoir", SPAN, "90 s", "up to so much video in the buffer the rate is the lowest"),
-            Parameter::new("cushion", SPAN, "126 s", "so much more of it, and the rate is the highest"),
-        ],
-        build: |p| {
-            let span = |name| p.duration(name).expect("a duration with a default");
-            Box::new(BufferBased { reservoir: span("reservoir"), cushion: span("cushion") })
-        },
+        parameters: BufferBased::PARAMETERS,
+        build: |p| Box::new(BufferBased::from(p)),
     },
     Entry {
         name: "rate-based",
@@ -51,22 +45,25 @@ pub const ADAPTATIONS: &[Entry<Build>] = &[
         title: "Rate-based adaptation",
         source: "Jiang, Sekar, Zhang, FESTIVE, CoNEXT 2012, section 4.3: the harmonic mean is robust to outliers",
         help: "the highest rate below the throughput of the segments before, as a harmonic mean",
-        parameters: &[
-            Parameter::new("history", Kind::Integer(1, 1000), "20", "over how many segments the mean is"),
-            Parameter::new("safety", Kind::Number(0.01, 2.0), "0.85", "the part of it that is used"),
-        ],
-        build: |p| Box::new(RateBased::new(p.integer("history") as usize, p.number("safety"))),
+        parameters: HarmonicMean::PARAMETERS,
+        build: |p| Box::new(RateBased { mean: p.into(), costs: VecDeque::new() }),
     },
 ];
 
-/// BBA-0: the rate map is a straight line from the lowest rate, where the buffer holds the reservoir, to the highest, where
-/// it holds the cushion too. The rate is kept until the line has reached the next one above or below it.
-#[derive(Clone, Copy, Debug)]
-pub struct BufferBased {
-    /// Below it the rate is the lowest.
-    pub reservoir: Duration,
-    /// The line's length.
-    pub cushion: Duration,
+parameters! {
+    /// BBA-0: the rate map is a straight line from the lowest rate, where the buffer holds the reservoir, to the highest,
+    /// where it holds the cushion too. The rate is kept until the line has reached the next one above or below it.
+    pub struct BufferBased {
+        /// Below it the rate is the lowest.
+        pub reservoir: Duration = SPAN, "90 s", "up to so much video in the buffer the rate is the lowest";
+        /// The line's length.
+        pub cushion: Duration = SPAN, "126 s", "so much more of it, and the rate is the highest";
+    }
+
+    struct HarmonicMean {
+        history: usize = Kind::Integer(1, 1000), "20", "over how many segments the mean is";
+        safety: f64 = Kind::Number(0.01, 2.0), "0.85", "the part of it that is used";
+    }
 }
 
 impl Adaptation for BufferBased {
@@ -96,28 +93,20 @@ impl Adaptation for BufferBased {
 /// The highest rate that the mean throughput lets through.
 #[derive(Clone, Debug)]
 pub struct RateBased {
-    history: usize,
-    safety: f64,
+    mean: HarmonicMean,
     /// Seconds that a bit took, of each segment.
     costs: VecDeque<f64>,
-}
-
-impl RateBased {
-    /// Creates a mean over `history` segments, of which the part `safety` is used.
-    pub fn new(history: usize, safety: f64) -> RateBased {
-        RateBased { history, safety, costs: VecDeque::new() }
-    }
 }
 
 impl Adaptation for RateBased {
     fn choose(&mut self, situation: &Situation<'_>) -> usize {
         let sum: f64 = self.costs.iter().sum();
-        let usable = if sum > 0.0 { self.safety * self.costs.len() as f64 / sum } else { 0.0 };
+        let usable = if sum > 0.0 { self.mean.safety * self.costs.len() as f64 / sum } else { 0.0 };
         situation.ladder.iter().rposition(|rate| rate.as_bps() as f64 <= usable).unwrap_or(0)
     }
 
     fn on_segment(&mut self, bytes: u64, span: Duration) {
-        if self.costs.len() == self.history {
+        if self.costs.len() == self.mean.history {
             self.costs.pop_front();
         }
         self.costs.push_back(span.as_secs() / (8.0 * bytes as f64));
@@ -161,7 +150,7 @@ mod tests {
     /// 1, 2 and 4 Mbit/s have a harmonic mean of 12/7 Mbit/s; 85 % of it is 1.457.
     #[test]
     fn the_harmonic_mean_decides() {
-        let mut rate = RateBased::new(3, 0.85);
+        let mut rate = RateBased { mean: HarmonicMean { history: 3, safety: 0.85 }, costs: VecDeque::new() };
         let ladder = [500, 1000, 1457, 1458];
         assert_eq!(choices(&mut rate, &ladder, &[(60, Some(3))]), [0]);
         // Forgotten, as it is the fourth before.

@@ -1,30 +1,16 @@
 //! HTTP as bytes of a connection: what a request and its response come to.
 
-use vazao_engine::registry::{Kind, Parameter, Parameters};
+use vazao_engine::registry::{Kind, Parameter, choice};
 
-/// A version of HTTP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
-    /// RFC 9112: one response after the other on each of several connections.
-    Http1,
-    /// RFC 9113: all responses on one connection, in frames.
-    Http2,
-    /// RFC 9114: each response on a stream of its own.
-    Http3,
-}
-
-impl Version {
-    /// Every version by the name that users call it.
-    pub const NAMES: [&'static str; 3] = ["1.1", "2", "3"];
-
-    /// Returns the version of a name.
-    pub fn named(name: &str) -> Version {
-        match name {
-            "1.1" => Version::Http1,
-            "2" => Version::Http2,
-            "3" => Version::Http3,
-            other => panic!("{other} is no version of HTTP"),
-        }
+choice! {
+    /// A version of HTTP.
+    pub enum Version {
+        /// RFC 9112: one response after the other on each of several connections.
+        Http1 = "1.1",
+        /// RFC 9113: all responses on one connection, in frames.
+        Http2 = "2",
+        /// RFC 9114: each response on a stream of its own.
+        Http3 = "3",
     }
 }
 
@@ -59,36 +45,23 @@ const SERVER_PREFACE: u64 = (FRAME + 3 * 6) + FRAME;
 const REQUEST_LEFT: f64 = 0.12;
 const HEADER_LEFT: f64 = 0.15;
 
-/// The parameters of HTTP's headers.
-pub(crate) const HEADERS: [Parameter; 2] = [
-    Parameter::new(
-        "request",
-        Kind::Size(1, u64::MAX),
-        "750 B",
-        "bytes of a request as HTTP/1.1 writes it (700 to 800 are common, says the SPDY white paper); HTTP/2 and 3 \
-         compress it to 12 % of that",
-    ),
-    Parameter::new(
-        "header",
-        Kind::Size(1, u64::MAX),
-        "500 B",
-        "bytes of a response's header as HTTP/1.1 writes it (15 fields with 303 bytes of values are the mean of the 366 \
-         responses of J. Snell, HTTP 2.0 header stats, 2013); HTTP/2 and 3 compress it to 15 % of that",
-    ),
-];
+pub(super) const REQUEST: Parameter = Parameter::shared(
+    Kind::Size(1, u64::MAX),
+    "750 B",
+    "bytes of a request as HTTP/1.1 writes it (700 to 800 are common, says the SPDY white paper); HTTP/2 and 3 compress \
+     it to 12 % of that",
+);
+pub(super) const HEADER: Parameter = Parameter::shared(
+    Kind::Size(1, u64::MAX),
+    "500 B",
+    "bytes of a response's header as HTTP/1.1 writes it (15 fields with 303 bytes of values are the mean of the 366 \
+     responses of J. Snell, HTTP 2.0 header stats, 2013); HTTP/2 and 3 compress it to 15 % of that",
+);
 
 impl Http {
     /// HTTP/1.1 on one connection, one request after the other.
-    pub fn serial(parameters: &Parameters) -> Http {
-        let size = |name| parameters.size(name).expect("a size with a default");
-        Http {
-            version: Version::Http1,
-            connections: 1,
-            pipeline: 1,
-            turn: None,
-            request: size("request"),
-            header: size("header"),
-        }
+    pub fn serial(request: u64, header: u64) -> Http {
+        Http { version: Version::Http1, connections: 1, pipeline: 1, turn: None, request, header }
     }
 
     /// Requests that may wait on a connection.

@@ -167,7 +167,8 @@ impl Visit {
     }
 
     pub(crate) fn video(parameters: &Parameters, _: RandomStreams) -> Visit {
-        Visit::new(Http::serial(parameters), User::Video(Box::new(Player::new(parameters))))
+        let settings = video::Settings::from(parameters);
+        Visit::new(Http::serial(settings.request, settings.header), User::Video(Box::new(Player::new(settings))))
     }
 
     /// Begins the visit at `start`, when its first connection is opened.

@@ -1,31 +1,27 @@
 //! Player of adaptive video: segments of a few seconds, each at a rate that is chosen before it is requested.
 
 use super::adaptation::{ADAPTATIONS, Adaptation, Situation};
-use super::http::HEADERS;
-use vazao_engine::registry::{Kind, Parameter, Parameters, find};
+use super::http::{HEADER, REQUEST};
+use vazao_engine::registry::{Kind, Parameters, find, parameters};
 use vazao_engine::{Duration, Rate, Time};
 
-pub(crate) const PARAMETERS: &[Parameter] = &[
-    Parameter::new(
-        "ladder",
-        Kind::Rates,
-        "235 kbps, 375 kbps, 560 kbps, 750 kbps, 1050 kbps, 1750 kbps, 2350 kbps, 3 Mbps, 4300 kbps, 5800 kbps",
-        "bit rates of the video, rising (Netflix's for all titles, until Aaron et al., Per-title encode optimization, 2015)",
-    ),
-    Parameter::new("segment", SPAN, "4 s", "how much video a segment holds"),
-    Parameter::new("duration", SPAN, "", "how long the video is, in whole segments; without it, until the run ends"),
-    Parameter::new("startup", SPAN, "8 s", "it plays as soon as the buffer holds so much video, or all there is"),
-    Parameter::new(
-        "resume",
-        SPAN,
-        "",
-        "after a stall it plays on as soon as the buffer holds so much; without it, as startup",
-    ),
-    Parameter::new("buffer", SPAN, "240 s", "video that the buffer can hold: a segment is asked for once it has room"),
-    Parameter::new("adaptation", Kind::Entry("adaptation"), "bba-0", "what chooses the rate of the next segment"),
-    HEADERS[0],
-    HEADERS[1],
-];
+parameters! {
+    pub(crate) struct Settings {
+        ladder: Vec<Rate> = Kind::Rates,
+            "235 kbps, 375 kbps, 560 kbps, 750 kbps, 1050 kbps, 1750 kbps, 2350 kbps, 3 Mbps, 4300 kbps, 5800 kbps",
+            "bit rates of the video, rising (Netflix's for all titles, until Aaron et al., Per-title encode optimization, 2015)";
+        segment: Duration = SPAN, "4 s", "how much video a segment holds";
+        duration: Option<Duration> = SPAN, "", "how long the video is, in whole segments; without it, until the run ends";
+        startup: Duration = SPAN, "8 s", "it plays as soon as the buffer holds so much video, or all there is";
+        resume: Option<Duration> = SPAN, "",
+            "after a stall it plays on as soon as the buffer holds so much; without it, as startup";
+        buffer: Duration = SPAN, "240 s", "video that the buffer can hold: a segment is asked for once it has room";
+        adaptation: (String, Parameters) = Kind::Entry("adaptation"), "bba-0",
+            "what chooses the rate of the next segment";
+        pub request: u64 = REQUEST;
+        pub header: u64 = HEADER;
+    }
+}
 
 const SPAN: Kind = Kind::Duration(Duration::from_millis(1), Duration::from_secs(1_000_000));
 
@@ -72,20 +68,18 @@ pub struct Viewing {
 }
 
 impl Player {
-    pub fn new(parameters: &Parameters) -> Player {
-        let span = |name| parameters.duration(name).expect("a duration with a default");
-        let (name, own) = parameters.entry("adaptation");
-        let entry = find("adaptation", ADAPTATIONS, name).expect("an adaptation of the registry");
-        let (segment, startup) = (span("segment"), span("startup"));
+    pub fn new(settings: Settings) -> Player {
+        let Settings { ladder, segment, duration, startup, resume, buffer, adaptation: (name, own), .. } = settings;
+        let entry = find("adaptation", ADAPTATIONS, &name).expect("an adaptation of the registry");
         let whole = |duration: Duration| duration.as_nanos().div_ceil(segment.as_nanos());
         Player {
-            ladder: parameters.rates("ladder").to_vec(),
+            ladder,
             segment,
-            count: parameters.duration("duration").map(whole),
+            count: duration.map(whole),
             startup,
-            resume: parameters.duration("resume").unwrap_or(startup),
-            most: span("buffer"),
-            adaptation: (entry.build)(own),
+            resume: resume.unwrap_or(startup),
+            most: buffer,
+            adaptation: (entry.build)(&own),
             fetched: 0,
             under_way: None,
             last: None,

@@ -9,15 +9,28 @@ mod window;
 
 use crate::model::{Aggregation, Rounds, WindowedMax, send_quantum};
 use crate::registry::Constructor;
-use crate::window::PROFILE;
+use crate::window::{PROFILE, Profile};
 use crate::{Ack, Congestion, CongestionControl, RateSample, Sending, Setup, Signal};
 use policer::Policer;
 use probe_bw::Cycle;
 use probe_rtt::ProbeRtt;
 use startup::FullPipe;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, RandomStream, Rate, Time};
 use window::Repair;
+
+parameters! {
+    struct Settings {
+        high_gain: f64 = Kind::Number(1.1, 8.0), "2.885", "gain of STARTUP, 2 / ln 2: the rate doubles each round trip";
+        cwnd_gain: f64 = Kind::Number(1.0, 8.0), "2", "window in bandwidth-delay products outside STARTUP";
+        bandwidth_window: u64 = Kind::Integer(2, 100), "10", "round trips that the bandwidth's maximum spans";
+        min_rtt_window: Duration = Kind::Duration(Duration::from_millis(100), Duration::from_secs(600)), "10 s",
+            "time that the least round-trip time spans, and between two PROBE_RTTs (RTpropFilterLen)";
+        probe_rtt_duration: Duration = Kind::Duration(Duration::from_millis(1), Duration::from_secs(10)), "200 ms",
+            "time with four segments in flight (ProbeRTTDuration)";
+        profile: Profile = PROFILE;
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "bbr",
@@ -25,34 +38,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "BBR",
     source: "Cardwell et al., ACM Queue 14 (5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00",
     help: "paces at the bandwidth that it measures, with two bandwidth-delay products in flight at most; losses do not count",
-    parameters: &[
-        Parameter::new(
-            "high_gain",
-            Kind::Number(1.1, 8.0),
-            "2.885",
-            "gain of STARTUP, 2 / ln 2: the rate doubles each round trip",
-        ),
-        Parameter::new("cwnd_gain", Kind::Number(1.0, 8.0), "2", "window in bandwidth-delay products outside STARTUP"),
-        Parameter::new(
-            "bandwidth_window",
-            Kind::Integer(2, 100),
-            "10",
-            "round trips that the bandwidth's maximum spans",
-        ),
-        Parameter::new(
-            "min_rtt_window",
-            Kind::Duration(Duration::from_millis(100), Duration::from_secs(600)),
-            "10 s",
-            "time that the least round-trip time spans, and between two PROBE_RTTs (RTpropFilterLen)",
-        ),
-        Parameter::new(
-            "probe_rtt_duration",
-            Kind::Duration(Duration::from_millis(1), Duration::from_secs(10)),
-            "200 ms",
-            "time with four segments in flight (ProbeRTTDuration)",
-        ),
-        PROFILE,
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| Box::new(Bbr::new(p, setup)),
 };
 
@@ -123,18 +109,19 @@ impl Rules {
     const MIN_PIPE: f64 = 4.0;
 
     fn new(p: &Parameters) -> Rules {
-        let linux = p.text("profile") == "linux";
-        let gain = p.number("high_gain");
+        let Settings { high_gain: gain, cwnd_gain, bandwidth_window, min_rtt_window, probe_rtt_duration, profile } =
+            p.into();
+        let linux = profile == Profile::Linux;
         // Linux's gains are whole 256ths.
         let (high_gain, drain_gain) =
             if linux { ((256.0 * gain).floor() + 1.0, (256.0 / gain).floor()) } else { (256.0 * gain, 256.0 / gain) };
         Rules {
             high_gain: high_gain / 256.0,
             drain_gain: drain_gain / 256.0,
-            cwnd_gain: p.number("cwnd_gain"),
-            bandwidth_window: p.integer("bandwidth_window"),
-            min_rtt_window: p.duration("min_rtt_window").expect("a duration with a default"),
-            probe_rtt_duration: p.duration("probe_rtt_duration").expect("a duration with a default"),
+            cwnd_gain,
+            bandwidth_window,
+            min_rtt_window,
+            probe_rtt_duration,
             linux,
         }
     }

@@ -16,8 +16,26 @@ use marks::Marks;
 use probe_bw::{Cycle, Phase};
 use probe_rtt::ProbeRtt;
 use startup::FullPipe;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, RandomStream, Rate, Time};
+
+parameters! {
+    /// The constants (section 4.1.3).
+    #[derive(Copy)]
+    struct Rules {
+        startup_pacing_gain: f64 = Kind::Number(1.1, 8.0), "2.773", "StartupPacingGain: 4 ln 2";
+        cwnd_gain: f64 = Kind::Number(1.0, 8.0), "2", "DefaultCwndGain: window in bandwidth-delay products";
+        loss_thresh: f64 = Kind::Number(0.001, 0.5), "0.02", "LossThresh: losses above which too much was in flight";
+        beta: f64 = Kind::Number(0.1, 0.99), "0.7", "Beta: part kept when too much was in flight";
+        headroom: f64 = Kind::Number(0.0, 0.5), "0.15", "Headroom: part of inflight_hi left to others while cruising";
+        probe_rtt_interval: Duration = Kind::Duration(Duration::from_millis(100), Duration::from_secs(600)), "5 s",
+            "ProbeRTTInterval: time between two PROBE_RTTs";
+        probe_rtt_duration: Duration = Kind::Duration(Duration::from_millis(1), Duration::from_secs(10)), "200 ms",
+            "ProbeRTTDuration: time with half a bandwidth-delay product in flight";
+        ecn: bool = Kind::Flag, "false",
+            "whether marks bound what is in flight too (for paths that mark as DCTCP's do)";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "bbr3",
@@ -25,41 +43,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "BBR version 3",
     source: "draft-ietf-ccwg-bbr; Cardwell et al., IETF 117 CCWG, 2023",
     help: "BBR that stays below what losses of 2 % say the path holds, leaves room for others and probes every two to three seconds",
-    parameters: &[
-        Parameter::new("startup_pacing_gain", Kind::Number(1.1, 8.0), "2.773", "StartupPacingGain: 4 ln 2"),
-        Parameter::new("cwnd_gain", Kind::Number(1.0, 8.0), "2", "DefaultCwndGain: window in bandwidth-delay products"),
-        Parameter::new(
-            "loss_thresh",
-            Kind::Number(0.001, 0.5),
-            "0.02",
-            "LossThresh: losses above which too much was in flight",
-        ),
-        Parameter::new("beta", Kind::Number(0.1, 0.99), "0.7", "Beta: part kept when too much was in flight"),
-        Parameter::new(
-            "headroom",
-            Kind::Number(0.0, 0.5),
-            "0.15",
-            "Headroom: part of inflight_hi left to others while cruising",
-        ),
-        Parameter::new(
-            "probe_rtt_interval",
-            Kind::Duration(Duration::from_millis(100), Duration::from_secs(600)),
-            "5 s",
-            "ProbeRTTInterval: time between two PROBE_RTTs",
-        ),
-        Parameter::new(
-            "probe_rtt_duration",
-            Kind::Duration(Duration::from_millis(1), Duration::from_secs(10)),
-            "200 ms",
-            "ProbeRTTDuration: time with half a bandwidth-delay product in flight",
-        ),
-        Parameter::new(
-            "ecn",
-            Kind::Flag,
-            "false",
-            "whether marks bound what is in flight too (for paths that mark as DCTCP's do)",
-        ),
-    ],
+    parameters: Rules::PARAMETERS,
     build: |p, setup| Box::new(Bbr3::new(p, setup)),
 };
 
@@ -107,19 +91,6 @@ enum Mode {
     ProbeRtt(ProbeRtt),
 }
 
-/// The constants (section 4.1.3).
-#[derive(Clone, Copy, Debug)]
-struct Rules {
-    startup_pacing_gain: f64,
-    cwnd_gain: f64,
-    loss_thresh: f64,
-    beta: f64,
-    headroom: f64,
-    probe_rtt_interval: Duration,
-    probe_rtt_duration: Duration,
-    ecn: bool,
-}
-
 impl Rules {
     /// MinPipeCwnd, in segments.
     const MIN_PIPE: f64 = 4.0;
@@ -136,17 +107,7 @@ impl Rules {
 impl Bbr3 {
     /// BBR version 3 with the registry's parameters.
     pub fn new(p: &Parameters, setup: Setup) -> Self {
-        let duration = |name| p.duration(name).expect("a duration with a default");
-        let rules = Rules {
-            startup_pacing_gain: p.number("startup_pacing_gain"),
-            cwnd_gain: p.number("cwnd_gain"),
-            loss_thresh: p.number("loss_thresh"),
-            beta: p.number("beta"),
-            headroom: p.number("headroom"),
-            probe_rtt_interval: duration("probe_rtt_interval"),
-            probe_rtt_duration: duration("probe_rtt_duration"),
-            ecn: p.flag("ecn"),
-        };
+        let rules = Rules::from(p);
         let cwnd = setup.initial_window as f64;
         Bbr3 {
             rules,

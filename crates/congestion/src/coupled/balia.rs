@@ -1,4 +1,4 @@
-use super::{PROFILE, Sibling, Siblings};
+use super::{Settings, Sibling, Siblings};
 use crate::registry::Constructor;
 use crate::window::{Reno, WholeSegments, Window, windowed};
 use crate::{Ack, Congestion, State};
@@ -10,7 +10,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Balanced linked adaptation",
     source: "Peng, Walid, Hwang, Low, ToN 24(1), 2016; draft-walid-mptcp-congestion-control-04",
     help: "coupled: between LIA's friendliness and OLIA's slowness to respond; slower paths also fall further on loss",
-    parameters: &[PROFILE],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Balia::from(p), setup),
 };
 
@@ -31,7 +31,7 @@ pub struct Balia {
 impl Balia {
     /// BALIA as the registry describes it.
     pub fn from(p: &Parameters) -> Self {
-        Balia { siblings: Siblings::default(), linux: WholeSegments::wanted(p) }
+        Balia { siblings: Siblings::default(), linux: WholeSegments::wanted(Settings::from(p).profile) }
     }
 
     /// alpha: the largest rate of all paths over the own one; 1 of a path alone.

@@ -1,4 +1,4 @@
-use super::{PROFILE, Sibling, Siblings};
+use super::{Settings, Sibling, Siblings};
 use crate::registry::Constructor;
 use crate::window::{Reno, WholeSegments, Window, windowed};
 use crate::{Ack, Congestion, State};
@@ -10,7 +10,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Linked increases",
     source: "RFC 6356",
     help: "coupled: all paths together grow as one Reno flow would on the best of them; each halves on its own losses",
-    parameters: &[PROFILE],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Lia::from(p), setup),
 };
 
@@ -27,7 +27,7 @@ pub struct Lia {
 impl Lia {
     /// LIA as the registry describes it.
     pub fn from(p: &Parameters) -> Self {
-        Lia { siblings: Siblings::default(), linux: WholeSegments::wanted(p) }
+        Lia { siblings: Siblings::default(), linux: WholeSegments::wanted(Settings::from(p).profile) }
     }
 
     /// Equation 2's alpha: how fast all together grow, as a part of what windows of their sum would; 1 of a path alone.

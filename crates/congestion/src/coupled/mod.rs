@@ -20,16 +20,21 @@ pub use rpv2::Rpv2;
 pub use wvegas::WVegas;
 
 use crate::State;
+use crate::window::Profile;
 use vazao_engine::Duration;
-use vazao_engine::registry::{Kind, Parameter};
+use vazao_engine::registry::{Kind, Parameter, parameters};
 
 /// Whether the variant of Multipath TCP's Linux kernel is wanted instead of the source's.
-pub(crate) const PROFILE: Parameter = Parameter::new(
-    "profile",
+pub(crate) const PROFILE: Parameter = Parameter::shared(
     Kind::Choice(&["rfc", "linux"]),
     "rfc",
     "whose rules where they differ: the source's (RFC, draft or paper), or those of Multipath TCP for Linux 4.19 (v0.95)",
 );
+
+parameters! {
+    /// Parameters of a control that has no other.
+    pub(crate) struct Settings { profile: Profile = PROFILE; }
+}
 
 /// One path of a connection as its siblings see it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,6 @@
-use super::{PROFILE, Sibling, Siblings};
+use super::{Settings, Sibling, Siblings};
 use crate::registry::Constructor;
-use crate::window::{Reno, WholeSegments, Window, windowed};
+use crate::window::{Profile, Reno, WholeSegments, Window, windowed};
 use crate::{Ack, Congestion, State};
 use vazao_engine::Time;
 use vazao_engine::registry::{Entry, Parameters};
@@ -11,7 +11,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Opportunistic linked increases",
     source: "Khalili, Gast, Popovic, Le Boudec, CoNEXT 2012; draft-khalili-mptcp-congestion-control-05",
     help: "coupled: as one Reno flow on the best paths, which it moves to from the fullest; others keep a trickle",
-    parameters: &[PROFILE],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Olia::from(p), setup),
 };
 
@@ -58,7 +58,8 @@ impl Steps {
 impl Olia {
     /// OLIA as the registry describes it.
     pub fn from(p: &Parameters) -> Self {
-        Olia { linux: (p.text("profile") == "linux").then(Steps::default), ..Olia::default() }
+        let linux = Settings::from(p).profile == Profile::Linux;
+        Olia { linux: linux.then(Steps::default), ..Olia::default() }
     }
 
     /// alpha of the own path: above zero where it is to get more than its part; zero of a path alone.

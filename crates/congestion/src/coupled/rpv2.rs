@@ -2,14 +2,16 @@ use super::{Sibling, Siblings};
 use crate::registry::Constructor;
 use crate::window::{Reno, Window, windowed};
 use crate::{Ack, Congestion, Signal, State};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Parameters, choice, parameters};
 
-const PROFILE: Parameter = Parameter::new(
-    "profile",
-    Kind::Choice(&["rfc", "usrsctp"]),
-    "rfc",
-    "whose decrease: its authors', who count rates, or usrsctp's (FreeBSD's), which counts windows and keeps a part of four segments",
-);
+choice! { enum Profile { Rfc = "rfc", Usrsctp = "usrsctp" } }
+
+parameters! {
+    struct Settings {
+        profile: Profile = Profile::KIND, "rfc",
+            "whose decrease: its authors', who count rates, or usrsctp's (FreeBSD's), which counts windows and keeps a part of four segments";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "rpv2",
@@ -17,7 +19,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "CMT/RPv2",
     source: "Dreibholz, Becke, Adhari, Rathgeb, ConTEL 2011",
     help: "coupled, for SCTP's paths: growth in proportion to rates; a loss takes half of all rates' sum from one",
-    parameters: &[PROFILE],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Rpv2::from(p), setup),
 };
 
@@ -37,7 +39,7 @@ pub struct Rpv2 {
 impl Rpv2 {
     /// RPv2 as the registry describes it.
     pub fn from(p: &Parameters) -> Self {
-        Rpv2 { siblings: Siblings::default(), usrsctp: p.text("profile") == "usrsctp" }
+        Rpv2 { siblings: Siblings::default(), usrsctp: Settings::from(p).profile == Profile::Usrsctp }
     }
 
     /// Returns the path's rate over the sum of all.

@@ -1,11 +1,19 @@
 use super::{PROFILE, Sibling, Siblings};
 use crate::registry::Constructor;
 use crate::window::round::Round;
-use crate::window::{WholeSegments, Window, windowed};
+use crate::window::{Profile, WholeSegments, Window, windowed};
 use crate::{Ack, Congestion, State};
 use std::cmp::Ordering;
 use vazao_engine::Duration;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
+
+parameters! {
+    struct Settings {
+        profile: Profile = PROFILE;
+        total_alpha: f64 = Kind::Number(1.0, 1000.0), "10", "segments in queues, of all paths together";
+        gamma: f64 = Kind::Number(0.0, 1000.0), "1", "segments in queues above which slow start ends";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "wvegas",
@@ -13,11 +21,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Weighted Vegas",
     source: "Xu, Cao, Fu, ICNP 2012; draft-xu-mptcp-congestion-control-05",
     help: "coupled: as many segments in queues on all paths together as one Vegas flow, shared by the paths' rates",
-    parameters: &[
-        PROFILE,
-        Parameter::new("total_alpha", Kind::Number(1.0, 1000.0), "10", "segments in queues, of all paths together"),
-        Parameter::new("gamma", Kind::Number(0.0, 1000.0), "1", "segments in queues above which slow start ends"),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(WVegas::from(p), setup),
 };
 
@@ -53,15 +57,16 @@ pub struct WVegas {
 impl WVegas {
     /// Weighted Vegas with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
+        let Settings { profile, total_alpha, gamma } = p.into();
         WVegas {
-            total_alpha: p.number("total_alpha"),
-            gamma: p.number("gamma"),
+            total_alpha,
+            gamma,
             siblings: Siblings::default(),
             alpha: LEAST_ALPHA,
             round: Round::default(),
             seen: None,
             least: None,
-            linux: p.text("profile") == "linux",
+            linux: profile == Profile::Linux,
         }
     }
 

@@ -1,8 +1,27 @@
 use super::{SlowStart, Standard};
 use crate::registry::SlowStartConstructor;
+use crate::window::Profile;
 use crate::{Ack, State};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
+use vazao_engine::registry::{Entry, Kind, Parameters, choice, parameters};
 use vazao_engine::{Duration, Time};
+
+choice! { enum Sign { Both = "both", Train = "train", Delay = "delay" } }
+
+parameters! {
+    struct Settings {
+        profile: Profile = Kind::Choice(&["linux", "ns3"]), "linux",
+            "whose constants and samples: Linux's since 5.6, or those of ns-3's CUBIC, which sees the smoothed RTT";
+        detect: Sign = Sign::KIND, "both",
+            "what ends it: a train of acknowledgements as long as the forward delay, a rise in delay, or either";
+        low_window: f64 = Kind::Number(0.0, 1e6), "16", "window in segments below which nothing ends it";
+        spacing: Duration = SPAN, "2 ms", "acknowledgements at most so far apart belong to one train";
+        train: Option<f64> = PART, "", "length of a train that ends it, in least RTTs; default: 0.5, ns-3 1";
+        batching: Option<Duration> = SPAN, "", "what the host's card may add to that RTT; default: 1 ms, ns-3 0";
+        rise: Option<f64> = PART, "", "rise in delay that ends it, in least RTTs; default: 0.125, ns-3 1";
+        least_rise: Duration = SPAN, "4 ms", "the rise is at least this";
+        most_rise: Option<Duration> = SPAN, "", "and at most this; default: 16 ms, ns-3 1 s";
+    }
+}
 
 pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
     name: "hystart",
@@ -10,27 +29,7 @@ pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
     title: "HyStart",
     source: "Ha, Rhee, Computer Networks 55(9), 2011; constants of Linux 5.6 and later",
     help: "ends slow start without a loss, when a train of acknowledgements or the delay shows that the path is full",
-    parameters: &[
-        Parameter::new(
-            "profile",
-            Kind::Choice(&["linux", "ns3"]),
-            "linux",
-            "whose constants and samples: Linux's since 5.6, or those of ns-3's CUBIC, which sees the smoothed RTT",
-        ),
-        Parameter::new(
-            "detect",
-            Kind::Choice(&["both", "train", "delay"]),
-            "both",
-            "what ends it: a train of acknowledgements as long as the forward delay, a rise in delay, or either",
-        ),
-        Parameter::new("low_window", Kind::Number(0.0, 1e6), "16", "window in segments below which nothing ends it"),
-        Parameter::new("spacing", SPAN, "2 ms", "acknowledgements at most so far apart belong to one train"),
-        Parameter::new("train", PART, "", "length of a train that ends it, in least RTTs; default: 0.5, ns-3 1"),
-        Parameter::new("batching", SPAN, "", "what the host's card may add to that RTT; default: 1 ms, ns-3 0"),
-        Parameter::new("rise", PART, "", "rise in delay that ends it, in least RTTs; default: 0.125, ns-3 1"),
-        Parameter::new("least_rise", SPAN, "4 ms", "the rise is at least this"),
-        Parameter::new("most_rise", SPAN, "", "and at most this; default: 16 ms, ns-3 1 s"),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, limit| Box::new(HyStart::from(p, limit)),
 };
 
@@ -74,18 +73,12 @@ pub struct HyStart {
     standard: Standard,
     /// Whether the smoothed RTT is the sample, and only the first of a round trip count (ns-3).
     smoothed: bool,
-    /// Segments below which nothing ends it.
-    low_window: f64,
-    train: bool,
-    delay: bool,
-    /// Acknowledgements at most so far apart belong to one train.
-    spacing: Duration,
+    settings: Settings,
     /// The length of a train that ends slow start, and the rise in delay, in least RTTs.
     parts: (f64, f64),
     /// Time added to the least RTT for the train.
     batching: Duration,
-    /// Bounds of the rise in delay that ends slow start.
-    rise: (Duration, Duration),
+    most_rise: Duration,
     /// The least RTT of data.
     base: Duration,
     /// Whether it has ended slow start; it may do so again after a timeout.
@@ -116,23 +109,16 @@ fn part(whole: Duration, part: f64) -> Duration {
 impl HyStart {
     /// HyStart with the registry's parameters; `limit` is RFC 3465's L.
     pub fn from(p: &Parameters, limit: f64) -> Self {
-        let smoothed = p.text("profile") == "ns3";
-        let constants = if smoothed { NS3 } else { LINUX };
-        let duration = |name, default| p.duration(name).unwrap_or(default);
-        let number = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
+        let settings = Settings::from(p);
+        let smoothed = settings.profile == Profile::Ns3;
+        let own = if smoothed { NS3 } else { LINUX };
         HyStart {
             standard: Standard { limit },
             smoothed,
-            low_window: p.number("low_window"),
-            train: p.text("detect") != "delay",
-            delay: p.text("detect") != "train",
-            spacing: p.duration("spacing").expect("a duration with a default"),
-            parts: (number("train", constants.train), number("rise", constants.rise)),
-            batching: duration("batching", constants.batching),
-            rise: (
-                p.duration("least_rise").expect("a duration with a default"),
-                duration("most_rise", constants.most_rise),
-            ),
+            parts: (settings.train.unwrap_or(own.train), settings.rise.unwrap_or(own.rise)),
+            batching: settings.batching.unwrap_or(own.batching),
+            most_rise: settings.most_rise.unwrap_or(own.most_rise),
+            settings,
             base: Duration::MAX,
             found: false,
             round: Round::new(Time::ZERO),
@@ -141,7 +127,7 @@ impl HyStart {
 
     /// Returns whether acknowledgements that follow each other closely span the part of the least RTT that ends slow start.
     fn train_fills_path(&mut self, now: Time) -> bool {
-        if now.since(self.round.train) > self.spacing {
+        if now.since(self.round.train) > self.settings.spacing {
             return false;
         }
         self.round.train = now;
@@ -157,7 +143,7 @@ impl HyStart {
             self.round.samples += 1;
             return false;
         }
-        self.round.least > self.base + part(self.base, self.parts.1).max(self.rise.0).min(self.rise.1)
+        self.round.least > self.base + part(self.base, self.parts.1).max(self.settings.least_rise).min(self.most_rise)
     }
 }
 
@@ -173,11 +159,11 @@ impl SlowStart for HyStart {
         let sample = if self.smoothed { Some(ack.srtt).filter(|&srtt| srtt > Duration::ZERO) } else { ack.rtt };
         let Some(rtt) = sample else { return false };
         self.base = self.base.min(rtt);
-        if self.found || state.segments() < self.low_window {
+        if self.found || state.segments() < self.settings.low_window {
             return false;
         }
-        let filled = self.train && self.train_fills_path(ack.now);
-        let queued = self.delay && self.delay_rises(rtt);
+        let filled = self.settings.detect != Sign::Delay && self.train_fills_path(ack.now);
+        let queued = self.settings.detect != Sign::Train && self.delay_rises(rtt);
         self.found = filled || queued;
         self.found
     }

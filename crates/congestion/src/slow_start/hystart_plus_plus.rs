@@ -1,8 +1,22 @@
 use super::{SlowStart, Standard};
 use crate::registry::SlowStartConstructor;
 use crate::{Ack, State};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};
+
+parameters! {
+    struct Settings {
+        min_rtt_thresh: Duration = SPAN, "4 ms", "rise in delay that slows it down at least (MIN_RTT_THRESH)";
+        max_rtt_thresh: Duration = SPAN, "16 ms", "rise in delay that slows it down at most (MAX_RTT_THRESH)";
+        min_rtt_divisor: f64 = Kind::Number(1.0, 1000.0), "8", "in between: the least RTT over this";
+        n_rtt_sample: f64 = Kind::Integer(1, 1000), "8", "samples a round trip must have to count (N_RTT_SAMPLE)";
+        css_growth_divisor: f64 = Kind::Number(1.0, 1000.0), "4",
+            "how much slower it grows when slowed down (CSS_GROWTH_DIVISOR)";
+        css_rounds: f64 = Kind::Integer(1, 1000), "5", "round trips of that before it ends (CSS_ROUNDS)";
+        l: f64 = Kind::Number(1.0, 1e9), "8",
+            "growth in segments an acknowledgement at most; a sender that paces needs no bound (L)";
+    }
+}
 
 pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
     name: "hystart++",
@@ -10,30 +24,7 @@ pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
     title: "HyStart++",
     source: "RFC 9406",
     help: "slows down when the delay rises, and ends slow start if it stays; a false alarm costs little",
-    parameters: &[
-        Parameter::new("min_rtt_thresh", SPAN, "4 ms", "rise in delay that slows it down at least (MIN_RTT_THRESH)"),
-        Parameter::new("max_rtt_thresh", SPAN, "16 ms", "rise in delay that slows it down at most (MAX_RTT_THRESH)"),
-        Parameter::new("min_rtt_divisor", Kind::Number(1.0, 1000.0), "8", "in between: the least RTT over this"),
-        Parameter::new(
-            "n_rtt_sample",
-            Kind::Integer(1, 1000),
-            "8",
-            "samples a round trip must have to count (N_RTT_SAMPLE)",
-        ),
-        Parameter::new(
-            "css_growth_divisor",
-            Kind::Number(1.0, 1000.0),
-            "4",
-            "how much slower it grows when slowed down (CSS_GROWTH_DIVISOR)",
-        ),
-        Parameter::new("css_rounds", Kind::Integer(1, 1000), "5", "round trips of that before it ends (CSS_ROUNDS)"),
-        Parameter::new(
-            "l",
-            Kind::Number(1.0, 1e9),
-            "8",
-            "growth in segments an acknowledgement at most; a sender that paces needs no bound (L)",
-        ),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, _| Box::new(HyStartPlusPlus::from(p)),
 };
 
@@ -52,11 +43,7 @@ const SPAN: Kind = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(6
 #[derive(Debug)]
 pub struct HyStartPlusPlus {
     standard: Standard,
-    thresh: (Duration, Duration),
-    min_rtt_divisor: f64,
-    n_rtt_sample: f64,
-    css_growth_divisor: f64,
-    css_rounds: f64,
+    settings: Settings,
     last_round: Duration,
     current_round: Duration,
     samples: f64,
@@ -78,14 +65,10 @@ enum Phase {
 impl HyStartPlusPlus {
     /// HyStart++ with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        let duration = |name| p.duration(name).expect("a duration with a default");
+        let settings = Settings::from(p);
         HyStartPlusPlus {
-            standard: Standard { limit: p.number("l") },
-            thresh: (duration("min_rtt_thresh"), duration("max_rtt_thresh")),
-            min_rtt_divisor: p.number("min_rtt_divisor"),
-            n_rtt_sample: p.number("n_rtt_sample"),
-            css_growth_divisor: p.number("css_growth_divisor"),
-            css_rounds: p.number("css_rounds"),
+            standard: Standard { limit: settings.l },
+            settings,
             last_round: Duration::MAX,
             current_round: Duration::MAX,
             samples: 0.0,
@@ -95,8 +78,8 @@ impl HyStartPlusPlus {
 
     /// RttThresh: how far the delay must rise.
     fn rtt_thresh(&self) -> Duration {
-        let part = Duration::from_nanos((self.last_round.as_nanos() as f64 / self.min_rtt_divisor) as u64);
-        part.min(self.thresh.1).max(self.thresh.0)
+        let part = Duration::from_nanos((self.last_round.as_nanos() as f64 / self.settings.min_rtt_divisor) as u64);
+        part.min(self.settings.max_rtt_thresh).max(self.settings.min_rtt_thresh)
     }
 
     fn start_round(&mut self) {
@@ -107,7 +90,7 @@ impl HyStartPlusPlus {
     }
 
     fn judge(&mut self) {
-        if self.samples < self.n_rtt_sample || self.current_round == Duration::MAX {
+        if self.samples < self.settings.n_rtt_sample || self.current_round == Duration::MAX {
             return;
         }
         let rises = self.last_round < Duration::MAX && self.current_round >= self.last_round + self.rtt_thresh();
@@ -123,7 +106,7 @@ impl HyStartPlusPlus {
 impl SlowStart for HyStartPlusPlus {
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         let conservative = matches!(self.phase, Phase::Conservative { .. });
-        let divisor = if conservative { self.css_growth_divisor } else { 1.0 };
+        let divisor = if conservative { self.settings.css_growth_divisor } else { 1.0 };
         state.cwnd + self.standard.increase(state, ack) / divisor
     }
 
@@ -139,7 +122,7 @@ impl SlowStart for HyStartPlusPlus {
             self.samples += 1.0;
             self.judge();
         }
-        matches!(self.phase, Phase::Conservative { rounds, .. } if rounds >= self.css_rounds)
+        matches!(self.phase, Phase::Conservative { rounds, .. } if rounds >= self.settings.css_rounds)
     }
 
     fn restart(&mut self, _: Time) {

@@ -1,7 +1,13 @@
 use super::{SlowStart, Standard};
 use crate::registry::SlowStartConstructor;
 use crate::{Ack, State};
-use vazao_engine::registry::{Entry, Kind, Parameter};
+use vazao_engine::registry::{Entry, Kind, parameters};
+
+parameters! {
+    struct Settings {
+        max_ssthresh: f64 = Kind::Integer(2, 1_000_000), "100", "where the limit begins, in segments";
+    }
+}
 
 pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
     name: "limited",
@@ -9,13 +15,8 @@ pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
     title: "Limited slow start",
     source: "RFC 3742",
     help: "above max_ssthresh the window grows by at most max_ssthresh/2 a round trip",
-    parameters: &[Parameter::new(
-        "max_ssthresh",
-        Kind::Integer(2, 1_000_000),
-        "100",
-        "where the limit begins, in segments",
-    )],
-    build: |p, limit| Box::new(Limited { standard: Standard { limit }, max_ssthresh: p.number("max_ssthresh") }),
+    parameters: Settings::PARAMETERS,
+    build: |p, limit| Box::new(Limited { standard: Standard { limit }, max_ssthresh: Settings::from(p).max_ssthresh }),
 };
 
 /// Limited slow start (RFC 3742): above `max_ssthresh` the window grows by at most `max_ssthresh / 2` a round trip,

@@ -1,7 +1,20 @@
-use super::{FAST_CONVERGENCE, PROFILE, Reno, WholeSegments, Window, windowed};
+use super::{FAST_CONVERGENCE, PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
+
+parameters! {
+    struct Settings {
+        profile: Profile = PROFILE;
+        s_max: Option<f64> = Kind::Number(1.0, 10_000.0), "",
+            "most segments of growth a round trip (Smax); default: 32, Linux 16";
+        s_min: f64 = Kind::Number(1e-4, 1.0), "0.01", "fewest segments of growth a round trip (Smin)";
+        beta: Option<f64> = Kind::Number(0.1, 0.99), "",
+            "part of the window kept on loss; default: 0.8, Linux 819/1024";
+        low_window: f64 = Kind::Number(0.0, 1e6), "14", "window in segments below which Reno rules";
+        fast_convergence: bool = FAST_CONVERGENCE;
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "bic",
@@ -9,24 +22,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "BIC TCP",
     source: "Xu, Harfoush, Rhee, INFOCOM 2004",
     help: "binary search for the window between the last that was lost and the one after it",
-    parameters: &[
-        PROFILE,
-        Parameter::new(
-            "s_max",
-            Kind::Number(1.0, 10_000.0),
-            "",
-            "most segments of growth a round trip (Smax); default: 32, Linux 16",
-        ),
-        Parameter::new("s_min", Kind::Number(1e-4, 1.0), "0.01", "fewest segments of growth a round trip (Smin)"),
-        Parameter::new(
-            "beta",
-            Kind::Number(0.1, 0.99),
-            "",
-            "part of the window kept on loss; default: 0.8, Linux 819/1024",
-        ),
-        Parameter::new("low_window", Kind::Number(0.0, 1e6), "14", "window in segments below which Reno rules"),
-        FAST_CONVERGENCE,
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Bic::from(p), setup),
 };
 
@@ -41,12 +37,9 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// left to search by 4 and moves by at most 16 segments, near the maximum by a fifth of one.
 #[derive(Debug)]
 pub struct Bic {
-    /// Most segments the window may grow in a round trip (Smax).
     s_max: f64,
-    /// Fewest (Smin).
     s_min: f64,
     beta: f64,
-    /// The window in segments below which Reno rules.
     low_window: f64,
     fast_convergence: bool,
     /// The window of the last loss in segments; zero before the first.
@@ -71,19 +64,11 @@ struct Linux {
 impl Bic {
     /// BIC with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        let linux = WholeSegments::wanted(p).map(|whole| Linux { whole, ratio: 32.0, open: true });
-        let own = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
-        let (s_max, beta) = if linux.is_some() { (16.0, 819.0 / 1024.0) } else { (32.0, 0.8) };
-        Bic {
-            s_max: own("s_max", s_max),
-            s_min: p.number("s_min"),
-            beta: own("beta", beta),
-            low_window: p.number("low_window"),
-            fast_convergence: p.flag("fast_convergence"),
-            maximum: 0.0,
-            step: 0.0,
-            linux,
-        }
+        let Settings { profile, s_max, s_min, beta, low_window, fast_convergence } = p.into();
+        let linux = WholeSegments::wanted(profile).map(|whole| Linux { whole, ratio: 32.0, open: true });
+        let own = if linux.is_some() { (16.0, 819.0 / 1024.0) } else { (32.0, 0.8) };
+        let (s_max, beta) = (s_max.unwrap_or(own.0), beta.unwrap_or(own.1));
+        Bic { s_max, s_min, beta, low_window, fast_convergence, maximum: 0.0, step: 0.0, linux }
     }
 
     /// Returns how many segments must be acknowledged for one more, in a window of `w`, as Linux has it.

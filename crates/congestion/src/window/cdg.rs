@@ -1,9 +1,24 @@
-use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
 use std::collections::VecDeque;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, RandomStream};
+
+parameters! {
+    struct Settings {
+        profile: Profile = PROFILE;
+        g: Option<f64> = Kind::Number(0.1, 1000.0), "",
+            "G: gradient in ms a round trip at which it backs off with probability 1 - 1/e; default: 3, Linux 1000/336";
+        beta: Option<f64> = Kind::Number(0.1, 0.99), "", "part kept when it backs off; default: 0.7, Linux 724/1024";
+        window: usize = Kind::Integer(1, 256), "8", "a: gradients of which the mean counts";
+        ineffectual: u64 = Kind::Integer(1, 1000), "5",
+            "b: times it backs off in a row, to no effect, before it takes others for the cause";
+        shadow: bool = Kind::Flag, "true", "whether a loss takes the window to the shadow's, if that is larger";
+        tolerance: Option<bool> = Kind::Flag, "",
+            "whether a loss while no queue seems full leaves the window as it is; default: true, Linux false";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "cdg",
@@ -11,40 +26,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "CAIA Delay-Gradient (CDG)",
     source: "Hayes, Armitage, Networking 2011",
     help: "backs off by chance, the sooner the faster round-trip times rise; tells lost packets from full queues",
-    parameters: &[
-        PROFILE,
-        Parameter::new(
-            "g",
-            Kind::Number(0.1, 1000.0),
-            "",
-            "G: gradient in ms a round trip at which it backs off with probability 1 - 1/e; default: 3, Linux 1000/336",
-        ),
-        Parameter::new(
-            "beta",
-            Kind::Number(0.1, 0.99),
-            "",
-            "part kept when it backs off; default: 0.7, Linux 724/1024",
-        ),
-        Parameter::new("window", Kind::Integer(1, 256), "8", "a: gradients of which the mean counts"),
-        Parameter::new(
-            "ineffectual",
-            Kind::Integer(1, 1000),
-            "5",
-            "b: times it backs off in a row, to no effect, before it takes others for the cause",
-        ),
-        Parameter::new(
-            "shadow",
-            Kind::Flag,
-            "true",
-            "whether a loss takes the window to the shadow's, if that is larger",
-        ),
-        Parameter::new(
-            "tolerance",
-            Kind::Flag,
-            "",
-            "whether a loss while no queue seems full leaves the window as it is; default: true, Linux false",
-        ),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| {
         let random = RandomStream::new(setup.seed, "cdg");
         windowed(Cdg::from(p, random), setup)
@@ -127,17 +109,17 @@ struct Linux {
 impl Cdg {
     /// CDG with the registry's parameters, and what it draws from.
     pub fn from(p: &Parameters, random: RandomStream) -> Self {
-        let linux = WholeSegments::wanted(p).map(|whole| Linux { whole, ..Linux::default() });
-        let own = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
-        let (g, beta) = if linux.is_some() { (1000.0 / 336.0, 724.0 / 1024.0) } else { (3.0, 0.7) };
+        let Settings { profile, g, beta, window, ineffectual, shadow, tolerance } = p.into();
+        let linux = WholeSegments::wanted(profile).map(|whole| Linux { whole, ..Linux::default() });
+        let own = if linux.is_some() { (1000.0 / 336.0, 724.0 / 1024.0) } else { (3.0, 0.7) };
         Cdg {
-            g: own("g", g),
-            beta: own("beta", beta),
-            ineffectual: p.integer("ineffectual"),
-            shadowed: p.flag("shadow"),
-            tolerant: if let Some(Value::Flag(x)) = p.get("tolerance") { *x } else { linux.is_none() },
+            g: g.unwrap_or(own.0),
+            beta: beta.unwrap_or(own.1),
+            ineffectual,
+            shadowed: shadow,
+            tolerant: tolerance.unwrap_or(linux.is_none()),
             random,
-            gradients: Gradients::new(p.integer("window") as usize, linux.is_some()),
+            gradients: Gradients::new(window, linux.is_some()),
             queue: Queue::Unknown,
             indications: 0,
             shadow: 0.0,

@@ -2,8 +2,19 @@ use crate::registry::Constructor;
 use crate::slow_start::SlowStart;
 use crate::{Ack, Congestion, CongestionControl, Setup, Signal, State};
 use std::collections::VecDeque;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, choice, parameters};
 use vazao_engine::{Duration, Rate, Time};
+
+choice! { enum Mode { Switching = "switching", Default = "default" } }
+
+parameters! {
+    struct Settings {
+        delta: f64 = Kind::Number(0.004, 10.0), "0.5",
+            "delta: what delay counts against rate; the queue holds about 1/delta segments of a flow";
+        mode: Mode = Mode::KIND, "switching",
+            "switching: competes as TCP does while others keep the queue filled (section 2.2); default: never";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "copa",
@@ -11,20 +22,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Copa",
     source: "Arun, Balakrishnan, NSDI 2018",
     help: "aims at a rate of 1 / (delta queueing delay): a queue of a few segments, whatever the path",
-    parameters: &[
-        Parameter::new(
-            "delta",
-            Kind::Number(0.004, 10.0),
-            "0.5",
-            "delta: what delay counts against rate; the queue holds about 1/delta segments of a flow",
-        ),
-        Parameter::new(
-            "mode",
-            Kind::Choice(&["switching", "default"]),
-            "switching",
-            "switching: competes as TCP does while others keep the queue filled (section 2.2); default: never",
-        ),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| Box::new(Copa::new(p, setup)),
 };
 
@@ -72,13 +70,14 @@ impl Copa {
             ssthresh: setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64),
             mss: setup.mss as f64,
         };
-        let room = 1.0 / p.number("delta");
+        let Settings { delta, mode } = p.into();
+        let room = 1.0 / delta;
         Copa {
             state,
             slow_start: setup.slow_start,
             default_room: room,
             room,
-            switches: p.text("mode") == "switching",
+            switches: mode == Mode::Switching,
             velocity: Velocity::new(state.cwnd),
             min: Least::default(),
             standing: Least::default(),

@@ -1,8 +1,25 @@
-use super::{ABE, FAST_CONVERGENCE, WholeSegments, Window, backs_off_less_on_marks, windowed};
+use super::{ABE, FAST_CONVERGENCE, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
+use vazao_engine::registry::{Entry, Kind, Parameters, choice, parameters};
 use vazao_engine::{Duration, Time};
+
+choice! { enum Rules { Rfc = "rfc" | "rfc9438", Linux = "linux", Ns3 = "ns3", Google = "google" } }
+
+parameters! {
+    struct Settings {
+        profile: Rules = Rules::KIND, "rfc",
+            "whose rules where implementations differ: RFC 9438 (by either name), Linux 6, ns-3 up to 3.41, Google's QUIC of 2017";
+        connections: f64 = Kind::Integer(1, 100), "1",
+            "how many connections it stands for, which lose one at a time (Google's QUIC: 2)";
+        c: Option<f64> = Kind::Number(1e-3, 100.0), "",
+            "C in segments per cubic second (section 5: 0.4; Linux 410/1024); default: the profile's";
+        beta: Option<f64> = Kind::Number(0.1, 0.99), "",
+            "part of the window kept on loss (section 4.6: 0.7; Linux 717/1024); default: the profile's";
+        fast_convergence: bool = FAST_CONVERGENCE;
+        abe: bool = ABE;
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "cubic",
@@ -10,34 +27,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "CUBIC",
     source: "RFC 9438",
     help: "the window is a cubic function of the time since the last loss, whatever the round-trip time",
-    parameters: &[
-        Parameter::new(
-            "profile",
-            Kind::Choice(&["rfc", "rfc9438", "linux", "ns3", "google"]),
-            "rfc",
-            "whose rules where implementations differ: RFC 9438 (by either name), Linux 6, ns-3 up to 3.41, Google's QUIC of 2017",
-        ),
-        Parameter::new(
-            "connections",
-            Kind::Integer(1, 100),
-            "1",
-            "how many connections it stands for, which lose one at a time (Google's QUIC: 2)",
-        ),
-        Parameter::new(
-            "c",
-            Kind::Number(1e-3, 100.0),
-            "",
-            "C in segments per cubic second (section 5: 0.4; Linux 410/1024); default: the profile's",
-        ),
-        Parameter::new(
-            "beta",
-            Kind::Number(0.1, 0.99),
-            "",
-            "part of the window kept on loss (section 4.6: 0.7; Linux 717/1024); default: the profile's",
-        ),
-        FAST_CONVERGENCE,
-        ABE,
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Cubic::from(p), setup),
 };
 
@@ -185,20 +175,18 @@ const GOOGLE: Profile = Profile {
 impl Cubic {
     /// CUBIC with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        let mut profile = match p.text("profile") {
-            "linux" => LINUX,
-            "ns3" => NS3,
-            "google" => GOOGLE,
-            _ => RFC,
+        let Settings { profile, connections, c, beta, fast_convergence, abe } = p.into();
+        let mut profile = match profile {
+            Rules::Rfc => RFC,
+            Rules::Linux => LINUX,
+            Rules::Ns3 => NS3,
+            Rules::Google => GOOGLE,
         };
-        let connections = p.number("connections");
-        let own = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
-        profile.c = own("c", profile.c);
+        profile.c = c.unwrap_or(profile.c);
         let kept = |beta: f64| (connections - 1.0 + beta) / connections;
-        profile.beta = kept(own("beta", profile.beta));
-        let fast_convergence = p.flag("fast_convergence");
+        profile.beta = kept(beta.unwrap_or(profile.beta));
         Cubic {
-            beta_ecn: if backs_off_less_on_marks(p) { kept(0.85) } else { profile.beta },
+            beta_ecn: if abe { kept(0.85) } else { profile.beta },
             profile,
             connections,
             fast_convergence,

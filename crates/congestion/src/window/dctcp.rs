@@ -1,7 +1,17 @@
-use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
+
+parameters! {
+    struct Settings {
+        profile: Profile = PROFILE;
+        g: f64 = Kind::Number(1.0 / 1024.0, 1.0), "0.0625",
+            "weight of the last round trip's part in alpha (section 4.2: 1/16)";
+        alpha: f64 = Kind::Number(0.0, 1.0), "1",
+            "DCTCP.Alpha at the start (section 3.3, step 1): 1 answers the first mark as a loss";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "dctcp",
@@ -9,21 +19,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Data Center TCP (DCTCP)",
     source: "RFC 8257",
     help: "falls in proportion to the part of the data that the network marked, so that short queues stay short",
-    parameters: &[
-        PROFILE,
-        Parameter::new(
-            "g",
-            Kind::Number(1.0 / 1024.0, 1.0),
-            "0.0625",
-            "weight of the last round trip's part in alpha (section 4.2: 1/16)",
-        ),
-        Parameter::new(
-            "alpha",
-            Kind::Number(0.0, 1.0),
-            "1",
-            "DCTCP.Alpha at the start (section 3.3, step 1): 1 answers the first mark as a loss",
-        ),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Dctcp::from(p), setup),
 };
 
@@ -48,8 +44,8 @@ pub struct Dctcp {
 impl Dctcp {
     /// DCTCP with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        let linux = WholeSegments::wanted(p);
-        Dctcp { g: p.number("g"), alpha: p.number("alpha"), acked: 0, marked: 0, linux }
+        let Settings { profile, g, alpha } = p.into();
+        Dctcp { g, alpha, acked: 0, marked: 0, linux: WholeSegments::wanted(profile) }
     }
 
     /// DCTCP.Alpha now.

@@ -1,7 +1,20 @@
-use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
+
+parameters! {
+    struct Settings {
+        profile: Profile = PROFILE;
+        low_window: f64 = Kind::Number(2.0, 10_000.0), "38",
+            "window in segments up to which Reno rules (RFC 3649 section 5: Low_Window)";
+        high_window: f64 = Kind::Number(20_000.0, 1e8), "83000",
+            "window in segments that high_p sustains (section 5: High_Window)";
+        high_p: f64 = Kind::Number(1e-12, 1e-4), "1e-7", "loss probability at high_window (section 5: High_P)";
+        high_decrease: f64 = Kind::Number(0.01, 0.5), "0.1",
+            "part of the window given up on loss at high_window (section 5: High_Decrease)";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "highspeed",
@@ -9,33 +22,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "HighSpeed TCP",
     source: "RFC 3649",
     help: "Reno whose increase rises and whose decrease falls with the window, for very large windows",
-    parameters: &[
-        PROFILE,
-        Parameter::new(
-            "low_window",
-            Kind::Number(2.0, 10_000.0),
-            "38",
-            "window in segments up to which Reno rules (RFC 3649 section 5: Low_Window)",
-        ),
-        Parameter::new(
-            "high_window",
-            Kind::Number(20_000.0, 1e8),
-            "83000",
-            "window in segments that high_p sustains (section 5: High_Window)",
-        ),
-        Parameter::new(
-            "high_p",
-            Kind::Number(1e-12, 1e-4),
-            "1e-7",
-            "loss probability at high_window (section 5: High_P)",
-        ),
-        Parameter::new(
-            "high_decrease",
-            Kind::Number(0.01, 0.5),
-            "0.1",
-            "part of the window given up on loss at high_window (section 5: High_Decrease)",
-        ),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(HighSpeed::from(p), setup),
 };
 
@@ -96,10 +83,9 @@ struct Line {
 impl HighSpeed {
     /// HighSpeed TCP with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        let (low_window, high_window) = (p.number("low_window"), p.number("high_window"));
-        let (scale, exponent) = response(low_window, high_window, p.number("high_p"));
-        let high_decrease = p.number("high_decrease");
-        let linux = WholeSegments::wanted(p).map(|whole| Linux { whole, row: 0 });
+        let Settings { profile, low_window, high_window, high_p, high_decrease } = p.into();
+        let (scale, exponent) = response(low_window, high_window, high_p);
+        let linux = WholeSegments::wanted(profile).map(|whole| Linux { whole, row: 0 });
         let mut new =
             HighSpeed { low_window, high_window, high_decrease, scale, exponent, table: vec![], row: 0, linux };
         let windows = std::iter::successors(Some(low_window), |w| Some(w * STEP));

@@ -1,9 +1,22 @@
 use super::tick::{Clock, TICK};
-use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};
+
+parameters! {
+    struct Settings {
+        profile: Profile = PROFILE;
+        delta_l: Duration = Kind::Duration(Duration::from_millis(1), Duration::from_secs(3600)), "1 s",
+            "time since a loss up to which Reno rules (Delta_L)";
+        delta_b: f64 = Kind::Number(0.0, 1.0), "0.2",
+            "change in throughput between losses above which half the window is given up (Delta_B)";
+        beta_max: f64 = Kind::Number(0.5, 0.99), "0.8", "part of the window kept on loss at most";
+        rtt_scaling: bool = Kind::Flag, "true", "whether growth is scaled by the least RTT over 100 ms";
+        tick: Duration = TICK;
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "htcp",
@@ -11,24 +24,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "H-TCP",
     source: "Leith, Shorten, PFLDnet 2004; draft-leith-tcp-htcp-06",
     help: "Reno that grows ever faster from a second after a loss on, and gives up no more than the queue it built",
-    parameters: &[
-        PROFILE,
-        Parameter::new(
-            "delta_l",
-            Kind::Duration(Duration::from_millis(1), Duration::from_secs(3600)),
-            "1 s",
-            "time since a loss up to which Reno rules (Delta_L)",
-        ),
-        Parameter::new(
-            "delta_b",
-            Kind::Number(0.0, 1.0),
-            "0.2",
-            "change in throughput between losses above which half the window is given up (Delta_B)",
-        ),
-        Parameter::new("beta_max", Kind::Number(0.5, 0.99), "0.8", "part of the window kept on loss at most"),
-        Parameter::new("rtt_scaling", Kind::Flag, "true", "whether growth is scaled by the least RTT over 100 ms"),
-        TICK,
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Htcp::from(p), setup),
 };
 
@@ -92,14 +88,14 @@ const REFERENCE: Duration = Duration::from_millis(100);
 impl Htcp {
     /// H-TCP with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        let linux = WholeSegments::wanted(p).map(|whole| Linux { whole, adaptive: false });
-        let clock = if linux.is_some() { Clock::of_ticks(p) } else { Clock::FINE };
-        let beta_max = p.number("beta_max");
+        let Settings { profile, delta_l, delta_b, beta_max, rtt_scaling, tick } = p.into();
+        let linux = WholeSegments::wanted(profile).map(|whole| Linux { whole, adaptive: false });
+        let clock = if linux.is_some() { Clock::of_ticks(tick) } else { Clock::FINE };
         Htcp {
-            delta_l: clock.constant(p.duration("delta_l").expect("a duration with a default")),
-            delta_b: p.number("delta_b"),
+            delta_l: clock.constant(delta_l),
+            delta_b,
             beta_max: clock.whole(beta_max * PARTS) / clock.whole(PARTS),
-            rtt_scaling: p.flag("rtt_scaling"),
+            rtt_scaling,
             clock,
             alpha: 1.0,
             beta: 0.5,

@@ -1,8 +1,16 @@
-use super::{PROFILES, Reno, WholeSegments, Window, windowed};
+use super::{PROFILES, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
 use vazao_engine::Duration;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
+
+parameters! {
+    struct Settings {
+        profile: Profile = PROFILES;
+        rtt0: Option<Duration> = Kind::Duration(Duration::from_millis(1), Duration::from_secs(10)), "",
+            "the round-trip time of the connection to be as fast as (RTT0); default: 25 ms, ns-3 50 ms";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "hybla",
@@ -10,15 +18,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "TCP Hybla",
     source: "Caini, Firrincieli, IJSCN 22(5), 2004",
     help: "grows as fast in time as Reno would over a round trip of 25 ms, for satellite links",
-    parameters: &[
-        PROFILES,
-        Parameter::new(
-            "rtt0",
-            Kind::Duration(Duration::from_millis(1), Duration::from_secs(10)),
-            "",
-            "the round-trip time of the connection to be as fast as (RTT0); default: 25 ms, ns-3 50 ms",
-        ),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Hybla::from(p), setup),
 };
 
@@ -82,13 +82,10 @@ impl Hybla {
     /// Hybla with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
         let new = |whole| Linux { whole, least: Duration::MAX, parts: 0.0, count: 0.0, repairing: false };
-        let ns3 = (p.text("profile") == "ns3").then_some(Duration::MAX);
-        Hybla {
-            rtt0: p.duration("rtt0").unwrap_or(Duration::from_millis(if ns3.is_some() { 50 } else { 25 })),
-            rho: 1.0,
-            ns3,
-            linux: WholeSegments::wanted(p).map(new),
-        }
+        let Settings { profile, rtt0 } = p.into();
+        let ns3 = (profile == Profile::Ns3).then_some(Duration::MAX);
+        let rtt0 = rtt0.unwrap_or(Duration::from_millis(if ns3.is_some() { 50 } else { 25 }));
+        Hybla { rtt0, rho: 1.0, ns3, linux: WholeSegments::wanted(profile).map(new) }
     }
 
     /// rho for a round-trip time.

@@ -1,9 +1,26 @@
 use super::round::Round;
-use super::{Reno, WholeSegments, Window, windowed};
+use super::{Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
 use vazao_engine::Duration;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
+
+parameters! {
+    struct Settings {
+        profile: Profile = Profile::KIND, "rfc",
+            "whose rules where implementations differ: the paper's, Linux 6's, ns-3's";
+        alpha_max: f64 = Kind::Number(1.0, 1000.0), "10", "growth in segments a round trip without a queue";
+        alpha_min: f64 = Kind::Number(0.01, 1.0), "0.3", "growth at the largest queueing delay seen";
+        beta_min: f64 = Kind::Number(0.01, 0.5), "0.125", "part of the window given up without a queue";
+        beta_max: f64 = Kind::Number(0.5, 0.99), "0.5", "part given up with a long queue";
+        eta1: f64 = Kind::Number(0.0, 0.5), "0.01", "part of the largest delay up to which growth is alpha_max";
+        eta2: f64 = Kind::Number(0.0, 0.5), "0.1", "part of the largest delay up to which beta_min is given up";
+        eta3: f64 = Kind::Number(0.5, 1.0), "0.8", "part of the largest delay from which on it is beta_max";
+        theta: f64 = Kind::Integer(1, 1000), "5", "round trips without a queue before growth is alpha_max again";
+        win_thresh: Option<f64> = Kind::Number(0.0, 1e6), "",
+            "window in segments below which Reno rules; default: 10, Linux 15, ns-3 none";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "illinois",
@@ -11,43 +28,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "TCP-Illinois",
     source: "Liu, Basar, Srikant, Performance Evaluation 65(6-7), 2008",
     help: "Reno whose growth falls and whose decrease rises with the queueing delay",
-    parameters: &[
-        Parameter::new(
-            "profile",
-            Kind::Choice(&["rfc", "linux", "ns3"]),
-            "rfc",
-            "whose rules where implementations differ: the paper's, Linux 6's, ns-3's",
-        ),
-        Parameter::new("alpha_max", Kind::Number(1.0, 1000.0), "10", "growth in segments a round trip without a queue"),
-        Parameter::new("alpha_min", Kind::Number(0.01, 1.0), "0.3", "growth at the largest queueing delay seen"),
-        Parameter::new("beta_min", Kind::Number(0.01, 0.5), "0.125", "part of the window given up without a queue"),
-        Parameter::new("beta_max", Kind::Number(0.5, 0.99), "0.5", "part given up with a long queue"),
-        Parameter::new(
-            "eta1",
-            Kind::Number(0.0, 0.5),
-            "0.01",
-            "part of the largest delay up to which growth is alpha_max",
-        ),
-        Parameter::new(
-            "eta2",
-            Kind::Number(0.0, 0.5),
-            "0.1",
-            "part of the largest delay up to which beta_min is given up",
-        ),
-        Parameter::new("eta3", Kind::Number(0.5, 1.0), "0.8", "part of the largest delay from which on it is beta_max"),
-        Parameter::new(
-            "theta",
-            Kind::Integer(1, 1000),
-            "5",
-            "round trips without a queue before growth is alpha_max again",
-        ),
-        Parameter::new(
-            "win_thresh",
-            Kind::Number(0.0, 1e6),
-            "",
-            "window in segments below which Reno rules; default: 10, Linux 15, ns-3 none",
-        ),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Illinois::from(p), setup),
 };
 
@@ -101,23 +82,24 @@ enum Counting {
 impl Illinois {
     /// Illinois with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        let (counting, win_thresh) = match p.text("profile") {
-            "linux" => (Counting::Linux { credit: 0.0 }, 15.0),
-            "ns3" => (Counting::Ns3 { credit: 0.0 }, 0.0),
-            _ => (Counting::Fractions, 10.0),
+        let settings = Settings::from(p);
+        let (counting, win_thresh) = match settings.profile {
+            Profile::Linux => (Counting::Linux { credit: 0.0 }, 15.0),
+            Profile::Ns3 => (Counting::Ns3 { credit: 0.0 }, 0.0),
+            Profile::Rfc => (Counting::Fractions, 10.0),
         };
         let parts = |x: f64, parts: f64| {
             if matches!(counting, Counting::Linux { .. }) { (x * parts).floor() / parts } else { x }
         };
         Illinois {
-            alpha_max: parts(p.number("alpha_max"), 128.0),
-            alpha_min: parts(p.number("alpha_min"), 128.0).max(1.0 / 128.0),
-            beta_min: parts(p.number("beta_min"), 64.0),
-            beta_max: parts(p.number("beta_max"), 64.0),
-            eta: ["eta1", "eta2", "eta3"].map(|name| p.number(name)),
-            theta: p.number("theta"),
-            win_thresh: if let Some(Value::Number(x)) = p.get("win_thresh") { *x } else { win_thresh },
-            alpha: p.number("alpha_max"),
+            alpha_max: parts(settings.alpha_max, 128.0),
+            alpha_min: parts(settings.alpha_min, 128.0).max(1.0 / 128.0),
+            beta_min: parts(settings.beta_min, 64.0),
+            beta_max: parts(settings.beta_max, 64.0),
+            eta: [settings.eta1, settings.eta2, settings.eta3],
+            theta: settings.theta,
+            win_thresh: settings.win_thresh.unwrap_or(win_thresh),
+            alpha: settings.alpha_max,
             beta: 0.5,
             least: Duration::MAX,
             largest: Duration::ZERO,

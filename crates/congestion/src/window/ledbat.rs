@@ -1,9 +1,27 @@
-use super::{Reno, Window, windowed};
+use super::{Profile, Reno, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
 use std::collections::VecDeque;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};
+
+parameters! {
+    struct Settings {
+        profile: Profile = Kind::Choice(&["rfc", "ns3"]), "rfc",
+            "whose rules where implementations differ: RFC 6817's, or ns-3's, whose slow start ends with a loss only";
+        target: Duration = Kind::Duration(Duration::from_millis(1), Duration::from_millis(100)), "100 ms",
+            "TARGET: queueing delay to hold (section 2.5: at most 100 ms)";
+        gain: f64 = Kind::Number(0.001, 1.0), "1",
+            "GAIN: segments a round trip by which an empty queue lets the window grow (section 2.5: at most 1)";
+        base_history: usize = Kind::Integer(2, 60), "10",
+            "BASE_HISTORY: minutes for which the least delay is remembered (section 2.5: 10)";
+        current_filter: usize = Kind::Integer(1, 1000), "4",
+            "CURRENT_FILTER: last delays of which the least counts (section 2.4.2 leaves it open; ns-3: 4)";
+        allowed_increase: f64 = Kind::Number(0.1, 100.0), "1",
+            "ALLOWED_INCREASE: segments by which the window may exceed what is in flight (section 2.5: 1)";
+        min_cwnd: f64 = Kind::Integer(1, 10), "2", "MIN_CWND: least window in segments (section 2.5: 2)";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "ledbat",
@@ -11,45 +29,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "LEDBAT",
     source: "RFC 6817",
     help: "keeps a queue of 100 ms at most and yields to whoever queues more: for transfers that may wait",
-    parameters: &[
-        Parameter::new(
-            "profile",
-            Kind::Choice(&["rfc", "ns3"]),
-            "rfc",
-            "whose rules where implementations differ: RFC 6817's, or ns-3's, whose slow start ends with a loss only",
-        ),
-        Parameter::new(
-            "target",
-            Kind::Duration(Duration::from_millis(1), Duration::from_millis(100)),
-            "100 ms",
-            "TARGET: queueing delay to hold (section 2.5: at most 100 ms)",
-        ),
-        Parameter::new(
-            "gain",
-            Kind::Number(0.001, 1.0),
-            "1",
-            "GAIN: segments a round trip by which an empty queue lets the window grow (section 2.5: at most 1)",
-        ),
-        Parameter::new(
-            "base_history",
-            Kind::Integer(2, 60),
-            "10",
-            "BASE_HISTORY: minutes for which the least delay is remembered (section 2.5: 10)",
-        ),
-        Parameter::new(
-            "current_filter",
-            Kind::Integer(1, 1000),
-            "4",
-            "CURRENT_FILTER: last delays of which the least counts (section 2.4.2 leaves it open; ns-3: 4)",
-        ),
-        Parameter::new(
-            "allowed_increase",
-            Kind::Number(0.1, 100.0),
-            "1",
-            "ALLOWED_INCREASE: segments by which the window may exceed what is in flight (section 2.5: 1)",
-        ),
-        Parameter::new("min_cwnd", Kind::Integer(1, 10), "2", "MIN_CWND: least window in segments (section 2.5: 2)"),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Ledbat::from(p), setup),
 };
 
@@ -67,28 +47,20 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 pub struct Ledbat {
     /// TARGET in nanoseconds.
     target: f64,
-    gain: f64,
-    allowed_increase: f64,
-    min_cwnd: f64,
-    /// Whether slow start ends once the queue is at the target.
-    leaves: bool,
+    settings: Settings,
     base: BaseDelays,
     current: VecDeque<i64>,
-    current_filter: usize,
 }
 
 impl Ledbat {
     /// LEDBAT with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
+        let settings = Settings::from(p);
         Ledbat {
-            target: p.duration("target").expect("it has a default").as_nanos() as f64,
-            gain: p.number("gain"),
-            allowed_increase: p.number("allowed_increase"),
-            min_cwnd: p.number("min_cwnd"),
-            leaves: p.text("profile") == "rfc",
-            base: BaseDelays { minutes: VecDeque::new(), history: p.integer("base_history") as usize, minute: 0 },
+            target: settings.target.as_nanos() as f64,
+            base: BaseDelays { minutes: VecDeque::new(), history: settings.base_history, minute: 0 },
             current: VecDeque::new(),
-            current_filter: p.integer("current_filter") as usize,
+            settings,
         }
     }
 
@@ -107,7 +79,7 @@ impl Window for Ledbat {
     fn observe(&mut self, _: &State, ack: &Ack) {
         let Some(delay) = ack.one_way else { return };
         self.base.add(ack.now, delay);
-        if self.current.len() == self.current_filter {
+        if self.current.len() == self.settings.current_filter {
             self.current.pop_front();
         }
         self.current.push_back(delay);
@@ -117,19 +89,19 @@ impl Window for Ledbat {
     fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
         let Some(queueing_delay) = self.queueing_delay() else { return state.cwnd + Reno::increase(state, ack) };
         let off_target = (self.target - queueing_delay) / self.target;
-        let grown = state.cwnd + self.gain * off_target * ack.acked as f64 * state.mss / state.cwnd;
-        let most = ack.flight as f64 + self.allowed_increase * state.mss;
-        grown.min(most).max(self.min_cwnd * state.mss)
+        let grown = state.cwnd + self.settings.gain * off_target * ack.acked as f64 * state.mss / state.cwnd;
+        let most = ack.flight as f64 + self.settings.allowed_increase * state.mss;
+        grown.min(most).max(self.settings.min_cwnd * state.mss)
     }
 
     /// Returns whether slow start ends: at the target, congestion avoidance would not grow any more.
     fn leave_slow_start(&mut self, _: &State, _: &Ack) -> bool {
-        self.leaves && self.queueing_delay().is_some_and(|delay| delay >= self.target)
+        self.settings.profile == Profile::Rfc && self.queueing_delay().is_some_and(|delay| delay >= self.target)
     }
 
     /// Section 2.4.2: half, as Reno.
     fn shrink(&mut self, state: &State, _: &Congestion) -> f64 {
-        (state.cwnd / 2.0).max(self.min_cwnd * state.mss)
+        (state.cwnd / 2.0).max(self.settings.min_cwnd * state.mss)
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) use whole::WholeSegments;
 pub use yeah::Yeah;
 
 use crate::{Ack, Congestion, CongestionControl, Controller, Setup, Siblings, State};
-use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
+use vazao_engine::registry::{Kind, Parameter, choice};
 use vazao_engine::{Duration, Time};
 
 /// Boxes a window-based algorithm inside the shared controller.
@@ -53,38 +53,34 @@ pub(crate) fn windowed<W: Window>(window: W, setup: Setup) -> Box<dyn Congestion
 }
 
 /// The parameter that BIC and CUBIC share.
-pub(crate) const FAST_CONVERGENCE: Parameter = Parameter::new(
-    "fast_convergence",
+pub(crate) const FAST_CONVERGENCE: Parameter = Parameter::shared(
     Kind::Flag,
     "true",
     "whether a loss below the last maximum lowers the maximum further, to make room for others",
 );
 
 /// Alternative backoff with ECN.
-pub(crate) const ABE: Parameter = Parameter::new(
-    "abe",
+pub(crate) const ABE: Parameter = Parameter::shared(
     Kind::Flag,
     "false",
     "whether a mark (ECN) takes less than a loss (RFC 8511): Reno keeps 0.8 of its window, CUBIC 0.85",
 );
 
-/// Returns whether [`ABE`] is wanted.
-pub(crate) fn backs_off_less_on_marks(p: &Parameters) -> bool {
-    p.get("abe") == Some(&Value::Flag(true))
+choice! {
+    /// Whose rules a control follows where implementations differ.
+    pub(crate) enum Profile { Rfc = "rfc", Linux = "linux", Ns3 = "ns3" }
 }
 
 /// Whether Linux's variant of a control is wanted instead of its source's.
-pub(crate) const PROFILE: Parameter = Parameter::new(
-    "profile",
+pub(crate) const PROFILE: Parameter = Parameter::shared(
     Kind::Choice(&["rfc", "linux"]),
     "rfc",
     "whose rules where implementations differ: the source's (RFC or paper), or Linux 6, which counts whole segments",
 );
 
 /// Profiles of an algorithm for which ns-3 has rules of its own, too.
-pub(crate) const PROFILES: Parameter = Parameter::new(
-    "profile",
-    Kind::Choice(&["rfc", "linux", "ns3"]),
+pub(crate) const PROFILES: Parameter = Parameter::shared(
+    Profile::KIND,
     "rfc",
     "whose rules where implementations differ: the source's (RFC or paper), Linux 6's, which counts whole segments, or ns-3's",
 );

@@ -1,7 +1,14 @@
-use super::{ABE, PROFILE, WholeSegments, Window, backs_off_less_on_marks, windowed};
+use super::{ABE, PROFILE, Profile, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
-use vazao_engine::registry::{Entry, Parameters};
+use vazao_engine::registry::{Entry, Parameters, parameters};
+
+parameters! {
+    struct Settings {
+        profile: Profile = PROFILE;
+        abe: bool = ABE;
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "reno",
@@ -9,7 +16,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Reno",
     source: "RFC 5681",
     help: "one segment more each round trip, half on loss: what every other control is measured against",
-    parameters: &[PROFILE, ABE],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Reno::from(p), setup),
 };
 
@@ -25,7 +32,8 @@ pub struct Reno {
 impl Reno {
     /// Reno as the registry describes it.
     pub fn from(p: &Parameters) -> Self {
-        Reno { linux: WholeSegments::wanted(p), beta_ecn: if backs_off_less_on_marks(p) { 0.8 } else { 0.5 } }
+        let Settings { profile, abe } = p.into();
+        Reno { linux: WholeSegments::wanted(profile), beta_ecn: if abe { 0.8 } else { 0.5 } }
     }
 
     /// Equation 3, by bytes acknowledged so that delayed acknowledgements do not slow it (RFC 3465 section 2.1); at

@@ -1,7 +1,16 @@
-use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
+
+parameters! {
+    struct Settings {
+        profile: Profile = PROFILE;
+        increase: f64 = Kind::Number(1e-4, 0.5), "0.01", "a: part of the bytes acknowledged added";
+        decrease: f64 = Kind::Number(0.01, 0.9), "0.125", "b: part of the window given up on loss";
+        legacy_window: f64 = Kind::Number(0.0, 1e6), "16", "lwnd: window in segments up to which Reno rules";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "scalable",
@@ -9,17 +18,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Scalable TCP",
     source: "Kelly, CCR 33(2), 2003",
     help: "grows by 1 % of what is acknowledged, falls by 1/8: recovers in the same time from any window",
-    parameters: &[
-        PROFILE,
-        Parameter::new("increase", Kind::Number(1e-4, 0.5), "0.01", "a: part of the bytes acknowledged added"),
-        Parameter::new("decrease", Kind::Number(0.01, 0.9), "0.125", "b: part of the window given up on loss"),
-        Parameter::new(
-            "legacy_window",
-            Kind::Number(0.0, 1e6),
-            "16",
-            "lwnd: window in segments up to which Reno rules",
-        ),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Scalable::from(p), setup),
 };
 
@@ -31,11 +30,9 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// equal, for both grow and shrink in proportion.
 #[derive(Debug)]
 pub struct Scalable {
-    /// a: the part of what is acknowledged that is added to the window.
     increase: f64,
-    /// b: the part of the window that is given up on loss.
     decrease: f64,
-    /// lwnd: the window in segments up to which Reno rules, so that small windows share fairly with it.
+    /// Small windows share fairly with Reno.
     legacy_window: f64,
     /// Linux knows no legacy window: it grows by a segment for a hundred acknowledged, or for a smaller window, and
     /// gives up an eighth, rounded down.
@@ -45,12 +42,8 @@ pub struct Scalable {
 impl Scalable {
     /// Scalable TCP with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        Scalable {
-            increase: p.number("increase"),
-            decrease: p.number("decrease"),
-            legacy_window: p.number("legacy_window"),
-            linux: WholeSegments::wanted(p),
-        }
+        let Settings { profile, increase, decrease, legacy_window } = p.into();
+        Scalable { increase, decrease, legacy_window, linux: WholeSegments::wanted(profile) }
     }
 
     fn is_legacy(&self, state: &State) -> bool {

@@ -1,8 +1,18 @@
-use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};
+
+parameters! {
+    struct Settings {
+        profile: Profile = PROFILE;
+        delta: f64 = Kind::Number(0.0, 1.0), "0.15",
+            "delta: part of the way from the least to the largest one-way delay that means congestion (section III)";
+        gamma: f64 = Kind::Number(0.001, 1.0), "0.125", "gamma: weight of a new sample in the smoothed delay";
+        inference: u64 = Kind::Integer(1, 100), "3", "itti: round-trip times that the inference phase lasts";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "tcp-lp",
@@ -10,27 +20,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "TCP-LP",
     source: "Kuzmanovic, Knightly, INFOCOM 2003",
     help: "Reno that yields as soon as packets wait, down to one segment: takes what others leave",
-    parameters: &[
-        PROFILE,
-        Parameter::new(
-            "delta",
-            Kind::Number(0.0, 1.0),
-            "0.15",
-            "delta: part of the way from the least to the largest one-way delay that means congestion (section III)",
-        ),
-        Parameter::new(
-            "gamma",
-            Kind::Number(0.001, 1.0),
-            "0.125",
-            "gamma: weight of a new sample in the smoothed delay",
-        ),
-        Parameter::new(
-            "inference",
-            Kind::Integer(1, 100),
-            "3",
-            "itti: round-trip times that the inference phase lasts",
-        ),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(TcpLp::from(p), setup),
 };
 
@@ -92,15 +82,9 @@ impl Delays {
 impl TcpLp {
     /// TCP-LP with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        TcpLp {
-            delta: p.number("delta"),
-            gamma: p.number("gamma"),
-            inference: p.integer("inference"),
-            delays: None,
-            answered: None,
-            last: Time::ZERO,
-            linux: WholeSegments::wanted(p),
-        }
+        let Settings { profile, delta, gamma, inference } = p.into();
+        let linux = WholeSegments::wanted(profile);
+        TcpLp { delta, gamma, inference, delays: None, answered: None, last: Time::ZERO, linux }
     }
 
     /// Section III: sd > d_min + (d_max - d_min) delta.

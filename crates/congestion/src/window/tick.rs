@@ -1,9 +1,8 @@
-use vazao_engine::registry::{Kind, Parameter, Parameters};
+use vazao_engine::registry::{Kind, Parameter};
 use vazao_engine::{Duration, Time};
 
 /// The tick of the clock by which a kernel's control measures.
-pub(super) const TICK: Parameter = Parameter::new(
-    "tick",
+pub(super) const TICK: Parameter = Parameter::shared(
     Kind::Duration(Duration::from_micros(1), Duration::from_millis(50)),
     "10 ms",
     "of the kernel's clock, by which the Linux profile measures (HZ = 100)",
@@ -22,9 +21,9 @@ impl Clock {
     /// Nanoseconds and fractions.
     pub const FINE: Clock = Clock { unit: 1, whole: false };
 
-    /// Whole ticks of the parameter `tick`.
-    pub fn of_ticks(p: &Parameters) -> Self {
-        Clock { unit: p.duration("tick").expect("a duration with a default").as_nanos().max(1), whole: true }
+    /// Whole ticks of this length.
+    pub fn of_ticks(tick: Duration) -> Self {
+        Clock { unit: tick.as_nanos().max(1), whole: true }
     }
 
     /// Returns the instant in units: the tick that passed last.

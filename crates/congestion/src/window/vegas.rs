@@ -1,9 +1,21 @@
 use super::round::Round;
-use super::{WholeSegments, Window, windowed};
+use super::{Profile, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
 use vazao_engine::Duration;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
+
+parameters! {
+    struct Settings {
+        profile: Profile = Profile::KIND, "rfc",
+            "whose rules where implementations differ: the paper's as in ns-2, Linux 6's, ns-3's";
+        alpha: Option<f64> = Kind::Number(0.0, 1000.0), "",
+            "segments in queues below which the window grows; default: 1, Linux and ns-3 2 (the paper uses both)";
+        beta: Option<f64> = Kind::Number(0.0, 1000.0), "",
+            "segments in queues above which it shrinks; default: 3, Linux and ns-3 4 (the paper uses both)";
+        gamma: f64 = Kind::Number(0.0, 1000.0), "1", "segments in queues above which slow start ends";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "vegas",
@@ -11,27 +23,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "TCP Vegas",
     source: "Brakmo, Peterson, JSAC 13(8), 1995",
     help: "keeps alpha to beta segments of its own in queues, seen from the round-trip time, without loss",
-    parameters: &[
-        Parameter::new(
-            "profile",
-            Kind::Choice(&["rfc", "linux", "ns3"]),
-            "rfc",
-            "whose rules where implementations differ: the paper's as in ns-2, Linux 6's, ns-3's",
-        ),
-        Parameter::new(
-            "alpha",
-            Kind::Number(0.0, 1000.0),
-            "",
-            "segments in queues below which the window grows; default: 1, Linux and ns-3 2 (the paper uses both)",
-        ),
-        Parameter::new(
-            "beta",
-            Kind::Number(0.0, 1000.0),
-            "",
-            "segments in queues above which it shrinks; default: 3, Linux and ns-3 4 (the paper uses both)",
-        ),
-        Parameter::new("gamma", Kind::Number(0.0, 1000.0), "1", "segments in queues above which slow start ends"),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Vegas::from(p), setup),
 };
 
@@ -47,11 +39,8 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// samples, not that of one distinguished segment, which a delayed acknowledgement would distort.
 #[derive(Debug)]
 pub struct Vegas {
-    /// Segments in queues below which the window grows.
     alpha: f64,
-    /// Segments in queues above which it shrinks.
     beta: f64,
-    /// Segments in queues above which slow start ends.
     gamma: f64,
     round: Round,
     timeout: FineTimeout,
@@ -140,18 +129,18 @@ impl Kernel {
 impl Vegas {
     /// Vegas with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        let rules = match p.text("profile") {
-            "linux" => Some(Rules::Linux(WholeSegments::default())),
-            "ns3" => Some(Rules::Ns3 { threshold: f64::INFINITY }),
-            _ => None,
+        let Settings { profile, alpha, beta, gamma } = p.into();
+        let rules = match profile {
+            Profile::Linux => Some(Rules::Linux(WholeSegments::default())),
+            Profile::Ns3 => Some(Rules::Ns3 { threshold: f64::INFINITY }),
+            Profile::Rfc => None,
         };
         let kernel = rules.map(|rules| Kernel { rules, base: f64::MAX, repairing: false, carried: 0.0 });
-        let own = |name, default| if let Some(Value::Number(x)) = p.get(name) { *x } else { default };
-        let (alpha, beta) = if kernel.is_some() { (2.0, 4.0) } else { (1.0, 3.0) };
+        let own = if kernel.is_some() { (2.0, 4.0) } else { (1.0, 3.0) };
         Vegas {
-            alpha: own("alpha", alpha),
-            beta: own("beta", beta),
-            gamma: p.number("gamma"),
+            alpha: alpha.unwrap_or(own.0),
+            beta: beta.unwrap_or(own.1),
+            gamma,
             round: Round::default(),
             timeout: FineTimeout::default(),
             queued: None,

@@ -1,8 +1,15 @@
-use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
 use vazao_engine::Duration;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
+
+parameters! {
+    struct Settings {
+        profile: Profile = PROFILE;
+        beta: f64 = Kind::Number(0.0, 1000.0), "3", "segments in queues from which on the path counts as congested";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "veno",
@@ -10,15 +17,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "TCP Veno",
     source: "Fu, Liew, JSAC 21(2), 2003",
     help: "Reno that gives up a fifth only where a loss comes without a queue, and grows half as fast where one stands",
-    parameters: &[
-        PROFILE,
-        Parameter::new(
-            "beta",
-            Kind::Number(0.0, 1000.0),
-            "3",
-            "segments in queues from which on the path counts as congested",
-        ),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Veno::from(p), setup),
 };
 
@@ -57,7 +56,8 @@ impl Veno {
     /// Veno with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
         let new = |whole| Linux { whole, latest: Duration::MAX, repairing: false, turn: true };
-        Veno { beta: p.number("beta"), base: Duration::MAX, queued: 0.0, linux: WholeSegments::wanted(p).map(new) }
+        let Settings { profile, beta } = p.into();
+        Veno { beta, base: Duration::MAX, queued: 0.0, linux: WholeSegments::wanted(profile).map(new) }
     }
 
     /// Linux looks at the queue whenever the window may grow.

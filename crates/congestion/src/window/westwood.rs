@@ -1,11 +1,20 @@
 use super::tick::TICK;
 use super::westwood_ns3::Ns3Westwood;
 use super::westwood_plus::Theirs;
-use super::{PROFILES, Reno, Window, windowed};
+use super::{PROFILES, Profile, Reno, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};
+
+parameters! {
+    struct Settings {
+        profile: Profile = PROFILES;
+        tau: Duration = Kind::Duration(Duration::from_millis(1), Duration::from_secs(60)), "500 ms",
+            "time constant of the bandwidth filter (section 2.2)";
+        tick: Duration = TICK;
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "westwood",
@@ -13,16 +22,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "TCP Westwood",
     source: "Mascolo, Casetti, Gerla, Sanadidi, Wang, MobiCom 2001",
     help: "Reno that falls to the estimated bandwidth times the least round-trip time instead of to half",
-    parameters: &[
-        PROFILES,
-        Parameter::new(
-            "tau",
-            Kind::Duration(Duration::from_millis(1), Duration::from_secs(60)),
-            "500 ms",
-            "time constant of the bandwidth filter (section 2.2)",
-        ),
-        TICK,
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Westwood::from(p), setup),
 };
 
@@ -42,8 +42,8 @@ pub struct Westwood {
 impl Westwood {
     /// Westwood with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        let tau = p.duration("tau").expect("a duration with a default");
-        Westwood { estimate: BandwidthEstimate::new(tau), theirs: Theirs::wanted(p, Ns3Westwood::westwood) }
+        let Settings { profile, tau, tick } = p.into();
+        Westwood { estimate: BandwidthEstimate::new(tau), theirs: Theirs::wanted(profile, tick, Ns3Westwood::westwood) }
     }
 }
 

@@ -1,10 +1,19 @@
 use super::tick::{Clock, TICK};
 use super::westwood_ns3::Ns3Westwood;
-use super::{PROFILES, Reno, WholeSegments, Window, windowed};
+use super::{PROFILES, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, Signal, State};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};
+
+parameters! {
+    struct Settings {
+        profile: Profile = PROFILES;
+        alpha: f64 = Kind::Number(0.0, 0.999), "0.875",
+            "part of the estimate that a sample leaves (the filter's pole: 7/8)";
+        tick: Duration = TICK;
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "westwood-plus",
@@ -12,16 +21,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "TCP Westwood+",
     source: "Grieco, Mascolo, CCR 34(2), 2004",
     help: "Westwood that samples the bandwidth once a round trip, so that bunched acknowledgements do not fool it",
-    parameters: &[
-        PROFILES,
-        Parameter::new(
-            "alpha",
-            Kind::Number(0.0, 0.999),
-            "0.875",
-            "part of the estimate that a sample leaves (the filter's pole: 7/8)",
-        ),
-        TICK,
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(WestwoodPlus::from(p), setup),
 };
 
@@ -47,8 +47,9 @@ pub struct WestwoodPlus {
 impl WestwoodPlus {
     /// Westwood+ with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
-        let theirs = Theirs::wanted(p, Ns3Westwood::westwood_plus);
-        WestwoodPlus { alpha: p.number("alpha"), round: None, delivered: 0.0, estimate: None, theirs }
+        let Settings { profile, alpha, tick } = p.into();
+        let theirs = Theirs::wanted(profile, tick, Ns3Westwood::westwood_plus);
+        WestwoodPlus { alpha, round: None, delivered: 0.0, estimate: None, theirs }
     }
 
     fn sample(&mut self, now: Time) {
@@ -104,11 +105,12 @@ pub(super) enum Theirs {
 }
 
 impl Theirs {
-    /// Returns the rules that the parameter `profile` asks for, if any; `ns3` are ns-3's.
-    pub fn wanted(p: &Parameters, ns3: fn() -> Ns3Westwood) -> Option<Self> {
-        match p.text("profile") {
-            "ns3" => Some(Theirs::Ns3(ns3())),
-            _ => LinuxWestwood::wanted(p).map(Theirs::Linux),
+    /// Returns the rules that the profile asks for, if any; Linux's clock has this tick, and `ns3` are ns-3's.
+    pub fn wanted(profile: Profile, tick: Duration, ns3: fn() -> Ns3Westwood) -> Option<Self> {
+        match profile {
+            Profile::Rfc => None,
+            Profile::Linux => Some(Theirs::Linux(LinuxWestwood::new(tick))),
+            Profile::Ns3 => Some(Theirs::Ns3(ns3())),
         }
     }
 
@@ -170,12 +172,12 @@ impl LinuxWestwood {
     /// A sample's least span.
     const SHORTEST: Duration = Duration::from_millis(50);
 
-    /// Linux's Westwood, if the parameter `profile` asks for it.
-    pub fn wanted(p: &Parameters) -> Option<Self> {
-        let (clock, since, least, filtered) = (Clock::of_ticks(p), None, None, None);
+    /// Linux's Westwood, with this tick.
+    pub fn new(tick: Duration) -> Self {
+        let (whole, clock, since, least, filtered) =
+            (WholeSegments::default(), Clock::of_ticks(tick), None, None, None);
         let (delivered, accounted, rtt) = (0.0, 0.0, 0.0);
-        let new = |whole| LinuxWestwood { whole, clock, since, delivered, accounted, rtt, least, filtered };
-        WholeSegments::wanted(p).map(new)
+        LinuxWestwood { whole, clock, since, delivered, accounted, rtt, least, filtered }
     }
 
     /// Every acknowledgement counts.

@@ -1,5 +1,5 @@
+use super::Profile;
 use crate::{Ack, State};
-use vazao_engine::registry::{Parameters, Value};
 
 /// Window in Linux's counting: a whole number of segments, and one more is due for so many acknowledged
 /// (net/ipv4/tcp_cong.c). What is kept of a window on loss is rounded down, and what was acknowledged towards the next
@@ -13,9 +13,9 @@ pub(crate) struct WholeSegments {
 }
 
 impl WholeSegments {
-    /// Counting as Linux does, if the parameter `profile` asks for it.
-    pub fn wanted(p: &Parameters) -> Option<Self> {
-        matches!(p.get("profile"), Some(Value::Text(profile)) if profile == "linux").then(WholeSegments::default)
+    /// Counting as Linux does, if the profile asks for it.
+    pub fn wanted(profile: Profile) -> Option<Self> {
+        (profile == Profile::Linux).then(WholeSegments::default)
     }
 
     /// Returns the window in segments.

@@ -1,9 +1,22 @@
 use super::round::Round;
-use super::{PROFILE, Reno, WholeSegments, Window, windowed};
+use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
 use crate::{Ack, Congestion, State};
 use vazao_engine::Duration;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
+
+parameters! {
+    struct Settings {
+        profile: Profile = PROFILE;
+        alpha: f64 = Kind::Number(1.0, 1e5), "80", "segments in queues above which it is slow (Q_max)";
+        gamma: f64 = Kind::Number(1.0, 1e3), "1", "part of the queue that is drained at once: 1/gamma";
+        delta: f64 = Kind::Number(1.0, 1e3), "8", "part of the window given up on loss at least: 1/delta";
+        epsilon: f64 = Kind::Number(1.0, 1e3), "2", "part of the window drained at most: 1/epsilon";
+        phi: f64 = Kind::Number(0.1, 1e3), "8", "queueing delay above which it is slow: base RTT/phi";
+        rho: f64 = Kind::Integer(1, 1000), "16", "slow round trips on end that show a greedy competitor";
+        zeta: f64 = Kind::Integer(1, 1000), "50", "fast round trips after which competitors are forgotten";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "yeah",
@@ -11,16 +24,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "YeAH-TCP",
     source: "Baiocchi, Castellani, Vacirca, PFLDnet 2007",
     help: "Scalable TCP while the queue is short, Reno that drains its queue while it is long",
-    parameters: &[
-        PROFILE,
-        Parameter::new("alpha", Kind::Number(1.0, 1e5), "80", "segments in queues above which it is slow (Q_max)"),
-        Parameter::new("gamma", Kind::Number(1.0, 1e3), "1", "part of the queue that is drained at once: 1/gamma"),
-        Parameter::new("delta", Kind::Number(1.0, 1e3), "8", "part of the window given up on loss at least: 1/delta"),
-        Parameter::new("epsilon", Kind::Number(1.0, 1e3), "2", "part of the window drained at most: 1/epsilon"),
-        Parameter::new("phi", Kind::Number(0.1, 1e3), "8", "queueing delay above which it is slow: base RTT/phi"),
-        Parameter::new("rho", Kind::Integer(1, 1000), "16", "slow round trips on end that show a greedy competitor"),
-        Parameter::new("zeta", Kind::Integer(1, 1000), "50", "fast round trips after which competitors are forgotten"),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Yeah::from(p), setup),
 };
 
@@ -36,13 +40,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// its own.
 #[derive(Debug)]
 pub struct Yeah {
-    alpha: f64,
-    gamma: f64,
-    delta: f64,
-    epsilon: f64,
-    phi: f64,
-    rho: f64,
-    zeta: f64,
+    settings: Settings,
     /// RTTbase.
     base: Duration,
     round: Round,
@@ -70,14 +68,10 @@ const SCALABLE: f64 = 100.0;
 impl Yeah {
     /// YeAH with the registry's parameters.
     pub fn from(p: &Parameters) -> Self {
+        let settings = Settings::from(p);
         Yeah {
-            alpha: p.number("alpha"),
-            gamma: p.number("gamma"),
-            delta: p.number("delta"),
-            epsilon: p.number("epsilon"),
-            phi: p.number("phi"),
-            rho: p.number("rho"),
-            zeta: p.number("zeta"),
+            linux: WholeSegments::wanted(settings.profile),
+            settings,
             base: Duration::MAX,
             round: Round::default(),
             due: false,
@@ -87,7 +81,6 @@ impl Yeah {
             slow: 0.0,
             fast: 0.0,
             reno: LEAST,
-            linux: WholeSegments::wanted(p),
         }
     }
 
@@ -108,16 +101,16 @@ impl Yeah {
         }
         let (rtt, base) = (round.least.as_secs(), self.base.as_secs());
         self.queued = self.whole(w * (rtt - base) / rtt);
-        if self.queued <= self.alpha && rtt - base <= base / self.phi {
+        if self.queued <= self.settings.alpha && rtt - base <= base / self.settings.phi {
             self.fast += 1.0;
-            if self.fast > self.zeta {
+            if self.fast > self.settings.zeta {
                 (self.reno, self.fast) = (LEAST, 0.0);
             }
             self.slow = 0.0;
             return None;
         }
-        let drained = (self.queued > self.alpha && w > self.reno).then(|| {
-            let excess = self.whole(self.queued / self.gamma).min(self.whole(w / self.epsilon));
+        let drained = (self.queued > self.settings.alpha && w > self.reno).then(|| {
+            let excess = self.whole(self.queued / self.settings.gamma).min(self.whole(w / self.settings.epsilon));
             (w - excess).max(self.reno)
         });
         let window = drained.unwrap_or(w);
@@ -172,8 +165,8 @@ impl Window for Yeah {
         let window = if self.linux.is_some() { state.cwnd } else { state.in_use(congestion) };
         let w = self.whole(window / state.mss);
         let half = self.whole(w / 2.0).max(LEAST);
-        let alone = self.slow < self.rho;
-        let given_up = if alone { self.queued.min(half).max(self.whole(w / self.delta)) } else { half };
+        let alone = self.slow < self.settings.rho;
+        let given_up = if alone { self.queued.min(half).max(self.whole(w / self.settings.delta)) } else { half };
         self.fast = 0.0;
         self.reno = self.whole(self.reno / 2.0).max(LEAST);
         match &mut self.linux {

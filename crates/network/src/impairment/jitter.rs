@@ -1,5 +1,20 @@
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, choice, parameters};
 use vazao_engine::{Duration, RandomStream};
+
+choice! {
+    /// Pareto's is shifted to begin at 0 (Lomax).
+    enum Distribution { Uniform = "uniform", Normal = "normal", Exponential = "exponential", Pareto = "pareto" }
+}
+
+parameters! {
+    struct Settings {
+        spread: Duration = Kind::Duration(Duration::ZERO, Duration::from_secs(3600)), "mean of the delay added";
+        distribution: Distribution = Distribution::KIND, "uniform",
+            "from 0 to twice spread; or normal with a third of spread as deviation, cut at 0; or one with a longer tail";
+        keeps_order: bool = Kind::Flag, "true", "packets wait for those before them; else they may overtake";
+        correlation: f64 = Kind::Number(0.0, 0.999_999), "0", "of a packet's delay with that before it";
+    }
+}
 
 pub(super) const ENTRY: Entry<super::Build> = Entry {
     name: "jitter",
@@ -7,35 +22,12 @@ pub(super) const ENTRY: Entry<super::Build> = Entry {
     title: "Jitter",
     source: "delay variation as RFC 3393 defines it; distributions as netem's",
     help: "a random delay on top of a link's own: jitter = \"5 ms\", or a table",
-    parameters: &[
-        Parameter::required(
-            "spread",
-            Kind::Duration(Duration::ZERO, Duration::from_secs(3600)),
-            "mean of the delay added",
-        ),
-        Parameter::new(
-            "distribution",
-            Kind::Choice(&["uniform", "normal", "exponential", "pareto"]),
-            "uniform",
-            "from 0 to twice spread; or normal with a third of spread as deviation, cut at 0; or one with a longer tail",
-        ),
-        Parameter::new("keeps_order", Kind::Flag, "true", "packets wait for those before them; else they may overtake"),
-        Parameter::new("correlation", Kind::Number(0.0, 0.999_999), "0", "of a packet's delay with that before it"),
-    ],
+    parameters: Settings::PARAMETERS,
     build: super::Build::Delay(|p, stream, wire| wire.jitter = Some(Jitter::from(p, stream))),
 };
 
 /// The shape of the Pareto distribution, as in netem's table.
 const SHAPE: f64 = 3.0;
-
-#[derive(Clone, Copy, Debug)]
-enum Distribution {
-    Uniform,
-    Normal,
-    Exponential,
-    /// Pareto's, shifted to begin at 0 (Lomax).
-    Pareto,
-}
 
 /// A random delay for each packet.
 ///
@@ -55,20 +47,8 @@ pub struct Jitter {
 impl Jitter {
     /// Jitter with the registry's parameters.
     pub fn from(p: &Parameters, stream: RandomStream) -> Jitter {
-        let distribution = match p.text("distribution") {
-            "uniform" => Distribution::Uniform,
-            "normal" => Distribution::Normal,
-            "exponential" => Distribution::Exponential,
-            _ => Distribution::Pareto,
-        };
-        Jitter {
-            spread: p.duration("spread").expect("the spread is required").as_nanos() as f64,
-            distribution,
-            keeps_order: p.flag("keeps_order"),
-            correlation: p.number("correlation"),
-            state: None,
-            stream,
-        }
+        let Settings { spread, distribution, keeps_order, correlation } = p.into();
+        Jitter { spread: spread.as_nanos() as f64, distribution, keeps_order, correlation, state: None, stream }
     }
 
     /// Returns the next packet's delay in nanoseconds.

@@ -12,11 +12,10 @@ pub use reorder::Reorder;
 
 use crate::loss::LossModel;
 use vazao_engine::RandomStream;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, parameters};
 
 /// Most packets in a row that may be struck.
-pub(crate) const IN_A_ROW: Parameter = Parameter::new(
-    "in_a_row",
+pub(crate) const IN_A_ROW: Parameter = Parameter::shared(
     Kind::Integer(1, 1_000_000),
     "",
     "so many packets in a row at most, and never the one after them; without it, any number",
@@ -36,6 +35,20 @@ pub enum Build {
     Outage,
 }
 
+parameters! {
+    struct Duplicate {
+        probability: f64 = Kind::Number(0.0, 1.0), "of a packet to arrive twice";
+        in_a_row: Option<u64> = IN_A_ROW;
+    }
+
+    struct Corrupt {
+        probability: f64 = Kind::Number(0.0, 1.0), "of a packet to have wrong bits";
+        in_a_row: Option<u64> = IN_A_ROW;
+    }
+
+    struct Alter { probability: f64 = Kind::Number(0.0, 1.0), "of a packet's payload to be altered"; }
+}
+
 /// All impairments, by the key that a link has for each. The first parameter may stand for all of them.
 pub const IMPAIRMENTS: &[Entry<Build>] = &[
     jitter::ENTRY,
@@ -46,11 +59,11 @@ pub const IMPAIRMENTS: &[Entry<Build>] = &[
         title: "Duplication",
         source: "independent trials",
         help: "some packets arrive twice, at the same time: duplicate = 0.01. The copy takes no time on this link",
-        parameters: &[
-            Parameter::required("probability", Kind::Number(0.0, 1.0), "of a packet to arrive twice"),
-            IN_A_ROW,
-        ],
-        build: Build::Strike(|p, stream, wire| wire.duplicate = Some(Chance::of(p, stream))),
+        parameters: Duplicate::PARAMETERS,
+        build: Build::Strike(|p, stream, wire| {
+            let Duplicate { probability, in_a_row } = p.into();
+            wire.duplicate = Some(Chance::new(probability, stream).limited(in_a_row));
+        }),
     },
     Entry {
         name: "corrupt",
@@ -58,11 +71,11 @@ pub const IMPAIRMENTS: &[Entry<Build>] = &[
         title: "Corruption",
         source: "independent trials; in_a_row: quic-network-simulator's `corrupt-rate`",
         help: "some packets arrive with wrong bits, and the host's checksum drops them: corrupt = 0.001",
-        parameters: &[
-            Parameter::required("probability", Kind::Number(0.0, 1.0), "of a packet to have wrong bits"),
-            IN_A_ROW,
-        ],
-        build: Build::Strike(|p, stream, wire| wire.corrupt = Some(Chance::of(p, stream))),
+        parameters: Corrupt::PARAMETERS,
+        build: Build::Strike(|p, stream, wire| {
+            let Corrupt { probability, in_a_row } = p.into();
+            wire.corrupt = Some(Chance::new(probability, stream).limited(in_a_row));
+        }),
     },
     Entry {
         name: "alter",
@@ -70,12 +83,8 @@ pub const IMPAIRMENTS: &[Entry<Build>] = &[
         title: "Alteration",
         source: "independent trials; Honda et al., IMC 2011",
         help: "a middlebox at the link's end alters the payload of some packets of TCP and Multipath TCP, and makes their checksums right again: alter = 0.001. A flow whose receiver takes that for data is not intact",
-        parameters: &[Parameter::required(
-            "probability",
-            Kind::Number(0.0, 1.0),
-            "of a packet's payload to be altered",
-        )],
-        build: Build::Strike(|p, stream, wire| wire.alter = Some(Chance::of(p, stream))),
+        parameters: Alter::PARAMETERS,
+        build: Build::Strike(|p, stream, wire| wire.alter = Some(Chance::new(Alter::from(p).probability, stream))),
     },
     outage::ENTRY,
 ];
@@ -99,14 +108,9 @@ impl Chance {
         // The cast saturates, so 1 strikes at all but one draw in 2^64.
         Chance { threshold: (probability * 18_446_744_073_709_551_616.0) as u64, stream, row: 0, most: u64::MAX }
     }
-    /// Strikes with the probability of its parameters, at most so often in a row as they say.
-    pub(crate) fn of(parameters: &Parameters, stream: RandomStream) -> Chance {
-        Chance::new(parameters.number("probability"), stream).limited(parameters)
-    }
-    /// Limits the number of strikes in a row by the parameters.
-    pub(crate) fn limited(self, parameters: &Parameters) -> Chance {
-        let most = parameters.get(IN_A_ROW.name).map_or(u64::MAX, |_| parameters.integer(IN_A_ROW.name));
-        Chance { most, ..self }
+    /// Limits the number of strikes in a row.
+    pub(crate) fn limited(self, most: Option<u64>) -> Chance {
+        Chance { most: most.unwrap_or(u64::MAX), ..self }
     }
     /// Returns whether it strikes this time.
     pub fn strikes(&mut self) -> bool {

@@ -1,7 +1,21 @@
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, choice, parameters};
 use vazao_engine::{Duration, Time};
 
 const LEAST: Duration = Duration::from_nanos(1);
+
+choice! { enum Effect { Pause = "pause", Loss = "loss" } }
+
+parameters! {
+    struct Settings {
+        at: Option<Duration> = Kind::Duration(Duration::ZERO, Duration::MAX), "", "when it begins; or else every";
+        r#for: Duration = Kind::Duration(LEAST, Duration::MAX), "how long it lasts";
+        every: Option<Duration> = Kind::Duration(LEAST, Duration::MAX), "", "from the start of one to that of the next";
+        first: Option<Duration> = Kind::Duration(Duration::ZERO, Duration::MAX), "",
+            "when the first begins; else every";
+        kind: Effect = Effect::KIND, "pause",
+            "pause: sending stops and packets wait; loss: those whose sending ends in it are lost on the wire";
+    }
+}
 
 pub(super) const ENTRY: Entry<super::Build> = Entry {
     name: "outages",
@@ -9,18 +23,7 @@ pub(super) const ENTRY: Entry<super::Build> = Entry {
     title: "Outages",
     source: "a modem that retrains; a path that leads nowhere",
     help: "times at which nothing gets through: outages = [{ at = \"10 s\", for = \"2 s\" }], or { every, for }",
-    parameters: &[
-        Parameter::new("at", Kind::Duration(Duration::ZERO, Duration::MAX), "", "when it begins; or else every"),
-        Parameter::required("for", Kind::Duration(LEAST, Duration::MAX), "how long it lasts"),
-        Parameter::new("every", Kind::Duration(LEAST, Duration::MAX), "", "from the start of one to that of the next"),
-        Parameter::new("first", Kind::Duration(Duration::ZERO, Duration::MAX), "", "when the first begins; else every"),
-        Parameter::new(
-            "kind",
-            Kind::Choice(&["pause", "loss"]),
-            "pause",
-            "pause: sending stops and packets wait; loss: those whose sending ends in it are lost on the wire",
-        ),
-    ],
+    parameters: Settings::PARAMETERS,
     build: super::Build::Outage,
 };
 
@@ -40,10 +43,10 @@ impl Outage {
     /// # Errors
     /// The parameter and a sentence when it is neither one nor periodic, or longer than its period.
     pub fn from(p: &Parameters) -> Result<Outage, (&'static str, String)> {
-        let span = |name| p.duration(name).map(Duration::as_nanos);
-        let length = span("for").expect("the length is required");
-        let loses = p.text("kind") == "loss";
-        let (first, every) = match (span("at"), span("every"), span("first")) {
+        let Settings { at, r#for: length, every, first, kind } = p.into();
+        let [at, every, first] = [at, every, first].map(|span| span.map(Duration::as_nanos));
+        let length = length.as_nanos();
+        let (first, every) = match (at, every, first) {
             (Some(at), None, None) => (at, None),
             (None, Some(every), first) => (first.unwrap_or(every), Some(every)),
             (Some(_), ..) => return Err(("at", "stands alone; periodic outages have every and first".into())),
@@ -52,7 +55,7 @@ impl Outage {
         if every.is_some_and(|every| length >= every) {
             return Err(("for", "is not shorter than every; something must get through".into()));
         }
-        Ok(Outage { first, length, every, loses })
+        Ok(Outage { first, length, every, loses: kind == Effect::Loss })
     }
 
     /// Returns whether there is an outage at `time`, and until when that is so (`u64::MAX`: for good).

@@ -1,6 +1,16 @@
 use super::Chance;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, RandomStream};
+
+parameters! {
+    struct Settings {
+        probability: f64 = Kind::Number(0.0, 1.0), "of a packet to be late (netem's: of one to be early)";
+        gap: u64 = Kind::Integer(1, 1_000_000), "1",
+            "late by as long as so many packets of its size take to be sent: on a busy link so many overtake it";
+        delay: Option<Duration> = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(3600)), "",
+            "late by so much, in place of gap";
+    }
+}
 
 pub(super) const ENTRY: Entry<super::Build> = Entry {
     name: "reorder",
@@ -8,25 +18,7 @@ pub(super) const ENTRY: Entry<super::Build> = Entry {
     title: "Reordering",
     source: "late packets; RFC 4737 for what it does to flows",
     help: "some packets are late, so that others overtake them: reorder = 0.01, or a table",
-    parameters: &[
-        Parameter::required(
-            "probability",
-            Kind::Number(0.0, 1.0),
-            "of a packet to be late (netem's: of one to be early)",
-        ),
-        Parameter::new(
-            "gap",
-            Kind::Integer(1, 1_000_000),
-            "1",
-            "late by as long as so many packets of its size take to be sent: on a busy link so many overtake it",
-        ),
-        Parameter::new(
-            "delay",
-            Kind::Duration(Duration::from_nanos(1), Duration::from_secs(3600)),
-            "",
-            "late by so much, in place of gap",
-        ),
-    ],
+    parameters: Settings::PARAMETERS,
     build: super::Build::Delay(|p, stream, wire| wire.reorder = Some(Reorder::from(p, stream))),
 };
 
@@ -41,11 +33,8 @@ pub struct Reorder {
 impl Reorder {
     /// Reordering with the registry's parameters.
     pub fn from(p: &Parameters, stream: RandomStream) -> Reorder {
-        Reorder {
-            chance: Chance::new(p.number("probability"), stream),
-            gap: p.integer("gap"),
-            delay: p.duration("delay").map(Duration::as_nanos),
-        }
+        let Settings { probability, gap, delay } = p.into();
+        Reorder { chance: Chance::new(probability, stream), gap, delay: delay.map(Duration::as_nanos) }
     }
 
     /// Returns the lateness in nanoseconds of the next packet, which takes `time` to be sent.

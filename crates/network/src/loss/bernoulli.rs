@@ -1,7 +1,14 @@
 use super::{Constructor, LossModel};
 use crate::impairment::{Chance, IN_A_ROW};
 use vazao_engine::RandomStream;
-use vazao_engine::registry::{Entry, Kind, Parameter};
+use vazao_engine::registry::{Entry, Kind, parameters};
+
+parameters! {
+    struct Settings {
+        p: f64 = Kind::Number(0.0, 1.0), "probability that a packet is lost";
+        in_a_row: Option<u64> = IN_A_ROW;
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "bernoulli",
@@ -9,8 +16,11 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Bernoulli loss",
     source: "independent trials; in_a_row: quic-network-simulator's `drop-rate`",
     help: "each packet is lost with the same probability, whatever happened before",
-    parameters: &[Parameter::required("p", Kind::Number(0.0, 1.0), "probability that a packet is lost"), IN_A_ROW],
-    build: |p, stream| Box::new(Bernoulli(Chance::new(p.number("p"), stream).limited(p))),
+    parameters: Settings::PARAMETERS,
+    build: |p, stream| {
+        let settings = Settings::from(p);
+        Box::new(Bernoulli(Chance::new(settings.p, stream).limited(settings.in_a_row)))
+    },
 };
 
 /// Independent losses with probability `p`.

@@ -1,6 +1,8 @@
 use super::{Constructor, LossModel};
 use vazao_engine::RandomStream;
-use vazao_engine::registry::{Entry, Kind, Parameter};
+use vazao_engine::registry::{Entry, Kind, parameters};
+
+parameters! { struct Settings { rate: f64 = Kind::Number(0.0, 1.0), "probability that a bit is wrong"; } }
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "bit-errors",
@@ -8,8 +10,8 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Bit errors",
     source: "independent errors of a binary symmetric channel",
     help: "each bit is wrong with the same probability and the link's checksum drops the packet: long ones suffer more",
-    parameters: &[Parameter::required("rate", Kind::Number(0.0, 1.0), "probability that a bit is wrong")],
-    build: |p, stream| Box::new(BitErrors { log_right: libm::log1p(-p.number("rate")), stream }),
+    parameters: Settings::PARAMETERS,
+    build: |p, stream| Box::new(BitErrors { log_right: libm::log1p(-Settings::from(p).rate), stream }),
 };
 
 /// Bits are wrong with a probability each; a packet with one that is gets lost: 1 - (1 - rate)^(8 size) of those of a size.

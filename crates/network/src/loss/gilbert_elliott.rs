@@ -1,6 +1,15 @@
 use super::{Constructor, LossModel};
 use vazao_engine::RandomStream;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
+
+parameters! {
+    struct Settings {
+        p: f64 = Kind::Number(0.0, 1.0), "probability to go from the good state to the bad one";
+        r: f64 = Kind::Number(0.0, 1.0), "probability to go back: bursts last 1/r packets";
+        h: f64 = Kind::Number(0.0, 1.0), "0", "probability that the bad state lets a packet through";
+        k: f64 = Kind::Number(0.0, 1.0), "1", "probability that the good state lets a packet through";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "gilbert-elliott",
@@ -8,12 +17,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Gilbert-Elliott loss",
     source: "Gilbert, BSTJ 39(5), 1960; Elliott, BSTJ 42(5), 1963; parameters as in netem's gemodel",
     help: "losses in bursts: a good and a bad state, left with probability p and r at each packet",
-    parameters: &[
-        Parameter::required("p", Kind::Number(0.0, 1.0), "probability to go from the good state to the bad one"),
-        Parameter::required("r", Kind::Number(0.0, 1.0), "probability to go back: bursts last 1/r packets"),
-        Parameter::new("h", Kind::Number(0.0, 1.0), "0", "probability that the bad state lets a packet through"),
-        Parameter::new("k", Kind::Number(0.0, 1.0), "1", "probability that the good state lets a packet through"),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, stream| Box::new(GilbertElliott::from(p, stream)),
 };
 
@@ -34,14 +38,8 @@ pub struct GilbertElliott {
 
 impl GilbertElliott {
     fn from(p: &Parameters, stream: RandomStream) -> Self {
-        GilbertElliott {
-            p: p.number("p"),
-            r: p.number("r"),
-            bad_loss: 1.0 - p.number("h"),
-            good_loss: 1.0 - p.number("k"),
-            is_bad: false,
-            stream,
-        }
+        let Settings { p, r, h, k } = p.into();
+        GilbertElliott { p, r, bad_loss: 1.0 - h, good_loss: 1.0 - k, is_bad: false, stream }
     }
 }
 

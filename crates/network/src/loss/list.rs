@@ -1,5 +1,7 @@
 use super::{Constructor, LossModel};
-use vazao_engine::registry::{Entry, Kind, Parameter};
+use vazao_engine::registry::{Entry, Kind, parameters};
+
+parameters! { struct Settings { packets: Vec<u64> = Kind::Integers, "numbers of the packets to lose"; } }
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "list",
@@ -7,8 +9,8 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Listed loss",
     source: "scripted",
     help: "the packets with these numbers are lost, counted from 1 in the order of sending",
-    parameters: &[Parameter::required("packets", Kind::Integers, "numbers of the packets to lose")],
-    build: |p, _| Box::new(List::new(p.integers("packets"))),
+    parameters: Settings::PARAMETERS,
+    build: |p, _| Box::new(List::new(&Settings::from(p).packets)),
 };
 
 /// The packets with the given numbers are lost.

@@ -1,5 +1,12 @@
 use super::{Constructor, LossModel};
-use vazao_engine::registry::{Entry, Kind, Parameter};
+use vazao_engine::registry::{Entry, Kind, parameters};
+
+parameters! {
+    struct Settings {
+        every: u64 = Kind::Integer(1, i64::MAX), "n: packets from one loss to the next";
+        first: u64 = Kind::Integer(0, i64::MAX), "0", "the first packet lost; 0 means the n-th";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "periodic",
@@ -7,11 +14,11 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Periodic loss",
     source: "Mathis et al. 1997, the model behind 1.22/sqrt(p)",
     help: "every n-th packet is lost",
-    parameters: &[
-        Parameter::required("every", Kind::Integer(1, i64::MAX), "n: packets from one loss to the next"),
-        Parameter::new("first", Kind::Integer(0, i64::MAX), "0", "the first packet lost; 0 means the n-th"),
-    ],
-    build: |p, _| Box::new(Periodic::new(p.integer("every"), p.integer("first"))),
+    parameters: Settings::PARAMETERS,
+    build: |p, _| {
+        let Settings { every, first } = p.into();
+        Box::new(Periodic::new(every, first))
+    },
 };
 
 /// Every n-th packet is lost.

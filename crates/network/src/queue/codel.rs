@@ -1,28 +1,35 @@
 use super::{Constructor, Discipline, Drops, ECN, Fifo, LIMIT, Limit, Queued};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Duration, Time};
+use vazao_engine::registry::{Entry, Kind, Parameter, parameters};
+use vazao_engine::{Capacity, Duration, Time};
 
 /// The longest span that makes sense here.
 const LONGEST: Duration = Duration::from_secs(100);
 
-pub(super) const TARGET: Parameter = Parameter::new(
-    "target",
+pub(super) const TARGET: Parameter = Parameter::shared(
     Kind::Duration(Duration::from_micros(1), LONGEST),
     "5 ms",
     "standing wait that is acceptable (RFC 8289, section 4.4)",
 );
-pub(super) const INTERVAL: Parameter = Parameter::new(
-    "interval",
+pub(super) const INTERVAL: Parameter = Parameter::shared(
     Kind::Duration(Duration::from_micros(1), LONGEST),
     "100 ms",
     "how long the wait must stay above target: a round-trip time of those that cross it (section 4.3)",
 );
-pub(super) const CE_THRESHOLD: Parameter = Parameter::new(
-    "ce_threshold",
+pub(super) const CE_THRESHOLD: Parameter = Parameter::shared(
     Kind::Duration(Duration::ZERO, LONGEST),
     "",
     "a wait above which every packet that can be is marked, as Linux's option of that name; without it none",
 );
+
+parameters! {
+    struct Settings {
+        limit: Capacity = LIMIT;
+        target: Duration = TARGET;
+        interval: Duration = INTERVAL;
+        ce_threshold: Option<Duration> = CE_THRESHOLD;
+        ecn: bool = ECN;
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "codel",
@@ -30,35 +37,27 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "CoDel",
     source: "RFC 8289; Nichols, Jacobson, ACM Queue 10(5), 2012",
     help: "drops at the head while the wait has stayed above target for an interval, ever more often",
-    parameters: &[LIMIT, TARGET, INTERVAL, CE_THRESHOLD, ECN],
+    parameters: Settings::PARAMETERS,
     build: |p, setting| {
-        let limit = super::limit(p, setting).into();
-        Box::new(CoDel { queue: Fifo::default(), limit, settings: Settings::from(p), state: State::default() })
+        let Settings { limit, target, interval, ce_threshold, ecn } = p.into();
+        let rules = Rules { target, interval, ce_threshold, ecn, max_packet: 0 };
+        let limit = setting.limits(limit).into();
+        Box::new(CoDel { queue: Fifo::default(), limit, rules, state: State::default() })
     },
 };
 
-/// Settings that all queues of a discipline share.
+/// Rules that all queues of a discipline share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Settings {
-    target: Duration,
-    interval: Duration,
-    ce_threshold: Option<Duration>,
-    ecn: bool,
+pub(super) struct Rules {
+    pub target: Duration,
+    pub interval: Duration,
+    pub ce_threshold: Option<Duration>,
+    pub ecn: bool,
     /// The largest packet seen: with less than that waiting, nothing is dropped.
-    max_packet: u32,
+    pub max_packet: u32,
 }
 
-impl Settings {
-    pub fn from(p: &Parameters) -> Self {
-        Settings {
-            target: p.duration("target").expect("the target has a default"),
-            interval: p.duration("interval").expect("the interval has a default"),
-            ce_threshold: p.duration("ce_threshold"),
-            ecn: p.flag("ecn"),
-            max_packet: 0,
-        }
-    }
-
+impl Rules {
     /// Takes note of an arriving packet.
     pub fn see(&mut self, packet: &Queued) {
         self.max_packet = self.max_packet.max(packet.size);
@@ -85,59 +84,59 @@ pub(super) struct State {
 
 impl State {
     /// Takes the first packet, and says whether it may be dropped (section 5.6).
-    fn take(&mut self, now: Time, queue: &mut Fifo, settings: &Settings) -> (Option<Queued>, bool) {
+    fn take(&mut self, now: Time, queue: &mut Fifo, rules: &Rules) -> (Option<Queued>, bool) {
         let Some(packet) = queue.pop() else {
             self.first_above = None;
             return (None, false);
         };
-        if packet.sojourn(now) < settings.target || queue.bytes() <= u64::from(settings.max_packet) {
+        if packet.sojourn(now) < rules.target || queue.bytes() <= u64::from(rules.max_packet) {
             self.first_above = None;
             return (Some(packet), false);
         }
-        let first_above = *self.first_above.get_or_insert(now + settings.interval);
+        let first_above = *self.first_above.get_or_insert(now + rules.interval);
         (Some(packet), now >= first_above)
     }
 
     /// Gives the next packet of a queue, after those that are dropped before it (section 5.5).
-    pub fn dequeue(&mut self, now: Time, queue: &mut Fifo, settings: &Settings, drops: &mut Drops) -> Option<Queued> {
-        let (mut packet, mut ok_to_drop) = self.take(now, queue, settings);
+    pub fn dequeue(&mut self, now: Time, queue: &mut Fifo, rules: &Rules, drops: &mut Drops) -> Option<Queued> {
+        let (mut packet, mut ok_to_drop) = self.take(now, queue, rules);
         if self.dropping {
             self.dropping = ok_to_drop;
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                if self.hit(&mut packet, settings, drops) {
-                    self.drop_next = settings.control_law(self.drop_next, self.count);
+                if self.hit(&mut packet, rules, drops) {
+                    self.drop_next = rules.control_law(self.drop_next, self.count);
                     break;
                 }
-                (packet, ok_to_drop) = self.take(now, queue, settings);
+                (packet, ok_to_drop) = self.take(now, queue, rules);
                 self.dropping = ok_to_drop;
                 if ok_to_drop {
-                    self.drop_next = settings.control_law(self.drop_next, self.count);
+                    self.drop_next = rules.control_law(self.drop_next, self.count);
                 }
             }
         } else if ok_to_drop {
-            if !self.hit(&mut packet, settings, drops) {
-                (packet, _) = self.take(now, queue, settings);
+            if !self.hit(&mut packet, rules, drops) {
+                (packet, _) = self.take(now, queue, rules);
             }
             self.dropping = true;
             // Where dropping ended a short while ago, it goes on at the rate that it had reached.
             let delta = self.count.wrapping_sub(self.last_count);
-            let recent = now < self.drop_next + Duration::from_nanos(16 * settings.interval.as_nanos());
+            let recent = now < self.drop_next + Duration::from_nanos(16 * rules.interval.as_nanos());
             self.count = if delta > 1 && recent { delta } else { 1 };
-            self.drop_next = settings.control_law(now, self.count);
+            self.drop_next = rules.control_law(now, self.count);
             self.last_count = self.count;
         }
         let mut packet = packet?;
-        if settings.ce_threshold.is_some_and(|threshold| packet.sojourn(now) > threshold) {
+        if rules.ce_threshold.is_some_and(|threshold| packet.sojourn(now) > threshold) {
             packet.mark();
         }
         Some(packet)
     }
 
     /// Marks a packet and says so, or drops it.
-    fn hit(&mut self, packet: &mut Option<Queued>, settings: &Settings, drops: &mut Drops) -> bool {
+    fn hit(&mut self, packet: &mut Option<Queued>, rules: &Rules, drops: &mut Drops) -> bool {
         let victim = packet.as_mut().expect("what may be dropped is there");
-        if settings.ecn && victim.mark() {
+        if rules.ecn && victim.mark() {
             return true;
         }
         drops.early(*victim);
@@ -152,13 +151,13 @@ impl State {
 pub struct CoDel {
     queue: Fifo,
     limit: Limit,
-    settings: Settings,
+    rules: Rules,
     state: State,
 }
 
 impl Discipline for CoDel {
     fn enqueue(&mut self, _: Time, packet: Queued, drops: &mut Drops) {
-        self.settings.see(&packet);
+        self.rules.see(&packet);
         if self.limit.admits(&packet, &self.queue) {
             self.queue.push(packet);
         } else {
@@ -167,6 +166,6 @@ impl Discipline for CoDel {
     }
 
     fn dequeue(&mut self, now: Time, drops: &mut Drops) -> Option<Queued> {
-        self.state.dequeue(now, &mut self.queue, &self.settings, drops)
+        self.state.dequeue(now, &mut self.queue, &self.rules, drops)
     }
 }

@@ -1,9 +1,8 @@
 use super::{Discipline, Drops, Fifo, Limit, Queued, Setting};
-use vazao_engine::Time;
-use vazao_engine::registry::{Kind, Parameter, Parameters};
+use vazao_engine::registry::{Kind, Parameter};
+use vazao_engine::{Capacity, Time};
 
-pub(super) const DEVICE: Parameter = Parameter::new(
-    "device",
+pub(super) const DEVICE: Parameter = Parameter::shared(
     Kind::Capacity,
     "",
     "what the device's own queue holds, first in, first out: the discipline keeps only what finds that full (a driver's \
@@ -13,10 +12,10 @@ pub(super) const DEVICE: Parameter = Parameter::new(
 /// Puts the device's own queue, if there is one, between a discipline and its link.
 pub(super) fn above_device(
     discipline: impl Discipline + 'static,
-    p: &Parameters,
+    device: Option<Capacity>,
     setting: &Setting,
 ) -> Box<dyn Discipline> {
-    match p.capacity("device") {
+    match device {
         Some(capacity) => {
             Box::new(Device { above: discipline, below: Fifo::default(), limit: setting.limits(capacity).into() })
         }

@@ -1,6 +1,8 @@
 use super::{Constructor, DROP_TAIL, Discipline, Drops, Fifo, LIMIT, Queued};
-use vazao_engine::Time;
-use vazao_engine::registry::Entry;
+use vazao_engine::registry::{Entry, parameters};
+use vazao_engine::{Capacity, Time};
+
+parameters! { struct Settings { limit: Capacity = LIMIT; } }
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: DROP_TAIL,
@@ -8,8 +10,8 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Drop-tail",
     source: "first in, first out",
     help: "what does not fit is dropped; queue = \"100 packets\" is short for it",
-    parameters: &[LIMIT],
-    build: |p, setting| Box::new(DropTail::new(super::limit(p, setting))),
+    parameters: Settings::PARAMETERS,
+    build: |p, setting| Box::new(DropTail::new(setting.limits(Settings::from(p).limit))),
 };
 
 /// First in, first out, and what does not fit is dropped. Links use a faster form of it (see `link.rs`); this one runs

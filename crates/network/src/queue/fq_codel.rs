@@ -1,9 +1,24 @@
-use super::codel::{CE_THRESHOLD, INTERVAL, Settings, State, TARGET};
+use super::codel::{CE_THRESHOLD, INTERVAL, Rules, State, TARGET};
 use super::device::{DEVICE, above_device};
 use super::{Constructor, Discipline, Drops, ECN, Fifo, Limit, Queued, Setting};
 use std::collections::{BTreeMap, VecDeque};
-use vazao_engine::Time;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
+use vazao_engine::{Capacity, Duration, Time};
+
+parameters! {
+    struct Settings {
+        limit: Capacity = Kind::Capacity, "10240 packets",
+            "what may wait in all queues together; the longest one makes room (RFC 8290, section 4.1)";
+        flows: usize = Kind::Integer(1, 65_536), "1024", "queues, to which flows are hashed";
+        exact: bool = Kind::Flag, "false", "a queue for each flow, so that no two share one; flows is not used";
+        quantum: u64 = Kind::Size(1, u64::MAX), "1514 B", "bytes that a queue may send in its turn";
+        target: Duration = TARGET;
+        interval: Duration = INTERVAL;
+        ce_threshold: Option<Duration> = CE_THRESHOLD;
+        device: Option<Capacity> = DEVICE;
+        ecn: bool = ECN;
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "fq-codel",
@@ -11,28 +26,8 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "FQ-CoDel",
     source: "RFC 8290",
     help: "a queue for each flow, served in turn by bytes and new flows first, with CoDel on each of them",
-    parameters: &[
-        Parameter::new(
-            "limit",
-            Kind::Capacity,
-            "10240 packets",
-            "what may wait in all queues together; the longest one makes room (RFC 8290, section 4.1)",
-        ),
-        Parameter::new("flows", Kind::Integer(1, 65_536), "1024", "queues, to which flows are hashed"),
-        Parameter::new(
-            "exact",
-            Kind::Flag,
-            "false",
-            "a queue for each flow, so that no two share one; flows is not used",
-        ),
-        Parameter::new("quantum", Kind::Size(1, u64::MAX), "1514 B", "bytes that a queue may send in its turn"),
-        TARGET,
-        INTERVAL,
-        CE_THRESHOLD,
-        DEVICE,
-        ECN,
-    ],
-    build: |p, setting| above_device(FqCoDel::from(p, setting), p, setting),
+    parameters: Settings::PARAMETERS,
+    build: |p, setting| above_device(FqCoDel::from(p, setting), Settings::from(p).device, setting),
 };
 
 /// Number of packets that the longest queue drops at a time: finding it takes a look at each (section 4.1).
@@ -70,26 +65,27 @@ pub struct FqCoDel {
     packets: u64,
     bytes: u64,
     quantum: i64,
-    codel: Settings,
+    codel: Rules,
 }
 
 impl FqCoDel {
     /// FQ-CoDel with the registry's parameters.
     pub fn from(p: &Parameters, setting: &Setting) -> Self {
-        let exact = p.flag("exact").then(BTreeMap::new);
+        let Settings { limit, flows, exact, quantum, target, interval, ce_threshold, device: _, ecn } = p.into();
+        let exact = exact.then(BTreeMap::new);
         let idle = Flow { queue: Fifo::default(), codel: State::default(), deficit: 0, list: List::Idle };
-        let flows = if exact.is_some() { 0 } else { p.integer("flows") as usize };
+        let flows = if exact.is_some() { 0 } else { flows };
         FqCoDel {
             flows: vec![idle; flows],
             exact,
             seed: setting.stream.clone().bits(),
             new: VecDeque::new(),
             old: VecDeque::new(),
-            limit: super::limit(p, setting).into(),
+            limit: setting.limits(limit).into(),
             packets: 0,
             bytes: 0,
-            quantum: p.size("quantum").expect("the quantum has a default") as i64,
-            codel: Settings::from(p),
+            quantum: quantum as i64,
+            codel: Rules { target, interval, ce_threshold, ecn, max_packet: 0 },
         }
     }
 

@@ -125,18 +125,13 @@ impl Setting {
 pub type Constructor = fn(&Parameters, &Setting) -> Box<dyn Discipline>;
 
 const LIMIT: Parameter =
-    Parameter::new("limit", Kind::Capacity, "1000 packets", "what may wait, the packet being sent not counted");
-
-/// Returns the limit of a queue in packets and bytes.
-fn limit(p: &Parameters, setting: &Setting) -> (u32, u64) {
-    setting.limits(p.capacity("limit").expect("every queue has a limit"))
-}
+    Parameter::shared(Kind::Capacity, "1000 packets", "what may wait, the packet being sent not counted");
 
 /// Bytes of an ordinary packet, where a discipline counts packets in bytes or the other way.
 const MTU: f64 = 1500.0;
 
 const ECN: Parameter =
-    Parameter::new("ecn", Kind::Flag, "true", "marks what can be marked instead of dropping it (RFC 3168)");
+    Parameter::shared(Kind::Flag, "true", "marks what can be marked instead of dropping it (RFC 3168)");
 
 /// All queues.
 pub const QUEUES: &[Entry<Constructor>] =

@@ -1,8 +1,28 @@
 use super::{Constructor, Discipline, Drops, ECN, Fifo, LIMIT, Limit, MTU, Queued, Setting};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
-use vazao_engine::{Duration, RandomStream, Time};
+use vazao_engine::registry::{Entry, Kind, Parameters, choice, parameters};
+use vazao_engine::{Capacity, Duration, RandomStream, Time};
 
 const SPAN: Kind = Kind::Duration(Duration::from_micros(1), Duration::from_secs(100));
+
+choice! { enum Estimator { Timestamps = "timestamps", DepartureRate = "departure-rate" } }
+
+parameters! {
+    struct Settings {
+        limit: Capacity = LIMIT;
+        target: Duration = SPAN, "15 ms", "QDELAY_REF: the wait that it aims at";
+        update: Duration = SPAN, "15 ms", "T_UPDATE: how often the probability moves";
+        alpha: f64 = Kind::Number(0.0, 100.0), "0.125", "weight of the distance from target, 1/s";
+        beta: f64 = Kind::Number(0.0, 100.0), "1.25", "weight of the trend, 1/s";
+        max_burst: Duration = Kind::Duration(Duration::ZERO, Duration::from_secs(100)), "150 ms",
+            "MAX_BURST: how long a burst after idleness passes untouched (section 4.4)";
+        delay: Estimator = Estimator::KIND, "timestamps",
+            "how the wait is known: that of the packet that left last, or bytes over the rate at which they leave (5.2)";
+        derandomize: bool = Kind::Flag, "true", "no drop soon after another, none long in coming (5.4)";
+        activation: bool = Kind::Flag, "false", "sleeps until a third of the limit waits (5.3)";
+        mark_limit: f64 = Kind::Number(0.0, 1.0), "0.1", "probability from which on marks are drops (5.1)";
+        ecn: bool = ECN;
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "pie",
@@ -10,29 +30,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "PIE",
     source: "RFC 8033; Pan et al., HPSR 2013",
     help: "drops on arrival at random; a controller moves the probability by the wait's distance from target and by its trend",
-    parameters: &[
-        LIMIT,
-        Parameter::new("target", SPAN, "15 ms", "QDELAY_REF: the wait that it aims at"),
-        Parameter::new("update", SPAN, "15 ms", "T_UPDATE: how often the probability moves"),
-        Parameter::new("alpha", Kind::Number(0.0, 100.0), "0.125", "weight of the distance from target, 1/s"),
-        Parameter::new("beta", Kind::Number(0.0, 100.0), "1.25", "weight of the trend, 1/s"),
-        Parameter::new(
-            "max_burst",
-            Kind::Duration(Duration::ZERO, Duration::from_secs(100)),
-            "150 ms",
-            "MAX_BURST: how long a burst after idleness passes untouched (section 4.4)",
-        ),
-        Parameter::new(
-            "delay",
-            Kind::Choice(&["timestamps", "departure-rate"]),
-            "timestamps",
-            "how the wait is known: that of the packet that left last, or bytes over the rate at which they leave (5.2)",
-        ),
-        Parameter::new("derandomize", Kind::Flag, "true", "no drop soon after another, none long in coming (5.4)"),
-        Parameter::new("activation", Kind::Flag, "false", "sleeps until a third of the limit waits (5.3)"),
-        Parameter::new("mark_limit", Kind::Number(0.0, 1.0), "0.1", "probability from which on marks are drops (5.1)"),
-        ECN,
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setting| Box::new(Pie::from(p, setting)),
 };
 
@@ -151,36 +149,36 @@ impl Delay {
 impl Pie {
     /// PIE with the registry's parameters.
     pub fn from(p: &Parameters, setting: &Setting) -> Self {
-        let span = |name| p.duration(name).expect("spans have defaults");
-        let limit: Limit = super::limit(p, setting).into();
+        let settings = Settings::from(p);
+        let limit: Limit = setting.limits(settings.limit).into();
         let room = limit.bytes.min(u64::from(limit.packets).saturating_mul(MTU as u64));
-        let max_burst = span("max_burst").as_secs();
+        let max_burst = settings.max_burst.as_secs();
         let control = Control {
-            target: span("target").as_secs(),
-            alpha: p.number("alpha"),
-            beta: p.number("beta"),
+            target: settings.target.as_secs(),
+            alpha: settings.alpha,
+            beta: settings.beta,
             max_burst,
             probability: 0.0,
             old_delay: 0.0,
             burst_allowance: max_burst,
         };
-        let wakes_at = p.flag("activation").then_some(room / 3);
-        let delay = match p.text("delay") {
-            "timestamps" => Delay::Sojourn(0.0),
-            _ => Delay::Departures { average: 0.0, measuring: None },
+        let wakes_at = settings.activation.then_some(room / 3);
+        let delay = match settings.delay {
+            Estimator::Timestamps => Delay::Sojourn(0.0),
+            Estimator::DepartureRate => Delay::Departures { average: 0.0, measuring: None },
         };
         Pie {
             queue: Fifo::default(),
             limit,
             control,
-            update: span("update"),
-            due: Time::ZERO + span("update"),
+            update: settings.update,
+            due: Time::ZERO + settings.update,
             delay,
             wakes_at,
             active: wakes_at.is_none(),
-            accumulated: p.flag("derandomize").then_some(0.0),
-            mark_limit: p.number("mark_limit"),
-            ecn: p.flag("ecn"),
+            accumulated: settings.derandomize.then_some(0.0),
+            mark_limit: settings.mark_limit,
+            ecn: settings.ecn,
             stream: setting.stream.clone(),
         }
     }

@@ -1,6 +1,23 @@
 use super::{Constructor, Discipline, Drops, ECN, Fifo, LIMIT, Limit, MTU, Queued, Setting};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Capacity, Duration, RandomStream, Rate, Time};
+
+parameters! {
+    struct Settings {
+        limit: Capacity = LIMIT;
+        min: Option<Capacity> = Kind::Capacity, "",
+            "average queue from which on it drops; without it \"5 packets\", and if adaptive at least half of target";
+        max: Option<Capacity> = Kind::Capacity, "", "average queue at which it drops max_p; without it three times min";
+        max_p: f64 = Kind::Number(0.001, 1.0), "0.1", "probability at max; where adaptive, at the start";
+        weight: Option<f64> = Kind::Number(1e-7, 1.0), "",
+            "w_q of each arrival in the average; without it 0.002, and if adaptive 1 - exp(-1/C) at C packets a second";
+        gentle: bool = Kind::Flag, "true", "from max to twice max the probability rises to 1, not at once";
+        adaptive: bool = Kind::Flag, "false", "max_p moves so that the average stays half-way (ARED)";
+        target: Duration = Kind::Duration(Duration::from_micros(1), Duration::from_secs(10)), "5 ms",
+            "average wait from which the adaptive form derives min";
+        ecn: bool = ECN;
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "red",
@@ -8,32 +25,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "RED",
     source: "Floyd, Jacobson, ToN 1(4), 1993; Floyd, Gummadi, Shenker 2001 (adaptive)",
     help: "drops or marks at random, the more the longer the average queue: between min and max up to max_p",
-    parameters: &[
-        LIMIT,
-        Parameter::new(
-            "min",
-            Kind::Capacity,
-            "",
-            "average queue from which on it drops; without it \"5 packets\", and if adaptive at least half of target",
-        ),
-        Parameter::new("max", Kind::Capacity, "", "average queue at which it drops max_p; without it three times min"),
-        Parameter::new("max_p", Kind::Number(0.001, 1.0), "0.1", "probability at max; where adaptive, at the start"),
-        Parameter::new(
-            "weight",
-            Kind::Number(1e-7, 1.0),
-            "",
-            "w_q of each arrival in the average; without it 0.002, and if adaptive 1 - exp(-1/C) at C packets a second",
-        ),
-        Parameter::new("gentle", Kind::Flag, "true", "from max to twice max the probability rises to 1, not at once"),
-        Parameter::new("adaptive", Kind::Flag, "false", "max_p moves so that the average stays half-way (ARED)"),
-        Parameter::new(
-            "target",
-            Kind::Duration(Duration::from_micros(1), Duration::from_secs(10)),
-            "5 ms",
-            "average wait from which the adaptive form derives min",
-        ),
-        ECN,
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setting| Box::new(Red::from(p, setting)),
 };
 
@@ -76,11 +68,10 @@ pub struct Red {
 impl Red {
     /// RED with the registry's parameters.
     pub fn from(p: &Parameters, setting: &Setting) -> Self {
-        let adaptive = p.flag("adaptive");
+        let Settings { limit, min, max, max_p, weight, gentle, adaptive, target, ecn } = p.into();
         let packets_per_s = setting.rate.as_bps() as f64 / (8.0 * MTU);
-        let target = p.duration("target").expect("the target has a default");
         let automatic = if adaptive { (target.as_secs() * packets_per_s / 2.0).max(5.0) } else { 5.0 };
-        let min = p.capacity("min").map(|min| threshold(min, setting));
+        let min = min.map(|min| threshold(min, setting));
         let in_bytes = min.is_some_and(|(_, in_bytes)| in_bytes);
         let unit = |(value, bytes): (f64, bool)| match (bytes, in_bytes) {
             (true, false) => value / MTU,
@@ -88,20 +79,20 @@ impl Red {
             _ => value,
         };
         let min = min.map_or(automatic, unit);
-        let max = p.capacity("max").map_or(3.0 * min, |max| unit(threshold(max, setting)));
+        let max = max.map_or(3.0 * min, |max| unit(threshold(max, setting)));
         let automatic = if adaptive { -libm::expm1(-1.0 / packets_per_s) } else { 0.002 };
-        let weight = p.get("weight").map_or(automatic, |_| p.number("weight"));
+        let weight = weight.unwrap_or(automatic);
         Red {
             queue: Fifo::default(),
-            limit: super::limit(p, setting).into(),
+            limit: setting.limits(limit).into(),
             min,
             max: max.max(min + 1.0),
             in_bytes,
-            max_p: p.number("max_p"),
+            max_p,
             weight,
             log_kept: libm::log1p(-weight).max(-1e9),
-            gentle: p.flag("gentle"),
-            ecn: p.flag("ecn"),
+            gentle,
+            ecn,
             average: 0.0,
             count: None,
             idle: Some(Time::ZERO),

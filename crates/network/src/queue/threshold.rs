@@ -1,6 +1,13 @@
 use super::{Constructor, Discipline, Drops, Fifo, LIMIT, Limit, Queued};
-use vazao_engine::Time;
-use vazao_engine::registry::{Entry, Kind, Parameter};
+use vazao_engine::registry::{Entry, Kind, parameters};
+use vazao_engine::{Capacity, Time};
+
+parameters! {
+    struct Settings {
+        limit: Capacity = LIMIT;
+        mark: Capacity = Kind::Capacity, "20 packets", "K: from so much on, arriving packets are marked";
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "threshold",
@@ -8,13 +15,10 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     title: "Step marking",
     source: "Alizadeh et al., SIGCOMM 2010, section 3.1 (DCTCP's K); RFC 8257",
     help: "marks what arrives while K or more wait, dropping only what does not fit: the switch that DCTCP wants",
-    parameters: &[
-        LIMIT,
-        Parameter::new("mark", Kind::Capacity, "20 packets", "K: from so much on, arriving packets are marked"),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, setting| {
-        let mark = setting.limits(p.capacity("mark").expect("K has a default"));
-        Box::new(Threshold::new(super::limit(p, setting).into(), mark))
+        let Settings { limit, mark } = p.into();
+        Box::new(Threshold::new(setting.limits(limit).into(), setting.limits(mark)))
     },
 };
 

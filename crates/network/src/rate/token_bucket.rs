@@ -1,6 +1,14 @@
 use super::Service;
 use vazao_engine::Rate;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
+
+parameters! {
+    struct Settings {
+        rate: Rate = Kind::Rate, "tokens a second: what passes in the long run";
+        burst: u64 = Kind::Size(1, u64::MAX), "what may pass at once; a larger packet goes when it is full";
+        peak: Option<Rate> = Kind::Rate, "", "rate within a burst, where less than the link's";
+    }
+}
 
 pub(super) const ENTRY: Entry<super::Shape> = Entry {
     name: "token-bucket",
@@ -8,15 +16,7 @@ pub(super) const ENTRY: Entry<super::Shape> = Entry {
     title: "Token bucket",
     source: "Turner 1986; as Linux's tbf",
     help: "a shaper on a link: bursts pass at the link's rate, the long run at the bucket's; packets wait for tokens",
-    parameters: &[
-        Parameter::required("rate", Kind::Rate, "tokens a second: what passes in the long run"),
-        Parameter::required(
-            "burst",
-            Kind::Size(1, u64::MAX),
-            "what may pass at once; a larger packet goes when it is full",
-        ),
-        Parameter::new("peak", Kind::Rate, "", "rate within a burst, where less than the link's"),
-    ],
+    parameters: Settings::PARAMETERS,
     build: |p, link| Box::new(TokenBucket::from(p, link)),
 };
 
@@ -36,10 +36,9 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// Returns a full bucket with the registry's parameters, in front of what sends.
     pub fn from(p: &Parameters, link: Box<dyn Service>) -> TokenBucket {
-        let rate = p.rate("rate").expect("the rate is required");
-        let burst = i128::from(p.size("burst").expect("the burst is required")) * 8_000_000_000;
-        let rate = i128::from(rate.as_bps());
-        TokenBucket { rate, tokens: burst, burst, time: 0, peak: p.rate("peak"), busy: 0, link }
+        let Settings { rate, burst, peak } = p.into();
+        let burst = i128::from(burst) * 8_000_000_000;
+        TokenBucket { rate: rate.as_bps().into(), tokens: burst, burst, time: 0, peak, busy: 0, link }
     }
 
     /// Takes `work` tokens as soon as they are there, not before `now`: when that is.

@@ -3,7 +3,7 @@
 //! A path manager is a function from the known pairs of client and server addresses to the pairs on which it wants
 //! subflows. The connection opens those that are missing.
 
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 
 /// Pair of addresses between which packets can travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,16 @@ pub enum Mesh {
 /// Subflows between the first pair of addresses, of which no other side hears.
 const QUIET: Manager = Manager { subflows: |_, _| vec![0], announces: false, is_relayed: false, mesh: None };
 
+parameters! {
+    struct Ports { subflows: usize = Kind::Integer(1, 32), "2", "subflows between the first pair of addresses"; }
+
+    struct FullMesh {
+        subflows: usize = Kind::Integer(1, 8), "1", "subflows between each pair of addresses";
+        limit: usize = Kind::Integer(1, 64), "64",
+            "subflows at most, those to the server's first addresses first; the Linux kernel has 9 at most";
+    }
+}
+
 /// All path managers.
 pub const PATH_MANAGERS: &[Entry<Manager>] = &[
     Entry {
@@ -58,13 +68,8 @@ pub const PATH_MANAGERS: &[Entry<Manager>] = &[
         title: "n different ports",
         source: "Raiciu et al., SIGCOMM 2011; Linux MPTCP v0.90, mptcp_ndiffports",
         help: "so many subflows between the first pair of addresses",
-        parameters: &[Parameter::new(
-            "subflows",
-            Kind::Integer(1, 32),
-            "2",
-            "subflows between the first pair of addresses",
-        )],
-        build: Manager { subflows: |_, parameters| vec![0; parameters.integer("subflows") as usize], ..QUIET },
+        parameters: Ports::PARAMETERS,
+        build: Manager { subflows: |_, parameters| vec![0; Ports::from(parameters).subflows], ..QUIET },
     },
     Entry {
         name: "binder",
@@ -85,15 +90,7 @@ pub const PATH_MANAGERS: &[Entry<Manager>] = &[
         title: "Full mesh",
         source: "RFC 8684; Linux MPTCP v0.90, mptcp_fullmesh",
         help: "subflows between each of the client's addresses and each of the server's",
-        parameters: &[
-            Parameter::new("subflows", Kind::Integer(1, 8), "1", "subflows between each pair of addresses"),
-            Parameter::new(
-                "limit",
-                Kind::Integer(1, 64),
-                "64",
-                "subflows at most, those to the server's first addresses first; the Linux kernel has 9 at most",
-            ),
-        ],
+        parameters: FullMesh::PARAMETERS,
         build: Manager { subflows: full_mesh, announces: true, mesh: Some(Mesh::Full), ..QUIET },
     },
     Entry {
@@ -115,7 +112,7 @@ fn all(known: &[AddressPair], wanted: impl Fn(&AddressPair) -> bool) -> Vec<usiz
 fn full_mesh(known: &[AddressPair], parameters: &Parameters) -> Vec<usize> {
     let mut each = all(known, |pair| pair.relay == 0);
     each.sort_by_key(|&index| (known[index].server != known[0].server, known[index].server));
-    let [subflows, limit] = ["subflows", "limit"].map(|name| parameters.integer(name) as usize);
+    let FullMesh { subflows, limit } = parameters.into();
     each.iter().copied().cycle().take((each.len() * subflows).min(limit)).collect()
 }
 

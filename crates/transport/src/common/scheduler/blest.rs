@@ -2,7 +2,7 @@
 
 use super::{Build, Decision, PacketScheduler, PathState, Situation, send_or_wait};
 use vazao_engine::Time;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Kind, parameters};
 
 /// Blocking estimation-based scheduling, BLEST (Ferlin, Alay, Mehani, Boreli, IFIP Networking 2016). The path with the
 /// least round-trip time sends. A slower path is used only if the send window left after its segment is large enough
@@ -13,11 +13,20 @@ use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
 /// receiver's window was full and falls by delta_good if it was not. The constants are those of the authors' Linux
 /// implementation.
 pub struct Blest {
+    settings: Settings,
     lambda: f64,
-    range: [f64; 2],
-    delta: [f64; 2],
     blocked: bool,
     due: Time,
+}
+
+parameters! {
+    struct Settings {
+        lambda: f64 = Kind::Number(0.1, 10.0), "1.2", "what the estimate is multiplied by, at first";
+        min_lambda: f64 = Kind::Number(0.1, 10.0), "1", "the same, at least";
+        max_lambda: f64 = Kind::Number(0.1, 10.0), "1.3", "the same, at most";
+        delta_good: f64 = Kind::Number(0.0, 1.0), "0.01", "by how much it falls without blocking";
+        delta_bad: f64 = Kind::Number(0.0, 1.0), "0.04", "by how much it grows after blocking";
+    }
 }
 
 pub(super) const ENTRY: Entry<Build> = Entry {
@@ -26,34 +35,22 @@ pub(super) const ENTRY: Entry<Build> = Entry {
     title: "Blocking estimation",
     source: "Ferlin, Alay, Mehani, Boreli, IFIP Networking 2016",
     help: "lowest round-trip time; a slower subflow is left out where it would keep the fastest waiting for the receiver's window",
-    parameters: &[
-        Parameter::new("lambda", Kind::Number(0.1, 10.0), "1.2", "what the estimate is multiplied by, at first"),
-        Parameter::new("min_lambda", Kind::Number(0.1, 10.0), "1", "the same, at least"),
-        Parameter::new("max_lambda", Kind::Number(0.1, 10.0), "1.3", "the same, at most"),
-        Parameter::new("delta_good", Kind::Number(0.0, 1.0), "0.01", "by how much it falls without blocking"),
-        Parameter::new("delta_bad", Kind::Number(0.0, 1.0), "0.04", "by how much it grows after blocking"),
-    ],
-    build: |p| Box::new(Blest::from(p)),
+    parameters: Settings::PARAMETERS,
+    build: |p| {
+        let settings = Settings::from(p);
+        Box::new(Blest { lambda: settings.lambda, settings, blocked: false, due: Time::ZERO })
+    },
 };
 
 impl Blest {
-    fn from(p: &Parameters) -> Blest {
-        Blest {
-            lambda: p.number("lambda"),
-            range: [p.number("min_lambda"), p.number("max_lambda")],
-            delta: [p.number("delta_good"), p.number("delta_bad")],
-            blocked: false,
-            due: Time::ZERO,
-        }
-    }
-
     fn adapt(&mut self, now: Time, slow: &PathState) {
         if now < self.due {
             return;
         }
         if self.due > Time::ZERO {
-            let step = if self.blocked { self.delta[1] } else { -self.delta[0] };
-            self.lambda = (self.lambda + step).min(self.range[1]).max(self.range[0]);
+            let Settings { min_lambda, max_lambda, delta_good, delta_bad, .. } = self.settings;
+            let step = if self.blocked { delta_bad } else { -delta_good };
+            self.lambda = (self.lambda + step).min(max_lambda).max(min_lambda);
         }
         (self.blocked, self.due) = (false, now + slow.srtt);
     }

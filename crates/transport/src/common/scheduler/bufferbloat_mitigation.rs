@@ -1,14 +1,16 @@
 //! Bufferbloat mitigation.
 
 use super::{Build, Decision, PacketScheduler, PathState, Situation, least_of};
-use vazao_engine::registry::{Entry, Kind, Parameter};
+use vazao_engine::registry::{Entry, Kind, parameters};
 
-/// Lowest round-trip time first, but a path whose round-trip time has grown above its minimum by queueing is limited to
-/// the window w_limit = lambda (rtt_min / srtt) w (Ferlin, Dreibholz, Alay, GLOBECOM 2014; Paasch et al., CSWS 2014).
-///
-/// A queue can thus raise the round-trip time to lambda times the minimum, and no further.
-pub struct BufferbloatMitigation {
-    lambda: f64,
+parameters! {
+    /// Lowest round-trip time first, but a path whose round-trip time has grown above its minimum by queueing is limited to
+    /// the window w_limit = lambda (rtt_min / srtt) w (Ferlin, Dreibholz, Alay, GLOBECOM 2014; Paasch et al., CSWS 2014).
+    ///
+    /// A queue can thus raise the round-trip time to lambda times the minimum, and no further.
+    pub struct BufferbloatMitigation {
+        lambda: f64 = Kind::Number(1.0, 100.0), "3", "how far a round-trip time may grow over its least";
+    }
 }
 
 pub(super) const ENTRY: Entry<Build> = Entry {
@@ -17,13 +19,8 @@ pub(super) const ENTRY: Entry<Build> = Entry {
     title: "Bufferbloat mitigation",
     source: "Ferlin, Dreibholz, Alay, GLOBECOM 2014; Paasch, Ferlin, Alay, Bonaventure, CSWS 2014",
     help: "lowest round-trip time, with less than the window on a path whose round-trip time has grown by queueing",
-    parameters: &[Parameter::new(
-        "lambda",
-        Kind::Number(1.0, 100.0),
-        "3",
-        "how far a round-trip time may grow over its least",
-    )],
-    build: |p| Box::new(BufferbloatMitigation { lambda: p.number("lambda") }),
+    parameters: BufferbloatMitigation::PARAMETERS,
+    build: |p| Box::new(BufferbloatMitigation::from(p)),
 };
 
 /// Whether the path may send under the window limit / srtt × w, which keeps its round-trip time near `limit`

@@ -1,7 +1,7 @@
 //! Earliest completion first.
 
 use super::{Build, Decision, PacketScheduler, Situation, send_or_wait};
-use vazao_engine::registry::{Entry, Kind, Parameter};
+use vazao_engine::registry::{Entry, Kind, parameters};
 
 /// Earliest completion first, ECF (Lim, Nahum, Towsley, Gibbens, CoNEXT 2017, algorithm 1): the path with the least
 /// round-trip time sends. If it is full, the scheduler waits for it where all waiting data would complete sooner that
@@ -15,19 +15,18 @@ pub struct EarliestCompletionFirst {
     waiting: bool,
 }
 
+parameters! {
+    struct Settings { beta: f64 = Kind::Number(0.0, 10.0), "0.25", "hysteresis: how much longer waiting may take"; }
+}
+
 pub(super) const ENTRY: Entry<Build> = Entry {
     name: "ecf",
     aliases: &["earliest-completion-first"],
     title: "Earliest completion first",
     source: "Lim, Nahum, Towsley, Gibbens, CoNEXT 2017",
     help: "lowest round-trip time; a slower subflow is left out where all that waits is complete sooner without it",
-    parameters: &[Parameter::new(
-        "beta",
-        Kind::Number(0.0, 10.0),
-        "0.25",
-        "hysteresis: how much longer waiting may take",
-    )],
-    build: |p| Box::new(EarliestCompletionFirst { beta: p.number("beta"), waiting: false }),
+    parameters: Settings::PARAMETERS,
+    build: |p| Box::new(EarliestCompletionFirst { beta: Settings::from(p).beta, waiting: false }),
 };
 
 impl PacketScheduler for EarliestCompletionFirst {

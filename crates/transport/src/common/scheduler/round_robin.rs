@@ -1,7 +1,7 @@
 //! Round-robin.
 
 use super::{Build, Decision, PacketScheduler, Situation};
-use vazao_engine::registry::{Entry, Kind, Parameter};
+use vazao_engine::registry::{Entry, Kind, parameters};
 
 /// Each subflow with room sends `num_segments` segments in turn, in the order in which the subflows were opened; a new
 /// round begins when all subflows with room have had their turn (Linux MPTCP v0.90, mptcp_rr; Lima, UNIFEI 2017,
@@ -14,14 +14,18 @@ pub struct RoundRobin {
     had: Vec<u64>,
 }
 
+parameters! {
+    struct Settings { num_segments: u64 = Kind::Integer(1, 255), "1", "segments in a row that a subflow takes"; }
+}
+
 pub(super) const ENTRY: Entry<Build> = Entry {
     name: "round-robin",
     aliases: &["rr"],
     title: "Round-robin",
     source: "Linux MPTCP v0.90, mptcp_rr",
     help: "one subflow after the other, among those whose windows have room",
-    parameters: &[Parameter::new("num_segments", Kind::Integer(1, 255), "1", "segments in a row that a subflow takes")],
-    build: |p| Box::new(RoundRobin { num_segments: p.integer("num_segments"), had: Vec::new() }),
+    parameters: Settings::PARAMETERS,
+    build: |p| Box::new(RoundRobin { num_segments: Settings::from(p).num_segments, had: Vec::new() }),
 };
 
 impl PacketScheduler for RoundRobin {
