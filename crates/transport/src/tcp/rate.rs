@@ -6,7 +6,7 @@ use super::scoreboard::Sent;
 use super::sender::Sender;
 use crate::common::{DeliveryRate, PacketState};
 use std::collections::VecDeque;
-use vazao_congestion::Sending;
+use vazao_congestion::{Ack, Sending};
 use vazao_engine::Time;
 
 /// Rate sampler and its per-segment state, in the order of the scoreboard.
@@ -16,6 +16,8 @@ pub(crate) struct Rates {
     packets: VecDeque<PacketState>,
     /// Octets lost that were reported to the sampler.
     lost: u64,
+    /// Report about the current acknowledgement, which waits for loss detection.
+    pub pending: Option<Ack>,
 }
 
 impl Rates {
@@ -76,13 +78,14 @@ impl Sender {
         rates.count_losses(total);
         let (in_recovery, is_repairing) = (self.episode.is_fast(), self.episode != Episode::None);
         let held = self.pacing_delay(now);
-        let (Some(rates), Some(ack)) = (self.board.rates(), &mut self.pending_ack) else { return };
+        let Some(Rates { sampler, pending, .. }) = self.board.rates() else { return };
+        let Some(ack) = pending else { return };
         // Updated in place to avoid copying the large struct.
-        ack.rate = rates.sampler.sample(now, ack.delivered, min_rtt);
+        ack.rate = sampler.sample(now, ack.delivered, min_rtt);
         (ack.pipe, ack.lost, ack.held) = (pipe, lost, held);
         (ack.in_recovery, ack.after_timeout) = (in_recovery, is_repairing && !in_recovery);
         self.control.on_ack(ack);
-        self.pending_ack = None;
+        *pending = None;
         self.cwnd = self.control.cwnd();
     }
 

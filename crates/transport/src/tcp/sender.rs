@@ -136,7 +136,6 @@ pub(crate) struct Sender {
     pub(super) rack_tlp: Option<Box<RackTlp>>,
     /// Whether the congestion control needs delivery rates; its acknowledgement report then waits for loss detection.
     pub(super) rated: bool,
-    pub(super) pending_ack: Option<Ack>,
     /// Pacing state, and the time to continue sending.
     pub(super) paced: Option<Box<Paced>>,
     pub release: Time,
@@ -175,7 +174,6 @@ impl Sender {
         }
         Sender {
             rated: control.wants_rate(),
-            pending_ack: None,
             cwnd: control.cwnd(),
             initial: control.cwnd(),
             paced: Paced::new(config, &*control),
@@ -499,8 +497,8 @@ impl Sender {
             one_way: self.one_way.filter(|_| acked > 0),
             ..Ack::default()
         };
-        if self.rated {
-            self.pending_ack = Some(ack);
+        if let Some(rates) = self.board.rates() {
+            rates.pending = Some(ack);
             return;
         }
         self.control.on_ack(&ack);
