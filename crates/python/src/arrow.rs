@@ -1,18 +1,19 @@
-//! Tables to Arrow, without copying numbers that have no gaps.
+//! Tables to Arrow, without copying numbers.
 
 use crate::spill::Spilled;
 use arrow_array::builder::BooleanBuilder;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::Int32Type;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchOptions,
+    Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, Int32Array, PrimitiveArray, RecordBatch, RecordBatchOptions,
     RecordBatchReader, StringArray,
 };
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::sync::Arc;
-use vazao_scenario::{Column, Table};
+use vazao_scenario::{Column, Table, Values};
 
 /// A table that Arrow libraries can take: `pyarrow.table(x)`, `polars.DataFrame(x)`; batch by batch, for one that is on disk,
 /// `pyarrow.RecordBatchReader.from_stream(x)`.
@@ -81,19 +82,25 @@ impl RecordBatchReader for Batches {
 fn array(column: Column) -> ArrayRef {
     match column {
         Column::Label { codes, names } => {
-            let keys: Int32Array = codes.into_iter().map(|code| code.map(|c| c as i32)).collect();
+            let keys: Int32Array = codes.iter().map(|code| code.map(|c| c as i32)).collect();
             let values = Arc::new(StringArray::from(names));
             Arc::new(DictionaryArray::<Int32Type>::try_new(keys, values).expect("codes index names"))
         }
-        Column::Integer(values) => Arc::new(Int64Array::from(values)),
-        Column::Number(values) => Arc::new(Float64Array::from(values)),
-        Column::Dense(values) => Arc::new(Float64Array::from(values)),
+        Column::Integer(values) => Arc::new(numbers::<Int64Type>(values)),
+        Column::Number(values) => Arc::new(numbers::<Float64Type>(values)),
         Column::Flag(values) => {
             let mut builder = BooleanBuilder::with_capacity(values.len());
             values.into_iter().for_each(|x| builder.append_option(x));
             Arc::new(builder.finish())
         }
     }
+}
+
+fn numbers<T: ArrowPrimitiveType<Native: Default>>(values: Values<T::Native>) -> PrimitiveArray<T> {
+    let rows = values.len();
+    let (values, present) = values.into_parts();
+    let nulls = present.map(|bits| NullBuffer::new(BooleanBuffer::new(bits.into(), 0, rows)));
+    PrimitiveArray::new(values.into(), nulls)
 }
 
 #[pymethods]

@@ -137,7 +137,7 @@ fn table(packets: &[(Captured<'_>, Seen)]) -> Table {
     };
     let mapped = |dss: &Dss| dss.mapping.map(|mapping| mapping.data_sequence);
     vec![
-        ("time_s", Column::Dense(packets.iter().map(|(packet, _)| packet.time_ns as f64 / 1e9).collect())),
+        ("time_s", Column::Number(packets.iter().map(|(packet, _)| Some(packet.time_ns as f64 / 1e9)).collect())),
         ("direction", labels(packets.iter().map(|(packet, _)| direction(packet)))),
         ("protocol", labels(seen().map(|s| s.protocol.clone()))),
         ("source", labels(seen().map(|s| s.addresses[0].clone()))),

@@ -190,7 +190,7 @@ fn failure(run_id: &str, panic: &(dyn Any + Send)) -> String {
 /// Adds the wall time, which only the runner knows and which differs in every run.
 fn add_wall_time(runs: &mut Table, seconds: f64) {
     if !runs.is_empty() {
-        runs.push(("wall_s", Column::Number(vec![Some(seconds)])));
+        runs.push(("wall_s", Column::Number([Some(seconds)].into_iter().collect())));
     }
 }
 

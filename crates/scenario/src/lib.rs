@@ -21,6 +21,7 @@ pub use document::{Node, ScenarioError, Toml, parse};
 pub use guests::plan::HostPlan;
 pub use measures::series::{MEASURES, Measure, names as measures};
 pub use measures::table::{Column, Table};
+pub use measures::values::Values;
 pub use model::flow::{FlowSpec, Routes};
 pub use model::plugin::{Chosen, ControlFactory, ControlSpec, Plugin, Plugins, SchedulerSpec};
 pub use model::scenario::{Scenario, TraceSpec};

@@ -4,3 +4,4 @@ pub(crate) mod counts;
 pub(crate) mod measure;
 pub(crate) mod series;
 pub(crate) mod table;
+pub(crate) mod values;

@@ -1,5 +1,6 @@
 //! Results as tables of named columns.
 
+use super::values::Values;
 use std::collections::BTreeMap;
 
 /// Column of values.
@@ -8,16 +9,14 @@ pub enum Column {
     /// Texts from a short list; `None` is missing.
     Label {
         /// Index into `names`, one a row.
-        codes: Vec<Option<u32>>,
+        codes: Values<u32>,
         /// Texts.
         names: Vec<String>,
     },
     /// Whole numbers.
-    Integer(Vec<Option<i64>>),
+    Integer(Values<i64>),
     /// Numbers.
-    Number(Vec<Option<f64>>),
-    /// Numbers without missing values.
-    Dense(Vec<f64>),
+    Number(Values<f64>),
     /// Truth values.
     Flag(Vec<Option<bool>>),
 }
@@ -97,9 +96,9 @@ impl Column {
     /// Creates an empty column of a cell's type with room for so many rows.
     fn of(cell: &Cell, rows: usize) -> Column {
         match cell {
-            Cell::Text(_) => Column::Label { codes: Vec::with_capacity(rows), names: Vec::new() },
-            Cell::Integer(_) => Column::Integer(Vec::with_capacity(rows)),
-            Cell::Number(_) => Column::Number(Vec::with_capacity(rows)),
+            Cell::Text(_) => Column::Label { codes: Values::with_capacity(rows), names: Vec::new() },
+            Cell::Integer(_) => Column::Integer(Values::with_capacity(rows)),
+            Cell::Number(_) => Column::Number(Values::with_capacity(rows)),
             Cell::Flag(_) => Column::Flag(Vec::with_capacity(rows)),
         }
     }

@@ -88,7 +88,7 @@ impl Legend {
         };
         vec![
             ("run_id", label(&|_| Some(0), vec![self.run_id.clone()])),
-            ("time_s", Column::Dense(samples.iter().map(|s| s.time.as_secs()).collect())),
+            ("time_s", Column::Number(samples.iter().map(|s| Some(s.time.as_secs())).collect())),
             ("flow", integer(&|s| (!is_link(s)).then(|| place(s).0 as i64))),
             ("path", integer(&|s| (!is_link(s)).then(|| place(s).1 as i64 + i64::from(s.path)))),
             ("link", label(&|s| of_link(s, s.source / 2), self.links.clone())),
@@ -97,7 +97,7 @@ impl Legend {
                 label(&|s| of_link(s, s.source % 2), vec![direction_name(true).into(), direction_name(false).into()]),
             ),
             ("measure", label(&|s| Some(s.measure), series::names().map(str::to_owned).collect())),
-            ("value", Column::Dense(samples.iter().map(|s| s.value).collect())),
+            ("value", Column::Number(samples.iter().map(|s| Some(s.value)).collect())),
             ("side", label(&|s| s.event.map(|(side, _)| u32::from(side)), vec!["client".into(), "server".into()])),
             ("event", label(&|s| s.event.map(|(_, code)| u32::from(code)), names(Notification::NAMES))),
         ]

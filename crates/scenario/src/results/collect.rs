@@ -33,17 +33,15 @@ pub struct Outcome {
 
 /// Collects the results of a run.
 pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World<P>, samples: &[Sample]) -> Outcome {
-    let links: Vec<_> = scenario
-        .graph
-        .links
-        .iter()
-        .enumerate()
-        .flat_map(|(i, link)| [(i, true, &link.name), (i, false, &link.name)])
-        .map(|(i, forward, name)| {
-            (name.as_str(), direction_name(forward), world.network.report(link_id((i, forward)), world.now))
-        })
-        .collect();
-    let utilisation = links.iter().map(|(_, _, report)| report.utilisation).fold(0.0, f64::max);
+    let mut links = Builder::with_rows(2 * scenario.graph.links.len());
+    let mut utilisation: f64 = 0.0;
+    for (number, link) in scenario.graph.links.iter().enumerate() {
+        for forward in [true, false] {
+            let report = &world.network.report(link_id((number, forward)), world.now);
+            utilisation = utilisation.max(report.utilisation);
+            links.push(LinkRow { id, link: &link.name, direction: direction_name(forward), report }.cells());
+        }
+    }
     let world = &*world;
     let rows = scenario.rows();
     let routing = Routing::new(&scenario.graph);
@@ -81,7 +79,7 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
         runs: runs.table(),
         flows: flows.finish(),
         paths: paths.finish(),
-        links: LinkRow::table(links.iter().map(|(link, direction, report)| LinkRow { id, link, direction, report })),
+        links: links.finish(),
         samples: legend.rows(samples),
         legend,
     }

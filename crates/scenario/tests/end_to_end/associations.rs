@@ -48,7 +48,7 @@ fn a_trace_tells_the_paths_apart() {
     let Column::Label { codes, .. } = column(&outcome.samples, "measure") else { panic!("measure is a label") };
     let srtt = measures().position(|measure| measure == "srtt").map(|measure| measure as u32);
     for (path, least) in [(0, 0.024), (1, 0.052)] {
-        let rows = (0..codes.len()).filter(|&row| codes[row] == srtt && paths[row] == Some(path));
+        let rows = (0..codes.len()).filter(|&row| codes.get(row) == srtt && paths.get(row) == Some(path));
         let seen: Vec<f64> = rows.map(|row| number(&outcome.samples, "value", row)).collect();
         // Two packets of 0.3 ms each may be before it; a lone one waits 200 ms for its acknowledgement, of which an eighth counts.
         let likely = least..least + 0.028 + 0.0006 + 0.2 / 8.0;
@@ -132,7 +132,7 @@ fn applications_are_told() {
     let text = text.replacen("forward.loss = 0", "outages = [{ at = \"500 ms\", for = \"3000 s\" }]", 1);
     let outcome = play(&format!("trace = [\"notifications\"]\n{text}"), 1);
     let Column::Integer(paths) = column(&outcome.samples, "path") else { panic!("paths are numbered") };
-    let told: Vec<_> = labels(&outcome, "side").into_iter().zip(labels(&outcome, "event")).zip(paths).collect();
+    let told: Vec<_> = labels(&outcome, "side").into_iter().zip(labels(&outcome, "event")).zip(paths.iter()).collect();
     let of = |side: &str| -> Vec<(&str, i64)> {
         let rows = told.iter().filter(|((who, _), _)| who == side);
         rows.map(|((_, what), path)| (what.as_str(), path.expect("a path"))).collect()

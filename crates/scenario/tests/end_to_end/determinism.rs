@@ -92,16 +92,16 @@ fn samples_given_away_are_the_same() {
 }
 
 fn rows(samples: &Table) -> usize {
-    let Column::Dense(times) = column(samples, "time_s") else { panic!("every sample has a time") };
+    let Column::Number(times) = column(samples, "time_s") else { panic!("every sample has a time") };
     times.len()
 }
 
 fn joined(first: &Column, last: &Column) -> Column {
     match (first, last) {
-        (Column::Dense(a), Column::Dense(b)) => Column::Dense([a.clone(), b.clone()].concat()),
-        (Column::Integer(a), Column::Integer(b)) => Column::Integer([a.clone(), b.clone()].concat()),
+        (Column::Number(a), Column::Number(b)) => Column::Number(a.iter().chain(b.iter()).collect()),
+        (Column::Integer(a), Column::Integer(b)) => Column::Integer(a.iter().chain(b.iter()).collect()),
         (Column::Label { codes: a, names }, Column::Label { codes: b, .. }) => {
-            Column::Label { codes: [a.clone(), b.clone()].concat(), names: names.clone() }
+            Column::Label { codes: a.iter().chain(b.iter()).collect(), names: names.clone() }
         }
         _ => panic!("columns of one kind"),
     }

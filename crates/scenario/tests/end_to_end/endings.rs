@@ -13,7 +13,7 @@ fn point_to_point(line: &str, app: &str, transport: &str) -> String {
 
 fn text<'a>(outcome: &'a Outcome, name: &str, row: usize) -> Option<&'a str> {
     let Column::Label { codes, names } = column(&outcome.flows, name) else { panic!("{name} is not a label") };
-    codes[row].map(|code| names[code as usize].as_str())
+    codes.get(row).map(|code| names[code as usize].as_str())
 }
 
 /// 100 kB at 100 kbit/s are 8 s of reading, which begins with the data and ends within an interval of 10 ms and the round trips

@@ -57,9 +57,8 @@ pub fn column<'a>(table: &'a Table, name: &str) -> &'a Column {
 /// A number in a table, missing or not.
 pub fn cell(table: &Table, name: &str, row: usize) -> Option<f64> {
     match column(table, name) {
-        Column::Integer(values) => values[row].map(|x| x as f64),
-        Column::Number(values) => values[row],
-        Column::Dense(values) => Some(values[row]),
+        Column::Integer(values) => values.get(row).map(|x| x as f64),
+        Column::Number(values) => values.get(row),
         Column::Flag(values) => values[row].map(f64::from),
         Column::Label { .. } => panic!("column {name} is not numbers"),
     }
@@ -78,7 +77,7 @@ pub fn nanos(table: &Table, name: &str, row: usize) -> u64 {
 /// Numbers of one direction of a link.
 pub fn link(outcome: &Outcome, name: &str, forward: bool, measure: &str) -> f64 {
     let label = |column: &str, row: usize| match self::column(&outcome.links, column) {
-        Column::Label { codes, names } => names[codes[row].expect("a name") as usize].clone(),
+        Column::Label { codes, names } => names[codes.get(row).expect("a name") as usize].clone(),
         _ => panic!("{column} is not a label"),
     };
     let way = if forward { "forward" } else { "reverse" };
@@ -90,7 +89,7 @@ pub fn link(outcome: &Outcome, name: &str, forward: bool, measure: &str) -> f64 
 pub fn samples(outcome: &Outcome, measure: &str) -> Vec<(u64, f64)> {
     let Column::Label { codes, .. } = column(&outcome.samples, "measure") else { panic!("measure is a label") };
     let wanted = measures().position(|m| m == measure).map(|m| m as u32);
-    let rows = (0..codes.len()).filter(|&row| codes[row] == wanted);
+    let rows = (0..codes.len()).filter(|&row| codes.get(row) == wanted);
     rows.map(|row| (nanos(&outcome.samples, "time_s", row), number(&outcome.samples, "value", row))).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Columns of `links`.
 
 use super::{ColumnSpec, Rows, found, row};
-use crate::measures::table::{Table, table};
+use crate::measures::table::Row;
 use vazao_network::LinkReport;
 
 /// Table of links.
@@ -20,8 +20,8 @@ pub struct LinkRow<'a> {
 }
 
 impl LinkRow<'_> {
-    pub(crate) fn table<'a>(rows: impl Iterator<Item = LinkRow<'a>>) -> Table {
-        table(rows.map(|link| row(LINKS, &link, &[])))
+    pub(crate) fn cells(&self) -> Row {
+        row(LINKS, self, &[])
     }
 }
 
