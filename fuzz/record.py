@@ -27,8 +27,8 @@ from vazao.study import built_in_studies, parse_study, plan
 
 CASES = {"valid": 2000, "mutant": 2000, "study": 60, "guests": 100}
 """Random cases of each kind; those with guests only where there is a kernel."""
-OWN = ("run_id", "wall_s", "engine_version", "events")
-"""Columns that say which engine made a row, or what it cost."""
+OWN = ("run_id", "wall_s", "engine_version")
+"""Columns that say which engine made a row, or how fast."""
 BUSY = 200_000
 """Events from which on a run is neither traced nor captured."""
 

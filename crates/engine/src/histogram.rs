@@ -115,17 +115,6 @@ impl Histogram {
         self.sum_ns += other.sum_ns;
     }
 
-    /// Takes back one value above zero that was counted.
-    pub fn forget(&mut self, value: Duration) {
-        let ns = value.as_nanos();
-        self.total -= 1;
-        self.sum_ns -= ns;
-        match &mut self.counts {
-            Counts::Small(counts) => counts[bucket(ns) - self.first] -= 1,
-            Counts::Large(counts) => counts[bucket(ns) - self.first] -= 1,
-        }
-    }
-
     /// Counts `n` values of zero.
     pub fn record_zeros(&mut self, n: u64) {
         self.zeros += n;

@@ -41,8 +41,6 @@ pub(crate) struct Link {
     serves: bool,
     packets: u64,
     bytes: u64,
-    /// Packets that went through it ahead of time, or may; see [`Ahead`].
-    ahead: Option<Box<Ahead>>,
     /// Missing until there is something to put there: of ten thousand access links most never have anything.
     cold: Option<Box<Cold>>,
 }
@@ -65,70 +63,6 @@ struct Cold {
     marks: u64,
     /// Waits above zero.
     queueing: Histogram,
-}
-
-/// Packets that go through a link ahead of time: nothing else feeds the next link, so when a packet will reach that, and
-/// leave it, is known as soon as it has entered this one. It then needs no event in between.
-///
-/// A ring of entries in the order of both times: numbers `first` to `end` since the start, of which those before `sent` had
-/// left the transmitter when the last one entered.
-#[derive(Default)]
-struct Ahead {
-    ring: Vec<Passage>,
-    first: usize,
-    sent: usize,
-    end: usize,
-}
-
-/// Passage of a packet through a queue and its transmitter.
-#[derive(Clone, Copy, Default)]
-struct Passage {
-    enters: u64,
-    leaves: u64,
-    size: u32,
-}
-
-impl Ahead {
-    /// Returns entry `number`, if it is there.
-    #[inline(always)]
-    fn at(&self, number: usize) -> Option<&Passage> {
-        if number == self.end { None } else { self.ring.get(number & (self.ring.len() - 1)) }
-    }
-
-    fn last(&self) -> Option<Passage> {
-        if self.end == self.first { None } else { self.at(self.end - 1).copied() }
-    }
-
-    #[inline(always)]
-    fn push(&mut self, now: u64, passage: Passage) {
-        if self.end - self.first == self.ring.len() {
-            self.make_room(now);
-        }
-        let place = self.end & (self.ring.len() - 1);
-        self.ring[place] = passage;
-        self.end += 1;
-    }
-
-    /// Drops entries that nobody will ask for any more, or doubles the ring.
-    #[cold]
-    fn make_room(&mut self, now: u64) {
-        while self.first < self.sent && self.at(self.first).is_some_and(|passage| passage.leaves <= now) {
-            self.first += 1;
-        }
-        if 2 * (self.end - self.first) > self.ring.len() || self.ring.is_empty() {
-            let kept: Vec<Passage> = (self.first..self.end).filter_map(|number| self.at(number).copied()).collect();
-            (self.sent, self.end, self.first) = (self.sent - self.first, kept.len(), 0);
-            let len = (2 * kept.len()).next_power_of_two().max(4);
-            self.ring = kept;
-            self.ring.resize(len, Passage::default());
-        }
-    }
-
-    /// Returns what waits at `now`, the packet being sent not included.
-    fn waiting_at(&self, now: u64) -> impl Iterator<Item = &Passage> {
-        let all = (self.first..self.end).filter_map(|number| self.at(number));
-        all.filter(move |passage| passage.enters <= now && passage.leaves > now).skip(1)
-    }
 }
 
 /// Counts of one direction of a link in a run.
@@ -174,7 +108,6 @@ impl Link {
             serves: false,
             packets: 0,
             bytes: 0,
-            ahead: None,
             cold: None,
         }
     }
@@ -237,88 +170,6 @@ impl Link {
     pub fn serve(&mut self, discipline: Box<dyn Discipline>, slot: u32) {
         self.serves = true;
         self.cold().server = Some(Server { discipline, slot, serving: NIL });
-    }
-
-    /// Returns whether everything about a packet's passage is known when it comes.
-    pub fn is_plain(&self) -> bool {
-        !self.impaired && !self.serves && self.cold.as_ref().is_none_or(|cold| cold.service.is_none())
-    }
-
-    /// Returns the propagation delay.
-    #[inline]
-    pub fn delay(&self) -> u64 {
-        self.delay
-    }
-
-    /// Returns whether packets may go through it ahead of time.
-    #[inline]
-    pub fn looks_ahead(&self) -> bool {
-        self.ahead.is_some()
-    }
-
-    /// Has packets go through it ahead of time; it must be [plain](Self::is_plain), and no packet has come yet.
-    pub fn look_ahead(&mut self) {
-        self.ahead.get_or_insert_default();
-    }
-
-    /// Takes a packet of `size` bytes that enters at `at`, which may be after `now`. Returns when it will have left the
-    /// transmitter; `None` if the queue has no room.
-    #[inline(always)]
-    pub fn admit(&mut self, now: u64, at: u64, size: u32) -> Option<u64> {
-        let ahead = self.ahead.as_mut().expect("a link that looks ahead");
-        while let Some(sending) = ahead.at(ahead.sent) {
-            if sending.leaves > at {
-                let waiting_bytes = self.backlog_bytes - u64::from(sending.size);
-                if self.backlog > self.max_packets || waiting_bytes + u64::from(size) > self.max_bytes {
-                    return None;
-                }
-                break;
-            }
-            self.backlog -= 1;
-            self.backlog_bytes -= u64::from(sending.size);
-            ahead.sent += 1;
-        }
-        let (start, leaves) = self.transmit(at, size);
-        self.backlog += 1;
-        self.backlog_bytes += u64::from(size);
-        self.count(size, start - at);
-        self.ahead.as_mut()?.push(now, Passage { enters: at, leaves, size });
-        Some(leaves)
-    }
-
-    /// Counts a packet that its queue had no room for.
-    pub fn count_refusal(&mut self) {
-        self.cold().drops_queue += 1;
-    }
-
-    /// Puts a packet that leaves the transmitter at `leaves` on the wire, to be delivered. `Some(time)` when the link's
-    /// next delivery is now at `time`.
-    #[inline]
-    pub fn carry<B>(&mut self, id: PacketId, leaves: u64, nodes: &mut [Packet<B>]) -> Option<u64> {
-        self.launch(id, leaves, nodes)
-    }
-
-    /// Returns when the last packet so far will have left the transmitter.
-    pub fn busy_until(&self) -> u64 {
-        self.ahead.as_ref().and_then(|ahead| ahead.last()).map_or(0, |last| last.leaves)
-    }
-
-    /// Takes back what enters after `now`, the end of the run. Returns the number of packets.
-    pub fn take_back(&mut self, now: u64) -> u64 {
-        let Some(mut ahead) = self.ahead.take() else { return 0 };
-        let mut taken = 0;
-        while let Some(passage) = ahead.last().filter(|passage| passage.enters > now) {
-            ahead.end -= 1;
-            let waited = ahead.last().map_or(0, |before| before.leaves.saturating_sub(passage.enters));
-            if waited > 0 {
-                self.cold().queueing.forget(Duration::from_nanos(waited));
-            }
-            self.packets -= 1;
-            self.bytes -= u64::from(passage.size);
-            taken += 1;
-        }
-        self.ahead = Some(ahead);
-        taken
     }
 
     /// Moves the cursor behind every packet that has left the transmitter by `now`.
@@ -521,9 +372,6 @@ impl Link {
         if self.serves {
             return self.backlog_bytes;
         }
-        if let Some(ahead) = &self.ahead {
-            return ahead.waiting_at(now).map(|passage| u64::from(passage.size)).sum();
-        }
         self.settle(now, nodes);
         if self.waiting == NIL { 0 } else { self.backlog_bytes - u64::from(nodes[self.waiting as usize].size) }
     }
@@ -531,10 +379,7 @@ impl Link {
     /// Returns the link's counts from the start to `now`.
     pub fn report<B>(&mut self, now: u64, nodes: &[Packet<B>]) -> LinkReport {
         let waiting_bytes = self.queue_bytes(now, nodes);
-        let waiting = match &self.ahead {
-            Some(ahead) => ahead.waiting_at(now).count() as u64,
-            None => u64::from(if self.serves { self.backlog } else { self.backlog.saturating_sub(1) }),
-        };
+        let waiting = u64::from(if self.serves { self.backlog } else { self.backlog.saturating_sub(1) });
         // The fast path counts a packet when it comes.
         let (unsent_packets, unsent_bytes) = if self.serves { (0, 0) } else { (waiting, waiting_bytes) };
         let packets = self.packets - unsent_packets;

@@ -3,9 +3,7 @@
 use crate::impairment::ALTER;
 use crate::impairment::Impairments;
 use crate::link::{Link, LinkReport};
-use crate::packet::{
-    ALTERED, CORRUPT, HOP, INSPECTED, LOST, NIL, Outgoing, Packet, PacketId, REFUSED, Slab, TWICE, ecn_bits,
-};
+use crate::packet::{ALTERED, CORRUPT, HOP, INSPECTED, LOST, NIL, Outgoing, Packet, PacketId, Slab, TWICE, ecn_bits};
 use crate::queue::{Discipline, Drops};
 use crate::rate::Service;
 use vazao_engine::{Duration, EventScheduler, Rate, Slot, Time};
@@ -44,12 +42,6 @@ pub enum Fate {
 
 /// Marks the end of a route in the table.
 const END: u32 = NIL;
-/// Set in the table for a link that only the link before it feeds.
-const FED: u32 = 1 << 31;
-
-/// Most links behind one that are looked at ahead of time. What each then keeps of its packets is another cache line or two;
-/// with some thousands of links those cost more than the events that they spare.
-const WIDEST_FAN: usize = 1000;
 
 /// All links, routes and packets of a run. `B` is what a packet carries.
 pub struct Network<B> {
@@ -134,56 +126,13 @@ impl<B: Copy> Network<B> {
         route
     }
 
-    /// Looks for links that only one other link feeds; call when all routes are there and nothing has been sent.
-    ///
-    /// What becomes of a packet on such a link follows from when it enters the one before, to the nanosecond, as both are
-    /// plain: drop-tail, of a fixed rate, with a wire that does nothing to packets. It costs no event of its own. Events keep
-    /// their order but for those of one nanosecond: a delivery is now set when its packet enters the first of the links.
-    pub fn look_ahead(&mut self) {
-        // The link that feeds each; `END` for several, or for senders.
-        let mut feeders: Vec<Option<u32>> = vec![None; self.links.len()];
-        let mut before = END;
-        for &link in &self.routes {
-            if link != END {
-                let feeder = &mut feeders[(link & !FED) as usize];
-                *feeder = Some(if feeder.is_none_or(|known| known == before) { before } else { END });
-            }
-            before = if link == END { END } else { link & !FED };
-        }
-        let mut fans = vec![0; self.links.len()];
-        feeders.iter().flatten().filter(|&&feeder| feeder != END).for_each(|&feeder| fans[feeder as usize] += 1);
-        let is_fed = |link: u32| {
-            let feeder = feeders[link as usize].filter(|&feeder| feeder != END && fans[feeder as usize] <= WIDEST_FAN);
-            feeder.is_some_and(|feeder| [link, feeder].iter().all(|&link| self.links[link as usize].is_plain()))
-        };
-        let fed: Vec<bool> = (0..self.links.len() as u32).map(is_fed).collect();
-        for (link, feeder) in feeders.iter().enumerate().filter(|(link, _)| fed[*link]) {
-            self.links[link].look_ahead();
-            self.links[feeder.expect("a fed link has a feeder") as usize].look_ahead();
-        }
-        for link in self.routes.iter_mut().filter(|link| **link != END && fed[(**link & !FED) as usize]) {
-            *link |= FED;
-        }
-    }
-
-    /// Takes back what was counted ahead of time, beyond `now`, the end of the run.
-    pub fn stop(&mut self, now: Time) {
-        // What enters a link ahead of time has crossed the one before.
-        self.hops -= self.links.iter_mut().map(|link| link.take_back(now.as_nanos())).sum::<u64>();
-    }
-
-    /// Returns whether anything may wait after `now` although no event comes.
-    pub fn expects(&self, now: Time) -> bool {
-        self.links.iter().any(|link| link.busy_until() > now.as_nanos())
-    }
-
     /// Sends a packet.
     #[inline(always)]
     pub fn send(&mut self, now: Time, packet: Outgoing<B>, scheduler: &mut impl EventScheduler) -> Fate {
         let Outgoing { route, to, size, ecn, body } = packet;
         let hop = route | ecn_bits(ecn);
         let id = self.packets.insert(Packet { body, sent: now, size, to, arrival: 0, hop, next: NIL });
-        self.enter(now, self.routes[route as usize] & !FED, id, scheduler)
+        self.enter(now, self.routes[route as usize], id, scheduler)
     }
 
     #[inline(always)]
@@ -192,47 +141,10 @@ impl<B: Copy> Network<B> {
         if l.serves() {
             return self.enqueue(now, link, id, scheduler);
         }
-        if l.looks_ahead() {
-            return self.enter_ahead(now, link, id, scheduler);
-        }
         match l.accept(now.as_nanos(), id, &mut self.packets.nodes) {
             Ok(Some(time)) => scheduler.set(link, Time::from_nanos(time)),
             Ok(None) => {}
             Err(()) => return Fate::Dropped(id, DropCause::Queue),
-        }
-        Fate::Moving
-    }
-
-    /// Sends a packet over a link and those that follow from it, as far as they do.
-    #[inline]
-    fn enter_ahead(&mut self, now: Time, mut link: LinkId, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
-        let node = &mut self.packets.nodes[id as usize];
-        let (mut at, mut next) = (now.as_nanos(), link);
-        let mut leaves = None;
-        loop {
-            let l = &mut self.links[next as usize];
-            let Some(left) = l.admit(now.as_nanos(), at, node.size) else {
-                if leaves.is_none() {
-                    l.count_refusal();
-                    return Fate::Dropped(id, DropCause::Queue);
-                }
-                node.hop |= REFUSED;
-                break;
-            };
-            if leaves.is_some() {
-                node.hop += 1;
-                self.hops += 1;
-            }
-            (link, leaves) = (next, Some(left));
-            let after = self.routes[(node.hop & HOP) as usize + 1];
-            if after == END || after & FED == 0 {
-                break;
-            }
-            (at, next) = (left + l.delay(), after & !FED);
-        }
-        let leaves = leaves.unwrap_or_default();
-        if let Some(time) = self.links[link as usize].carry(id, leaves, &mut self.packets.nodes) {
-            scheduler.set(link, Time::from_nanos(time));
         }
         Fate::Moving
     }
@@ -271,12 +183,7 @@ impl<B: Copy> Network<B> {
         }
         self.hops += 1;
         let hop = self.packets.nodes[id as usize].hop;
-        if hop & (LOST | TWICE | INSPECTED | REFUSED) != 0 {
-            if hop & REFUSED != 0 {
-                let next = self.routes[(hop & HOP) as usize + 1] & !FED;
-                self.links[next as usize].count_refusal();
-                return Fate::Dropped(id, DropCause::Queue);
-            }
+        if hop & (LOST | TWICE | INSPECTED) != 0 {
             if hop & LOST == 0 {
                 return self.meet(id, slot);
             }
@@ -306,7 +213,7 @@ impl<B: Copy> Network<B> {
         match self.routes[(node.hop & HOP) as usize] {
             END if node.hop & CORRUPT != 0 => self.refuse(id),
             END => Fate::Delivered(id),
-            link => self.enter(now, link & !FED, id, scheduler),
+            link => self.enter(now, link, id, scheduler),
         }
     }
 
@@ -314,7 +221,7 @@ impl<B: Copy> Network<B> {
     #[cold]
     fn refuse(&mut self, id: PacketId) -> Fate {
         let end = (self.packets.nodes[id as usize].hop & HOP) as usize;
-        self.links[(self.routes[end - 1] & !FED) as usize].count_corrupt();
+        self.links[self.routes[end - 1] as usize].count_corrupt();
         Fate::Dropped(id, DropCause::Corruption)
     }
 

@@ -53,12 +53,10 @@ pub(crate) const TWICE: u32 = 1 << 27;
 pub(crate) const INSPECTED: u32 = 1 << 26;
 /// Set in `hop` for a packet whose content a middlebox at the end of the link it is on alters.
 pub(crate) const ALTERED: u32 = 1 << 25;
-/// Set in `hop` for a packet that the queue at the end of the link it is on will refuse, which was known ahead of time.
-pub(crate) const REFUSED: u32 = 1 << 24;
 /// Position of the ECN codepoint in `hop`.
 const ECN: u32 = 28;
 /// The bits of `hop` that are the position in the table of routes.
-pub(crate) const HOP: u32 = (1 << 24) - 1;
+pub(crate) const HOP: u32 = (1 << 25) - 1;
 
 impl<B> Packet<B> {
     /// Returns its ECN codepoint, as queues on the way have left it.

@@ -1,7 +1,6 @@
 //! Links, queues, losses and routes against sums that can be done by hand.
 
 mod active;
-mod ahead;
 mod disciplines;
 mod fast_path;
 mod flow_queueing;

@@ -212,7 +212,6 @@ impl<P: Probe> World<P> {
     pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool, clock: &AtomicU64) -> Result<(), Stopped> {
         let end = until.unwrap_or(Time::NEVER);
         self.end = end;
-        self.network.look_ahead();
         let network_slots = self.network.slots();
         while self.open > 0 {
             let next = self.scheduler.pop();
@@ -245,7 +244,6 @@ impl<P: Probe> World<P> {
         if let (Some(until), true) = (until, self.open > 0) {
             self.now = until;
         }
-        self.network.stop(self.now);
         self.probe.check().map_err(Stopped::Probe)
     }
 

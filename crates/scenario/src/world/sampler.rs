@@ -34,9 +34,8 @@ impl<P: Probe> World<P> {
             if stop.load(Ordering::Relaxed) {
                 return Err(Stopped::Cancelled);
             }
-            let is_any_waiting =
-                self.probe.on_links(sampler.next, &mut self.network) || self.network.expects(sampler.next);
-            // Queues that are empty stay so until the next event, unless more is known than has happened.
+            let is_any_waiting = self.probe.on_links(sampler.next, &mut self.network);
+            // Queues that are empty stay so until the next event.
             let (left, interval) = (time.since(sampler.next).as_nanos(), sampler.interval.as_nanos());
             let intervals = if is_any_waiting { 1 } else { left.div_ceil(interval) };
             sampler.next = sampler.next.saturating_add(Duration::from_nanos(intervals.saturating_mul(interval)));
