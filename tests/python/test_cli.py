@@ -268,7 +268,7 @@ def test_a_flow_that_failed_is_exit_code_1(vazao: Vazao, tmp_path: Path, monkeyp
         made.flows = made.flows.with_columns(failure=pl.lit("ECONNREFUSED connect\nand more"))
         return made
 
-    monkeypatch.setattr("vazao.cli.run.run_scenario", refused)
+    monkeypatch.setattr("vazao.results.run_scenario", refused)
     answer = vazao("run", "small.toml", "--out", "kept")
     assert answer.code == 1
     assert answer.err == "error: 1 of 1 flows failed; flow 0: ECONNREFUSED connect\n"

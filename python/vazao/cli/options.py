@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import tomllib
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
 import typer
 
-from vazao.cli import terminal
 from vazao.errors import ScenarioError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Directory = Annotated[str, typer.Argument(metavar="DIR", help="A results directory.")]
 Changes = Annotated[
@@ -30,11 +31,6 @@ def change(text: str) -> tuple[str, Any]:
     except tomllib.TOMLDecodeError:
         parsed = value
     return key.strip(), parsed if isinstance(parsed, str | int | float | bool | list | dict) else value
-
-
-def say(text: str) -> None:
-    """Print a line that may hold what a file says."""
-    print(terminal.clean(text))
 
 
 def rows_of(frame: pl.DataFrame) -> list[dict[str, Any]]:

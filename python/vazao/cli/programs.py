@@ -6,13 +6,15 @@ import json
 import sys
 import tomllib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vazao import _core
+from vazao import _core, study
 from vazao.errors import ScenarioError
-from vazao.study import Study, plan
+
+if TYPE_CHECKING:
+    from vazao.study import Study
 
 MOST, LONGEST = 20, 200
 """How many programs are shown, and how many characters of each."""
@@ -26,9 +28,9 @@ def of(scenarios: Iterable[_core.Scenario]) -> list[str]:
     )
 
 
-def of_study(study: Study, text: str, overrides: Sequence[tuple[str, Any]]) -> list[str]:
+def of_study(asked: Study, text: str, overrides: Sequence[tuple[str, Any]]) -> list[str]:
     """What the guests of a study run at full size, of which quick is a part."""
-    return of(run.scenario for run in plan(study, "full").runs) if may_have(text, overrides) else []
+    return of(run.scenario for run in study.plan(asked, "full").runs) if may_have(text, overrides) else []
 
 
 def may_have(text: str, overrides: Sequence[tuple[str, Any]] = ()) -> bool:

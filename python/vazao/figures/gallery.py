@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vazao.errors import StudyError, did_you_mean
 from vazao.figures.description import Face, Plot
-from vazao.figures.drawing import AnyChart, Drawing, files
+from vazao.figures.faces import AnyChart, Drawing, files
 from vazao.figures.rows import UNDRAWN, prepare
 from vazao.figures.theme import PAPER
 from vazao.files import make_folder, write_atomically

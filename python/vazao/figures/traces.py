@@ -6,7 +6,7 @@ import polars as pl
 
 from vazao.errors import ResultsError, did_you_mean
 from vazao.figures.description import Face, Plot
-from vazao.figures.drawing import AnyChart, Drawing
+from vazao.figures.faces import AnyChart, Drawing
 from vazao.figures.rows import Rows, thin
 from vazao.figures.theme import PAPER
 from vazao.study import Figure

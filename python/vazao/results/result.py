@@ -12,7 +12,6 @@ from polars import selectors
 
 from vazao import _core, figures
 from vazao.errors import RunError
-from vazao.results import database
 from vazao.scenario import Flow, Network, Plugins, document, load
 
 if TYPE_CHECKING:
@@ -81,6 +80,8 @@ class Result:
 
     def sql(self, query: str) -> pl.DataFrame:
         """Ask the tables runs, flows, paths, links and samples anything (DuckDB, with the functions of `vazao sql`)."""
+        from vazao.results import database
+
         connection = database.connect()
         try:
             for name, rows in self.tables().items():
