@@ -26,7 +26,7 @@ def report(directory: Directory) -> None:
     """Rebuild the figures (SVG, PDF, PNG) and report.html from stored results."""
     done = results.open_campaign(directory)
     study.findings.write(done.findings, done.directory)
-    print(publish(done))
+    print(publish(done, anew=True))
 
 
 def show(directory: Directory) -> None:
@@ -78,8 +78,15 @@ def _show_rows(rows: pl.DataFrame) -> None:
         say(terminal.records(rows))
 
 
-def publish(done: Campaign) -> Path:
-    """Draw the figures and write the report."""
+def publish(done: Campaign, *, anew: bool = False) -> Path:
+    """Draw the figures and write the report, if that was not done; `anew`: whether it was or not."""
+    product = results.product("report", done.study, done.directory)
+    if product.is_there() and not anew:
+        return done.directory / reports.PAGE
     with explained(done.directory):
-        figures.render(done.study, done.store, done.directory)
-        return reports.write(done.study, done.store, done.findings, done.directory)
+        drawn = figures.render(done.study, done.store, done.directory)
+        page = reports.write(done.study, done.store, done.findings, done.directory)
+    # Rows may have come meanwhile.
+    if results.product("report", done.study, done.directory) == product:
+        product.note([page, *drawn.values()])
+    return page

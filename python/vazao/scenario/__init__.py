@@ -8,7 +8,7 @@ __all__ = [
     "App", "CongestionControl", "Copy", "Decision", "Entry", "Flow", "Input", "Link", "Network", "Parameter",
     "PathState", "Plugins", "Repeat", "Scheduler", "Send", "Situation", "Transport", "arrivals", "built_in",
     "built_in_scenarios", "cbr", "command", "custom", "dccp", "document", "download", "dumbbell", "fingerprint", "flow",
-    "inputs_of", "kernels_of", "lacking", "link", "load", "messages", "mptcp", "multipath", "on_off",
+    "inputs_of", "kernels_at_hand", "kernels_of", "lacking", "link", "load", "messages", "mptcp", "multipath", "on_off",
     "packet_generator", "page", "parking_lot", "path", "point_to_point", "presets", "quic", "registry", "requests",
     "sctp", "tcp", "udp", "upload", "video",
 ]  # fmt: skip
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from vazao.scenario.congestion import CongestionControl
     from vazao.scenario.guests import kernels_of, lacking
     from vazao.scenario.inputs import Input, inputs_of
-    from vazao.scenario.loading import load
+    from vazao.scenario.loading import kernels_at_hand, load
     from vazao.scenario.packaged import built_in, built_in_scenarios
     from vazao.scenario.plugins import Plugins, fingerprint
     from vazao.scenario.scheduling import Copy, Decision, PathState, Repeat, Scheduler, Send, Situation
