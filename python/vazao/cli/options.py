@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from vazao.errors import ScenarioError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Directory = Annotated[str, typer.Argument(metavar="DIR", help="A results directory.")]
 Changes = Annotated[
@@ -31,12 +27,3 @@ def change(text: str) -> tuple[str, Any]:
     except tomllib.TOMLDecodeError:
         parsed = value
     return key.strip(), parsed if isinstance(parsed, str | int | float | bool | list | dict) else value
-
-
-def rows_of(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """Rows for JSON, which has no number for "none"."""
-
-    def plain(value: Any) -> Any:
-        return None if isinstance(value, float) and not math.isfinite(value) else value
-
-    return [{name: plain(value) for name, value in row.items()} for row in frame.to_dicts()]

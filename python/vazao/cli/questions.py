@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +10,7 @@ import typer
 
 from vazao import figures, results, study
 from vazao import report as reports
-from vazao.cli.options import Directory, rows_of
+from vazao.cli.options import Directory
 from vazao.cli.texts import clean, say
 from vazao.errors import ResultsError
 from vazao.files import explained
@@ -63,7 +62,9 @@ def sql(
         text = rows.write_csv()
         sys.stdout.write(clean(text) if sys.stdout.isatty() else text)
     elif as_json:
-        print(json.dumps(rows_of(rows), default=str))
+        from vazao.cli.printing import write_table
+
+        write_table(rows)
     else:
         _show_rows(rows)
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from vazao import _core, results, scenario
 from vazao import study as studies
 from vazao.cli import programs
-from vazao.cli.options import Allow, Changes, Seed, change, rows_of
+from vazao.cli.options import Allow, Changes, Seed, change
 from vazao.cli.questions import publish
 from vazao.cli.signals import terminable
 from vazao.errors import RunError, ScenarioError
-
-if TYPE_CHECKING:
-    from vazao.results import Result
 
 
 @terminable()
@@ -85,19 +82,15 @@ def _run_scenario(
     if directory:
         results.keep(result, directory)
     if as_json:
-        print(json.dumps(_as_json(result), allow_nan=False))
+        from vazao.cli.printing import write_result
+
+        write_result(result)
     else:
         showing.show_run(only.name, only.run_id, result.rows())
     failed = showing.failures(result.flows)
     if failed:
         flow, failure = failed[0]
         raise RunError(f"{len(failed)} of {result.flows.height} flows failed; flow {flow}: {failure.splitlines()[0]}")
-
-
-def _as_json(result: Result) -> dict[str, Any]:
-    tables = {name: rows_of(frame) for name, frame in result.tables().items()}
-    samples = tables.pop("samples")
-    return {"run": tables.pop("runs")[0], **tables, **({"samples": samples} if samples else {})}
 
 
 def _run_study(

@@ -63,8 +63,8 @@ def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None
     """A single run's summary: flows, links, the run."""
     out.print(Text.assemble((name, "bold"), f"   run {run_id}"))
     for each, columns in ("flows", FLOWS), ("links", LINKS):
-        rows = tables[each].select(columns)
-        out.print(_narrowed(rows.head(MOST_ROWS), f"\n{each}"))
+        rows = tables[each]
+        out.print(_narrowed(rows.head(MOST_ROWS).select(columns), f"\n{each}"))
         if rows.height > MOST_ROWS:
             out.print(f" … and {rows.height - MOST_ROWS} more; --json prints all, --out DIR keeps them for `vazao sql`")
     for flow, problem in problems(tables["flows"]):

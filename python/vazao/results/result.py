@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 def table(outcome: _core.Outcome, name: str) -> pl.DataFrame:
     """A table of an outcome, its dictionary-encoded columns as ordinary text."""
-    return pl.DataFrame(outcome.table(name)).with_columns(selectors.categorical().cast(pl.String))
+    return _plain(outcome.table(name))
+
+
+def _plain(rows: Any) -> pl.DataFrame:
+    return pl.DataFrame(rows).with_columns(selectors.categorical().cast(pl.String))
 
 
 class Result:
@@ -69,6 +73,12 @@ class Result:
     def samples_stream(self) -> _core.Table:
         """The samples batch by batch, for more than memory holds: `pyarrow.RecordBatchReader.from_stream` takes it."""
         return self._outcome.table("samples")
+
+    def samples_batches(self) -> Iterator[pl.DataFrame]:
+        """The samples as data frames of some ten thousand rows each, one after the other."""
+        from pyarrow import RecordBatchReader
+
+        return (_plain(batch) for batch in RecordBatchReader.from_stream(self.samples_stream()))
 
     def rows(self) -> dict[str, pl.DataFrame]:
         """The tables by name, but for the samples, which may be more than memory holds."""
