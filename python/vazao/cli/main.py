@@ -45,6 +45,8 @@ app.add_typer(kernel.app, name="kernel")
 
 def main() -> None:
     """Run the command; whatever a user typed ends in one clear message and an exit code."""
+    # Threads for algebra, of which there is none here, would wait busily beside the simulations, one on each core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         try:
             app()
