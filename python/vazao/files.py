@@ -37,6 +37,20 @@ _REASONS = {
 }
 
 
+def cache_folder() -> Path | None:
+    """Where Vazão keeps what is no part of anybody's results; None where there is no home directory.
+
+    `$VAZAO_CACHE`, or `vazao` in `$XDG_CACHE_HOME`, or `~/.cache/vazao`.
+    """
+    if own := os.environ.get("VAZAO_CACHE"):
+        return Path(own).absolute()
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        return (base if base.is_absolute() else Path.home() / ".cache") / "vazao"
+    except RuntimeError:
+        return None
+
+
 @contextmanager
 def explained(path: Path, doing: str = "write") -> Iterator[None]:
     """Turn an operating system's error into one clear `ResultsError`."""

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from command import Vazao, caller
 from vazao import study
-from vazao.cli import progress, showing, terminal
+from vazao.cli import printing, progress, showing, terminal
 from vazao.results import Result, Store, campaign, pace, run_scenario
 from vazao.scenario import load
 
@@ -53,6 +53,29 @@ def test_json_is_all_there_is_on_standard_output(vazao: Vazao) -> None:
     assert found["flows"][0]["app_bytes"] == 100_000
     assert found["flows"][0]["intact"] is True
     assert "samples" in json.loads(vazao("run", "small.toml", "--json", "--trace", "cwnd,rtt").out)
+
+
+def test_json_is_the_same_in_parts_of_any_size(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
+    def printed(rows: int) -> str:
+        monkeypatch.setattr(printing, "ROWS", rows)
+        out = vazao("run", "small.toml", "--json", "--trace", "cwnd,queue").out
+        return re.sub(r'"wall_s": [-+.e0-9]+', '"wall_s": 0', out)
+
+    few, all_at_once = printed(3), printed(10**9)
+    assert few == all_at_once
+    result = run_scenario(load(SCENARIO), trace=["cwnd", "queue"])
+    tables = {name: rows.to_dicts() for name, rows in result.tables().items()}
+    assert len(tables["samples"]) > 30
+    one = {"run": tables.pop("runs")[0] | {"wall_s": 0}, **tables}
+    assert all_at_once == json.dumps(one) + "\n"
+
+
+def test_json_of_a_query_has_no_number_for_none(vazao: Vazao, toy_file: Path) -> None:
+    vazao("run", str(toy_file))
+    asked = "SELECT 'nan'::DOUBLE AS \"^n.*$\", 1.5 AS a, 'é' AS text, DATE '2020-01-02' AS day, NULL::DOUBLE AS none"
+    answer = '[{"^n.*$": null, "a": 1.5, "text": "\\u00e9", "day": "2020-01-02", "none": null}]\n'
+    assert vazao("sql", "results/toy", asked, "--json").out == answer
+    assert vazao("sql", "results/toy", "SELECT 1 AS a WHERE false", "--json").out == "[]\n"
 
 
 def test_set_changes_a_key(vazao: Vazao) -> None:
@@ -268,7 +291,7 @@ def test_a_flow_that_failed_is_exit_code_1(vazao: Vazao, tmp_path: Path, monkeyp
         made.flows = made.flows.with_columns(failure=pl.lit("ECONNREFUSED connect\nand more"))
         return made
 
-    monkeypatch.setattr("vazao.cli.run.run_scenario", refused)
+    monkeypatch.setattr("vazao.results.run_scenario", refused)
     answer = vazao("run", "small.toml", "--out", "kept")
     assert answer.code == 1
     assert answer.err == "error: 1 of 1 flows failed; flow 0: ECONNREFUSED connect\n"

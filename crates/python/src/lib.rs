@@ -49,7 +49,8 @@ type Input = (String, PathBuf, String);
 
 impl PyScenario {
     fn new(inner: vazao_scenario::Scenario, inputs: Vec<Input>, classes: Vec<Py<PyType>>) -> Self {
-        PyScenario { json: inner.json().to_string(), run_id: inner.run_id(), inner, inputs, classes }
+        let json = inner.json();
+        PyScenario { run_id: vazao_scenario::Scenario::run_id_of(&json), json, inner, inputs, classes }
     }
 }
 

@@ -8,20 +8,21 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
-import polars as pl
 import typer
-from rich.text import Text
 
-from vazao.cli.options import say
-from vazao.cli.terminal import out, table
+from vazao import study
+from vazao.cli.texts import say
 from vazao.errors import ScenarioError
 from vazao.files import explained
-from vazao.study import catalogue
 
 
 def list_(kind: Annotated[str | None, typer.Argument(help="What to list; without it, everything.")] = None) -> None:
     """List congestion controls, queues, loss models, applications, topologies, studies, scenarios."""
-    entries = catalogue.of_kind(kind) if kind else list(catalogue.entries())
+    import polars as pl
+
+    from vazao.cli.terminal import out, table
+
+    entries = study.catalogue.of_kind(kind) if kind else list(study.catalogue.entries())
     for each in dict.fromkeys(entry.kind for entry in entries):
         rows = [(entry.name, entry.title, entry.source) for entry in entries if entry.kind == each]
         out.print(table(pl.DataFrame(rows, schema=["name", "title", "source"], orient="row"), title=each))
@@ -32,7 +33,12 @@ def explain(
     name: Annotated[str, typer.Argument(help="An algorithm, a transport, a topology, a study, a scenario.")],
 ) -> None:
     """Say what it is, where it comes from, and its parameters with defaults."""
-    for entry in catalogue.named(name):
+    import polars as pl
+    from rich.text import Text
+
+    from vazao.cli.terminal import out, table
+
+    for entry in study.catalogue.named(name):
         also = f" (also {', '.join(entry.aliases)})" if entry.aliases else ""
         out.print(Text.assemble((entry.name, "bold"), f"{also}: {entry.kind}"))
         out.print(f"{entry.title}\n{entry.help}\nsource: {entry.source or '–'}")

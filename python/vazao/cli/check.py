@@ -9,12 +9,11 @@ from typing import Annotated
 
 import typer
 
-from vazao import _core
+from vazao import _core, results, scenario
+from vazao import study as studies
 from vazao.cli import programs
-from vazao.cli.options import Changes, Seed, change, say
-from vazao.results import measured, rehearse
-from vazao.scenario import kernels_of, lacking, load
-from vazao.study import Size, find, is_study, parse_study, plan, read_text
+from vazao.cli.options import Changes, Seed, change
+from vazao.cli.texts import say
 from vazao.units import duration, quantity
 
 
@@ -24,23 +23,23 @@ def check(
     seed: Seed = None,
 ) -> None:
     """Validate without running; say what would be run and how long it would take."""
-    path = find(name)
-    text = read_text(path)
+    path = studies.find(name)
+    text = studies.read_text(path)
     overrides = [change(one) for one in changes or []]
     cores = os.cpu_count() or 1
-    if not is_study(text):
-        scenario = load(text, file=str(path), overrides=overrides, seed=seed)
-        say(f"{path}: a valid scenario: 1 run, about {_estimate([scenario], 1)}")
-        for line in _guests([scenario]):
+    if not studies.is_study(text):
+        only = scenario.load(text, file=str(path), overrides=overrides, seed=seed)
+        say(f"{path}: a valid scenario: 1 run, about {_estimate([only], 1)}")
+        for line in _guests([only]):
             say(f"    {line}")
-        if runs := programs.of([scenario]):
+        if runs := programs.of([only]):
             say(programs.told(str(path), runs))
         return
-    study = parse_study(text, str(path)).changed(overrides, seed)
-    rehearse(study)
-    sizes: tuple[Size, ...] = ("quick", "full")
+    study = studies.parse_study(text, str(path)).changed(overrides, seed)
+    results.rehearse(study)
+    sizes: tuple[studies.Size, ...] = ("quick", "full")
     for size in sizes:
-        planned = plan(study, size)
+        planned = studies.plan(study, size)
         estimate = _estimate(planned.runnable, cores)
         say(f"{path}: {size}: {len(planned.runs)} runs, about {estimate} on {cores} cores")
         for part in study.parts:
@@ -56,7 +55,8 @@ def check(
 
 def _guests(scenarios: Sequence[_core.Scenario]) -> Iterator[str]:
     """What is needed of guests and whether it is there, by kernel."""
-    needed = Counter((kernel, lacking(scenario)) for scenario in scenarios for kernel in kernels_of(scenario).items())
+    every = ((each, kernel) for each in scenarios for kernel in scenario.kernels_of(each).items())
+    needed = Counter((kernel, scenario.lacking(each)) for each, kernel in every)
     for ((name, digest), reason), count in needed.items():
         runs = f"{count} run{'' if count == 1 else 's'} with Linux guests"
         left = "is" if count == 1 else "are"
@@ -68,7 +68,7 @@ def _guests(scenarios: Sequence[_core.Scenario]) -> Iterator[str]:
 
 def _estimate(scenarios: Sequence[_core.Scenario], cores: int) -> str:
     """What runs take, at the pace of this machine."""
-    hops = sum(scenario.work()[0] for scenario in scenarios)
-    seconds = measured(scenarios).total(scenarios, cores)
-    known = " at least (nobody knows what programs do)" if any(scenario.work()[3] for scenario in scenarios) else ""
+    hops = sum(each.work()[0] for each in scenarios)
+    seconds = results.measured(scenarios).total(scenarios, cores)
+    known = " at least (nobody knows what programs do)" if any(each.work()[3] for each in scenarios) else ""
     return f"{quantity(hops, 'packet-hops')}, {duration(seconds)}{known}"

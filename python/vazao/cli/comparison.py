@@ -1,24 +1,15 @@
-"""`vazao compare`: differences, windows as sparklines, the packets at which traces part."""
+"""What is shown of a comparison: differences, windows as sparklines, the packets at which traces part."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import polars as pl
-import typer
 from rich.table import Table
 from rich.text import Text
 
-from vazao import compare as comparing
-from vazao.cli import programs
-from vazao.cli.options import Allow, Changes, Seed, change
 from vazao.cli.terminal import out
 from vazao.compare import MEASURES, Comparison, Parting, windows
-from vazao.errors import RunError, ScenarioError
-from vazao.scenario import load
-from vazao.study import is_study, read_text
 from vazao.units import cell, heading, quantity
 
 MOST_FLOWS = 8
@@ -26,41 +17,6 @@ MOST_FLOWS = 8
 
 NAMES = {"completion_s": "completion", "handshake_s": "handshake", "rtt_p50_s": "median RTT"}
 BARS = "▁▂▃▄▅▆▇█"
-
-
-def compare(
-    name: Annotated[str, typer.Argument(metavar="FILE", help="A scenario.")],
-    changes: Changes = None,
-    seed: Seed = None,
-    directory: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Figures and captures (default: results/compare-NAME).")
-    ] = None,
-    tolerance: Annotated[
-        float, typer.Option(min=0, metavar="MS", help="Milliseconds by which times of equal packets may differ.")
-    ] = 1.0,
-    allow: Allow = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The comparison as one JSON object, nothing else.")] = False,
-) -> None:
-    """Run a scenario on every stack that can play it (ours, the Linux kernel) and show where they part."""
-    path = Path(name)
-    text = read_text(path)
-    if is_study(text):
-        raise ScenarioError(f"{path}: is a study; compare takes a scenario, and a factor `stack` compares in a study")
-    out_directory = directory or Path("results") / f"compare-{path.stem}"
-    overrides = [change(one) for one in changes or []]
-    if not allow:
-        programs.ask(str(path), programs.of([load(text, file=str(path), overrides=overrides, seed=seed)]))
-    made = comparing.compare(
-        text, file=str(path), overrides=overrides, seed=seed, out=out_directory, tolerance_s=tolerance / 1e3
-    )
-    files = made.draw(out_directory)
-    if as_json:
-        print(json.dumps({"files": [str(file) for file in files], **made.as_json()}, allow_nan=False))
-    else:
-        show(made, str(path))
-        out.print(f"\nfigures and captures: {out_directory}", soft_wrap=True)
-    if missing := [f"{trial.name}: {trial.problem}" for trial in made.trials if trial.problem]:
-        raise RunError("; ".join(missing))
 
 
 def show(made: Comparison, name: str) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import signal
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
 import typer
 
 from vazao import kernel as api
-from vazao.cli.progress import Steps
-from vazao.cli.terminal import err, out, table
-from vazao.kernel import Kernel
 from vazao.units import duration, quantity
+
+if TYPE_CHECKING:
+    from vazao.kernel import Kernel
 
 app = typer.Typer(help="Linux kernels for guests: build one, list them, choose one.", no_args_is_help=True)
 
@@ -28,6 +27,9 @@ def build_(
     force: Annotated[bool, typer.Option("--force", help="Build it although it is there.")] = False,
 ) -> None:
     """Build Debian's kernel, or any other, for guests; needs no root."""
+    from vazao.cli.progress import Steps
+    from vazao.cli.terminal import err, out
+
     if hz not in (None, 100, 1000):
         raise typer.BadParameter(f"{hz} is neither 100 nor 1000", param_hint="--hz")
     began = time.monotonic()
@@ -73,6 +75,10 @@ def meaning(kernel: Kernel) -> str:
 @app.command("list")
 def list_() -> None:
     """List the kernels that are built or chosen, and which of them each series means."""
+    import polars as pl
+
+    from vazao.cli.terminal import out, table
+
     kernels, gone = {kernel.name: kernel for kernel in api.kernels()}, []
     gone += [api.missing(kernel.name) for kernel in api.built() if not kernel.current]
     for series in api.selection():
@@ -107,6 +113,8 @@ def use(
     name: Annotated[str, typer.Argument(metavar="PATH|NAME", help="A User Mode Linux binary, or a name of the list.")],
 ) -> None:
     """Choose the kernel that its series means; a series (6.12) forgets the choice."""
+    from vazao.cli.terminal import out
+
     kernel = api.use(name)
     if not kernel:
         out.print(f"nothing is chosen any more; {api.missing(name)}", soft_wrap=True)

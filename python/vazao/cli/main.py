@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from vazao import _core
-from vazao.cli import catalogue, check, comparison, kernel, questions, run, terminal
+from vazao import _core, results
+from vazao.cli import catalogue, check, compare, kernel, questions, run
 from vazao.cli.signals import Terminated
+from vazao.cli.texts import clean
 from vazao.errors import RunError, VazaoError
 from vazao.files import in_words
-from vazao.results import __version__
 
 app = typer.Typer(
     help="A laboratory for transport protocols: run scenarios and published studies, and ask their results.",
@@ -27,7 +27,7 @@ app = typer.Typer(
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
-    "compare": comparison.compare,
+    "compare": compare.compare,
     "report": questions.report,
     "show": questions.show,
     "sql": questions.sql,
@@ -45,6 +45,8 @@ app.add_typer(kernel.app, name="kernel")
 
 def main() -> None:
     """Run the command; whatever a user typed ends in one clear message and an exit code."""
+    # Threads for algebra, of which there is none here, would wait busily beside the simulations, one on each core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         try:
             app()
@@ -75,13 +77,13 @@ def _drop_output() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    print(f"error: {terminal.clean(message)}", file=sys.stderr)
+    print(f"error: {clean(message)}", file=sys.stderr)
     raise SystemExit(code)
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"vazao {__version__} (engine {_core.ENGINE_VERSION})")
+        print(f"vazao {results.__version__} (engine {_core.ENGINE_VERSION})")
         raise typer.Exit
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 from typing import Annotated, Any
 
-import polars as pl
 import typer
 
-from vazao.cli import terminal
 from vazao.errors import ScenarioError
 
 Directory = Annotated[str, typer.Argument(metavar="DIR", help="A results directory.")]
@@ -30,17 +27,3 @@ def change(text: str) -> tuple[str, Any]:
     except tomllib.TOMLDecodeError:
         parsed = value
     return key.strip(), parsed if isinstance(parsed, str | int | float | bool | list | dict) else value
-
-
-def say(text: str) -> None:
-    """Print a line that may hold what a file says."""
-    print(terminal.clean(text))
-
-
-def rows_of(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """Rows for JSON, which has no number for "none"."""
-
-    def plain(value: Any) -> Any:
-        return None if isinstance(value, float) and not math.isfinite(value) else value
-
-    return [{name: plain(value) for name, value in row.items()} for row in frame.to_dicts()]

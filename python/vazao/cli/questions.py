@@ -2,44 +2,48 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vazao import figures
+from vazao import figures, results, study
 from vazao import report as reports
-from vazao.cli import showing, terminal
-from vazao.cli.options import Directory, rows_of, say
-from vazao.cli.terminal import out
+from vazao.cli.options import Directory
+from vazao.cli.texts import clean, say
 from vazao.errors import ResultsError
 from vazao.files import explained
-from vazao.results import Campaign, Store, open_campaign
-from vazao.study import findings, reasons, told_not_run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from vazao.results import Campaign
 
 
 def report(directory: Directory) -> None:
     """Rebuild the figures (SVG, PDF, PNG) and report.html from stored results."""
-    done = open_campaign(directory)
-    findings.write(done.findings, done.directory)
-    print(publish(done))
+    done = results.open_campaign(directory)
+    study.findings.write(done.findings, done.directory)
+    print(publish(done, anew=True))
 
 
 def show(directory: Directory) -> None:
     """Show the findings ledger and summary tables."""
-    store = Store(directory)
+    from vazao.cli import showing
+    from vazao.cli.terminal import out
+
+    store = results.Store(directory)
     if store.manifest["kind"] == "scenario":
         tables = {name: store.read(name) for name in ("runs", "flows", "links")}
         if not tables["runs"].height:
             raise ResultsError(f"{directory}: holds no finished run")
         showing.show_run(store.manifest["name"], tables["runs"]["run_id"][0], tables)
         return
-    done = open_campaign(directory)
+    done = results.open_campaign(directory)
     out.print(f"{done.study.title}\n{done.runs.height} of {store.manifest['runs']} runs ({store.manifest['size']})")
     if done.not_run.height:
-        out.print(told_not_run(reasons(done.not_run)))
+        out.print(study.told_not_run(study.reasons(done.not_run)))
     out.print()
     showing.show_findings(done.findings, explained=True)
     showing.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
@@ -53,20 +57,37 @@ def sql(
     as_json: Annotated[bool, typer.Option("--json", help="Rows as a JSON array of objects.")] = False,
 ) -> None:
     """Ask the stored results anything (DuckDB; with ci95(x), low95(x), high95(x), welch_p(list(a), list(b)))."""
-    rows = Store(directory).query(query)
+    rows = results.Store(directory).query(query)
     if as_csv:
         text = rows.write_csv()
-        sys.stdout.write(terminal.clean(text) if sys.stdout.isatty() else text)
+        sys.stdout.write(clean(text) if sys.stdout.isatty() else text)
     elif as_json:
-        print(json.dumps(rows_of(rows), default=str))
-    elif rows.height and terminal.fits(rows):
-        out.print(terminal.table(rows, raw=True))
+        from vazao.cli.printing import write_table
+
+        write_table(rows)
+    else:
+        _show_rows(rows)
+
+
+def _show_rows(rows: pl.DataFrame) -> None:
+    """Rows as a table, or one value a line where that is too wide."""
+    from vazao.cli import terminal
+
+    if rows.height and terminal.fits(rows):
+        terminal.out.print(terminal.table(rows, raw=True))
     else:
         say(terminal.records(rows))
 
 
-def publish(done: Campaign) -> Path:
-    """Draw the figures and write the report."""
+def publish(done: Campaign, *, anew: bool = False) -> Path:
+    """Draw the figures and write the report, if that was not done; `anew`: whether it was or not."""
+    product = results.product("report", done.study, done.directory)
+    if product.is_there() and not anew:
+        return done.directory / reports.PAGE
     with explained(done.directory):
-        figures.render(done.study, done.store, done.directory)
-        return reports.write(done.study, done.store, done.findings, done.directory)
+        drawn = figures.render(done.study, done.store, done.directory)
+        page = reports.write(done.study, done.store, done.findings, done.directory)
+    # Rows may have come meanwhile.
+    if results.product("report", done.study, done.directory) == product:
+        product.note([page, *drawn.values()])
+    return page

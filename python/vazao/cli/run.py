@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import polars as pl
 import typer
 
-from vazao import _core, results
-from vazao.cli import programs, showing
-from vazao.cli.options import Allow, Changes, Seed, change, rows_of
-from vazao.cli.progress import Clock, progress
+from vazao import _core, results, scenario
+from vazao import study as studies
+from vazao.cli import programs
+from vazao.cli.options import Allow, Changes, Seed, change
 from vazao.cli.questions import publish
 from vazao.cli.signals import terminable
-from vazao.cli.terminal import err, out
 from vazao.errors import RunError, ScenarioError
-from vazao.results import Result, run_scenario
-from vazao.scenario import load
-from vazao.study import Size, find, is_built_in, is_study, parse_as, read_text, reasons, told_not_run
 
 
 @terminable()
@@ -46,60 +41,65 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object, nothing else.")] = False,
 ) -> None:
     """Run a scenario (one run) or a study (a campaign; interrupted ones resume, finished ones are not run again)."""
-    path = find(name)
-    text = read_text(path)
+    path = studies.find(name)
+    text = studies.read_text(path)
     overrides = [change(one) for one in changes or []]
-    if not is_study(text):
+    if not studies.is_study(text):
         if full is not None:
             raise ScenarioError(f"{path}: is a scenario; --quick and --full are for studies")
         kept = results.kept_inputs(directory) if directory else {}
-        scenario = load(text, file=str(path), overrides=overrides, seed=seed, inputs=kept)
-        if not (allow or is_built_in(name)):
-            programs.ask(str(path), programs.of([scenario]))
-        _run_scenario(scenario, trace, pcap, qlog, directory, as_json)
+        only = scenario.load(text, file=str(path), overrides=overrides, seed=seed, inputs=kept)
+        if not (allow or studies.is_built_in(name)):
+            programs.ask(str(path), programs.of([only]))
+        _run_scenario(only, trace, pcap, qlog, directory, as_json)
         return
     if trace or pcap or qlog:
         raise ScenarioError(f"{path}: is a study; --trace, --pcap and --qlog are for scenarios")
-    study = parse_as(results.Study, text, str(path)).changed(overrides, seed)
-    if not (allow or is_built_in(name)):
+    study = studies.parse_as(results.Study, text, str(path)).changed(overrides, seed)
+    if not (allow or studies.is_built_in(name)):
         programs.ask(str(path), programs.of_study(study, text, overrides))
-    size: Size | None = None if full is None else "full" if full else "quick"
+    size: studies.Size | None = None if full is None else "full" if full else "quick"
     _run_study(study, size, jobs, directory or results.default_directory(study.name), as_json)
 
 
 def _run_scenario(
-    scenario: _core.Scenario,
+    only: _core.Scenario,
     trace: str | None,
     pcap: Path | None,
     qlog: Path | None,
     directory: Path | None,
     as_json: bool,
 ) -> None:
+    from vazao.cli import showing
+    from vazao.cli.progress import Clock
+
     if trace:
-        scenario = scenario.with_trace([measure.strip() for measure in trace.split(",")])
+        only = only.with_trace([measure.strip() for measure in trace.split(",")])
     if directory:
-        results.check_place(directory, scenario)
-    with Clock(scenario.until_s) as clock:
-        result = run_scenario(scenario, pcap=pcap, qlog=qlog, on_tick=clock)
+        results.check_place(directory, only)
+    with Clock(only.until_s) as clock:
+        result = results.run_scenario(only, pcap=pcap, qlog=qlog, on_tick=clock)
     if directory:
         results.keep(result, directory)
     if as_json:
-        print(json.dumps(_as_json(result), allow_nan=False))
+        from vazao.cli.printing import write_result
+
+        write_result(result)
     else:
-        showing.show_run(scenario.name, scenario.run_id, result.rows())
-    failed = result.flows.filter(pl.col("failure").is_not_null()).select("flow", "failure").rows()
+        showing.show_run(only.name, only.run_id, result.rows())
+    failed = showing.failures(result.flows)
     if failed:
         flow, failure = failed[0]
         raise RunError(f"{len(failed)} of {result.flows.height} flows failed; flow {flow}: {failure.splitlines()[0]}")
 
 
-def _as_json(result: Result) -> dict[str, Any]:
-    tables = {name: rows_of(frame) for name, frame in result.tables().items()}
-    samples = tables.pop("samples")
-    return {"run": tables.pop("runs")[0], **tables, **({"samples": samples} if samples else {})}
+def _run_study(
+    study: results.Study, size: studies.Size | None, jobs: int | None, directory: Path, as_json: bool
+) -> None:
+    from vazao.cli import showing
+    from vazao.cli.progress import progress
+    from vazao.cli.terminal import err, out
 
-
-def _run_study(study: results.Study, size: Size | None, jobs: int | None, directory: Path, as_json: bool) -> None:
     try:
         done = results.run_study(study, size=size, jobs=jobs, out=directory, progress=progress())
     except KeyboardInterrupt:
@@ -108,7 +108,7 @@ def _run_study(study: results.Study, size: Size | None, jobs: int | None, direct
     page = publish(done)
     if as_json:
         told = {"study": study.name, "directory": str(directory), "runs": done.runs.height}
-        not_run = reasons(done.not_run)
+        not_run = studies.reasons(done.not_run)
         print(json.dumps(told | {"not_run": not_run, "findings": [asdict(result) for result in done.findings]}))
     else:
         showing.show_findings(done.findings)
@@ -117,7 +117,7 @@ def _run_study(study: results.Study, size: Size | None, jobs: int | None, direct
             f"{done.runs.height} runs in {directory} ({done.started} simulated now); report: {page}", soft_wrap=True
         )
     if done.not_run.height:
-        err.print(told_not_run(reasons(done.not_run)))
+        err.print(studies.told_not_run(studies.reasons(done.not_run)))
     if failures := done.failures():
         run_id, reason = failures[0]
         raise RunError(f"{len(failures)} runs failed; the first, {run_id}: {reason}")

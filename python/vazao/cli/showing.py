@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import polars as pl
 from rich.measure import Measurement
@@ -11,7 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from vazao.cli.terminal import out, table
-from vazao.study import Ruling
+
+if TYPE_CHECKING:
+    from vazao.study import Ruling
 
 _VERDICTS = {"reproduced": "green", "differs": "yellow", "not testable here": "dim"}
 
@@ -60,8 +63,8 @@ def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None
     """A single run's summary: flows, links, the run."""
     out.print(Text.assemble((name, "bold"), f"   run {run_id}"))
     for each, columns in ("flows", FLOWS), ("links", LINKS):
-        rows = tables[each].select(columns)
-        out.print(_narrowed(rows.head(MOST_ROWS), f"\n{each}"))
+        rows = tables[each]
+        out.print(_narrowed(rows.head(MOST_ROWS).select(columns), f"\n{each}"))
         if rows.height > MOST_ROWS:
             out.print(f" … and {rows.height - MOST_ROWS} more; --json prints all, --out DIR keeps them for `vazao sql`")
     for flow, problem in problems(tables["flows"]):
@@ -76,6 +79,11 @@ def problems(flows: pl.DataFrame) -> list[tuple[int, str]]:
     unfinished = pl.lit("had not completed when the run ended")
     told = flows.select("flow", problem=pl.coalesce("failure", pl.when(~pl.col("completed")).then(unfinished)))
     return [(flow, problem) for flow, problem in told.drop_nulls().iter_rows()]
+
+
+def failures(flows: pl.DataFrame) -> list[tuple[int, str]]:
+    """The flows that failed, each with why."""
+    return flows.filter(pl.col("failure").is_not_null()).select("flow", "failure").rows()
 
 
 MOST_LINES = 30

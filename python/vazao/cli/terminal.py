@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from vazao.cli.texts import clean
 from vazao.units import cell, heading
 
-_UNSEEN = {code: f"\\x{code:02x}" for code in (*range(32), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
-_UNSEEN |= {code: f"\\u{code:04x}" for code in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-"""Letters that steer a terminal or turn the direction of its text round, as they are shown instead."""
-
-
-def clean(text: str) -> str:
-    """A text that a terminal shows and does not obey: what a file says may be a stranger's."""
-    return text.translate(_UNSEEN)
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class Cleaned(Console):

@@ -6,14 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vazao.errors import StudyError, did_you_mean
 from vazao.figures.description import Face, Plot
-from vazao.figures.drawing import AnyChart, Drawing, files
+from vazao.figures.faces import Drawing, files
 from vazao.figures.rows import UNDRAWN, prepare
 from vazao.figures.theme import PAPER
 from vazao.files import make_folder, write_atomically
 from vazao.study import Asked, Figure, Study
+
+if TYPE_CHECKING:
+    from vazao.figures.faces import AnyChart
 
 
 def drawing(study: Study, asked: Asked, figure: Figure) -> Drawing:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from vazao.errors import ResultsError, did_you_mean
 from vazao.figures.description import Face, Plot
-from vazao.figures.drawing import AnyChart, Drawing
+from vazao.figures.faces import Drawing
 from vazao.figures.rows import Rows, thin
 from vazao.figures.theme import PAPER
 from vazao.study import Figure
+
+if TYPE_CHECKING:
+    from vazao.figures.faces import AnyChart
 
 TRACES = {
     "cwnd": ("Congestion window", "B"), "ssthresh": ("Slow-start threshold", "B"), "flight": ("Bytes in flight", "B"),

@@ -6,7 +6,6 @@ import errno
 import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -14,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 
 from vazao.errors import VazaoError
-from vazao.files import explained, make_directory, write_atomically
+from vazao.files import cache_folder, explained, make_directory, write_atomically
 from vazao.kernel.errors import KernelError
 from vazao.kernel.process import discard
 
@@ -72,14 +71,10 @@ class Kernel:
 
 
 def root() -> Path:
-    """Vazão's cache: `$VAZAO_CACHE`, or `vazao` in `$XDG_CACHE_HOME`, or `~/.cache/vazao`."""
-    if own := os.environ.get("VAZAO_CACHE"):
-        return Path(own).absolute()
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    try:
-        return (base if base.is_absolute() else Path.home() / ".cache") / "vazao"
-    except RuntimeError:
-        raise KernelError("there is no home directory to keep kernels in; set VAZAO_CACHE to a directory") from None
+    """Vazão's cache. Raises `KernelError` where there is no home directory for it."""
+    if place := cache_folder():
+        return place
+    raise KernelError("there is no home directory to keep kernels in; set VAZAO_CACHE to a directory")
 
 
 def folder() -> Path:

@@ -74,14 +74,14 @@ class Claim:
 
 def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str, Any]:
     """Everything the template names, but for the page's style and scripts."""
-    ledger = claims(findings)
+    ledger, not_run = claims(findings), store.not_run
     levels = list(dict.fromkeys(result.level for result in findings if result.level is not None))
     shown: set[str] = set()
     sections = [
         {
             "title": title,
             "question": question,
-            "figures": [_figure(one, study, store, ledger, shown) for one in figures],
+            "figures": [_figure(one, study, store, not_run, ledger, shown) for one in figures],
         }
         for title, question, figures in _sections(study)
     ]
@@ -91,11 +91,11 @@ def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str,
         "study": study, "about": markdown(study.about), "css": CSS, "findings": findings, "levels": levels,
         "tables": [_table(one, store) for one in study.tables],
         "ledger": list(ledger.values()), "tally": tally(findings, levels), "sections": sections, "loose": loose,
-        "networks": networks(study), "parts": [_part(part, size, store) for part in study.parts],
+        "networks": networks(study), "parts": [_part(part, size, store, not_run) for part in study.parts],
         "versions": store.manifest["versions"], "hash": study.hash, "facts": facts(study, store),
         "commands": commands(study, store), "questions": questions(study),
         "contents": _contents(bool(study.tables), bool(ledger), bool(sections)),
-        "not_run": told_not_run(reasons(store.not_run)),
+        "not_run": told_not_run(reasons(not_run)),
     }  # fmt: skip
 
 
@@ -179,7 +179,7 @@ def _graphs(study: Study, part: Part) -> list[network.Graph]:
     return graphs
 
 
-def _part(part: Part, size: Size, store: Store) -> dict[str, Any]:
+def _part(part: Part, size: Size, store: Store, not_run: pl.DataFrame) -> dict[str, Any]:
     counts = next((entry for entry in store.manifest["parts"] if entry["name"] == part.name), None)
     told = ""
     if counts:
@@ -187,7 +187,7 @@ def _part(part: Part, size: Size, store: Store) -> dict[str, Any]:
         if counts["replications"] > 1:
             told += f" × {counts['replications']} replications = {counts['runs']:,} runs"
         told += f" ({size})."
-    if left_out := store.not_run.filter(part=part.name).height:
+    if left_out := not_run.filter(part=part.name).height:
         told += f" {_many(left_out, 'run')} not run."
     factors = [_factor(factor, size) for factor in part.factors]
     return {"title": part.title or part.name, "question": part.question, "factors": factors, "size": told}
@@ -247,7 +247,9 @@ def _part_of(figure: Figure, study: Study) -> str | None:
     return named[0] if len(named) == 1 else None
 
 
-def _figure(figure: Figure, study: Study, store: Store, ledger: Mapping[str, Claim], shown: set[str]) -> dict[str, Any]:
+def _figure(
+    figure: Figure, study: Study, store: Store, not_run: pl.DataFrame, ledger: Mapping[str, Claim], shown: set[str]
+) -> dict[str, Any]:
     one = drawing(study, store, figure)
     beside = []
     for name in figure.finding:
@@ -256,15 +258,14 @@ def _figure(figure: Figure, study: Study, store: Store, ledger: Mapping[str, Cla
             beside.append(Claim(name, claim.claim, claim.reported, claim.results, anchor=name not in shown))
             shown.add(name)
     told = {
-        "id": figure.id, "title": figure.title, "caption": figure.caption, "note": _note(one, study, store),
+        "id": figure.id, "title": figure.title, "caption": figure.caption, "note": _note(one, study, not_run),
         "sql": figure.sql.strip(), "claims": beside, "empty": one.rows.frame.is_empty(),
     }  # fmt: skip
     return told if told["empty"] else told | {"svg": still(one), "json": live(one)}
 
 
-def _note(one: Drawing, study: Study, store: Store) -> str:
+def _note(one: Drawing, study: Study, not_run: pl.DataFrame) -> str:
     """What is missing in a figure."""
-    not_run = store.not_run
     lost = not_run.filter(pl.col("part").is_in(study.named_parts(one.figure.sql))).height
     runs = f"Of the runs that it is drawn from, {lost} were not run." if lost else ""
     return " ".join(filter(None, [one.rows.note, runs]))

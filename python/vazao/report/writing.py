@@ -19,6 +19,9 @@ from vazao.study import Ruling, Study
 
 HERE = Path(__file__).parent
 
+PAGE = "report.html"
+"""The page's name in a results directory."""
+
 FACES = (
     ("Inter", 400, "normal", FONTS / "Inter-Regular.ttf"),
     ("Inter", 600, "normal", FONTS / "Inter-SemiBold.ttf"),
@@ -34,7 +37,7 @@ def write(study: Study, store: Store, findings: Sequence[Ruling], out_dir: Path)
 
     Raises `StudyError` when a figure cannot be drawn, `ResultsError` when the page cannot be written.
     """
-    path = Path(out_dir) / "report.html"
+    path = Path(out_dir) / PAGE
     write_atomically(path, html(study, store, findings).encode())
     return path
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,9 @@ import polars as pl
 
 from vazao import figures
 from vazao.errors import ResultsError, StudyError, did_you_mean
+from vazao.files import locked
 from vazao.results import inputs
+from vazao.results.made import Product, product
 from vazao.results.manifest import check_usable, read_manifest
 from vazao.results.rehearsal import rehearse
 from vazao.results.running import Progress, Silent, order, run_missing
@@ -52,6 +54,8 @@ class Campaign:
     directory: Path
     started: int = 0
     """How many runs this call simulated; 0 when all were stored."""
+    ledger: list[findings.Ruling] | None = field(default=None, repr=False)
+    """The findings, where they were evaluated before and nothing has changed since."""
 
     @cached_property
     def store(self) -> Store:
@@ -91,6 +95,8 @@ class Campaign:
     @cached_property
     def findings(self) -> list[findings.Ruling]:
         """The ledger: every claim with its verdict."""
+        if self.ledger is not None:
+            return self.ledger
         return findings.evaluate(self.study, self.store, self.not_run)
 
     def sql(self, query: str) -> pl.DataFrame:
@@ -144,8 +150,10 @@ def run_study(
     run by the next call that has it. Raises `StudyError` for a wrong study, `ResultsError` for a directory that cannot
     be used; after Ctrl-C the finished runs are stored.
     """
-    rehearse(study)
     directory = Path(out) if out is not None else default_directory(study.name)
+    if done := _finished(study, size, directory):
+        return done
+    rehearse(study)
     begun = read_manifest(directory) or {}
     study = study.with_inputs(inputs.kept(directory, begun))
     planned = plan(study, size or begun.get("size", "quick"))
@@ -159,10 +167,31 @@ def run_study(
         manifest = (there | {"versions": manifest["versions"]} if there["size"] == "full" else manifest) | noted
     with writing(directory, manifest, study.text) as writer:
         inputs.keep(directory, planned.inputs)
-        started = run_missing(planned, writer, jobs or os.cpu_count() or 1, progress or Silent())
+        started, lacking = run_missing(planned, writer, jobs or os.cpu_count() or 1, progress or Silent())
+    complete = None if lacking else _product(study, size, directory)
     campaign = Campaign(study, directory, started)
-    findings.write(campaign.findings, directory)
+    written = findings.write(campaign.findings, directory)
+    # Another process may have added rows meanwhile.
+    if complete and complete == _product(study, size, directory):
+        complete.note([written, *inputs.copies(directory, planned.inputs)])
     return campaign
+
+
+def _product(study: Study, size: Size | None, directory: Path) -> Product:
+    """The ledger of a campaign that has all its runs, by what it was asked for."""
+    return product(f"campaign {size}", study, directory)
+
+
+def _finished(study: Study, size: Size | None, directory: Path) -> Campaign | None:
+    """The campaign, if a call like this one has found all its runs stored, and all is as it was then."""
+    begun = read_manifest(directory)
+    if begun is None:
+        return None
+    with locked(directory):
+        if not _product(study, size, directory).is_there():
+            return None
+        ledger = findings.read(directory)
+    return Campaign(study.with_inputs(inputs.kept(directory, begun)), directory, ledger=ledger)
 
 
 def open_campaign(directory: str | Path) -> Campaign:

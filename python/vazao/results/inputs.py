@@ -21,6 +21,11 @@ def digests(inputs: Mapping[str, Input]) -> dict[str, str]:
     return {name: inputs[name].digest for name in sorted(inputs)}
 
 
+def copies(directory: Path, inputs: Mapping[str, Input]) -> list[Path]:
+    """Where the copies are."""
+    return sorted({directory / INPUTS / each.digest for each in inputs.values()})
+
+
 def keep(directory: Path, inputs: Mapping[str, Input]) -> None:
     """Keep copies in a results directory. Raises `ResultsError` for one that has changed since it was read."""
     for each in inputs.values():

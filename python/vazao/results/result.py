@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,6 @@ from polars import selectors
 
 from vazao import _core, figures
 from vazao.errors import RunError
-from vazao.results import database
 from vazao.scenario import Flow, Network, Plugins, document, load
 
 if TYPE_CHECKING:
@@ -21,7 +20,11 @@ if TYPE_CHECKING:
 
 def table(outcome: _core.Outcome, name: str) -> pl.DataFrame:
     """A table of an outcome, its dictionary-encoded columns as ordinary text."""
-    return pl.DataFrame(outcome.table(name)).with_columns(selectors.categorical().cast(pl.String))
+    return _plain(outcome.table(name))
+
+
+def _plain(rows: Any) -> pl.DataFrame:
+    return pl.DataFrame(rows).with_columns(selectors.categorical().cast(pl.String))
 
 
 class Result:
@@ -71,6 +74,12 @@ class Result:
         """The samples batch by batch, for more than memory holds: `pyarrow.RecordBatchReader.from_stream` takes it."""
         return self._outcome.table("samples")
 
+    def samples_batches(self) -> Iterator[pl.DataFrame]:
+        """The samples as data frames of some ten thousand rows each, one after the other."""
+        from pyarrow import RecordBatchReader
+
+        return (_plain(batch) for batch in RecordBatchReader.from_stream(self.samples_stream()))
+
     def rows(self) -> dict[str, pl.DataFrame]:
         """The tables by name, but for the samples, which may be more than memory holds."""
         return {name: getattr(self, name) for name in ("runs", "flows", "paths", "links")}
@@ -81,6 +90,8 @@ class Result:
 
     def sql(self, query: str) -> pl.DataFrame:
         """Ask the tables runs, flows, paths, links and samples anything (DuckDB, with the functions of `vazao sql`)."""
+        from vazao.results import database
+
         connection = database.connect()
         try:
             for name, rows in self.tables().items():

@@ -116,10 +116,10 @@ def _with_design(design: pl.DataFrame, measured: pl.DataFrame) -> pl.DataFrame:
     return design.join(measured, on="run_id", how="left", maintain_order="left")
 
 
-def run_missing(planned: Plan, writer: Writer, jobs: int, progress: Progress) -> int:
+def run_missing(planned: Plan, writer: Writer, jobs: int, progress: Progress) -> tuple[int, int]:
     """Simulate what no stored row has and this machine can run; every planned run gets its row or its reason.
 
-    Gives how many were simulated.
+    Gives how many were simulated, and how many could not be although they should have.
     """
     rows_of: dict[str, list[PlannedRun]] = defaultdict(list)
     for run in planned.runs:
@@ -141,7 +141,8 @@ def run_missing(planned: Plan, writer: Writer, jobs: int, progress: Progress) ->
     finally:
         progress.close()
     _note_not_run(planned, batch, stored.select(list(planned.columns)) if stored.width else stored)
-    return sum(scenario.run_id not in batch.not_run for scenario in able)
+    started = sum(scenario.run_id not in batch.not_run for scenario in able)
+    return started, len(able) - started
 
 
 def _without(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:

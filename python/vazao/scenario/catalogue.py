@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vazao import _core
-from vazao.scenario.presets import built_in_scenarios
+from vazao.scenario.packaged import built_in_scenarios
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,20 @@ def load(
 ) -> _core.Scenario:
     """Read a scenario as `_core.load` does; guests get the kernels that were built. Raises `ScenarioError`."""
     # Finding kernels reads their files: not for scenarios that have no guests.
-    guests = "linux" in text or any("linux" in repr(override) for override in overrides)
-    kernels = _kernels() if guests else []
+    kernels = _kernels() if _may_have_guests(text, overrides) else []
     more: dict[str, Any] = {"plugins": plugins, "kernels": kernels, "inputs": dict(inputs or {})}
     return _core.load(text, file=file, table=table, overrides=overrides, seed=seed, **more)
+
+
+def kernels_at_hand(text: str, overrides: Sequence[tuple[str, object]] = ()) -> list[str]:
+    """What decides which guests of a text can be run here: the kernels that they can have, and why others are none."""
+    if not _may_have_guests(text, overrides):
+        return []
+    return [*map(repr, _kernels()), *map(kernel.missing, (None, *kernel.SERIES))]
+
+
+def _may_have_guests(text: str, overrides: Sequence[tuple[str, object]]) -> bool:
+    return "linux" in text or any("linux" in repr(override) for override in overrides)
 
 
 @cache

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from vazao.errors import ScenarioError, did_you_mean
 from vazao.scenario import Entry, presets, registry
-from vazao.study.load import built_in_studies, parse_study
+from vazao.study.load import parse_study
+from vazao.study.named import built_in_studies
 from vazao.study.source import read_text
 
 STUDIES = "study"

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from vazao.errors import StudyError, did_you_mean
-from vazao.scenario import built_in, built_in_scenarios
 from vazao.study.model import Study
 from vazao.study.source import Key, Source
 
@@ -24,32 +21,6 @@ _DESIGN = {"kind": "design", "replications": "replications", "exclude": "exclude
 """A study of one part says in [design] what a [[part]] says itself: [design]'s keys and the part's."""
 _WHOLE = ("scenario", "view", "table", "figure", "finding")
 """Tables of the file that are fields of the study as they stand."""
-
-
-def built_in_studies() -> dict[str, Path]:
-    """The studies that come with Vazão, by name."""
-    return built_in("studies")
-
-
-def find(name: str) -> Path:
-    """The file that a user means: a path, or the name of a built-in study or scenario. Raises `StudyError`."""
-    path = Path(name)
-    if path.exists() or path.suffix == ".toml" or len(path.parts) != 1:
-        return path
-    known = built_in_studies() | built_in_scenarios()
-    if name not in known:
-        raise StudyError(f"{name!r} is neither a file nor a built-in study or scenario{did_you_mean(name, known)}")
-    return known[name]
-
-
-def is_built_in(name: str) -> bool:
-    """Whether `name` is that of a built-in study or scenario, and no file's: then it is trusted."""
-    return not Path(name).exists() and name in built_in_studies() | built_in_scenarios()
-
-
-def is_study(text: str) -> bool:
-    """Whether a TOML text is meant as a study, valid or not; otherwise it is a scenario."""
-    return re.search(r"^[ \t]*\[[ \t]*study[ \t]*\]", text, re.MULTILINE) is not None
 
 
 def parse_study(text: str, file: str) -> Study:

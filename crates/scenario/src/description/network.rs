@@ -104,22 +104,17 @@ fn read_custom(table: &mut Table, files: &Files) -> Result<Graph> {
     topology::custom(&hosts, &routers, &links).map_err(|problem| whole.error(problem))
 }
 
-/// Describes the network in canonical form, with every default.
-pub(crate) fn network_json(graph: &Graph) -> Json {
-    let links: Vec<_> = graph
-        .links
-        .iter()
-        .map(|l| {
-            json!({
-                "name": l.name,
-                "source": graph.nodes[l.source].name,
-                "target": graph.nodes[l.target].name,
-                "forward": direction_json(&l.forward),
-                "reverse": direction_json(&l.reverse),
-            })
+/// Describes the links of a network in canonical form, with every default.
+pub(crate) fn links_json(graph: &Graph) -> impl Iterator<Item = Json> {
+    graph.links.iter().map(|l| {
+        json!({
+            "name": l.name,
+            "source": graph.nodes[l.source].name,
+            "target": graph.nodes[l.target].name,
+            "forward": direction_json(&l.forward),
+            "reverse": direction_json(&l.reverse),
         })
-        .collect();
-    json!({ "nodes": nodes_json(graph), "links": links })
+    })
 }
 
 /// Describes the hosts and routers of a network.

@@ -1,7 +1,7 @@
 //! Reading scenarios, and their canonical form.
 
 use super::flow::{Context, flow_json, read_flows};
-use super::network::{network_json, read_network};
+use super::network::{links_json, nodes_json, read_network};
 use super::transport::transport_json;
 use crate::document::reader::{Item, LONGEST, duration};
 use crate::document::{self, Result, ScenarioError, Toml};
@@ -11,6 +11,7 @@ use crate::model::memory::Budget;
 use crate::model::scenario::{Scenario, TraceSpec};
 use crate::model::transport::{Extensions, TransportSpec};
 use serde_json::{Value as Json, json};
+use std::fmt::Write;
 use std::sync::Arc;
 use vazao_engine::registry::Kind;
 use vazao_engine::{Duration, Time};
@@ -64,27 +65,43 @@ impl Scenario {
         Ok(Scenario { name, seed, until, graph, flows, trace })
     }
 
-    /// Describes everything that decides the run's results, in one canonical form.
-    pub fn json(&self) -> Json {
+    /// Describes everything that decides the run's results, in one canonical form: an object of JSON.
+    ///
+    /// The text is made flow by flow and link by link. As one value it would take more memory than the run of many flows.
+    pub fn json(&self) -> String {
         // Flows described together share their transport: written once, it keeps 10 000 flows legible.
         let mut transports: Vec<&Arc<TransportSpec>> = Vec::new();
-        let mut flows = Vec::new();
         // Further connections of a visit follow from the first.
-        for flow in self.flows.iter().filter(|flow| flow.part == 0) {
+        let flows = list(self.flows.iter().filter(|flow| flow.part == 0).map(|flow| {
             if !transports.last().is_some_and(|last| Arc::ptr_eq(last, &flow.transport)) {
                 transports.push(&flow.transport);
             }
-            flows.push(flow_json(flow, transports.len() - 1));
-        }
-        json!({
-            "flows": flows,
-            "transports": transports.into_iter().map(|spec| transport_json(spec)).collect::<Vec<_>>(),
-            "network": network_json(&self.graph),
-            "seed": self.seed,
-            "trace": { "every": self.trace.every.map(|d| d.to_string()), "measures": self.trace.measures },
-            "until": self.until.map(|t| t.to_string()),
-        })
+            flow_json(flow, transports.len() - 1)
+        }));
+        let transports = list(transports.into_iter().map(|spec| transport_json(spec)));
+        let nodes = nodes_json(&self.graph);
+        let links = list(links_json(&self.graph));
+        let seed = self.seed;
+        let trace = json!({ "every": self.trace.every.map(|d| d.to_string()), "measures": self.trace.measures });
+        let until = json!(self.until.map(|t| t.to_string()));
+        format!(
+            "{{\"flows\":{flows},\"transports\":{transports},\"network\":{{\"nodes\":{nodes},\"links\":{links}}},\
+             \"seed\":{seed},\"trace\":{trace},\"until\":{until}}}"
+        )
     }
+}
+
+/// Writes a list, of which no more than an item is there at a time.
+fn list(items: impl Iterator<Item = Json>) -> String {
+    let mut text = String::from("[");
+    for item in items {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        let _ = write!(text, "{item}"); // A text takes whatever is written.
+    }
+    text.push(']');
+    text
 }
 
 /// Returns the end of a run with programs, which might run for ever: nobody can tell from a command.

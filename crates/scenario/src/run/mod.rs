@@ -33,8 +33,13 @@ impl Scenario {
     /// Returns the identity of its run: a digest of the resolved scenario, seed included, and the engine's version; 16
     /// hex digits.
     pub fn run_id(&self) -> String {
+        Self::run_id_of(&self.json())
+    }
+
+    /// Returns the same of its canonical form, for who has that already.
+    pub fn run_id_of(json: &str) -> String {
         let mut digest = Sha256::new();
-        digest.update(self.json().to_string());
+        digest.update(json);
         digest.update(ENGINE_VERSION);
         digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }

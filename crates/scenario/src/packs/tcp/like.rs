@@ -181,7 +181,8 @@ mod tests {
             "[network]\ntopology = \"point-to-point\"\nlink = {{ rate = \"1 Mbps\" }}\n[[flow]]\n\
              app = {{ kind = \"upload\", size = \"1 kB\" }}\ntransport = {{ {text} }}\n"
         );
-        Scenario::load(&text, "", Vec::new(), None).expect("a scenario").json()["transports"][0].to_string()
+        let json = Scenario::load(&text, "", Vec::new(), None).expect("a scenario").json();
+        serde_json::from_str::<serde_json::Value>(&json).expect("an object")["transports"][0].to_string()
     }
 
     /// One word is as good as what it stands for, and what is written beside it goes before.

@@ -6,9 +6,8 @@ import json
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import vl_convert
 
 from vazao.errors import StudyError
@@ -17,10 +16,13 @@ from vazao.figures.rows import Rows
 from vazao.figures.theme import FONTS, PAPER, Theme
 from vazao.study import Figure
 
+if TYPE_CHECKING:
+    from altair import Chart, FacetChart, LayerChart
+
+    AnyChart = Chart | LayerChart | FacetChart
+
 VEGA_LITE = "6.4"
 """The version that draws, here and in the page."""
-
-AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,11 @@ class Drawing:
 
     def chart(self) -> AnyChart:
         """The interactive Altair chart."""
+        import altair
+
         _register_fonts()
         spec = self.with_data(self.spec(Face.CHART, title=True))
-        made: AnyChart = alt.Chart.from_dict(spec)
+        made: AnyChart = altair.Chart.from_dict(spec)
         return made
 
 

@@ -1,0 +1,56 @@
+"""Tables as JSON on standard output, written some rows at a time: there may be more than memory holds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from vazao.results import Result
+
+ROWS = 4096
+"""How many rows are Python's objects at a time."""
+
+
+def write_result(result: Result) -> None:
+    """A run as one JSON object: its row, a list of rows for each table, and what was traced if anything was."""
+    tables: dict[str, Iterable[pl.DataFrame]] = {name: [rows] for name, rows in result.rows().items() if name != "runs"}
+    if len(result.samples_stream()):
+        tables["samples"] = result.samples_batches()
+    (run,) = _rows(result.runs)
+    sys.stdout.write(f'{{"run": {json.dumps(run, allow_nan=False)}')
+    for name, frames in tables.items():
+        sys.stdout.write(f", {json.dumps(name)}: ")
+        _write_rows(frames)
+    sys.stdout.write("}\n")
+
+
+def write_table(rows: pl.DataFrame) -> None:
+    """Rows as a JSON array of objects; what is no number and no text as its text."""
+    _write_rows([rows], default=str)
+    sys.stdout.write("\n")
+
+
+def _write_rows(frames: Iterable[pl.DataFrame], default: Callable[[Any], str] | None = None) -> None:
+    """Rows as an array; `default` is what JSON has no value for."""
+    sys.stdout.write("[")
+    between = ""
+    for rows in _parts(frames):
+        text = json.dumps(_rows(rows), allow_nan=default is not None, default=default)
+        sys.stdout.write(between + text[1:-1])
+        between = ", "
+    sys.stdout.write("]")
+
+
+def _parts(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    return (part for frame in frames for part in frame.iter_slices(ROWS) if part.height)
+
+
+def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """Rows for JSON, which has no number for "none"."""
+    numbers = [(name, pl.nth(place)) for place, (name, kind) in enumerate(frame.schema.items()) if kind.is_float()]
+    return frame.with_columns(pl.when(one.is_finite()).then(one).alias(name) for name, one in numbers).to_dicts()
