@@ -13,7 +13,7 @@ import platform
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import file_digest, sha256
 from importlib.metadata import distributions
 from pathlib import Path
@@ -101,7 +101,16 @@ def _stored(directory: Path) -> Iterator[tuple[str, str]]:
         files.owned(directory / table, folder=True)
     every = [directory / name for name in (MANIFEST, STUDY, NOT_RUN)]
     every += [parts.part(directory, table, batch) for batch in parts.batches(directory) for table in parts.TABLES]
-    return ((str(path.relative_to(directory)), _digest(path)) for path in every if files.owned(path))
+    for path in every:
+        if files.owned(path):
+            status = path.stat()
+            yield str(path.relative_to(directory)), _part(path, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=100_000)
+def _part(path: Path, *_: int) -> str:
+    """The digest of a file of rows, read once in this process: of samples there may be gigabytes."""
+    return _digest(path)
 
 
 def _named(study: Study, directory: Path) -> list[tuple[str, str]]:
