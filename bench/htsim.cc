@@ -1,6 +1,6 @@
 // The speed scenario in htsim: TCPs without end (NewReno, no SACK, an acknowledgement for each packet) over a dumbbell.
-// Access links 10 Gbit/s and 100 us, one set for each flow; bottleneck 4.8 ms with a queue of one BDP; packets of 1500 bytes. Several
-// flows start one after the other within 100 ms.
+// Access links 10 Gbit/s and 100 us, one set for each flow; bottleneck 4.8 ms with a queue of one BDP; packets of 1500
+// bytes. Several flows start one after the other within 100 ms.
 //
 // usage: htsim FLOWS SECONDS GBPS
 // Prints the packet-hops and the CPU seconds of its event loop.
@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
     auto access = [&] { return Link(events, ACCESS_GBPS, ENDLESS, 100); };
     std::vector<TcpSrc *> sources;
     std::vector<TcpSink *> sinks;
-    // It tells its whole life on standard output.
+    // Sources report each of their steps on standard output.
     std::stringstream silenced;
     auto *shown = std::cout.rdbuf(silenced.rdbuf());
     for (int i = 0; i < flows; i++) {

@@ -28,6 +28,20 @@ def child_cpu_s(command: list[str]) -> tuple[float, str]:
     return spent() - before, done.stdout
 
 
+def gbps(flows: int) -> int:
+    """Rate of the bottleneck in Gbit/s."""
+    return 10 if flows >= 10_000 else 1
+
+
+def compile_program(name: str, *arguments: str) -> tuple[tempfile.TemporaryDirectory[str], str]:
+    """Compile `name`.cc. Gives its directory, which is removed with the object, and the program's path."""
+    directory = tempfile.TemporaryDirectory(prefix=f"bench-{name}-")
+    program = str(Path(directory.name) / "scenario")
+    command = ["g++", "-std=c++17", str(HERE / f"{name}.cc"), *arguments, "-o", program]
+    subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+    return directory, program
+
+
 class Ns3:
     """ns-3: `ns3.cc`, compiled with optimisation into a directory that goes away."""
 
@@ -36,8 +50,6 @@ class Ns3:
     seconds: ClassVar[Mapping[int, int]] = {1: 4, 100: 2}
 
     def __init__(self) -> None:
-        self._directory = tempfile.TemporaryDirectory(prefix="bench-ns3-")
-        self._program = str(Path(self._directory.name) / "scenario")
         packages = [f"ns3-{module}" for module in MODULES]
         answer = subprocess.run(
             ["pkg-config", "--cflags", "--libs", *packages], capture_output=True, text=True, check=True
@@ -48,13 +60,7 @@ class Ns3:
             ["pkg-config", "--modversion", packages[0]], capture_output=True, text=True, check=True
         ).stdout.strip()
         self.version = f"ns-3 {version}"
-        subprocess.run(
-            ["g++", "-O2", "-std=c++17", str(HERE / "ns3.cc"), *flags, "-o", self._program],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=True,
-        )
+        self._directory, self._program = compile_program("ns3", "-O2", *flags)
 
     @staticmethod
     def is_installed() -> bool:
@@ -100,27 +106,9 @@ class Htsim:
     seconds: ClassVar[Mapping[int, float]] = {1: 20, 100: 20, 1000: 5, 10_000: 1}
 
     def __init__(self) -> None:
-        self._directory = tempfile.TemporaryDirectory(prefix="bench-htsim-")
-        self._program = str(Path(self._directory.name) / "scenario")
         sources = os.environ["HTSIM"]
-        subprocess.run(
-            [
-                "g++",
-                "-O3",
-                "-std=c++17",
-                "-w",
-                "-I",
-                sources,
-                HERE / "htsim.cc",
-                f"{sources}/libhtsim.a",
-                "-o",
-                self._program,
-            ],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=True,
-        )
+        arguments = ["-O3", "-w", "-I", sources, f"{sources}/libhtsim.a"]
+        self._directory, self._program = compile_program("htsim", *arguments)
 
     @staticmethod
     def is_installed() -> bool:
@@ -129,8 +117,7 @@ class Htsim:
 
     def speed(self, flows: int) -> float:
         """Packet-hops per CPU-second. The program times its own event loop; set-up is not counted."""
-        gbps = 10 if flows >= 10_000 else 1
-        _, text = child_cpu_s([self._program, f"{flows}", f"{self.seconds[flows]}", f"{gbps}"])
+        _, text = child_cpu_s([self._program, f"{flows}", f"{self.seconds[flows]}", f"{gbps(flows)}"])
         hops, cpu_s = text.split()
         return float(hops) / float(cpu_s)
 

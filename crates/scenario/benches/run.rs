@@ -1,6 +1,6 @@
 //! Runs one scenario and nothing else, for profilers and for counting instructions: `cargo bench --bench run -- FILE`.
 //! Prints the packet-hops, and the CPU time of building, running and collecting.
-#![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::expect_used)]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::sync::atomic::AtomicBool;
 use vazao_scenario::{Column, Options, Scenario, run};

@@ -30,7 +30,7 @@ def write_result(result: Result) -> None:
 
 
 def write_table(rows: pl.DataFrame) -> None:
-    """Rows as a JSON array of objects; what is no number and no text as its text."""
+    """Rows as a JSON array of objects; a value that JSON lacks, such as a date, is written as text."""
     _write_rows([rows], default=str)
     sys.stdout.write("\n")
 

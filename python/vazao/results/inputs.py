@@ -22,7 +22,7 @@ def digests(inputs: Mapping[str, Input]) -> dict[str, str]:
 
 
 def copies(directory: Path, inputs: Mapping[str, Input]) -> list[Path]:
-    """Where the copies are."""
+    """The paths of the copies of inputs in a results directory."""
     return sorted({directory / INPUTS / each.digest for each in inputs.values()})
 
 

@@ -120,7 +120,7 @@ def _named(study: Study, directory: Path) -> list[tuple[str, str]]:
 
 
 def _digest(path: Path) -> str:
-    """SHA-256 of a file; nothing of one that is not there or none of a results directory's own."""
+    """SHA-256 of a file; empty where there is none, only a symbolic link, or one that cannot be read."""
     try:
         if path.is_symlink() or not path.is_file():
             return ""

@@ -91,7 +91,7 @@ impl Scenario {
     }
 }
 
-/// Writes a list, of which no more than an item is there at a time.
+/// Writes a JSON array item by item, so that only one of them is a value at a time.
 fn list(items: impl Iterator<Item = Json>) -> String {
     let mut text = String::from("[");
     for item in items {

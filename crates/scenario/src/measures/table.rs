@@ -84,14 +84,6 @@ impl Builder {
     }
 }
 
-/// Builds a table from rows.
-pub(crate) fn table(rows: impl IntoIterator<Item = Row>) -> Table {
-    let rows = rows.into_iter();
-    let mut builder = Builder::with_rows(rows.size_hint().0);
-    rows.for_each(|row| builder.push(row));
-    builder.finish()
-}
-
 impl Column {
     /// Creates an empty column of a cell's type with room for so many rows.
     fn of(cell: &Cell, rows: usize) -> Column {

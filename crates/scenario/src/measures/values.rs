@@ -23,7 +23,7 @@ impl<T: Copy + Default> Values<T> {
             self.present.reserve_exact(self.values.capacity() / 8 + 1 - self.present.len());
             self.present.push((1 << (number % 8)) - 1);
         } else if !self.present.is_empty() {
-            if number % 8 == 0 {
+            if number.is_multiple_of(8) {
                 self.present.push(0);
             }
             self.present[number / 8] |= u8::from(value.is_some()) << (number % 8);

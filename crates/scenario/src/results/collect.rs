@@ -65,7 +65,7 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
         flows.push(flow_row(id, number, row.start, scenario, &account, world).cells());
     }
     let legend = Legend::new(id, scenario, places);
-    let runs = RunRow {
+    let run = RunRow {
         id,
         seed: scenario.seed,
         jain: jain(&shares),
@@ -75,8 +75,10 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
         hops: world.network.hops(),
         kernels: kernels(scenario),
     };
+    let mut runs = Builder::with_rows(1);
+    runs.push(run.cells());
     Outcome {
-        runs: runs.table(),
+        runs: runs.finish(),
         flows: flows.finish(),
         paths: paths.finish(),
         links: links.finish(),

@@ -36,7 +36,7 @@ impl Scenario {
         Self::run_id_of(&self.json())
     }
 
-    /// Returns the same of its canonical form, for who has that already.
+    /// Returns the identity of the run of a scenario in its canonical form, [`json`](Self::json).
     pub fn run_id_of(json: &str) -> String {
         let mut digest = Sha256::new();
         digest.update(json);

@@ -179,7 +179,7 @@ impl Rack {
         let before = |sent: &&Sent| sent.state.has(Status::AMBIGUOUS) || overtaken(sent);
         let once = (self.examined..).map_while(|number| board.get(number)).take_while(before);
         let once = once.filter(|sent| !sent.state.has(settled));
-        // Copies are in the order of their times: of those that may have been overtaken the last one that was decides.
+        // Retransmissions are in the order of their times, so the last overtaken one is due last.
         let sent_before = self.resent.partition_point(|&(at, _)| at <= self.newest.0);
         let mut copies = self.resent.range(..sent_before).rev();
         let again = copies.find_map(|&copy| Self::copy(board, copy).filter(overtaken));

@@ -110,7 +110,7 @@ impl Sender {
     /// state, net/ipv4/tcp_input.c).
     pub(super) fn reduce_without_loss(&mut self, from: u64) {
         self.undo.forget();
-        if !self.rated {
+        if !self.board.measures_rates() {
             self.reduction.begin(self.mss, self.control.ssthresh(), from);
             self.reduction.lossless_until = Some(self.nxt);
         }

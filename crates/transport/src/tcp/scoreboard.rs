@@ -187,6 +187,12 @@ impl Scoreboard {
     pub fn measure_rates(&mut self) {
         self.rates = Some(Box::default());
     }
+    /// Whether the congestion control needs delivery rates; its report about an acknowledgement then waits for loss
+    /// detection.
+    #[inline]
+    pub fn measures_rates(&self) -> bool {
+        self.rates.is_some()
+    }
     /// Rate samples, if measured.
     pub fn rates(&mut self) -> Option<&mut Rates> {
         self.rates.as_deref_mut()

@@ -134,8 +134,6 @@ pub(crate) struct Sender {
     /// Gradual window reduction.
     pub(super) reduction: Reduction,
     pub(super) rack_tlp: Option<Box<RackTlp>>,
-    /// Whether the congestion control needs delivery rates; its acknowledgement report then waits for loss detection.
-    pub(super) rated: bool,
     /// Pacing state, and the time to continue sending.
     pub(super) paced: Option<Box<Paced>>,
     pub release: Time,
@@ -173,7 +171,6 @@ impl Sender {
             board.measure_rates();
         }
         Sender {
-            rated: control.wants_rate(),
             cwnd: control.cwnd(),
             initial: control.cwnd(),
             paced: Paced::new(config, &*control),
@@ -403,7 +400,7 @@ impl Sender {
         } else if self.selective && (ack.sacked > 0 || self.board.has_pending() || self.reduction.is_under_way()) {
             self.detect_losses(now, before);
         }
-        if self.rated {
+        if self.board.measures_rates() {
             self.report_with_rate(now, losses);
         }
     }

@@ -1,7 +1,7 @@
 //! Columns of `runs`.
 
 use super::{ColumnSpec, Rows, found, row};
-use crate::measures::table::{Cell, Table, table};
+use crate::measures::table::{Cell, Row};
 use crate::model::stack::Kernel;
 use vazao_engine::Time;
 
@@ -35,8 +35,8 @@ impl RunRow<'_> {
         self.kernels.iter().all(|other| other.hz == first.hz).then_some(first.hz.into())
     }
 
-    pub(crate) fn table(&self) -> Table {
-        table([row(RUNS, self, &[])])
+    pub(crate) fn cells(&self) -> Row {
+        row(RUNS, self, &[])
     }
 }
 

@@ -103,7 +103,7 @@ impl Sender {
     }
 
     pub(in crate::tcp) fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {
-        if self.rated {
+        if self.board.measures_rates() {
             self.before_send(now);
         }
         if self.bursts.is_some() {
@@ -173,7 +173,7 @@ impl Sender {
         if self.persisting {
             self.resume();
         }
-        if self.rated {
+        if self.board.measures_rates() {
             self.before_send(now);
         }
         self.board.push(start, span as u32, now);
