@@ -3,7 +3,7 @@
 use crate::slow_start::SlowStart;
 use crate::window::Window;
 use crate::{Ack, Congestion, Sending, Siblings, Signal};
-use vazao_engine::{Duration, Rate, Time};
+use vazao_engine::{Duration, Rate, Time, fetch};
 
 /// A congestion control as a transport protocol sees it. Built-in and user-written ones are called through this.
 pub trait CongestionControl: Send {
@@ -67,6 +67,8 @@ pub trait CongestionControl: Send {
     fn retransmit_early(&self, _age: Duration) -> bool {
         false
     }
+    /// Fetches what every acknowledgement needs into the cache.
+    fn fetch(&self) {}
 }
 
 /// Initial state of every control.
@@ -227,5 +229,10 @@ impl<W: Window> CongestionControl for Controller<W> {
     }
     fn retransmit_early(&self, age: Duration) -> bool {
         self.window.retransmit_early(age)
+    }
+    fn fetch(&self) {
+        fetch(&self.state);
+        fetch(&self.window);
+        fetch(&self.before);
     }
 }

@@ -1,6 +1,6 @@
 //! Quantiles of durations in little memory.
 
-use crate::Duration;
+use crate::{Duration, fetch_element};
 
 /// Sub-buckets per octave, as a power of two: a quantile is within 1/128 (0.8 %) of the true value.
 const SUB_BITS: u32 = 6;
@@ -103,6 +103,14 @@ impl Histogram {
             return;
         }
         self.add(index, 1);
+    }
+
+    /// Fetches the middle of its counts into the cache, near which most values are.
+    pub fn fetch(&self) {
+        match &self.counts {
+            Counts::Small(counts) => fetch_element(counts, counts.len() / 2),
+            Counts::Large(counts) => fetch_element(counts, counts.len() / 2),
+        }
     }
 
     /// Counts everything that another histogram has counted.

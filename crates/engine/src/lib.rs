@@ -3,6 +3,7 @@
 //! Nothing here knows of networks or protocols, and nothing here (or in any crate above it, up to the runner) reads a
 //! wall clock or a global random source: the same inputs give the same simulation, on any thread, on any day.
 
+mod cache;
 mod capacity;
 pub mod distribution;
 mod ecn;
@@ -14,6 +15,7 @@ mod scheduler;
 mod time;
 pub mod units;
 
+pub use cache::{fetch, fetch_element};
 pub use capacity::Capacity;
 pub use distribution::{DISTRIBUTIONS, Dimension, Distribution, Law};
 pub use ecn::Ecn;

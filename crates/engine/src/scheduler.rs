@@ -7,6 +7,7 @@
 use crate::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::RangeInclusive;
 
 /// The number of something that can be pending.
 pub type Slot = u32;
@@ -39,6 +40,10 @@ struct Entry {
     bucket: u32,
 }
 
+/// Numbers of slots that are due soon together for which it pays to fetch what they need: fewer are in the cache anyway, and
+/// more would push one another out of it.
+const IMMINENT: RangeInclusive<usize> = 4..=128;
+
 /// The first and the last entry of a bucket, or `NIL` twice.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
@@ -60,15 +65,36 @@ pub struct Wheel {
     occupied: [u64; LEVELS],
     buckets: [Ends; NOW + 1],
     entries: Vec<Entry>,
+    imminent: Vec<Slot>,
 }
 
 impl Default for Wheel {
     fn default() -> Self {
-        Wheel { now: 0, levels: 0, occupied: [0; LEVELS], buckets: [Ends::EMPTY; NOW + 1], entries: Vec::new() }
+        Wheel {
+            now: 0,
+            levels: 0,
+            occupied: [0; LEVELS],
+            buckets: [Ends::EMPTY; NOW + 1],
+            entries: Vec::new(),
+            imminent: Vec::new(),
+        }
     }
 }
 
 impl Wheel {
+    /// Whether a number of slots have turned out to be due soon.
+    #[inline(always)]
+    pub fn has_imminent(&self) -> bool {
+        !self.imminent.is_empty()
+    }
+
+    /// Takes the slots that have turned out to be due soon, in place of what `slots` held: what they need can be
+    /// [fetched](crate::fetch) before it is used.
+    pub fn take_imminent(&mut self, slots: &mut Vec<Slot>) {
+        slots.clear();
+        std::mem::swap(slots, &mut self.imminent);
+    }
+
     #[inline(always)]
     fn append(&mut self, slot: u32, time: u64) {
         let differs = time ^ self.now;
@@ -120,16 +146,28 @@ impl Wheel {
         }
     }
 
+    /// Notes the slots of a bucket, from `slot` on.
+    fn note_imminent(&mut self, mut slot: Slot) {
+        self.imminent.clear();
+        while slot != NIL {
+            self.imminent.push(slot);
+            slot = self.entries[slot as usize].next;
+        }
+    }
+
     /// Moves the clock to the first time in `bucket` and spreads its entries, in order, over the lower levels.
     #[inline]
     fn cascade(&mut self, bucket: usize) {
-        let mut slot = std::mem::replace(&mut self.buckets[bucket], Ends::EMPTY).head;
-        let mut first = u64::MAX;
-        let mut cursor = slot;
-        while cursor != NIL {
-            first = first.min(self.entries[cursor as usize].time);
-            cursor = self.entries[cursor as usize].next;
+        let head = std::mem::replace(&mut self.buckets[bucket], Ends::EMPTY).head;
+        let (mut first, mut count, mut slot) = (u64::MAX, 0, head);
+        while slot != NIL {
+            let entry = &self.entries[slot as usize];
+            (first, count, slot) = (first.min(entry.time), count + 1, entry.next);
         }
+        if IMMINENT.contains(&count) {
+            self.note_imminent(head);
+        }
+        slot = head;
         self.now = first;
         self.clear_bit(bucket);
         while slot != NIL {

@@ -6,7 +6,7 @@ use crate::queue::{Discipline, Drops, Queued};
 use crate::rate::{Service, Transmitter};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use vazao_engine::{Duration, Histogram, Rate, Time};
+use vazao_engine::{Duration, Histogram, Rate, Time, fetch, fetch_element};
 
 /// The two-event path: a discipline that is asked again whenever the transmitter is free.
 pub(crate) struct Server {
@@ -18,10 +18,10 @@ pub(crate) struct Server {
 /// One direction of a link.
 ///
 /// Fast path (drop-tail): the departure is computed on arrival, so a packet costs one event. What waits is what has not
-/// left the transmitter; `waiting` is a cursor to the first such packet and advances lazily, which keeps the count exact
+/// left the transmitter; `sending` is a cursor to the first such packet and advances lazily, which keeps the count exact
 /// for packets of any size.
 ///
-/// Direction of a link. Fields that every packet touches come first and fit two cache lines; the rest is boxed.
+/// Fields that every packet touches come first and fit two cache lines; the rest is boxed.
 #[repr(align(64))]
 pub(crate) struct Link {
     transmitter: Transmitter,
@@ -29,9 +29,10 @@ pub(crate) struct Link {
     /// Packets accepted and not yet at the far end, in order.
     head: PacketId,
     tail: PacketId,
-    /// The first of them that has not left the transmitter yet.
-    waiting: PacketId,
-    /// Packets and bytes from `waiting` on: the one being sent and those behind it. With a server, those that wait alone.
+    /// The first of them that has not left the transmitter yet, and when it will have.
+    sending: PacketId,
+    sent_at: u64,
+    /// Packets and bytes that wait behind it.
     backlog: u32,
     backlog_bytes: u64,
     max_bytes: u64,
@@ -48,7 +49,8 @@ pub(crate) struct Link {
 /// Fields that only some packets touch.
 #[derive(Default)]
 struct Cold {
-    impairments: Impairments,
+    /// Large, and few links have any.
+    impairments: Option<Box<Impairments>>,
     /// Packets on a wire on which they may overtake each other: when they arrive, in which order they were sent, which.
     wire: BinaryHeap<Reverse<(u64, u64, PacketId)>>,
     /// Arrival of the last packet that keeps its order.
@@ -99,7 +101,8 @@ impl Link {
             delay: delay.as_nanos(),
             head: NIL,
             tail: NIL,
-            waiting: NIL,
+            sending: NIL,
+            sent_at: 0,
             backlog: 0,
             backlog_bytes: 0,
             max_bytes,
@@ -121,7 +124,7 @@ impl Link {
     /// Sets the impairments of its wire. Impairments that move arrivals need a server; see [`serve`](Self::serve).
     pub fn impair(&mut self, impairments: Impairments) {
         self.impaired = true;
-        self.cold().impairments = impairments;
+        self.cold().impairments = Some(Box::new(impairments));
     }
 
     /// Has `service` send in place of the transmitter of a fixed rate.
@@ -145,6 +148,25 @@ impl Link {
         self.transmitter.send(now)
     }
 
+    /// Fetches it into the cache.
+    pub fn fetch(&self) {
+        fetch(&self.transmitter);
+        fetch(&self.packets);
+    }
+
+    /// Fetches what most packets that wait need besides.
+    pub fn fetch_cold(&self) {
+        if let Some(cold) = &self.cold {
+            fetch(&cold.queueing);
+            cold.queueing.fetch();
+        }
+    }
+
+    /// Returns the packet that arrives next; `NIL` if there is none, or arrivals are moved.
+    pub fn next_arrival(&self) -> PacketId {
+        self.head
+    }
+
     /// Counts a packet that was lost on the wire.
     pub fn count_loss(&mut self) {
         self.cold().drops_loss += 1;
@@ -152,7 +174,7 @@ impl Link {
 
     /// Returns the middlebox at its end.
     pub fn middlebox(&self) -> u16 {
-        self.cold.as_ref().map_or(0, |cold| cold.impairments.middlebox)
+        self.cold.as_ref().and_then(|cold| cold.impairments.as_ref()).map_or(0, |impairments| impairments.middlebox)
     }
 
     /// Counts a packet of this link that was found corrupt.
@@ -175,30 +197,28 @@ impl Link {
     /// Moves the cursor behind every packet that has left the transmitter by `now`.
     #[inline(always)]
     fn settle<B>(&mut self, now: u64, nodes: &[Packet<B>]) {
-        while self.waiting != NIL {
-            let node = &nodes[self.waiting as usize];
-            if node.arrival - self.delay > now {
-                break;
-            }
-            self.pass(node.next, node.size);
+        while self.sending != NIL && self.sent_at <= now {
+            self.pass(nodes[self.sending as usize].next, nodes);
         }
     }
 
+    /// Moves the cursor to the next packet.
     #[inline]
-    fn pass(&mut self, next: PacketId, size: u32) {
-        self.waiting = next;
-        self.backlog -= 1;
-        self.backlog_bytes -= u64::from(size);
+    fn pass<B>(&mut self, next: PacketId, nodes: &[Packet<B>]) {
+        self.sending = next;
+        if next != NIL {
+            let node = &nodes[next as usize];
+            fetch_element(nodes, node.next as usize);
+            self.sent_at = node.arrival - self.delay;
+            self.backlog -= 1;
+            self.backlog_bytes -= u64::from(node.size);
+        }
     }
 
     /// Returns whether the queue takes a packet of `size` bytes; an idle transmitter always does.
     #[inline]
-    fn has_room<B>(&self, size: u32, nodes: &[Packet<B>]) -> bool {
-        if self.waiting == NIL {
-            return true;
-        }
-        let sending = u64::from(nodes[self.waiting as usize].size);
-        self.backlog - 1 < self.max_packets && self.backlog_bytes - sending + u64::from(size) <= self.max_bytes
+    fn has_room(&self, size: u32) -> bool {
+        self.sending == NIL || self.backlog < self.max_packets && self.backlog_bytes + u64::from(size) <= self.max_bytes
     }
 
     /// Fast path: takes a packet, or refuses it. `Some(time)` when the link's next delivery is now at `time`.
@@ -206,16 +226,17 @@ impl Link {
     pub fn accept<B>(&mut self, now: u64, id: PacketId, nodes: &mut [Packet<B>]) -> Result<Option<u64>, ()> {
         self.settle(now, nodes);
         let size = nodes[id as usize].size;
-        if !self.has_room(size, nodes) {
+        if !self.has_room(size) {
             self.cold().drops_queue += 1;
             return Err(());
         }
         let (start, end) = self.transmit(now, size);
-        self.backlog += 1;
-        self.backlog_bytes += u64::from(size);
         let first = self.launch(id, end, nodes);
-        if self.waiting == NIL {
-            self.waiting = id;
+        if self.sending == NIL {
+            (self.sending, self.sent_at) = (id, end);
+        } else {
+            self.backlog += 1;
+            self.backlog_bytes += u64::from(size);
         }
         self.count(size, start - now);
         Ok(first)
@@ -256,9 +277,10 @@ impl Link {
     #[inline(never)]
     fn harm<B>(&mut self, id: PacketId, end: u64, node: &mut Packet<B>) -> Option<Option<u64>> {
         let cold = self.cold.get_or_insert_default();
+        let impairments = cold.impairments.as_mut()?;
         let time = u64::from(node.size + self.transmitter.overhead) * 8_000_000_000 / self.transmitter.rate;
-        let harm = cold.impairments.harm(end, node.size, time);
-        let inspected = cold.impairments.middlebox != 0 || harm.altered;
+        let harm = impairments.harm(end, node.size, time);
+        let inspected = impairments.middlebox != 0 || harm.altered;
         let flags = [
             (LOST, harm.lost),
             (CORRUPT, harm.corrupt),
@@ -267,11 +289,11 @@ impl Link {
             (INSPECTED, inspected),
         ];
         node.hop |= flags.into_iter().filter(|&(_, set)| set).fold(0, |all, (flag, _)| all | flag);
-        if !cold.impairments.moves_arrivals() {
+        if !impairments.moves_arrivals() {
             return None;
         }
         let mut arrival = end + self.delay + harm.jitter;
-        if cold.impairments.keeps_order() {
+        if impairments.keeps_order() {
             arrival = arrival.max(cold.last);
             cold.last = arrival;
         }
@@ -281,27 +303,32 @@ impl Link {
         Some(first.then_some(arrival))
     }
 
-    /// Takes the packet that has reached the far end off the wire, and says when the next one will.
+    /// Takes the packet that has reached the far end off the wire, and says which one will next, and when.
     #[inline(always)]
-    pub fn deliver<B>(&mut self, nodes: &[Packet<B>]) -> (PacketId, Option<u64>) {
+    pub fn deliver<B>(&mut self, nodes: &[Packet<B>]) -> (PacketId, Option<(PacketId, u64)>) {
         let id = self.head;
         if id == NIL {
             return self.deliver_first();
         }
         let node = &nodes[id as usize];
-        if self.waiting == id {
-            self.pass(node.next, node.size);
+        if self.sending == id {
+            self.pass(node.next, nodes);
         }
         self.head = node.next;
-        if self.head == NIL { (id, None) } else { (id, Some(nodes[self.head as usize].arrival)) }
+        if self.head == NIL {
+            return (id, None);
+        }
+        let first = &nodes[self.head as usize];
+        fetch_element(nodes, first.next as usize);
+        (id, Some((self.head, first.arrival)))
     }
 
     /// Delivers the first packet where packets may overtake each other.
     #[cold]
-    fn deliver_first(&mut self) -> (PacketId, Option<u64>) {
+    fn deliver_first(&mut self) -> (PacketId, Option<(PacketId, u64)>) {
         let wire = &mut self.cold().wire;
         let Reverse((_, _, id)) = wire.pop().expect("a delivery has a packet");
-        (id, wire.peek().map(|Reverse((next, ..))| *next))
+        (id, wire.peek().map(|&Reverse((arrival, _, next))| (next, arrival)))
     }
 
     /// Two-event path: queues a packet. The slot of the transmitter, and `Some(time)` when that, idle until now, is busy
@@ -369,17 +396,16 @@ impl Link {
 
     /// Bytes that wait, the packet being sent not counted.
     pub fn queue_bytes<B>(&mut self, now: u64, nodes: &[Packet<B>]) -> u64 {
-        if self.serves {
-            return self.backlog_bytes;
+        if !self.serves {
+            self.settle(now, nodes);
         }
-        self.settle(now, nodes);
-        if self.waiting == NIL { 0 } else { self.backlog_bytes - u64::from(nodes[self.waiting as usize].size) }
+        self.backlog_bytes
     }
 
     /// Returns the link's counts from the start to `now`.
     pub fn report<B>(&mut self, now: u64, nodes: &[Packet<B>]) -> LinkReport {
         let waiting_bytes = self.queue_bytes(now, nodes);
-        let waiting = u64::from(if self.serves { self.backlog } else { self.backlog.saturating_sub(1) });
+        let waiting = u64::from(self.backlog);
         // The fast path counts a packet when it comes.
         let (unsent_packets, unsent_bytes) = if self.serves { (0, 0) } else { (waiting, waiting_bytes) };
         let packets = self.packets - unsent_packets;

@@ -6,7 +6,7 @@ use crate::link::{Link, LinkReport};
 use crate::packet::{ALTERED, CORRUPT, HOP, INSPECTED, LOST, NIL, Outgoing, Packet, PacketId, Slab, TWICE, ecn_bits};
 use crate::queue::{Discipline, Drops};
 use crate::rate::Service;
-use vazao_engine::{Duration, EventScheduler, Rate, Slot, Time};
+use vazao_engine::{Duration, EventScheduler, Rate, Slot, Time, fetch_element};
 
 /// The number of one direction of a link. It is also its scheduler slot.
 pub type LinkId = u32;
@@ -42,6 +42,9 @@ pub enum Fate {
 
 /// Marks the end of a route in the table.
 const END: u32 = NIL;
+
+/// Number of links of which all stay in the cache.
+const IN_CACHE: usize = 1 << 10;
 
 /// All links, routes and packets of a run. `B` is what a packet carries.
 pub struct Network<B> {
@@ -178,9 +181,13 @@ impl<B: Copy> Network<B> {
         }
         let link = &mut self.links[slot as usize];
         let (id, next) = link.deliver(&self.packets.nodes);
-        if let Some(time) = next {
+        if let Some((following, time)) = next {
             scheduler.set(slot, Time::from_nanos(time));
+            if self.links.len() > IN_CACHE {
+                self.fetch_next_link(following);
+            }
         }
+        let link = &mut self.links[slot as usize];
         self.hops += 1;
         let hop = self.packets.nodes[id as usize].hop;
         if hop & (LOST | TWICE | INSPECTED) != 0 {
@@ -253,6 +260,46 @@ impl<B: Copy> Network<B> {
             scheduler.set(slot, Time::from_nanos(time));
         }
         self.dropped()
+    }
+
+    /// Fetches what the events of `slots` will need into the cache, and calls `arrives` with the addressee of each packet
+    /// that will reach the end of its route. One kind of thing after the other, as each tells where the next one is.
+    pub fn fetch_ahead(&self, slots: &[Slot], mut arrives: impl FnMut(u32)) {
+        let nodes = &self.packets.nodes[..];
+        let links = || slots.iter().filter_map(|&slot| self.links.get(slot as usize));
+        links().for_each(Link::fetch);
+        links().for_each(|link| fetch_element(nodes, link.next_arrival() as usize));
+        for packet in links().filter_map(|link| nodes.get(link.next_arrival() as usize)) {
+            match self.routes[(packet.hop & HOP) as usize + 1] {
+                END => arrives(packet.to),
+                link => self.links[link as usize].fetch(),
+            }
+        }
+    }
+
+    /// Fetches the link after that on which a packet is into the cache: behind a link that many share, each packet goes to
+    /// a link that none of the last ones went to.
+    #[inline]
+    fn fetch_next_link(&self, id: PacketId) {
+        let hop = self.packets.nodes[id as usize].hop & HOP;
+        if let Some(link) = self.links.get(self.routes[hop as usize + 1] as usize) {
+            link.fetch();
+        }
+    }
+
+    /// Returns the first link of a route.
+    fn first_link(&self, route: RouteId) -> &Link {
+        &self.links[self.routes[route as usize] as usize]
+    }
+
+    /// Fetches the first link of a route into the cache.
+    pub fn fetch_first_link(&self, route: RouteId) {
+        self.first_link(route).fetch();
+    }
+
+    /// Fetches what the first link of a route points to.
+    pub fn fetch_first_queue(&self, route: RouteId) {
+        self.first_link(route).fetch_cold();
     }
 
     /// Looks at a packet.

@@ -1,7 +1,7 @@
 //! Measurements of a flow while it runs, beside the counts of its endpoints.
 
 use super::series::PathState;
-use vazao_engine::{Duration, Histogram, Time};
+use vazao_engine::{Duration, Histogram, Time, fetch};
 
 /// State of a flow's sender, whatever its stack. Sizes are in bytes.
 pub(crate) trait SenderState {
@@ -86,6 +86,19 @@ enum Phase {
 impl FlowMeasure {
     pub fn new(bdp: u64) -> Self {
         FlowMeasure { bdp, slow_start_end: Time::NEVER, first_event: Time::NEVER, ..FlowMeasure::default() }
+    }
+
+    /// Fetches what the sender's events need into the cache.
+    pub fn fetch_for_sender(&self) {
+        fetch(&self.cwnd_area);
+        fetch(&self.phase);
+    }
+
+    /// Fetches what the receiver's events need into the cache.
+    pub fn fetch_for_receiver(&self) {
+        fetch(&self.owd);
+        fetch(&self.delivered_bytes);
+        self.owd.fetch();
     }
 
     /// Records the arrival of a data packet of `size` IP bytes, `transit` after it was sent.

@@ -100,7 +100,13 @@ impl Column {
         match (self, cell) {
             (Column::Label { codes, .. }, Cell::Text(None)) => codes.push(None),
             (Column::Label { codes, names }, Cell::Text(Some(text))) => {
-                let code = known.get(&text).copied().unwrap_or_else(|| {
+                // Most rows repeat the text of the row before.
+                let last = codes
+                    .len()
+                    .checked_sub(1)
+                    .and_then(|row| codes.get(row))
+                    .filter(|&code| names[code as usize] == text);
+                let code = last.or_else(|| known.get(&text).copied()).unwrap_or_else(|| {
                     let code = names.len() as u32;
                     names.push(text.clone());
                     known.insert(text, code);

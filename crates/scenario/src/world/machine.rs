@@ -58,6 +58,18 @@ impl Machine {
     pub fn in_place(&mut self) -> Option<&mut Tcp> {
         if let Machine::Tcp(tcp) = self { Some(tcp) } else { None }
     }
+    /// Fetches what every event of TCP needs into the cache; of other endpoints nothing is known.
+    pub fn fetch(&self) {
+        if let Machine::Tcp(tcp) = self {
+            tcp.connection.fetch();
+        }
+    }
+    /// Fetches what TCP's pointers lead to.
+    pub fn fetch_parts(&self) {
+        if let Machine::Tcp(tcp) = self {
+            tcp.connection.fetch_parts();
+        }
+    }
     #[inline]
     pub fn is_over(&self) -> bool {
         dispatch!(self.is_over())

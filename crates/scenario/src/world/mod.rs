@@ -17,7 +17,7 @@ use crate::world::visits::Visited;
 use machine::Machine;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vazao_application::Application;
-use vazao_engine::{EventScheduler, Slot, Time, Wheel};
+use vazao_engine::{EventScheduler, Slot, Time, Wheel, fetch};
 use vazao_network::{Fate, Network, Outgoing, Packet, PacketId, RouteId};
 use vazao_wire::pcapng::Direction;
 
@@ -132,6 +132,10 @@ pub(crate) struct World<P> {
     pub open: usize,
     pub sampler: Option<Sampler>,
     pub guests: Guests,
+    /// Slots that are due soon.
+    imminent: Vec<Slot>,
+    /// Ends to which packets arrive soon.
+    addressees: Vec<u32>,
 }
 
 /// Events between two checks of the request to stop.
@@ -155,6 +159,8 @@ impl<P: Probe> World<P> {
             open: 0,
             sampler: None,
             guests: Guests::default(),
+            imminent: Vec::new(),
+            addressees: Vec::new(),
         }
     }
 
@@ -223,6 +229,9 @@ impl<P: Probe> World<P> {
             if time > end {
                 break;
             }
+            if self.scheduler.has_imminent() {
+                self.fetch_ahead();
+            }
             self.now = time;
             self.events += 1;
             if self.events.is_multiple_of(STOP_CHECK) {
@@ -245,6 +254,31 @@ impl<P: Probe> World<P> {
             self.now = until;
         }
         self.probe.check().map_err(Stopped::Probe)
+    }
+
+    /// Fetches what the next events will need into the cache.
+    #[inline(never)]
+    fn fetch_ahead(&mut self) {
+        self.scheduler.take_imminent(&mut self.imminent);
+        let network_slots = self.network.slots();
+        self.addressees.clear();
+        let timers = self.imminent.iter().filter_map(|slot| slot.checked_sub(network_slots));
+        self.addressees.extend(timers);
+        self.network.fetch_ahead(&self.imminent, |end| self.addressees.push(end));
+        let ends = || self.addressees.iter().filter_map(|&index| self.ends.get(index as usize));
+        for end in ends() {
+            fetch(&end.flow);
+            fetch(&end.application);
+            end.machine.fetch();
+        }
+        // What they point to, now that the pointers are there.
+        for end in ends() {
+            end.machine.fetch_parts();
+            self.network.fetch_first_link(end.route);
+            let measure = &self.flows[end.flow as usize].measure;
+            if end.sends { measure.fetch_for_sender() } else { measure.fetch_for_receiver() }
+        }
+        ends().for_each(|end| self.network.fetch_first_queue(end.route));
     }
 
     /// Ends the run with an error.

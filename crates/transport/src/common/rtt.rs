@@ -97,7 +97,8 @@ impl RttEstimator {
                 let falls = r < self.srtt && self.srtt - r > self.rttvar;
                 self.smooth(r, if falls { 32 } else { 4 });
                 self.update_margin(first, flight);
-                (self.srtt + self.margin.now).next_multiple_of(tick.as_nanos().max(1))
+                let exact = self.srtt + self.margin.now;
+                if tick == Duration::ZERO { exact } else { exact.next_multiple_of(tick.as_nanos()) }
             }
         };
         self.rto = rto.min(self.max_rto);

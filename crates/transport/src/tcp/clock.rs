@@ -38,9 +38,12 @@ impl Clock {
         Duration::from_nanos((now.as_nanos() / self.tick - earlier.as_nanos() / self.tick) * self.tick)
     }
 
+    /// Returns half of the whole ticks of a span; of an exact clock, half of its nanoseconds.
     pub fn half(self, span: Duration) -> Duration {
-        let unit = self.tick.max(1);
-        Duration::from_nanos(span.as_nanos() / unit / 2 * unit)
+        if self.tick == 0 {
+            return span / 2;
+        }
+        Duration::from_nanos(span.as_nanos() / self.tick / 2 * self.tick)
     }
 
     fn wheel(self, now: Time, span: Duration) -> Time {

@@ -4,7 +4,7 @@ use super::newly_acked::NewlyAcked;
 use super::rate::Rates;
 use crate::common::RangeSet;
 use std::collections::VecDeque;
-use vazao_engine::Time;
+use vazao_engine::{Time, fetch};
 
 /// Segment in flight. Offsets count from the SYN, which is octet 0.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +112,23 @@ impl Scoreboard {
             rates.shrink();
         }
     }
+    /// Fetches what every event needs into the cache.
+    pub fn fetch(&self) {
+        fetch(&self.segments);
+        fetch(&self.total);
+        fetch(&self.losses);
+    }
+
+    /// Fetches what its pointers lead to.
+    pub fn fetch_parts(&self) {
+        if let Some(front) = self.segments.front() {
+            fetch(front);
+        }
+        if let Some(newly_acked) = &self.newly_acked {
+            fetch(&**newly_acked);
+        }
+    }
+
     #[inline]
     pub fn push(&mut self, start: u64, span: u32, now: Time) {
         self.segments.push_back(Sent { start, at: now, span, state: Status::default() });

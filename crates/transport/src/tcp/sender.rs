@@ -1,6 +1,7 @@
 //! Sending half of a connection: what may be sent, and processing of acknowledgements.
 
 mod duplicates;
+mod fetch;
 mod outgoing;
 mod timer;
 
@@ -234,6 +235,12 @@ impl Sender {
     pub(super) fn finish(&self) -> u64 {
         self.end + u64::from(self.fin)
     }
+    /// Whether nothing was ever sent, so that acknowledgements tell of the window only.
+    #[inline]
+    pub fn is_unused(&self) -> bool {
+        self.nxt == 1
+    }
+
     /// Whether everything written, and FIN, has been acknowledged.
     pub fn is_finished(&self) -> bool {
         self.fin && self.una == self.finish()
@@ -278,12 +285,28 @@ impl Sender {
     /// Whether the acknowledgement updates the window, being newer than the last update (RFC 9293 section 3.10.7.4).
     /// Linux ignores one that it cannot order, unless it closes the window (tcp_may_update_window).
     #[inline]
-    fn updates_window(&self, ack: &Acknowledgement) -> bool {
+    fn updates_window(&self, offset: u64, start: Option<u64>, window: u64) -> bool {
         if !self.host.orders_window_updates {
-            return ack.start.is_some_and(|start| start >= self.wl1);
+            return start.is_some_and(|start| start >= self.wl1);
         }
-        let newer = |start| start > self.wl1 || start == self.wl1 && (ack.window > self.window || ack.window == 0);
-        ack.offset > self.una || ack.start.is_some_and(newer)
+        let newer = |start| start > self.wl1 || start == self.wl1 && (window > self.window || window == 0);
+        offset > self.una || start.is_some_and(newer)
+    }
+
+    /// Handles the window of an acknowledgement of `offset`, of a segment that begins at `start` if it lies in the window.
+    #[inline]
+    fn on_window(&mut self, offset: u64, start: Option<u64>, window: u64) {
+        if self.updates_window(offset, start, window) {
+            self.wl1 = start.unwrap_or(self.wl1);
+            self.update_window(offset, window);
+        }
+    }
+
+    /// Handles an acknowledgement while [nothing was sent](Self::is_unused): it may update the window, and answer a probe.
+    #[inline]
+    pub fn on_empty_ack(&mut self, start: Option<u64>, window: u64) {
+        self.on_window(self.una, start, window);
+        self.expiries = 0;
     }
 
     /// Whether the receiver's window is closed.
@@ -338,10 +361,7 @@ impl Sender {
     #[inline]
     pub fn on_ack(&mut self, now: Time, ack: &Acknowledgement) {
         let same_window = self.window == ack.window;
-        if self.updates_window(ack) {
-            self.wl1 = ack.start.unwrap_or(self.wl1);
-            self.update_window(ack.offset, ack.window);
-        }
+        self.on_window(ack.offset, ack.start, ack.window);
         let (una, losses) = (self.una, self.board.losses());
         let before = Before { una, sacked: self.board.sacked() - ack.sacked, new_sacks: ack.sacked > 0 };
         self.marks.echoed = ack.echo;

@@ -309,6 +309,13 @@ impl Connection {
             }
             return false;
         };
+        let echo = self.negotiated.ecn && segment.flags.has(Flags::ECE);
+        let window = u64::from(segment.window) << self.negotiated.peer_scale;
+        if self.tx.is_unused() && offset == self.tx.una && extra.is_none() && !echo {
+            // Most data segments come to an end that sends nothing itself.
+            self.tx.on_empty_ack(start, window);
+            return true;
+        }
         let sacked = match extra {
             Some(extra) if self.tx.selective => self.handle_sack(extra, offset),
             _ => 0,
@@ -317,9 +324,9 @@ impl Connection {
         let ack = Acknowledgement {
             offset,
             start,
-            window: u64::from(segment.window) << self.negotiated.peer_scale,
+            window,
             sacked,
-            echo: self.negotiated.ecn && segment.flags.has(Flags::ECE),
+            echo,
             blocks: extra.is_some(),
             bare: segment.length == 0 && !segment.flags.has(Flags::FIN),
             echo_rtt: echoes.then(|| elapsed(now, segment.echo)),

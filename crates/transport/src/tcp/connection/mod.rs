@@ -18,7 +18,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use vazao_congestion::CongestionControl;
-use vazao_engine::{Duration, Time};
+use vazao_engine::{Duration, Time, fetch};
 
 /// The states of RFC 9293 section 3.3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,6 +246,20 @@ impl Connection {
             self.reset_due = Some(Reset { sequence, acknowledgment, own: true });
         }
         self.enter_closed();
+    }
+
+    /// Fetches what every event needs into the cache.
+    pub fn fetch(&self) {
+        fetch(&self.state);
+        fetch(&self.recent_timestamp);
+        self.tx.fetch();
+        self.rx.fetch();
+    }
+
+    /// Fetches what its pointers lead to.
+    pub fn fetch_parts(&self) {
+        self.tx.fetch_parts();
+        self.rx.fetch_policy();
     }
 
     // ---- timers -------------------------------------------------------------------------------------------------

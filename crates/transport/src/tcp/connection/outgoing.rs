@@ -186,6 +186,7 @@ impl Connection {
     }
 
     /// Zero-window probe: an old sequence number, which makes the peer answer with its window.
+    #[cold]
     fn probe_segment(&mut self, now: Time, extra: &mut Extra) -> Segment {
         self.tx.probe = false;
         self.tx.stats.probes += 1;
@@ -193,13 +194,14 @@ impl Connection {
     }
 
     /// Segment without data.
-    #[inline]
+    #[inline(always)]
     fn pure_ack(&mut self, now: Time, octet: u64, extra: &mut Extra) -> Segment {
         self.segment(now, octet, Flags::ACK, extra, self.negotiated.blocks[1])
     }
 
-    /// Segment with the current acknowledgement and at most `blocks` SACK blocks.
-    #[inline]
+    /// Segment with the current acknowledgement and at most `blocks` SACK blocks. Inlined, so that its fields are written
+    /// where the packet is kept: a copy would wait for each of them.
+    #[inline(always)]
     fn segment(&mut self, now: Time, octet: u64, flags: Flags, extra: &mut Extra, blocks: u8) -> Segment {
         self.tx.stats.segments += 1;
         let acknowledgment = self.wire_acknowledgment();

@@ -4,7 +4,7 @@ use super::{AckDue, Arrived, Reached, ReceiveState};
 use crate::tcp::clock::Clock;
 use crate::tcp::config::Config;
 use std::ops::Range;
-use vazao_engine::{Duration, Time};
+use vazao_engine::{Duration, Time, fetch};
 
 /// Receiver state of Linux: `icsk_ack`, `rcvq_space` and the fields around `rcv_ssthresh`.
 pub(crate) struct LinuxReceiver {
@@ -244,6 +244,14 @@ impl LinuxReceiver {
             rto: config.initial_rto,
             compression: selective.then(Compression::default),
         }
+    }
+
+    /// Fetches it into the cache.
+    pub fn fetch(&self) {
+        fetch(&self.rtt);
+        fetch(&self.tuning);
+        fetch(&self.window);
+        fetch(&self.quick);
     }
 
     /// Whether the window follows from memory, not from a buffer size configured in octets.
@@ -509,7 +517,7 @@ impl LinuxReceiver {
     /// Handles a read of `count` octets that left `left`; returns whether to send an ACK (`tcp_cleanup_rbuf`).
     pub fn on_read(&mut self, state: &ReceiveState, left: u64, count: u64) -> bool {
         let current = state.offered();
-        self.window.unread = (self.window.unread * left).div_ceil(left + count);
+        self.window.unread = if left == 0 { 0 } else { (self.window.unread * left).div_ceil(left + count) };
         self.tune(self.arrived, state.read);
         if self.scheduled {
             let short = self.pushed == 2 || self.pushed == 1 && !self.pingpong;

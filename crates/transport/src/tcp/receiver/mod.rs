@@ -10,7 +10,7 @@ use crate::common::RangeSet;
 use linux::LinuxReceiver;
 use rfc::RfcReceiver;
 use std::ops::Range;
-use vazao_engine::{Duration, Time};
+use vazao_engine::{Duration, Time, fetch};
 
 /// Maximum size of an auto-tuned receive buffer.
 const MAX_BUFFER: u64 = 64 << 20;
@@ -155,6 +155,21 @@ impl Receiver {
     /// Largest possible buffer, which the window scale must be able to express.
     pub fn largest_buffer(config: &Config) -> u64 {
         config.receive_buffer.unwrap_or(MAX_BUFFER)
+    }
+
+    /// Fetches what every event needs into the cache.
+    pub fn fetch(&self) {
+        fetch(&self.nxt);
+        fetch(&self.edge);
+        fetch(&self.due);
+        fetch(&self.policy);
+    }
+
+    /// Fetches the state of its policy.
+    pub fn fetch_policy(&self) {
+        if let Policy::Linux(linux) = &self.policy {
+            linux.fetch();
+        }
     }
 
     /// Records that a SYN leaves, acknowledging the data of the peer's SYN; returns the window to advertise.

@@ -8,8 +8,13 @@ use vazao_engine::Time;
 
 impl Sender {
     /// Returns the next chunk that may be sent now, for the caller to send; it is already on the scoreboard.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, now: Time) -> Option<Chunk> {
+        // The normal case of a connection that only receives.
+        if self.finish() == 1 { None } else { self.next_chunk(now) }
+    }
+
+    fn next_chunk(&mut self, now: Time) -> Option<Chunk> {
         if self.rack_tlp.as_ref().is_some_and(|rack_tlp| rack_tlp.probe.due) {
             return self.next_probe(now);
         }
@@ -20,7 +25,7 @@ impl Sender {
             self.window_limited = false;
             self.chronograph.rwnd_limited.end(now);
             self.chronograph.busy.end(now);
-            return None; // The normal case of a connection that only receives.
+            return None;
         }
         self.chronograph.busy.begin(now);
         let allowed = self.allowance();
