@@ -13,14 +13,15 @@ impl RangeSet {
     /// binary search, the cost grows with the new parts, not with the size of the set.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) {
-        // The common cases: the range continues the last one, or is the only one.
+        // The common cases: the range continues the last one, or lies behind it.
         let from = match self.0.last_mut() {
             Some(last) if last.0 <= start && start <= last.1 && last.1 < end => std::mem::replace(&mut last.1, end),
-            None if start < end => {
+            Some(last) if start <= last.1 => return self.insert_anywhere(start, end, &mut new),
+            _ if start < end => {
                 self.0.push((start, end));
                 start
             }
-            _ => return self.insert_anywhere(start, end, &mut new),
+            _ => return,
         };
         new(from, end);
     }
@@ -102,6 +103,16 @@ impl RangeSet {
         self.range_at(start).is_some_and(|(_, e)| e >= end)
     }
 
+    /// Whether all of `start..end` is in the set, looked for from range `near` on, which moves along: of several questions
+    /// in ascending order each begins where the last one ended.
+    #[inline]
+    pub fn contains_from(&self, near: &mut usize, start: u64, end: u64) -> bool {
+        while self.0.get(*near).is_some_and(|&(_, e)| e < end) {
+            *near += 1;
+        }
+        self.0.get(*near).is_some_and(|&(s, _)| s <= start)
+    }
+
     /// The range that holds `at`.
     pub fn range_at(&self, at: u64) -> Option<(u64, u64)> {
         self.first_beyond(at).filter(|&(start, _)| start <= at)
@@ -154,8 +165,10 @@ mod tests {
                 prop_assert_eq!(new, expected);
                 model.extend(start..start + length);
             }
+            let mut near = 0;
             for x in 0..75 {
                 prop_assert_eq!(set.contains(x, x + 1), model.contains(&x));
+                prop_assert_eq!(set.contains_from(&mut near, x, x + 1), model.contains(&x));
             }
             prop_assert_eq!(set.end(), model.last().map_or(0, |x| x + 1));
             set.remove_below(limit);

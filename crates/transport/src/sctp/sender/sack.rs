@@ -183,11 +183,15 @@ impl Sender {
         let mut fresh = std::mem::take(&mut self.scratch);
         fresh.clear();
         self.reported.clear();
+        // Most blocks were in the SACK before, too.
+        let mut near = 0;
         for &(first, last) in &packet.gaps {
             // Offsets count from the cumulative TSN, which is one below `cumulative`.
             let (start, end) = ((cumulative + u64::from(first)).saturating_sub(1), cumulative + u64::from(last));
             if first > 0 && start < end && end <= self.records.next() {
-                self.gaps.insert(start, end, |a, b| fresh.push((a, b)));
+                if !self.gaps.contains_from(&mut near, start, end) {
+                    self.gaps.insert(start, end, |a, b| fresh.push((a, b)));
+                }
                 self.reported.insert(start, end, |_, _| {});
                 highest = highest.max(end);
             }
