@@ -1,6 +1,7 @@
 """One measured run, in a process of its own: a request as JSON on stdin, what it cost as JSON on stdout.
 
-Request: `scenario` (TOML), `trace` (measures to record), `sample` (whether to watch memory while the run goes on).
+Request: `scenario` (TOML) and, if wanted, `trace` (measures to record), `pcap` and `qlog` (whether to record those),
+`sample` (whether to watch memory while the run goes on), `runs` and `jobs` (that many equal runs on that many threads).
 Nothing is imported before the run that the run does not need.
 """
 
@@ -10,6 +11,7 @@ import contextlib
 import ctypes
 import json
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -61,14 +63,24 @@ def measure(request: dict[str, Any]) -> dict[str, Any]:
     """Load and run the scenario; CPU time is that of the run alone, memory that of both."""
     idle = memory("VmHWM")
     scenario = _core.load(request["scenario"])
-    if request["trace"]:
+    if request.get("trace"):
         scenario = scenario.with_trace(request["trace"])
+    if "runs" in request:
+        started = time.perf_counter()
+        _core.run_many(
+            [scenario] * request["runs"],
+            jobs=request["jobs"],
+            on_outcome=lambda _number, _outcome: None,
+            on_tick=lambda: None,
+        )
+        return {"wall_s": time.perf_counter() - started}
     return_freed_memory()
     loaded = memory("VmRSS")
     sampler = Sampler()
-    with sampler if request["sample"] else contextlib.nullcontext():
+    with sampler if request.get("sample") else contextlib.nullcontext(), tempfile.TemporaryDirectory() as folder:
+        places = {kind: folder for kind in ("pcap", "qlog") if request.get(kind)}
         started = time.process_time()
-        outcome = _core.run(scenario)
+        outcome = _core.run(scenario, **places)
         cpu_s = time.process_time() - started
     peak = memory("VmHWM")
     if outcome.failure:
