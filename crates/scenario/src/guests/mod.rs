@@ -135,7 +135,7 @@ impl Guests {
             nodes: sockets.map(|socket| self.addresses.interfaces[socket.interface].node),
             under_way: 0,
             is_heard: false,
-            codec: transport.pack().translator(&self.addresses, number),
+            codec: transport.pack().translator.map(|make| make(&self.addresses, number)),
             ledger: Ledger::default(),
         };
         self.flows.insert(number, flow);

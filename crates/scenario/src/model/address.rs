@@ -72,7 +72,7 @@ impl Addresses {
             let iss = initial_sequences(scenario.seed, number);
             let uses_all = flow.transport.has_guest()
                 || flow.transport.is_multipath()
-                || flow.transport.pack().leaves_by_several(flow);
+                || (flow.transport.pack().leaves_by_several)(&flow.transport.parameters);
             let mut end = |address: &str, route: &[Step], port, iss| {
                 let (node, _) = routing.address(address).expect("an end was checked when the scenario was read");
                 let links = routing.interfaces(node);
@@ -111,7 +111,7 @@ impl Addresses {
             Some(way) => [numbered(0, way.client), numbered(1, way.server)],
             None => [end(0, way.routes.out[0].0), end(1, way.routes.back[0].0)],
         };
-        flow.transport.pack().ways(routing, flow).into_iter().flatten().map(ends).collect()
+        flow.ways(routing).into_iter().map(ends).collect()
     }
 
     /// Returns the index of a host's interface, which is added at first.

@@ -9,10 +9,10 @@ use crate::measures::series::PathState;
 use crate::model::address::{Addresses, Socket};
 use crate::model::scenario::Scenario;
 use crate::model::stack::Stack;
-use crate::model::transport::{self as model, Controls, Making, Protocol, Service};
+use crate::model::transport::{Controls, Making, Pack, Service};
 use std::borrow::Cow;
 use vazao_application::{Application, Sides};
-use vazao_engine::registry::{Entry, Parameters};
+use vazao_engine::registry::Entry;
 use vazao_engine::{Duration, Time};
 use vazao_transport::dccp::{self, Config, Fate, Kind, LONGEST_RUN, PARAMETERS, Packet, Run};
 use vazao_wire::dccp::{Header, PROTOCOL, encode, option};
@@ -139,50 +139,33 @@ impl SenderState for dccp::Endpoint {
     }
 }
 
-/// Pack of DCCP.
-struct Pack;
-
-/// Its entry in the registry.
-pub(super) const ENTRY: Entry<Protocol> = Entry {
+/// Registry entry.
+pub(super) const ENTRY: Entry<Pack> = Entry {
     name: "dccp",
     aliases: &[],
     title: "Datagram Congestion Control Protocol",
     source: "RFC 4340, RFC 4341",
     help: "datagrams that are never sent again, at a pace that a congestion control sets",
     parameters: PARAMETERS,
-    build: Protocol(&Pack),
+    build: Pack {
+        stacks: &[Stack::Vazao],
+        controls: Controls::Own("reno"),
+        service: |_| Service { is_unreliable: true, ..Service::default() },
+        memory: (16_000, 0),
+        load: |parameters| (parameters.number("payload"), 1.0 / parameters.number("ack_ratio")),
+        // Half the acknowledgement ratio for one acknowledgement (RFC 4341 section 5).
+        growth: |parameters, mss| (parameters.number("ack_ratio") / 2.0, mss * parameters.integer("initial_window")),
+        codec: |scenario, addresses, number| Ok(Box::new(Bytes::new(scenario, addresses, number))),
+        ..Pack::new(ends)
+    },
 };
 
-impl model::Pack for Pack {
-    fn stacks(&self) -> &'static [Stack] {
-        &[Stack::Vazao]
-    }
-    fn controls(&self) -> Controls {
-        Controls::Own("reno")
-    }
-    fn service(&self, _parameters: &Parameters) -> Service {
-        Service { is_unreliable: true, ..Service::default() }
-    }
-    fn memory(&self, _parameters: &Parameters) -> u64 {
-        16_000
-    }
-    fn load(&self, parameters: &Parameters) -> (f64, f64) {
-        (parameters.number("payload"), 1.0 / parameters.number("ack_ratio"))
-    }
-    /// Half the acknowledgement ratio for one acknowledgement (RFC 4341 section 5).
-    fn growth(&self, parameters: &Parameters, mss: u64) -> (f64, u64) {
-        (parameters.number("ack_ratio") / 2.0, mss * parameters.integer("initial_window"))
-    }
-    fn ends(&self, making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
-        let scenario = making.scenario;
-        let spec = &scenario.flows[number].transport;
-        let config = making.settings(spec, || Config::new(&spec.parameters, spec.control_factory()));
-        let [client, server] = initial(scenario, number).map(u64::from);
-        [Box::new(dccp::Endpoint::connect(config.clone(), client)), Box::new(dccp::Endpoint::listen(config, server))]
-    }
-    fn codec(&self, scenario: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
-        Ok(Box::new(Bytes::new(scenario, addresses, number)))
-    }
+fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
+    let scenario = making.scenario;
+    let spec = &scenario.flows[number].transport;
+    let config = making.settings(spec, || Config::new(&spec.parameters, spec.control_factory()));
+    let [client, server] = initial(scenario, number).map(u64::from);
+    [Box::new(dccp::Endpoint::connect(config.clone(), client)), Box::new(dccp::Endpoint::listen(config, server))]
 }
 
 /// The feature Send Ack Vector (RFC 4340 section 11.5).

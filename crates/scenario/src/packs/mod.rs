@@ -13,14 +13,13 @@ use crate::document::reader::{Item, Table};
 use crate::model::address::initial_sequences;
 use crate::model::scenario::Scenario;
 use crate::model::stack;
-use crate::model::transport::Protocol;
+use crate::model::transport::Pack;
 use std::iter::repeat;
 use vazao_engine::registry::{Entry, Parameter};
 use vazao_engine::{Duration, Time};
 
 /// All transports.
-pub const TRANSPORTS: &[Entry<Protocol>] =
-    &[tcp::ENTRY, udp::ENTRY, dccp::ENTRY, sctp::ENTRY, mptcp::ENTRY, quic::ENTRY];
+pub const TRANSPORTS: &[Entry<Pack>] = &[tcp::ENTRY, udp::ENTRY, dccp::ENTRY, sctp::ENTRY, mptcp::ENTRY, quic::ENTRY];
 
 /// Joins two lists of parameters.
 const fn join<const N: usize>(first: &[Parameter], second: &[Parameter]) -> [Parameter; N] {
@@ -34,10 +33,16 @@ const fn join<const N: usize>(first: &[Parameter], second: &[Parameter]) -> [Par
 }
 
 /// Message for a setting that the kernel makes itself.
-const KERNEL: &str = "the kernel's own decision with stack = \"linux\"; leave it out, or see sysctl and module";
+pub(crate) const KERNEL: &str =
+    "the kernel's own decision with stack = \"linux\"; leave it out, or see sysctl and module";
 
 /// Refuses parameters of `all` that a stack does not accept: a setting without effect is a mistake.
-fn refuse_own(table: &Table, all: &[Parameter], accepted: &[&str], decision: &str) -> Result<(), ScenarioError> {
+pub(crate) fn refuse_own(
+    table: &Table,
+    all: &[Parameter],
+    accepted: &[&str],
+    decision: &str,
+) -> Result<(), ScenarioError> {
     for parameter in all.iter().filter(|parameter| !accepted.contains(&parameter.name)) {
         let problem = format!("is {decision}. What a guest can be told: {}", accepted.join(", "));
         table.refuse(parameter.name, problem)?;

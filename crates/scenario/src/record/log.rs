@@ -30,7 +30,7 @@ fn file(scenario: &Scenario, number: usize, side: usize, group: Option<&str>) ->
 impl Log {
     pub fn new(scenario: &Scenario) -> Log {
         let log = |number: usize| {
-            let logger = scenario.flows[number].transport.pack().logger(scenario, number)?;
+            let logger = (scenario.flows[number].transport.pack().logger)(scenario, number)?;
             let group = logger.group();
             let files = [0, 1].map(|side| file(scenario, number, side, group.as_deref()));
             Some(FlowLog { logger, files })

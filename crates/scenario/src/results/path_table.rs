@@ -101,7 +101,7 @@ fn reports<P>(
 
 /// Returns the locations of a flow's ways, if it may use several interfaces.
 fn places(routing: &Routing<'_>, spec: &FlowSpec) -> Vec<Location> {
-    spec.transport.pack().ways(routing, spec).into_iter().flatten().map(|way| Location::of_way(routing, &way)).collect()
+    spec.ways(routing).into_iter().map(|way| Location::of_way(routing, &way)).collect()
 }
 
 /// Returns the paths of a guest's association, or its subflows. For several paths of an association its kernel reports

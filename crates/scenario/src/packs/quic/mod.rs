@@ -19,9 +19,7 @@ use crate::model::flow::FlowSpec;
 use crate::model::plugin::SchedulerSpec;
 use crate::model::scenario::Scenario;
 use crate::model::stack::{self, Stack};
-use crate::model::transport::{
-    self as model, Making, MultipathSpec, Named, PlannedWay, Protocol, Reading, Rule, Service, TransportSpec,
-};
+use crate::model::transport::{Making, MultipathSpec, Named, Pack, PlannedWay, Reading, Rule, Service, TransportSpec};
 use log::View;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -195,18 +193,36 @@ impl Endpoint for Quic {
     }
 }
 
-/// QUIC in scenarios.
-struct Pack;
-
 /// Registry entry. Of the stack's parameters only the first applies: the others are for Linux.
-pub(super) const ENTRY: Entry<Protocol> = Entry {
+pub(super) const ENTRY: Entry<Pack> = Entry {
     name: "quic",
     aliases: &[],
     title: "QUIC",
     source: "RFC 9000, RFC 9001, RFC 9002",
     help: "streams over UDP: handshake and encryption in one, losses found packet by packet",
     parameters: &join::<{ quic::PARAMETERS.len() + 1 }>(quic::PARAMETERS, stack::PARAMETERS),
-    build: Protocol(&Pack),
+    build: Pack {
+        stacks: &[Stack::Vazao, Stack::Quinn],
+        refuse,
+        take: |table, _| Ok(Named { path_scheduler: table.take("path_scheduler"), ..Named::default() }),
+        rules: RULES,
+        settle,
+        is_multipath: |spec| spec.multipath.is_some(),
+        service: |parameters| Service {
+            mixes: parameters.integer("streams") > 1,
+            is_unreliable: parameters.flag("unreliable"),
+            http: &["3"],
+            ..Service::default()
+        },
+        memory: (32_000, 1_300),
+        load: |parameters| (parameters.number("datagram"), 0.5),
+        leaves_by_several: |parameters| !parameters.schedule("changes").is_empty() || parameters.flag("multipath"),
+        misnamed,
+        ways: |routing, flow| Some(ways::client_ways(routing, flow).into_iter().map(PlannedWay::from).collect()),
+        codec,
+        logger,
+        ..Pack::new(ends)
+    },
 };
 
 const RULES: &[Rule] = &[Rule {
@@ -223,130 +239,97 @@ fn is_googles(parameters: &Parameters) -> bool {
     parameters.text("handshake").starts_with("gquic") || parameters.integer("fec") > 0
 }
 
-impl model::Pack for Pack {
-    fn stacks(&self) -> &'static [Stack] {
-        &[Stack::Vazao, Stack::Quinn]
+fn refuse(table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
+    if !reading.stacks.contains(&Stack::Quinn) {
+        return Ok(());
     }
-    fn refuse(&self, table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
-        if !reading.stacks.contains(&Stack::Quinn) {
-            return Ok(());
+    if reading.stacks[0] != reading.stacks[1] {
+        return Err(reading.whole.error(
+            "has two stacks, but the packets of quinn are bytes and ours are none: over quic both sides have the same",
+        ));
+    }
+    quinn::refuse_others(table)
+}
+
+fn settle(
+    reading: &Reading<'_>,
+    named: Named,
+    parameters: &Parameters,
+) -> Result<Option<MultipathSpec>, ScenarioError> {
+    let has_change = |wanted: &[&str]| {
+        parameters.schedule("changes").iter().map(|change| change.what).find(|what| wanted.contains(what))
+    };
+    let refuse = |problem: &str| Err(reading.whole.error(problem));
+    if !parameters.flag("multipath") {
+        if let Some(scheduler) = named.path_scheduler {
+            return Err(scheduler.error("spreads data over paths; write multipath = true beside it, or leave it out"));
         }
-        if reading.stacks[0] != reading.stacks[1] {
-            return Err(reading.whole.error(
-                "has two stacks, but the packets of quinn are bytes and ours are none: over quic both sides have the same",
-            ));
+        if !parameters.integers("backups").is_empty() {
+            return refuse("has backups, but one path; write multipath = true beside them, or leave them out");
         }
-        quinn::refuse_others(table)
-    }
-    fn take(&self, table: &mut Table, _reading: &Reading<'_>) -> Result<Named, ScenarioError> {
-        Ok(Named { path_scheduler: table.take("path_scheduler"), ..Named::default() })
-    }
-    fn rules(&self) -> &'static [Rule] {
-        RULES
-    }
-    fn settle(
-        &self,
-        reading: &Reading<'_>,
-        named: Named,
-        parameters: &Parameters,
-    ) -> Result<Option<MultipathSpec>, ScenarioError> {
-        let has_change = |wanted: &[&str]| {
-            parameters.schedule("changes").iter().map(|change| change.what).find(|what| wanted.contains(what))
+        return match has_change(&["remove", "add", "backup", "regular"]) {
+            Some(what) => {
+                refuse(&format!("has {what:?} in changes, but one path; write multipath = true, or migrate or rebind"))
+            }
+            None => Ok(None),
         };
-        let refuse = |problem: &str| Err(reading.whole.error(problem));
-        if !parameters.flag("multipath") {
-            if let Some(scheduler) = named.path_scheduler {
-                return Err(
-                    scheduler.error("spreads data over paths; write multipath = true beside it, or leave it out")
-                );
-            }
-            if !parameters.integers("backups").is_empty() {
-                return refuse("has backups, but one path; write multipath = true beside them, or leave them out");
-            }
-            return match has_change(&["remove", "add", "backup", "regular"]) {
-                Some(what) => refuse(&format!(
-                    "has {what:?} in changes, but one path; write multipath = true, or migrate or rebind"
-                )),
-                None => Ok(None),
-            };
-        }
-        if is_googles(parameters) {
-            return refuse("has multipath, but Google's QUIC has one path; leave multipath out, or gquic and fec");
-        }
-        if has_change(&["migrate"]).is_some() {
-            return refuse(
-                "has \"migrate\" in changes, but multipath uses all interfaces already; write remove or add, or leave \
-                 multipath out",
-            );
-        }
-        let scheduler = named.path_scheduler.unwrap_or_else(|| default_entry(quic::PARAMETERS, "path_scheduler"));
-        let scheduler = SchedulerSpec::read(scheduler, reading.schedulers)?;
-        Ok(Some(MultipathSpec { scheduler, path_manager: None }))
     }
-    fn is_multipath(&self, spec: &TransportSpec) -> bool {
-        spec.multipath.is_some()
+    if is_googles(parameters) {
+        return refuse("has multipath, but Google's QUIC has one path; leave multipath out, or gquic and fec");
     }
-    fn service(&self, parameters: &Parameters) -> Service {
-        Service {
-            mixes: parameters.integer("streams") > 1,
-            is_unreliable: parameters.flag("unreliable"),
-            http: &["3"],
-            ..Service::default()
-        }
+    if has_change(&["migrate"]).is_some() {
+        return refuse(
+            "has \"migrate\" in changes, but multipath uses all interfaces already; write remove or add, or leave \
+             multipath out",
+        );
     }
-    fn memory(&self, parameters: &Parameters) -> u64 {
-        32_000 + 1_300 * parameters.integer("streams")
+    let scheduler = named.path_scheduler.unwrap_or_else(|| default_entry(quic::PARAMETERS, "path_scheduler"));
+    let scheduler = SchedulerSpec::read(scheduler, reading.schedulers)?;
+    Ok(Some(MultipathSpec { scheduler, path_manager: None }))
+}
+
+fn misnamed(routing: &Routing<'_>, flow: &FlowSpec) -> Option<String> {
+    let count = ways::client_ways(routing, flow).len() as u64;
+    let parameters = &flow.transport.parameters;
+    let changed = parameters.schedule("changes").iter().map(|change| ("changes", change.which));
+    let named = changed.chain(parameters.integers("backups").iter().map(|&number| ("backups", number)));
+    let (key, which) = named.into_iter().find(|&(_, number)| number > count)?;
+    Some(format!("{key}: {} has no interface {which}; {count} of its lead to the server", flow.client))
+}
+
+fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
+    let (scenario, addresses) = (making.scenario, making.addresses);
+    let flow = &scenario.flows[number];
+    let config = making.settings(&flow.transport, || bytes::settings(flow));
+    let ways = ways::client_ways(making.routing, flow).len() as u8;
+    let seeds = initial(scenario, number);
+    [0, 1].map(|side| -> Box<dyn Endpoint> {
+        let open = if side == 0 { Connection::connect } else { Connection::listen };
+        let mut connection = open(config.clone(), u64::from(seeds[side]));
+        connection.set_interfaces(ways);
+        let log = making.logs.then(|| Box::new(View::new(scenario, addresses, (number, side))));
+        Box::new(Quic::new(connection, log))
+    })
+}
+
+fn codec(scenario: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
+    let transport = &scenario.flows[number].transport;
+    if is_googles(&transport.parameters) {
+        return Err("Google's handshake and parity are not written to captures");
     }
-    fn load(&self, parameters: &Parameters) -> (f64, f64) {
-        (parameters.number("datagram"), 0.5)
-    }
-    fn leaves_by_several(&self, flow: &FlowSpec) -> bool {
-        let parameters = &flow.transport.parameters;
-        !parameters.schedule("changes").is_empty() || parameters.flag("multipath")
-    }
-    fn misnamed(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Option<String> {
-        let count = ways::client_ways(routing, flow).len() as u64;
-        let parameters = &flow.transport.parameters;
-        let changed = parameters.schedule("changes").iter().map(|change| ("changes", change.which));
-        let named = changed.chain(parameters.integers("backups").iter().map(|&number| ("backups", number)));
-        let (key, which) = named.into_iter().find(|&(_, number)| number > count)?;
-        Some(format!("{key}: {} has no interface {which}; {count} of its lead to the server", flow.client))
-    }
-    fn ways(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Option<Vec<PlannedWay>> {
-        Some(ways::client_ways(routing, flow).into_iter().map(PlannedWay::from).collect())
-    }
-    fn ends(&self, making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
-        let (scenario, addresses) = (making.scenario, making.addresses);
-        let flow = &scenario.flows[number];
-        let config = making.settings(&flow.transport, || bytes::settings(flow));
-        let ways = ways::client_ways(making.routing, flow).len() as u8;
-        let seeds = initial(scenario, number);
-        [0, 1].map(|side| -> Box<dyn Endpoint> {
-            let open = if side == 0 { Connection::connect } else { Connection::listen };
-            let mut connection = open(config.clone(), u64::from(seeds[side]));
-            connection.set_interfaces(ways);
-            let log = making.logs.then(|| Box::new(View::new(scenario, addresses, (number, side))));
-            Box::new(Quic::new(connection, log))
-        })
-    }
-    fn codec(&self, scenario: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
-        let transport = &scenario.flows[number].transport;
-        if is_googles(&transport.parameters) {
-            return Err("Google's handshake and parity are not written to captures");
-        }
-        Ok(if transport.has_library() {
-            Box::new(library::Bytes(bytes::Ends::new(addresses, number)))
-        } else {
-            Box::new(bytes::Bytes::new(scenario, addresses, number))
-        })
-    }
-    fn logger(&self, scenario: &Scenario, number: usize) -> Option<Box<dyn Logger>> {
-        Some(if scenario.flows[number].transport.has_library() {
-            Box::new(library::Records::new())
-        } else {
-            Box::new(bytes::Records { original: bytes::Sealer::new(scenario, number).original() })
-        })
-    }
+    Ok(if transport.has_library() {
+        Box::new(library::Bytes(bytes::Ends::new(addresses, number)))
+    } else {
+        Box::new(bytes::Bytes::new(scenario, addresses, number))
+    })
+}
+
+fn logger(scenario: &Scenario, number: usize) -> Option<Box<dyn Logger>> {
+    Some(if scenario.flows[number].transport.has_library() {
+        Box::new(library::Records::new())
+    } else {
+        Box::new(bytes::Records { original: bytes::Sealer::new(scenario, number).original() })
+    })
 }
 
 /// Returns the settings of a connection.

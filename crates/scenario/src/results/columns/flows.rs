@@ -30,7 +30,7 @@ impl FlowRow<'_> {
     /// Returns its loss recovery, if one of our machines with a choice sends.
     fn recovery(&self) -> Option<&str> {
         let transport = &self.spec.transport;
-        transport.pack().recovery().filter(|_| self.is_ours).map(|parameter| transport.parameters.text(parameter))
+        transport.pack().recovery.filter(|_| self.is_ours).map(|parameter| transport.parameters.text(parameter))
     }
 
     /// Returns its settings of several paths, if one of our machines sends.
