@@ -85,13 +85,13 @@ pub const MEASURES: &[Measure] = &[
     ),
     measure(
         "sequence",
-        Source::Sender(|sender| sender.sent_bytes() as f64),
+        Source::Sender(|sender| sender.sent().bytes as f64),
         "bytes of payload that were sent at least once, over all paths together",
     ),
     measure(
         "delivered",
         // FIN takes a place in the flight that no byte has.
-        Source::Sender(|sender| sender.sent_bytes().saturating_sub(sender.flight()) as f64),
+        Source::Sender(|sender| sender.sent().bytes.saturating_sub(sender.sent().flight) as f64),
         "bytes of payload that were acknowledged, over all paths together",
     ),
     measure(

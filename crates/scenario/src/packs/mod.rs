@@ -21,6 +21,36 @@ use vazao_engine::{Duration, Time};
 /// All transports.
 pub const TRANSPORTS: &[Entry<Pack>] = &[tcp::ENTRY, udp::ENTRY, dccp::ENTRY, sctp::ENTRY, mptcp::ENTRY, quic::ENTRY];
 
+/// Methods of an endpoint that its connection has too, in a field; `$then` follows an expired timer.
+macro_rules! forward {
+    ($connection:tt $(, then $then:ident)?) => {
+        fn next_timeout(&self) -> Time {
+            self.$connection.next_timeout()
+        }
+        fn handle_timeout(&mut self, now: Time) -> bool {
+            let is_due = self.$connection.next_timeout() <= now;
+            if is_due {
+                self.$connection.handle_timeout(now);
+                $(self.$then(now);)?
+            }
+            is_due
+        }
+        fn is_over(&self) -> bool {
+            self.$connection.is_over()
+        }
+        fn failure(&self) -> Option<String> {
+            self.$connection.failure().map(|failure| failure.to_string())
+        }
+        fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
+            see(&self.$connection);
+        }
+        fn observe(&self, now: Time, measure: &mut FlowMeasure) {
+            measure.on_sender_event(now, &self.$connection);
+        }
+    };
+}
+use forward;
+
 /// Joins two lists of parameters.
 const fn join<const N: usize>(first: &[Parameter], second: &[Parameter]) -> [Parameter; N] {
     let mut all = [stack::PARAMETERS[0]; N];

@@ -1,7 +1,7 @@
 //! State of a guest's connections, as its kernel reports it in [samples](Sample).
 
 use super::Tuple;
-use crate::measures::measure::SenderState;
+use crate::measures::measure::{SenderState, Sent};
 use crate::measures::series::{PathState, Repair};
 use std::net::SocketAddrV4;
 use vazao_engine::{Duration, Time};
@@ -74,14 +74,8 @@ impl SenderState for TcpState {
     fn cuts(&self) -> u64 {
         self.cuts
     }
-    fn segments(&self) -> u64 {
-        self.segments
-    }
-    fn flight(&self) -> u64 {
-        self.flight
-    }
-    fn sent_bytes(&self) -> u64 {
-        self.sent
+    fn sent(&self) -> Sent {
+        Sent { segments: self.segments, bytes: self.sent, flight: self.flight }
     }
     fn path(&self, _number: usize) -> PathState {
         let TcpState { cwnd, ssthresh, srtt, flight, repair, .. } = *self;
@@ -204,7 +198,7 @@ mod tests {
         };
         let mut info = TcpState::default();
         info.update(&sample);
-        assert_eq!((info.cwnd(), info.ssthresh(), info.flight(), info.cuts()), (20_000, None, 7_000, 0));
+        assert_eq!((info.cwnd(), info.ssthresh(), info.flight, info.cuts()), (20_000, None, 7_000, 0));
         assert!(info.in_slow_start() && !info.is_repairing());
         assert_eq!(info.path(0).repair, Some(Repair { ca_state: 1, lost: 1, sacked: 2 }));
         assert_eq!((info.busy, info.rwnd_limited), (Some(Duration::from_millis(90)), Some(Duration::from_millis(20))));

@@ -4,14 +4,14 @@ pub(crate) mod bytes;
 mod ways;
 
 use super::{
-    IP_HEADER, Means, default_entry, initial, join, measured,
+    IP_HEADER, Means, default_entry, forward, initial, join, measured,
     tcp::{SETTINGS, like, tally},
 };
 use crate::document::ScenarioError;
 use crate::document::reader::Table;
 use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn, known};
 use crate::measures::counts::{Counts, PathReport, Tally};
-use crate::measures::measure::{FlowMeasure, SenderState};
+use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::PathState;
 use crate::model::plugin::SchedulerSpec;
 use crate::model::stack::{self, Stack};
@@ -56,22 +56,12 @@ impl Mptcp {
 }
 
 impl Endpoint for Mptcp {
+    forward!(connection, then watch);
     fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
         let Body::Tcp(segment) = arrival.body else { return false };
         self.watch(now);
         self.connection.handle(now, segment, arrival.contents.extra(segment));
         segment.length > 0
-    }
-    fn next_timeout(&self) -> Time {
-        self.connection.next_timeout()
-    }
-    fn handle_timeout(&mut self, now: Time) -> bool {
-        let is_due = self.connection.next_timeout() <= now;
-        if is_due {
-            self.connection.handle_timeout(now);
-            self.watch(now);
-        }
-        is_due
     }
     fn drive(&mut self, now: Time, application: &mut Application) {
         application.drive(now, &mut self.connection);
@@ -86,20 +76,8 @@ impl Endpoint for Mptcp {
         segment.extra = contents.keep_scratch();
         Some(Departure { body: Body::Tcp(segment), size, way: usize::from(way), ecn: segment.ecn })
     }
-    fn is_over(&self) -> bool {
-        self.connection.is_over()
-    }
-    fn failure(&self) -> Option<String> {
-        self.connection.failure().map(|failure| failure.to_string())
-    }
     fn ready(&self) -> Option<Time> {
         self.connection.stats().established
-    }
-    fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
-        see(&self.connection);
-    }
-    fn observe(&self, now: Time, measure: &mut FlowMeasure) {
-        measure.on_sender_event(now, &self.connection);
     }
     /// Returns the counts of all subflows together; data reinjected for another subflow is no retransmission.
     fn counts(&self, _end: Time) -> Counts<'_> {
@@ -261,14 +239,12 @@ impl SenderState for Connection {
     fn cuts(&self) -> u64 {
         self.subflows().iter().map(|subflow| SenderState::cuts(subflow.tcp())).sum()
     }
-    fn segments(&self) -> u64 {
-        self.subflows().iter().map(|subflow| subflow.tcp().stats().segments).sum()
-    }
-    fn flight(&self) -> u64 {
-        self.outstanding()
-    }
-    fn sent_bytes(&self) -> u64 {
-        Connection::sent_bytes(self)
+    fn sent(&self) -> Sent {
+        Sent {
+            segments: self.subflows().iter().map(|subflow| subflow.tcp().stats().segments).sum(),
+            bytes: self.sent_bytes(),
+            flight: self.outstanding(),
+        }
     }
     fn paths(&self) -> usize {
         self.subflows().len()

@@ -6,13 +6,13 @@ pub(crate) mod log;
 mod ways;
 
 use super::library::{self, quinn};
-use super::{IP_HEADER, default_entry, initial, join};
+use super::{IP_HEADER, default_entry, forward, initial, join};
 use crate::document::ScenarioError;
 use crate::document::reader::Table;
 use crate::endpoint::codec::{Codec, Logger};
 use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Turn, known_mut};
 use crate::measures::counts::{Counts, PathReport, Tally};
-use crate::measures::measure::{FlowMeasure, SenderState};
+use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::PathState;
 use crate::model::address::Addresses;
 use crate::model::flow::FlowSpec;
@@ -56,9 +56,16 @@ impl Quic {
         }
         Quic { connection, log }
     }
+
+    fn log_timeout(&mut self, now: Time) {
+        if let Some(log) = &mut self.log {
+            log.timeout(now, &mut self.connection);
+        }
+    }
 }
 
 impl Endpoint for Quic {
+    forward!(connection, then log_timeout);
     fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
         let Body::Kept { content, .. } = *arrival.body else { return false };
         let datagram: &quic::Datagram = arrival.contents.get(content);
@@ -67,19 +74,6 @@ impl Endpoint for Quic {
             log.datagram(now, Direction::Inbound, datagram, &mut self.connection);
         }
         datagram.frames.iter().any(is_data)
-    }
-    fn next_timeout(&self) -> Time {
-        self.connection.next_timeout()
-    }
-    fn handle_timeout(&mut self, now: Time) -> bool {
-        let is_due = self.connection.next_timeout() <= now;
-        if is_due {
-            self.connection.handle_timeout(now);
-            if let Some(log) = &mut self.log {
-                log.timeout(now, &mut self.connection);
-            }
-        }
-        is_due
     }
     fn drive(&mut self, now: Time, application: &mut Application) {
         application.drive(now, &mut self.connection);
@@ -99,23 +93,11 @@ impl Endpoint for Quic {
         let (size, way, ecn) = (IP_HEADER + UDP_HEADER + datagram.bytes, datagram.address.interface, datagram.ecn);
         Some(Departure { body: Body::Kept { content, path: 0 }, size, way: usize::from(way), ecn })
     }
-    fn is_over(&self) -> bool {
-        self.connection.is_over()
-    }
-    fn failure(&self) -> Option<String> {
-        self.connection.failure().map(|failure| failure.to_string())
-    }
     fn ready(&self) -> Option<Time> {
         self.connection.stats().ready
     }
     fn shrink(&mut self) {
         self.connection.shrink();
-    }
-    fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
-        see(&self.connection);
-    }
-    fn observe(&self, now: Time, measure: &mut FlowMeasure) {
-        measure.on_sender_event(now, &self.connection);
     }
     /// Returns the counts: retransmissions are packets with data sent before, timeouts are the probe timer's.
     fn counts(&self, _end: Time) -> Counts<'_> {
@@ -359,14 +341,8 @@ impl SenderState for Connection {
     fn cuts(&self) -> u64 {
         self.stats().recoveries + self.stats().mark_reductions + self.stats().persistent_congestions
     }
-    fn segments(&self) -> u64 {
-        self.stats().datagrams
-    }
-    fn flight(&self) -> u64 {
-        Connection::flight(self)
-    }
-    fn sent_bytes(&self) -> u64 {
-        Connection::sent_bytes(self)
+    fn sent(&self) -> Sent {
+        Sent { segments: self.stats().datagrams, bytes: self.sent_bytes(), flight: self.flight() }
     }
     fn paths(&self) -> usize {
         Connection::paths(self).len()

@@ -3,10 +3,10 @@
 pub(crate) mod bytes;
 mod read;
 
-use super::{IP_HEADER, Means, initial, join, measured, set};
+use super::{IP_HEADER, Means, forward, initial, join, measured, set};
 use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Notice, Turn, known};
 use crate::measures::counts::{Counts, PathReport, Tally};
-use crate::measures::measure::{FlowMeasure, SenderState};
+use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::PathState;
 use crate::model::stack;
 use crate::model::transport::{Controls, KernelProtocol, Making, Pack, PlannedWay, Rule, Service};
@@ -43,23 +43,13 @@ impl Sctp {
 }
 
 impl Endpoint for Sctp {
+    forward!(association, then watch);
     fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
         let Body::Kept { content, path } = *arrival.body else { return false };
         let packet: &sctp::Packet = arrival.contents.get(content);
         self.association.handle(now, usize::from(path), packet);
         self.watch(now);
         !packet.data.is_empty()
-    }
-    fn next_timeout(&self) -> Time {
-        self.association.next_timeout()
-    }
-    fn handle_timeout(&mut self, now: Time) -> bool {
-        let is_due = self.association.next_timeout() <= now;
-        if is_due {
-            self.association.handle_timeout(now);
-            self.watch(now);
-        }
-        is_due
     }
     fn drive(&mut self, now: Time, application: &mut Application) {
         self.association.set_clock(now);
@@ -81,23 +71,11 @@ impl Endpoint for Sctp {
         let body = Body::Kept { content, path: path as u8 };
         Some(Departure { body, size: IP_HEADER + packet.bytes(), way: path, ecn: Ecn::NotEct })
     }
-    fn is_over(&self) -> bool {
-        self.association.is_over()
-    }
-    fn failure(&self) -> Option<String> {
-        self.association.failure().map(|failure| failure.to_string())
-    }
     fn ready(&self) -> Option<Time> {
         self.association.stats().established
     }
     fn shrink(&mut self) {
         self.association.shrink();
-    }
-    fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
-        see(&self.association);
-    }
-    fn observe(&self, now: Time, measure: &mut FlowMeasure) {
-        measure.on_sender_event(now, &self.association);
     }
     /// Returns the counts; retransmissions are chunks, of all paths together.
     fn counts(&self, _end: Time) -> Counts<'_> {
@@ -277,14 +255,8 @@ impl SenderState for Association {
     fn cuts(&self) -> u64 {
         self.sum(|path| path.recoveries + path.timeouts)
     }
-    fn segments(&self) -> u64 {
-        self.stats().packets
-    }
-    fn flight(&self) -> u64 {
-        Association::flight(self)
-    }
-    fn sent_bytes(&self) -> u64 {
-        Association::sent_bytes(self)
+    fn sent(&self) -> Sent {
+        Sent { segments: self.stats().packets, bytes: self.sent_bytes(), flight: self.flight() }
     }
     fn paths(&self) -> usize {
         Association::paths(self).len()

@@ -8,7 +8,7 @@ use super::{IP_HEADER, initial, join, measured, set};
 use crate::document::ScenarioError;
 use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
-use crate::measures::measure::{FlowMeasure, SenderState};
+use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::{PathState, Repair};
 use crate::model::flow::FlowSpec;
 use crate::model::stack::{self, Stack};
@@ -220,14 +220,8 @@ impl SenderState for Connection {
     fn cuts(&self) -> u64 {
         self.stats().recoveries + self.stats().timeouts + self.stats().mark_reductions
     }
-    fn segments(&self) -> u64 {
-        self.stats().segments
-    }
-    fn flight(&self) -> u64 {
-        Connection::flight(self)
-    }
-    fn sent_bytes(&self) -> u64 {
-        Connection::sent_bytes(self)
+    fn sent(&self) -> Sent {
+        Sent { segments: self.stats().segments, bytes: self.sent_bytes(), flight: self.flight() }
     }
     fn path(&self, _number: usize) -> PathState {
         let (lost, sacked) = (self.lost_segments(), self.sacked_segments());
@@ -236,7 +230,7 @@ impl SenderState for Connection {
             ssthresh: set(self.control().ssthresh()),
             srtt: measured(self.rtt().srtt()),
             latest_rtt: measured(self.rtt().latest()),
-            flight: Connection::flight(self),
+            flight: self.flight(),
             repair: Some(Repair { ca_state: self.ca_state() as u8, lost, sacked }),
         }
     }
