@@ -4,7 +4,7 @@ use super::series::PathState;
 use vazao_engine::{Duration, Histogram, Time};
 
 /// What a sender has sent.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sent {
     /// Segments.
     pub segments: u64,

@@ -98,18 +98,17 @@ impl Addresses {
     /// Returns the interfaces at the ends of a flow's paths.
     fn paths(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Vec<[usize; 2]> {
         let sockets = self.sockets.last().expect("the flow's were added");
-        let end = |side: usize, link: usize| {
-            let node = self.interfaces[sockets[side].interface].node;
-            let number = routing.interfaces(node).iter().position(|&l| l == link).expect("a way leaves here");
-            self.at(node, number).expect("all interfaces of its hosts have addresses")
+        let nodes = sockets.map(|socket| self.interfaces[socket.interface].node);
+        let leaves = |side: usize, (link, _): Step| {
+            let known = routing.interfaces(nodes[side]).iter().position(|&known| known == link);
+            known.expect("a way leaves here")
         };
-        let numbered = |side: usize, number: u8| {
-            let node = self.interfaces[sockets[side].interface].node;
-            self.at(node, usize::from(number)).expect("all interfaces of its hosts have addresses")
-        };
-        let ends = |way: PlannedWay| match way.addresses {
-            Some(way) => [numbered(0, way.client), numbered(1, way.server)],
-            None => [end(0, way.routes.out[0].0), end(1, way.routes.back[0].0)],
+        let ends = |way: PlannedWay| {
+            let numbers = match way.addresses {
+                Some(way) => [way.client, way.server].map(usize::from),
+                None => [leaves(0, way.routes.out[0]), leaves(1, way.routes.back[0])],
+            };
+            [0, 1].map(|side| self.at(nodes[side], numbers[side]).expect("all interfaces of its hosts have addresses"))
         };
         flow.ways(routing).into_iter().map(ends).collect()
     }

@@ -1,7 +1,7 @@
 //! Columns of `flows`.
 
-use super::{columns, row};
-use crate::measures::table::{Cell, Row};
+use super::columns;
+use crate::measures::table::Cell;
 use crate::model::flow::FlowSpec;
 use crate::model::stack::Stack;
 use crate::model::transport::MultipathSpec;
@@ -23,10 +23,6 @@ pub struct FlowRow<'a> {
 }
 
 impl FlowRow<'_> {
-    pub(crate) fn cells(&self) -> Row {
-        row(FLOWS, self, &[&self.account.sender.tally, &self.account.arrivals])
-    }
-
     /// Returns its loss recovery, if one of our machines with a choice sends.
     fn recovery(&self) -> Option<&str> {
         let transport = &self.spec.transport;

@@ -1,7 +1,6 @@
 //! Columns of `links`.
 
-use super::{columns, row};
-use crate::measures::table::Row;
+use super::columns;
 use vazao_network::LinkReport;
 
 /// Source of a row of `links`.
@@ -10,12 +9,6 @@ pub struct LinkRow<'a> {
     pub(crate) link: &'a str,
     pub(crate) direction: &'static str,
     pub(crate) report: &'a LinkReport,
-}
-
-impl LinkRow<'_> {
-    pub(crate) fn cells(&self) -> Row {
-        row(LINKS, self, &[])
-    }
 }
 
 columns! {

@@ -88,8 +88,8 @@ impl<T: Rows> ColumnSpec<T> {
     }
 }
 
-/// Makes a row of a table.
-fn row<T: Rows>(columns: &[ColumnSpec<T>], row: &T::Row<'_>, tally: &[&Tally]) -> Row {
+/// Makes a row of a table from its source and what was counted.
+pub(crate) fn row<T: Rows>(columns: &[ColumnSpec<T>], row: &T::Row<'_>, tally: &[&Tally]) -> Row {
     columns.iter().map(|column| (column.name, column.cell(row, tally))).collect()
 }
 

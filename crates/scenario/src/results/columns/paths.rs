@@ -1,8 +1,7 @@
 //! Columns of `paths`.
 
-use super::{columns, row};
+use super::columns;
 use crate::measures::counts::Tally;
-use crate::measures::table::Row;
 
 /// Source of a row of `paths`.
 pub struct PathRow<'a> {
@@ -16,12 +15,6 @@ pub struct PathRow<'a> {
     /// Links from the client to the server.
     pub(crate) route: Option<String>,
     pub(crate) tally: Tally,
-}
-
-impl PathRow<'_> {
-    pub(crate) fn cells(&self) -> Row {
-        row(PATHS, self, &[&self.tally])
-    }
 }
 
 columns! {

@@ -1,7 +1,7 @@
 //! Columns of `runs`.
 
-use super::{columns, row};
-use crate::measures::table::{Cell, Row};
+use super::columns;
+use crate::measures::table::Cell;
 use crate::model::stack::Kernel;
 use vazao_engine::Time;
 
@@ -26,10 +26,6 @@ impl RunRow<'_> {
     fn hz(&self) -> Option<u64> {
         let first = self.kernels.first()?;
         self.kernels.iter().all(|other| other.hz == first.hz).then_some(first.hz.into())
-    }
-
-    pub(crate) fn cells(&self) -> Row {
-        row(RUNS, self, &[])
     }
 }
 
