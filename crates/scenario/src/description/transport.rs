@@ -4,7 +4,7 @@ use crate::document::reader::{Item, Table, value_json};
 use crate::document::{Result, Toml};
 use crate::model::plugin::{Chosen, ControlFactory, ControlSpec, Plugins};
 use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks};
-use crate::model::transport::{Controls, Draft, Extensions, MultipathSpec, Reading, TransportSpec};
+use crate::model::transport::{Controls, Extensions, MultipathSpec, Reading, TransportSpec};
 use crate::packs::library::quinn;
 use crate::packs::tcp::like;
 use crate::packs::{KERNEL, TRANSPORTS, refuse_own};
@@ -71,8 +71,7 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
     if sender == Stack::Quinn {
         quinn::check(&given, &control, &parameters)?;
     }
-    let draft = Draft { stacks, parameters: &parameters };
-    if let Some(rule) = pack.rules.iter().find(|rule| (rule.breaks)(&draft)) {
+    if let Some(rule) = pack.rules.iter().find(|rule| (rule.breaks)(stacks, &parameters)) {
         return Err(whole.error(rule.problem));
     }
     let tls = (pack.tls)(&parameters).map_err(|problem| whole.error(problem))?;

@@ -178,11 +178,6 @@ impl TransportSpec {
         self.stacks.contains(&Stack::Linux)
     }
 
-    /// Returns the protocol of a guest's kernel that plays it.
-    pub(crate) fn kernel_protocol(&self) -> Option<KernelProtocol> {
-        self.pack().kernel
-    }
-
     /// Returns whether a library plays it.
     pub(crate) fn has_library(&self) -> bool {
         self.stacks.contains(&Stack::Quinn)
@@ -271,16 +266,10 @@ pub(crate) struct Named {
     pub path_scheduler: Option<Item>,
 }
 
-/// Transport whose parameters have been read.
-pub(crate) struct Draft<'a> {
-    pub stacks: [Stack; 2],
-    pub parameters: &'a Parameters,
-}
-
-/// Combination that is refused: the test for it, and the error message.
+/// Combination that is refused: the test for it, from the stacks and the parameters, and the error message.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    pub breaks: fn(&Draft<'_>) -> bool,
+    pub breaks: fn([Stack; 2], &Parameters) -> bool,
     pub problem: &'static str,
 }
 

@@ -172,11 +172,11 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
 
 const RULES: &[Rule] = &[
     Rule {
-        breaks: |draft| draft.parameters.flag("fast_open"),
+        breaks: |_, parameters| parameters.flag("fast_open"),
         problem: "has fast_open, but Multipath TCP's subflows are opened without data; leave fast_open out",
     },
     Rule {
-        breaks: |draft| draft.stacks[0] == Stack::Linux && !draft.parameters.schedule("changes").is_empty(),
+        breaks: |stacks, parameters| stacks[0] == Stack::Linux && !parameters.schedule("changes").is_empty(),
         problem: "has changes, but a guest's interfaces stay as they are; leave changes out, or write \
                   stack = { client = \"vazao\" }",
     },

@@ -208,9 +208,9 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
 };
 
 const RULES: &[Rule] = &[Rule {
-    breaks: |draft| {
-        let with_token = ["1-rtt", "0-rtt", "0-rtt-rejected"].contains(&draft.parameters.text("handshake"));
-        draft.parameters.get("address_token").is_some() && !with_token
+    breaks: |_, parameters| {
+        let with_token = ["1-rtt", "0-rtt", "0-rtt-rejected"].contains(&parameters.text("handshake"));
+        parameters.get("address_token").is_some() && !with_token
     },
     problem: "address_token goes with 1-rtt, 0-rtt and 0-rtt-rejected: retry is for clients without one, and Google's CHLO \
               has its own",

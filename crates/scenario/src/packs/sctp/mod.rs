@@ -201,9 +201,8 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
 };
 
 const RULES: &[Rule] = &[Rule {
-    breaks: |draft| {
-        let is_mixed = draft.stacks[0] != draft.stacks[1];
-        is_mixed && (draft.parameters.integer("streams") > 1 || draft.parameters.flag("unordered"))
+    breaks: |[client, server], parameters| {
+        client != server && (parameters.integer("streams") > 1 || parameters.flag("unordered"))
     },
     problem: "a guest reads one stream, in order; leave streams and unordered out, or stack",
 }];
