@@ -46,7 +46,7 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
         );
     }
     let sender = stacks[usize::from(!client_sends)];
-    let reading = Reading { whole: &whole, name: entry.name, stacks, schedulers: &extensions.schedulers };
+    let reading = Reading { whole: &whole, stacks, schedulers: &extensions.schedulers };
     if stacks == [Stack::Linux; 2] && !pack.accepted.is_empty() {
         let own = &entry.parameters[..entry.parameters.len() - stack::PARAMETERS.len()];
         refuse_own(&table, own, pack.accepted, KERNEL)?;

@@ -254,7 +254,6 @@ pub struct Extensions {
 pub(crate) struct Reading<'a> {
     /// Whole transport, for errors that belong to no key alone.
     pub whole: &'a Item,
-    pub name: &'static str,
     pub stacks: [Stack; 2],
     pub schedulers: &'a Plugins<SchedulerFactory>,
 }

@@ -1,12 +1,12 @@
 //! DCCP.
 
-use super::{IP_HEADER, forward, initial, measured, set};
+use super::{IP_HEADER, forward, measured, set};
 use crate::endpoint::codec::Codec;
 use crate::endpoint::{Arrival, Body, Content, Contents, Crossing, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
 use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::PathState;
-use crate::model::address::{Addresses, Socket};
+use crate::model::address::{Addresses, Socket, initial_sequences};
 use crate::model::scenario::Scenario;
 use crate::model::stack::Stack;
 use crate::model::transport::{Controls, Making, Pack, Service};
@@ -143,7 +143,7 @@ fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endp
     let scenario = making.scenario;
     let spec = &scenario.flows[number].transport;
     let config = making.settings(spec, || Config::new(&spec.parameters, spec.control_factory()));
-    let [client, server] = initial(scenario, number).map(u64::from);
+    let [client, server] = initial_sequences(scenario.seed, number).map(u64::from);
     let (client, server) = (dccp::Endpoint::connect(config.clone(), client), dccp::Endpoint::listen(config, server));
     [Box::new(Dccp(client)), Box::new(Dccp(server))]
 }
@@ -166,7 +166,7 @@ struct Bytes {
 
 impl Bytes {
     fn new(scenario: &Scenario, addresses: &Addresses, number: usize) -> Bytes {
-        let initial = initial(scenario, number).map(u64::from);
+        let initial = initial_sequences(scenario.seed, number).map(u64::from);
         Bytes { sockets: addresses.sockets[number], initial, data: Vec::new() }
     }
 }

@@ -10,8 +10,6 @@ pub(crate) mod udp;
 
 use crate::document::ScenarioError;
 use crate::document::reader::{Item, Table};
-use crate::model::address::initial_sequences;
-use crate::model::scenario::Scenario;
 use crate::model::stack;
 use crate::model::transport::Pack;
 use std::iter::repeat;
@@ -78,11 +76,6 @@ pub(crate) fn refuse_own(
         table.refuse(parameter.name, problem)?;
     }
     Ok(())
-}
-
-/// Draws a number for each end of a flow, the seed of its random choices.
-fn initial(scenario: &Scenario, number: usize) -> [u32; 2] {
-    initial_sequences(scenario.seed, number)
 }
 
 /// Returns the default of a parameter that names an entry of a registry.

@@ -117,8 +117,7 @@ fn refuse(_: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
     if reading.stacks[0] == reading.stacks[1] {
         return Ok(());
     }
-    let name = reading.name;
-    Err(reading.whole.error(format!("has two stacks, but over {name} both sides have the same so far")))
+    Err(reading.whole.error("has two stacks, but over udp both sides have the same so far"))
 }
 
 fn ends(making: &mut Making<'_>, number: usize, sides: &Sides) -> [Box<dyn Endpoint>; 2] {

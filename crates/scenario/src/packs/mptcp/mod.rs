@@ -4,7 +4,7 @@ pub(crate) mod bytes;
 mod ways;
 
 use super::{
-    IP_HEADER, Means, default_entry, forward, initial, join, measured,
+    IP_HEADER, Means, default_entry, forward, join, measured,
     tcp::{SETTINGS, like, tally},
 };
 use crate::document::ScenarioError;
@@ -13,6 +13,7 @@ use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn, known}
 use crate::measures::counts::{Counts, PathReport, Tally};
 use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::PathState;
+use crate::model::address::initial_sequences;
 use crate::model::plugin::SchedulerSpec;
 use crate::model::stack::{self, Stack};
 use crate::model::transport::{
@@ -201,7 +202,7 @@ fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endp
     let (scenario, addresses) = (making.scenario, making.addresses);
     let flow = &scenario.flows[number];
     let ways: Vec<_> = ways::subflow_ways(making.routing, flow).into_iter().map(|(way, _)| way).collect();
-    let sequences = initial(scenario, number);
+    let sequences = initial_sequences(scenario.seed, number);
     [0, 1].map(|side| -> Box<dyn Endpoint> {
         let spec = flow.transport.of_side(side);
         let config = making.settings(spec, || config(spec));

@@ -6,7 +6,7 @@ pub(crate) mod log;
 mod ways;
 
 use super::library::{self, quinn};
-use super::{IP_HEADER, default_entry, forward, initial, join};
+use super::{IP_HEADER, default_entry, forward, join};
 use crate::document::ScenarioError;
 use crate::document::reader::Table;
 use crate::endpoint::codec::{Codec, Logger};
@@ -14,7 +14,7 @@ use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Tur
 use crate::measures::counts::{Counts, PathReport, Tally};
 use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::PathState;
-use crate::model::address::Addresses;
+use crate::model::address::{Addresses, initial_sequences};
 use crate::model::flow::FlowSpec;
 use crate::model::plugin::SchedulerSpec;
 use crate::model::scenario::Scenario;
@@ -284,7 +284,7 @@ fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endp
     let flow = &scenario.flows[number];
     let config = making.settings(&flow.transport, || bytes::settings(flow));
     let ways = ways::client_ways(making.routing, flow).len() as u8;
-    let seeds = initial(scenario, number);
+    let seeds = initial_sequences(scenario.seed, number);
     [0, 1].map(|side| -> Box<dyn Endpoint> {
         let open = if side == 0 { Connection::connect } else { Connection::listen };
         let mut connection = open(config.clone(), u64::from(seeds[side]));

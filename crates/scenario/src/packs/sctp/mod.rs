@@ -3,11 +3,12 @@
 pub(crate) mod bytes;
 mod read;
 
-use super::{IP_HEADER, Means, forward, initial, join, measured, set};
+use super::{IP_HEADER, Means, forward, join, measured, set};
 use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Notice, Turn, known};
 use crate::measures::counts::{Counts, PathReport, Tally};
 use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::PathState;
+use crate::model::address::initial_sequences;
 use crate::model::stack;
 use crate::model::transport::{Controls, KernelProtocol, Making, Pack, PlannedWay, Rule, Service};
 use crate::model::ways::{paired_ways, ways_between};
@@ -231,7 +232,7 @@ fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endp
         sctp::Config::new(&spec.parameters, flow.application.1.size("message"), control)
     });
     let paths = flow.ways(making.routing).len();
-    let tags = initial(scenario, number);
+    let tags = initial_sequences(scenario.seed, number);
     [0, 1].map(|side| -> Box<dyn Endpoint> {
         let tsn = RandomStream::new(scenario.seed, &format!("initial TSN/flow {number}/{side}")).bits() as u32;
         let open = if side == 0 { Association::connect } else { Association::listen };

@@ -4,12 +4,13 @@ pub(crate) mod bytes;
 pub(crate) mod like;
 pub(crate) mod strip;
 
-use super::{IP_HEADER, initial, join, measured, set};
+use super::{IP_HEADER, join, measured, set};
 use crate::document::ScenarioError;
 use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
 use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::{PathState, Repair};
+use crate::model::address::initial_sequences;
 use crate::model::flow::FlowSpec;
 use crate::model::stack::{self, Stack};
 use crate::model::transport::{KernelProtocol, Making, MultipathSpec, Named, Pack, Reading};
@@ -183,7 +184,7 @@ fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endp
         let spec = spec.of_side(side);
         making.settings(spec, || Config::new(&spec.parameters, spec.control_factory()))
     });
-    let [client, server] = initial(making.scenario, number);
+    let [client, server] = initial_sequences(making.scenario.seed, number);
     let [ours, theirs] = configs;
     let mut connections = [Connection::connect(ours, client), Connection::listen(theirs, server)];
     if spec.parameters.flag("fast_open") {
