@@ -21,6 +21,13 @@ use vazao_transport::common::{SCHEDULERS, SchedulerFactory};
 use vazao_transport::mptcp::{AddressPair, path_manager};
 use vazao_transport::tls;
 
+/// Function that makes both ends of a flow by its number, the client's first.
+type MakeEnds = fn(&mut Making<'_>, usize, &Sides) -> [Box<dyn Endpoint>; 2];
+/// Function that makes the codec of a flow by its number for captures, or says why its packets cannot be captured.
+type MakeCodec = fn(&Scenario, &Addresses, usize) -> std::result::Result<Box<dyn Codec>, &'static str>;
+/// Function that makes the codec of a flow by its number between one of our machines and a guest.
+type MakeTranslator = fn(&Addresses, usize) -> Box<dyn Codec>;
+
 /// Transport protocol: everything that depends on it, filled in by its folder of `packs`.
 #[derive(Clone, Copy, Debug)]
 pub struct Pack {
@@ -63,12 +70,12 @@ pub struct Pack {
     pub(crate) every_way: fn(&Routing<'_>, &FlowSpec) -> Vec<Routes>,
     /// Returns whether the client may leave by other interfaces than its route's.
     pub(crate) leaves_by_several: fn(&Parameters) -> bool,
-    /// Makes both ends of a flow by its number, the client's first.
+    /// Makes the ends of a flow.
     pub(crate) ends: MakeEnds,
-    /// Makes the codec of a flow for captures, or says why its packets cannot be captured.
-    pub(crate) codec: fn(&Scenario, &Addresses, usize) -> std::result::Result<Box<dyn Codec>, &'static str>,
-    /// Makes the codec of a flow between one of our machines and a guest, if a guest can play it.
-    pub(crate) translator: Option<fn(&Addresses, usize) -> Box<dyn Codec>>,
+    /// Makes the codec of a flow for captures.
+    pub(crate) codec: MakeCodec,
+    /// Makes the codec of a flow towards a guest, if a guest can play it.
+    pub(crate) translator: Option<MakeTranslator>,
     /// Makes the log of a flow, if its endpoints log what they do.
     pub(crate) logger: fn(&Scenario, usize) -> Option<Box<dyn Logger>>,
     /// Name of the parameter that chooses the loss recovery, if there is one.
@@ -76,9 +83,6 @@ pub struct Pack {
     /// Protocol of a guest's kernel that plays it.
     pub(crate) kernel: Option<KernelProtocol>,
 }
-
-/// Function that makes both ends of a flow by its number, the client's first.
-type MakeEnds = fn(&mut Making<'_>, usize, &Sides) -> [Box<dyn Endpoint>; 2];
 
 impl Pack {
     /// Creates a pack whose ends are made by `ends`, of a byte stream over one path, with TCP's names of parameters.

@@ -99,7 +99,7 @@ impl Reader {
         let expected = &mut self.expected[from][space];
         *expected = (number + 1).max(*expected);
         let mut frames = Vec::new();
-        read_frames(&payload, |frame| frames.push(json::frame(&frame))).ok()?;
+        read_frames(&payload, |frame| frames.push(json::frame(frame))).ok()?;
         Some((name, number, frames))
     }
 
