@@ -50,7 +50,7 @@ impl FlowSpec {
 
     /// Returns its ways, its own route first, if it has several or might have.
     pub(crate) fn ways(&self, routing: &Routing<'_>) -> Vec<PlannedWay> {
-        (self.transport.pack().ways)(routing, self).unwrap_or_default()
+        (self.transport.pack().ways)(routing, self)
     }
 
     /// Returns the class of its size, if a size was given.

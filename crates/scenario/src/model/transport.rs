@@ -65,7 +65,7 @@ pub struct Pack {
     /// Returns an error if a flow names an interface or a relay that does not exist.
     pub(crate) misnamed: fn(&Routing<'_>, &FlowSpec) -> Option<String>,
     /// Returns the ways of a flow that has several or might have, its own route first.
-    pub(crate) ways: fn(&Routing<'_>, &FlowSpec) -> Option<Vec<PlannedWay>>,
+    pub(crate) ways: fn(&Routing<'_>, &FlowSpec) -> Vec<PlannedWay>,
     /// Returns every way that a flow's packets can take, whatever stacks play its ends.
     pub(crate) every_way: fn(&Routing<'_>, &FlowSpec) -> Vec<Routes>,
     /// Returns whether the client may leave by other interfaces than its route's.
@@ -104,7 +104,7 @@ impl Pack {
             load: |parameters| (parameters.number("mss"), 1.0 / parameters.number("delayed_ack")),
             growth: |parameters, mss| (parameters.number("abc_limit"), mss * parameters.integer("initial_window")),
             misnamed: |_, _| None,
-            ways: |_, _| None,
+            ways: |_, _| Vec::new(),
             every_way: |routing, flow| flow.ways(routing).into_iter().map(|way| way.routes).collect(),
             leaves_by_several: |_| false,
             ends,

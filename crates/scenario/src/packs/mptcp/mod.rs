@@ -162,7 +162,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         misnamed: ways::misnamed,
         ways: |routing, flow| {
             let planned = |(way, routes)| PlannedWay { routes, addresses: Some(way) };
-            Some(ways::subflow_ways(routing, flow).into_iter().map(planned).collect())
+            ways::subflow_ways(routing, flow).into_iter().map(planned).collect()
         },
         codec: |_, addresses, number| Ok(Box::new(bytes::CaptureCodec::new(addresses, number))),
         translator: Some(|addresses, number| Box::new(bytes::GuestCodec::new(addresses, number))),

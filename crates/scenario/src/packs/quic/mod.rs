@@ -200,7 +200,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         load: |parameters| (parameters.number("datagram"), 0.5),
         leaves_by_several: |parameters| !parameters.schedule("changes").is_empty() || parameters.flag("multipath"),
         misnamed,
-        ways: |routing, flow| Some(ways::client_ways(routing, flow).into_iter().map(PlannedWay::from).collect()),
+        ways: |routing, flow| ways::client_ways(routing, flow).into_iter().map(PlannedWay::from).collect(),
         codec,
         logger,
         ..Pack::new(ends)

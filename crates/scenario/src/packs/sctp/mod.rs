@@ -191,7 +191,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         ways: |routing, flow| {
             let is_multihomed = flow.transport.parameters.flag("multihomed");
             let ways = if is_multihomed { paired_ways(routing, flow) } else { vec![flow.routes.clone()] };
-            Some(ways.into_iter().map(PlannedWay::from).collect())
+            ways.into_iter().map(PlannedWay::from).collect()
         },
         every_way: ways_between,
         codec: |_, addresses, number| Ok(Box::new(bytes::Bytes::new(addresses, number, false))),
