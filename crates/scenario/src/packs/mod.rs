@@ -19,7 +19,7 @@ use vazao_engine::{Duration, Time};
 /// All transports.
 pub const TRANSPORTS: &[Entry<Pack>] = &[tcp::ENTRY, udp::ENTRY, dccp::ENTRY, sctp::ENTRY, mptcp::ENTRY, quic::ENTRY];
 
-/// Methods of an endpoint that its connection has too, in a field; `$then` follows an expired timer.
+/// Implements the methods of an endpoint that its connection, in a field, has too; `then` follows an expired timer.
 macro_rules! forward {
     ($connection:tt $(, then $then:ident)?) => {
         fn next_timeout(&self) -> Time {
