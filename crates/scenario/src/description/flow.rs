@@ -6,7 +6,7 @@ use crate::document::reader::{Item, LONGEST, Table};
 use crate::model::flow::{Described, FlowSpec, Routes, guests, sides, visit};
 use crate::model::memory::{self, Budget};
 use crate::model::stack::Stack;
-use crate::model::transport::{Extensions, Service, TransportSpec};
+use crate::model::transport::{Extensions, TransportSpec};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use vazao_application::{ADAPTATIONS, APPLICATIONS, Application, Arrival, Arrivals, Build, RandomStreams, Sides};
@@ -90,7 +90,7 @@ impl Flows<'_> {
             let application = application.clone();
             let transport = transport.clone();
             let flow = FlowSpec { group, client, server, start, application, streams, transport, routes, part: 0 };
-            if let Some(problem) = flow.transport.pack().misnamed(&context.routing, &flow) {
+            if let Some(problem) = (flow.transport.pack().misnamed)(&context.routing, &flow) {
                 return Err(described.error(problem));
             }
             let connections = flow.visit().map_or(1, |visit| visit.most_connections());
@@ -117,7 +117,7 @@ fn settle_http(app: &Item, (entry, parameters): &mut Described, transport: &Tran
         return Ok(());
     }
     let name = transport.entry.name;
-    let possible = service(transport).http;
+    let possible = transport.service().http;
     let Some(usual) = possible.first() else { return Err(app.error(NEEDS_STREAM)) };
     match parameters.get("http") {
         None => parameters.set("http", Value::Text((*usual).into())),
@@ -195,11 +195,6 @@ fn expand(process: &Arrivals, flow: FlowSpec, context: &Context<'_>, app: &Item)
     Ok(plan.into_iter().map(arrive).collect())
 }
 
-/// Returns the service of a transport to its application.
-fn service(transport: &TransportSpec) -> Service {
-    transport.pack().service(&transport.parameters)
-}
-
 /// Returns the reason why an application cannot run over a transport.
 fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> Option<&'static str> {
     let source = sides.source();
@@ -211,7 +206,7 @@ fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> O
         return (transport.stacks != [Stack::Linux; 2])
             .then_some("runs programs of the host, for which both sides need transport.stack = \"linux\"");
     }
-    let service = service(transport);
+    let service = transport.service();
     if service.is_datagrams {
         return unfit_for_datagrams(sides, parameters, transport);
     }
@@ -240,7 +235,7 @@ fn first_broken(rules: &[(bool, &'static str)]) -> Option<&'static str> {
 
 /// Returns the reason why a flow might never end: its client waits for an answer to abandoned data.
 fn unending(context: &Context<'_>, (entry, parameters): &Described, transport: &TransportSpec) -> Option<String> {
-    let gives_up = service(transport).gives_up?;
+    let gives_up = transport.service().gives_up?;
     let asks = match entry.build {
         Build::Visit(_) => true,
         _ => parameters.get("request").is_some(),

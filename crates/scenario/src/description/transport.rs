@@ -4,10 +4,10 @@ use crate::document::reader::{Item, Table, value_json};
 use crate::document::{Result, Toml};
 use crate::model::plugin::{Chosen, ControlFactory, ControlSpec, Plugins};
 use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks};
-use crate::model::transport::{Controls, Draft, Extensions, MultipathSpec, Reading, TransportSpec};
-use crate::packs::TRANSPORTS;
+use crate::model::transport::{Controls, Extensions, MultipathSpec, Reading, TransportSpec};
 use crate::packs::library::quinn;
 use crate::packs::tcp::like;
+use crate::packs::{KERNEL, TRANSPORTS, refuse_own};
 use serde_json::{Map, Value as Json};
 use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS};
@@ -31,30 +31,34 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
 fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<TransportSpec> {
     let whole = item.clone();
     let (entry, mut table) = item.with_kind("tcp").entry("transport", TRANSPORTS)?;
-    let pack = entry.build.0;
+    let pack = &entry.build;
     for parameter in stack::PARAMETERS.iter().filter(|own| entry.parameters.iter().all(|known| known.name != own.name))
     {
         let problem = format!("is for Linux guests, which there are none of over {}; leave it out", entry.name);
         table.refuse(parameter.name, problem)?;
     }
     let (stacks, guest) = read_stacks(&mut table, &extensions.kernels)?;
-    if let Some(stack) = stacks.iter().find(|stack| !pack.stacks().contains(stack)) {
-        let possible: Vec<_> = pack.stacks().iter().map(|s| format!("stack = {:?}", s.name())).collect();
+    if let Some(stack) = stacks.iter().find(|stack| !pack.stacks.contains(stack)) {
+        let possible: Vec<_> = pack.stacks.iter().map(|s| format!("stack = {:?}", s.name())).collect();
         let (name, stack) = (entry.name, stack.name());
         return Err(
             whole.error(format!("there is no {name} with stack {stack:?} yet; write {}", possible.join(" or ")))
         );
     }
     let sender = stacks[usize::from(!client_sends)];
-    let reading = Reading { whole: &whole, name: entry.name, stacks, schedulers: &extensions.schedulers };
-    pack.refuse(&table, &reading)?;
-    pack.expand(&mut table)?;
-    let control = take_control(&mut table, pack.controls(), sender, &extensions.controls)?;
+    let reading = Reading { whole: &whole, stacks, schedulers: &extensions.schedulers };
+    if stacks == [Stack::Linux; 2] && !pack.accepted.is_empty() {
+        let own = &entry.parameters[..entry.parameters.len() - stack::PARAMETERS.len()];
+        refuse_own(&table, own, pack.accepted, KERNEL)?;
+    }
+    (pack.refuse)(&table, &reading)?;
+    (pack.expand)(&mut table)?;
+    let control = take_control(&mut table, pack.controls, sender, &extensions.controls)?;
     if sender == Stack::Quinn {
         quinn::refuse_ignored(&table, &control)?;
     }
-    let named = pack.take(&mut table, &reading)?;
-    let slow_start = match pack.slow_start() {
+    let named = (pack.take)(&mut table, &reading)?;
+    let slow_start = match pack.slow_start {
         (name, true) => {
             let start = table.take("slow_start").unwrap_or_else(|| Item::named(name));
             let (entry, parameters) = start.entry("slow start", SLOW_STARTS)?;
@@ -67,15 +71,14 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
     if sender == Stack::Quinn {
         quinn::check(&given, &control, &parameters)?;
     }
-    let draft = Draft { stacks, parameters: &parameters };
-    if let Some(rule) = pack.rules().iter().find(|rule| (rule.breaks)(&draft)) {
+    if let Some(rule) = pack.rules.iter().find(|rule| (rule.breaks)(stacks, &parameters)) {
         return Err(whole.error(rule.problem));
     }
-    let tls = pack.tls(&parameters).map_err(|problem| whole.error(problem))?;
+    let tls = (pack.tls)(&parameters).map_err(|problem| whole.error(problem))?;
     if tls.is_some() && stacks.contains(&Stack::Linux) {
         return Err(whole.error("a guest's flow has no TLS of ours; leave tls out, or stack"));
     }
-    let multipath = pack.settle(&reading, named, &parameters)?;
+    let multipath = (pack.settle)(&reading, named, &parameters)?;
     Ok(TransportSpec { entry, parameters, tls, control, slow_start, multipath, stacks, sender, guest, receiver: None })
 }
 

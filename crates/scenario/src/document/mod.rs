@@ -12,7 +12,7 @@ pub(crate) type Result<T> = std::result::Result<T, ScenarioError>;
 
 /// Error in a scenario: one message for its author.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{}{}{}", Position(file, *line), if key.is_empty() { String::new() } else { format!("{}: ", Brief(key)) }, Brief(problem))]
+#[error("{}{}{}", position(file, *line), if key.is_empty() { String::new() } else { brief(key) + ": " }, brief(problem))]
 pub struct ScenarioError {
     /// Name of the file, empty if there is none.
     pub file: String,
@@ -48,42 +48,30 @@ impl ScenarioError {
     }
 }
 
-/// File and line at the head of a message.
-struct Position<'a>(&'a str, Option<usize>);
-
-/// Text of a file in a message: its beginning, with control characters escaped.
-struct Brief<'a>(&'a str);
-
-impl Brief<'_> {
-    const MOST_CHARACTERS: usize = 500;
-}
-
-impl fmt::Display for Brief<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = self.0.char_indices().nth(Self::MOST_CHARACTERS).map_or(self.0.len(), |(end, _)| end);
-        for c in self.0[..shown].chars() {
-            // Quotes need no escape here; combining letters, which `escape_debug` escapes too, belong to words.
-            match c {
-                '"' | '\'' | '\\' => write!(f, "{c}")?,
-                _ if c.is_alphanumeric() => write!(f, "{c}")?,
-                _ => write!(f, "{}", c.escape_debug())?,
-            }
-        }
-        if shown < self.0.len() {
-            write!(f, "… (and {} more bytes)", self.0.len() - shown)?;
-        }
-        Ok(())
+/// Returns file and line for the head of a message.
+fn position(file: &str, line: Option<usize>) -> String {
+    match (file, line) {
+        ("", None) => String::new(),
+        ("", Some(line)) => format!("line {line}: "),
+        (file, None) => format!("{file}: "),
+        (file, Some(line)) => format!("{file}:{line}: "),
     }
 }
 
-impl fmt::Display for Position<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.0, self.1) {
-            ("", None) => Ok(()),
-            ("", Some(line)) => write!(f, "line {line}: "),
-            (file, None) => write!(f, "{file}: "),
-            (file, Some(line)) => write!(f, "{file}:{line}: "),
-        }
+/// Returns a text of a file for a message: its beginning, with control characters escaped.
+fn brief(text: &str) -> String {
+    const MOST_CHARACTERS: usize = 500;
+    let shown = text.char_indices().nth(MOST_CHARACTERS).map_or(text.len(), |(end, _)| end);
+    // Quotes need no escape here; combining letters, which `escape_debug` escapes too, belong to words.
+    let escape = |c: char| match c {
+        '"' | '\'' | '\\' => c.to_string(),
+        c if c.is_alphanumeric() => c.to_string(),
+        c => c.escape_debug().to_string(),
+    };
+    let beginning: String = text[..shown].chars().map(escape).collect();
+    match text.len() - shown {
+        0 => beginning,
+        more => format!("{beginning}… (and {more} more bytes)"),
     }
 }
 

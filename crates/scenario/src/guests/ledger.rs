@@ -64,7 +64,7 @@ impl Ledger {
                 .and("rwnd_limited_s", self.info.rwnd_limited)
                 .and("reordering", self.info.reordering),
             rtt: Cow::Owned(rtt),
-            srtt: self.info.srtt.or(self.paths.paths.first().and_then(|path| path.srtt)),
+            srtt: self.info.path.srtt.or(self.paths.paths.first().and_then(|path| path.srtt)),
             is_over: self.written.is_some(),
         }
     }

@@ -123,7 +123,7 @@ impl Guests {
 
     /// Adds a flow with a guest at one end at least.
     pub fn add_flow(&mut self, number: usize, transport: &TransportSpec, sides: &Sides) {
-        let kernel = transport.kernel_protocol().expect("a guest's kernel has the protocol");
+        let kernel = transport.pack().kernel.expect("a guest's kernel has the protocol");
         let programs = sides.programs();
         let datagrams = kernel == KernelProtocol::Udp && programs.is_none();
         let sockets = self.addresses.sockets[number];
@@ -135,7 +135,7 @@ impl Guests {
             nodes: sockets.map(|socket| self.addresses.interfaces[socket.interface].node),
             under_way: 0,
             is_heard: false,
-            codec: transport.pack().translator(&self.addresses, number),
+            codec: transport.pack().translator.map(|make| make(&self.addresses, number)),
             ledger: Ledger::default(),
         };
         self.flows.insert(number, flow);

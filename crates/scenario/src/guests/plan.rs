@@ -113,11 +113,7 @@ fn memory_mib(graph: &Graph, ends: &[End<'_>]) -> u32 {
     let of = |end: &End<'_>| {
         let transport = &end.flow.transport;
         let given = |name| {
-            if transport.kernel_protocol() == Some(KernelProtocol::Tcp) {
-                transport.parameters.size(name)
-            } else {
-                None
-            }
+            if transport.pack().kernel == Some(KernelProtocol::Tcp) { transport.parameters.size(name) } else { None }
         };
         let buffers = given("receive_buffer").unwrap_or(0) + given("send_buffer").unwrap_or(0);
         TUNED.max(8 * end.flow.routes.bdp(graph, end.sides.client_sends)) + 2 * buffers
@@ -129,7 +125,7 @@ fn memory_mib(graph: &Graph, ends: &[End<'_>]) -> u32 {
 /// Returns a setting of the host in which the flows of a guest disagree.
 fn conflict(addresses: &Addresses, ends: &[End<'_>]) -> Option<&'static str> {
     let of = |protocol| {
-        ends.iter().filter(move |end| end.flow.transport.kernel_protocol() == Some(protocol) && !end.is_program())
+        ends.iter().filter(move |end| end.flow.transport.pack().kernel == Some(protocol) && !end.is_program())
     };
     let tcp = || of(KernelProtocol::Tcp);
     let parameters = |end: &End<'_>| end.flow.transport.parameters.clone();

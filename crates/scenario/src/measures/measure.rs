@@ -3,6 +3,17 @@
 use super::series::PathState;
 use vazao_engine::{Duration, Histogram, Time, fetch};
 
+/// What a sender has sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sent {
+    /// Segments.
+    pub segments: u64,
+    /// Bytes of the stream sent at least once.
+    pub bytes: u64,
+    /// Bytes sent and not cumulatively acknowledged.
+    pub flight: u64,
+}
+
 /// State of a flow's sender, whatever its stack. Sizes are in bytes.
 pub(crate) trait SenderState {
     /// Congestion window.
@@ -17,12 +28,8 @@ pub(crate) trait SenderState {
     fn is_repairing(&self) -> bool;
     /// Returns how often the window was cut: recoveries, timeouts and answers to marks.
     fn cuts(&self) -> u64;
-    /// Segments sent.
-    fn segments(&self) -> u64;
-    /// Data sent and not cumulatively acknowledged.
-    fn flight(&self) -> u64;
-    /// Stream data sent at least once.
-    fn sent_bytes(&self) -> u64;
+    /// What it has sent.
+    fn sent(&self) -> Sent;
     /// Number of paths.
     fn paths(&self) -> usize {
         1
@@ -163,7 +170,7 @@ impl FlowMeasure {
         match self.phase {
             Phase::SlowStart if cuts > 0 || !sender.in_slow_start() => {
                 self.slow_start_end = now;
-                self.slow_start_sent = sender.segments();
+                self.slow_start_sent = sender.sent().segments;
                 self.first_ssthresh = sender.ssthresh();
                 self.cwnd_min = Some(cwnd);
                 self.phase = Phase::Repair;

@@ -49,65 +49,40 @@ pub(crate) struct PathState {
     pub repair: Option<Repair>,
 }
 
-const fn measure(name: &'static str, source: Source, help: &'static str) -> Measure {
-    Measure { name, help, source }
+/// Declares the measures in their order: the source of each by what it is found from, and its help.
+macro_rules! measures {
+    ($($name:literal: $source:ident $(($of:ident) = $value:expr)?, $help:literal;)+) => {
+        /// All measures. Samples hold their index here.
+        pub const MEASURES: &[Measure] =
+            &[$(Measure { name: $name, help: $help, source: Source::$source $((|$of| $value))? }),+];
+    };
 }
 
-/// All measures. Samples hold their index here.
-pub const MEASURES: &[Measure] = &[
-    measure("cwnd", Source::Path(|path| Some(path.cwnd as f64)), "congestion window in bytes"),
-    measure("ssthresh", Source::Path(|path| path.ssthresh.map(|bytes| bytes as f64)), "slow-start threshold in bytes"),
-    measure("srtt", Source::Path(|path| path.srtt.map(Duration::as_secs)), "smoothed round-trip time in seconds"),
-    measure(
-        "rtt",
-        Source::Path(|path| path.latest_rtt.map(Duration::as_secs)),
-        "the latest measurement of the round-trip time in seconds",
-    ),
-    measure(
-        "flight",
-        Source::Path(|path| Some(path.flight as f64)),
-        "bytes that were sent and are not cumulatively acknowledged",
-    ),
-    measure(
-        "ca_state",
-        Source::Path(|path| path.repair.map(|repair| f64::from(repair.ca_state))),
-        "TCP's congestion state as Linux tells it (`tcpi_ca_state`), a number from 0 to 4",
-    ),
-    measure(
-        "lost",
-        Source::Path(|path| path.repair.map(|repair| repair.lost as f64)),
-        "segments of TCP that are presumed lost (`tcpi_lost`)",
-    ),
-    measure(
-        "sacked",
-        Source::Path(|path| path.repair.map(|repair| repair.sacked as f64)),
-        "segments of TCP that SACK blocks report (`tcpi_sacked`)",
-    ),
-    measure(
-        "sequence",
-        Source::Sender(|sender| sender.sent_bytes() as f64),
-        "bytes of payload that were sent at least once, over all paths together",
-    ),
-    measure(
-        "delivered",
-        // FIN takes a place in the flight that no byte has.
-        Source::Sender(|sender| sender.sent_bytes().saturating_sub(sender.flight()) as f64),
-        "bytes of payload that were acknowledged, over all paths together",
-    ),
-    measure(
-        "objects",
-        Source::Visit(|visit| Some(visit.objects as f64)),
-        "objects of a page or a video that have come",
-    ),
-    measure("buffer", Source::Visit(|visit| visit.buffer.map(Duration::as_secs)), "seconds of a video in its buffer"),
-    measure(
-        "bitrate",
-        Source::Visit(|visit| visit.bitrate.map(|rate| rate.as_bps() as f64)),
-        "rate of a video's latest segment in bit/s",
-    ),
-    measure("queue", Source::Queue, "bytes that wait in the queue of a link's direction"),
-    measure("notifications", Source::Notices, "what associations tell their applications; each is an event"),
-];
+measures! {
+    "cwnd": Path(path) = Some(path.cwnd as f64), "congestion window in bytes";
+    "ssthresh": Path(path) = path.ssthresh.map(|bytes| bytes as f64), "slow-start threshold in bytes";
+    "srtt": Path(path) = path.srtt.map(Duration::as_secs), "smoothed round-trip time in seconds";
+    "rtt": Path(path) = path.latest_rtt.map(Duration::as_secs),
+        "the latest measurement of the round-trip time in seconds";
+    "flight": Path(path) = Some(path.flight as f64), "bytes that were sent and are not cumulatively acknowledged";
+    "ca_state": Path(path) = path.repair.map(|repair| f64::from(repair.ca_state)),
+        "TCP's congestion state as Linux tells it (`tcpi_ca_state`), a number from 0 to 4";
+    "lost": Path(path) = path.repair.map(|repair| repair.lost as f64),
+        "segments of TCP that are presumed lost (`tcpi_lost`)";
+    "sacked": Path(path) = path.repair.map(|repair| repair.sacked as f64),
+        "segments of TCP that SACK blocks report (`tcpi_sacked`)";
+    "sequence": Sender(sender) = sender.sent().bytes as f64,
+        "bytes of payload that were sent at least once, over all paths together";
+    // FIN takes a place in the flight that no byte has.
+    "delivered": Sender(sender) = sender.sent().bytes.saturating_sub(sender.sent().flight) as f64,
+        "bytes of payload that were acknowledged, over all paths together";
+    "objects": Visit(visit) = Some(visit.objects as f64), "objects of a page or a video that have come";
+    "buffer": Visit(visit) = visit.buffer.map(Duration::as_secs), "seconds of a video in its buffer";
+    "bitrate": Visit(visit) = visit.bitrate.map(|rate| rate.as_bps() as f64),
+        "rate of a video's latest segment in bit/s";
+    "queue": Queue, "bytes that wait in the queue of a link's direction";
+    "notifications": Notices, "what associations tell their applications; each is an event";
+}
 
 /// Returns the names of all measures.
 pub fn names() -> impl Iterator<Item = &'static str> + Clone {

@@ -72,7 +72,7 @@ impl Addresses {
             let iss = initial_sequences(scenario.seed, number);
             let uses_all = flow.transport.has_guest()
                 || flow.transport.is_multipath()
-                || flow.transport.pack().leaves_by_several(flow);
+                || (flow.transport.pack().leaves_by_several)(&flow.transport.parameters);
             let mut end = |address: &str, route: &[Step], port, iss| {
                 let (node, _) = routing.address(address).expect("an end was checked when the scenario was read");
                 let links = routing.interfaces(node);
@@ -98,20 +98,19 @@ impl Addresses {
     /// Returns the interfaces at the ends of a flow's paths.
     fn paths(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Vec<[usize; 2]> {
         let sockets = self.sockets.last().expect("the flow's were added");
-        let end = |side: usize, link: usize| {
-            let node = self.interfaces[sockets[side].interface].node;
-            let number = routing.interfaces(node).iter().position(|&l| l == link).expect("a way leaves here");
-            self.at(node, number).expect("all interfaces of its hosts have addresses")
+        let nodes = sockets.map(|socket| self.interfaces[socket.interface].node);
+        let leaves = |side: usize, (link, _): Step| {
+            let known = routing.interfaces(nodes[side]).iter().position(|&known| known == link);
+            known.expect("a way leaves here")
         };
-        let numbered = |side: usize, number: u8| {
-            let node = self.interfaces[sockets[side].interface].node;
-            self.at(node, usize::from(number)).expect("all interfaces of its hosts have addresses")
+        let ends = |way: PlannedWay| {
+            let numbers = match way.addresses {
+                Some(way) => [way.client, way.server].map(usize::from),
+                None => [leaves(0, way.routes.out[0]), leaves(1, way.routes.back[0])],
+            };
+            [0, 1].map(|side| self.at(nodes[side], numbers[side]).expect("all interfaces of its hosts have addresses"))
         };
-        let ends = |way: PlannedWay| match way.addresses {
-            Some(way) => [numbered(0, way.client), numbered(1, way.server)],
-            None => [end(0, way.routes.out[0].0), end(1, way.routes.back[0].0)],
-        };
-        flow.transport.pack().ways(routing, flow).into_iter().flatten().map(ends).collect()
+        flow.ways(routing).into_iter().map(ends).collect()
     }
 
     /// Returns the index of a host's interface, which is added at first.

@@ -1,7 +1,7 @@
 //! Flows: hosts, application, transport and routes.
 
 use super::stack::Stack;
-use super::transport::TransportSpec;
+use super::transport::{PlannedWay, TransportSpec};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use vazao_application::{Build, RandomStreams, Sides, Visit};
@@ -46,6 +46,11 @@ impl FlowSpec {
     /// Returns the visit to a web server, if its application is one.
     pub(crate) fn visit(&self) -> Option<Visit> {
         visit(&self.application, self.streams)
+    }
+
+    /// Returns its ways, its own route first, if it has several or might have.
+    pub(crate) fn ways(&self, routing: &Routing<'_>) -> Vec<PlannedWay> {
+        (self.transport.pack().ways)(routing, self)
     }
 
     /// Returns the class of its size, if a size was given.

@@ -45,7 +45,9 @@ impl Budget {
 /// Returns the bytes of both ends of a flow of this transport.
 pub(crate) fn of_flow(transport: &TransportSpec) -> u64 {
     let library = if transport.has_library() { 160_000 } else { 0 };
-    transport.pack().memory(&transport.parameters) + library
+    let (connection, stream) = transport.pack().memory;
+    let streams = if stream > 0 { transport.parameters.integer("streams") } else { 0 };
+    connection + stream * streams + library
 }
 
 fn in_words(bytes: u64) -> String {

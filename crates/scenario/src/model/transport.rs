@@ -21,134 +21,99 @@ use vazao_transport::common::{SCHEDULERS, SchedulerFactory};
 use vazao_transport::mptcp::{AddressPair, path_manager};
 use vazao_transport::tls;
 
-/// Transport protocol of the registry.
-#[derive(Clone, Copy)]
-pub struct Protocol(pub(crate) &'static dyn Pack);
+/// Function that makes both ends of a flow by its number, the client's first.
+type MakeEnds = fn(&mut Making<'_>, usize, &Sides) -> [Box<dyn Endpoint>; 2];
+/// Function that makes the codec of a flow by its number for captures, or says why its packets cannot be captured.
+type MakeCodec = fn(&Scenario, &Addresses, usize) -> std::result::Result<Box<dyn Codec>, &'static str>;
+/// Function that makes the codec of a flow by its number between one of our machines and a guest.
+type MakeTranslator = fn(&Addresses, usize) -> Box<dyn Codec>;
 
-impl std::fmt::Debug for Protocol {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Protocol")
-    }
+/// Transport protocol: everything that depends on it, filled in by its folder of `packs`.
+#[derive(Clone, Copy, Debug)]
+pub struct Pack {
+    /// Stacks that implement it.
+    pub(crate) stacks: &'static [Stack],
+    /// Parameters that guests at both ends accept; their kernels decide the others.
+    pub(crate) accepted: &'static [&'static str],
+    /// Refuses keys that the stacks would ignore, and stacks that do not go together.
+    pub(crate) refuse: fn(&Table, &Reading<'_>) -> Result<()>,
+    /// Replaces a word for several settings by these.
+    pub(crate) expand: fn(&mut Table) -> Result<()>,
+    /// Congestion controls.
+    pub(crate) controls: Controls,
+    /// Slow start, and whether the user may choose another.
+    pub(crate) slow_start: (&'static str, bool),
+    /// Takes keys that its parameters do not describe out of a transport's table.
+    pub(crate) take: fn(&mut Table, &Reading<'_>) -> Result<Named>,
+    /// Combinations that are refused.
+    pub(crate) rules: &'static [Rule],
+    /// Checks the settings beyond its rules, and completes the taken keys.
+    pub(crate) settle: fn(&Reading<'_>, Named, &Parameters) -> Result<Option<MultipathSpec>>,
+    /// Returns the TLS over it.
+    pub(crate) tls: fn(&Parameters) -> std::result::Result<Option<tls::Config>, &'static str>,
+    /// Returns whether a flow may use every interface of its hosts.
+    pub(crate) is_multipath: fn(&TransportSpec) -> bool,
+    /// Returns its service to applications.
+    pub(crate) service: fn(&Parameters) -> Service,
+    /// Bytes of memory that both ends of a flow take: for the connection, and for each of its streams.
+    pub(crate) memory: (u64, u64),
+    /// Returns the bytes of data in a full packet, and the acknowledgements for each.
+    pub(crate) load: fn(&Parameters) -> (f64, f64),
+    /// Returns the growth limit for one acknowledgement in slow start, in segments (RFC 3465), and the initial window, from
+    /// the segment's size.
+    pub(crate) growth: fn(&Parameters, u64) -> (f64, u64),
+    /// Returns an error if a flow names an interface or a relay that does not exist.
+    pub(crate) misnamed: fn(&Routing<'_>, &FlowSpec) -> Option<String>,
+    /// Returns the ways of a flow that has several or might have, its own route first.
+    pub(crate) ways: fn(&Routing<'_>, &FlowSpec) -> Vec<PlannedWay>,
+    /// Returns every way that a flow's packets can take, whatever stacks play its ends.
+    pub(crate) every_way: fn(&Routing<'_>, &FlowSpec) -> Vec<Routes>,
+    /// Returns whether the client may leave by other interfaces than its route's.
+    pub(crate) leaves_by_several: fn(&Parameters) -> bool,
+    /// Makes the ends of a flow.
+    pub(crate) ends: MakeEnds,
+    /// Makes the codec of a flow for captures.
+    pub(crate) codec: MakeCodec,
+    /// Makes the codec of a flow towards a guest, if a guest can play it.
+    pub(crate) translator: Option<MakeTranslator>,
+    /// Makes the log of a flow, if its endpoints log what they do.
+    pub(crate) logger: fn(&Scenario, usize) -> Option<Box<dyn Logger>>,
+    /// Name of the parameter that chooses the loss recovery, if there is one.
+    pub(crate) recovery: Option<&'static str>,
+    /// Protocol of a guest's kernel that plays it.
+    pub(crate) kernel: Option<KernelProtocol>,
 }
 
-/// Interface of a transport protocol; everything specific to one protocol is in its folder of `packs`.
-pub(crate) trait Pack: Sync {
-    /// Returns the stacks that implement it.
-    fn stacks(&self) -> &'static [Stack] {
-        &[Stack::Vazao, Stack::Linux]
-    }
-
-    /// Refuses keys that the stacks would ignore, and stacks that do not go together.
-    fn refuse(&self, _table: &Table, _reading: &Reading<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    /// Replaces a word for several settings by these.
-    fn expand(&self, _table: &mut Table) -> Result<()> {
-        Ok(())
-    }
-
-    /// Returns its congestion controls.
-    fn controls(&self) -> Controls {
-        Controls::OfStack("cubic")
-    }
-
-    /// Returns its slow start, and whether the user may choose another.
-    fn slow_start(&self) -> (&'static str, bool) {
-        ("standard", true)
-    }
-
-    /// Takes keys that its parameters do not describe out of a transport's table.
-    fn take(&self, _table: &mut Table, _reading: &Reading<'_>) -> Result<Named> {
-        Ok(Named::default())
-    }
-
-    /// Returns the combinations that are refused.
-    fn rules(&self) -> &'static [Rule] {
-        &[]
-    }
-
-    /// Checks the settings beyond its rules, and completes the taken keys.
-    fn settle(&self, _reading: &Reading<'_>, named: Named, _parameters: &Parameters) -> Result<Option<MultipathSpec>> {
-        Ok(named.multipath)
-    }
-
-    /// Returns the TLS over it.
-    fn tls(&self, _parameters: &Parameters) -> std::result::Result<Option<tls::Config>, &'static str> {
-        Ok(None)
-    }
-
-    /// Returns whether a flow may use every interface of its hosts.
-    fn is_multipath(&self, _spec: &TransportSpec) -> bool {
-        false
-    }
-
-    /// Returns its service to applications.
-    fn service(&self, parameters: &Parameters) -> Service;
-
-    /// Returns the bytes of memory that both ends of a flow take.
-    fn memory(&self, parameters: &Parameters) -> u64;
-
-    /// Returns the bytes of data in a full packet, and the acknowledgements for each.
-    fn load(&self, parameters: &Parameters) -> (f64, f64);
-
-    /// Returns the growth limit for one acknowledgement in slow start, in segments (RFC 3465), and the initial window.
-    fn growth(&self, parameters: &Parameters, mss: u64) -> (f64, u64) {
-        (parameters.number("abc_limit"), mss * parameters.integer("initial_window"))
-    }
-
-    /// Returns an error if a flow names an interface or a relay that does not exist.
-    fn misnamed(&self, _routing: &Routing<'_>, _flow: &FlowSpec) -> Option<String> {
-        None
-    }
-
-    /// Returns the ways of a flow that has several or might have, its own route first.
-    fn ways(&self, _routing: &Routing<'_>, _flow: &FlowSpec) -> Option<Vec<PlannedWay>> {
-        None
-    }
-
-    /// Returns every way that a flow's packets can take, whatever stacks play its ends.
-    fn every_way(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
-        self.ways(routing, flow).into_iter().flatten().map(|way| way.routes).collect()
-    }
-
-    /// Returns whether the client may leave by other interfaces than its route's.
-    fn leaves_by_several(&self, _flow: &FlowSpec) -> bool {
-        false
-    }
-
-    /// Makes both ends of a flow, the client's first.
-    fn ends(&self, making: &mut Making<'_>, number: usize, sides: &Sides) -> [Box<dyn Endpoint>; 2];
-
-    /// Makes the codec of a flow for captures.
-    ///
-    /// # Errors
-    /// Its packets cannot be captured.
-    fn codec(
-        &self,
-        scenario: &Scenario,
-        addresses: &Addresses,
-        number: usize,
-    ) -> std::result::Result<Box<dyn Codec>, &'static str>;
-
-    /// Makes the codec of a flow between one of our machines and a guest, if a guest can play it.
-    fn translator(&self, _addresses: &Addresses, _number: usize) -> Option<Box<dyn Codec>> {
-        None
-    }
-
-    /// Makes the log of a flow, if its endpoints log what they do.
-    fn logger(&self, _scenario: &Scenario, _number: usize) -> Option<Box<dyn Logger>> {
-        None
-    }
-
-    /// Returns the name of the parameter that chooses the loss recovery, if there is one.
-    fn recovery(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Returns the protocol of a guest's kernel that plays it.
-    fn kernel(&self) -> Option<KernelProtocol> {
-        None
+impl Pack {
+    /// Creates a pack whose ends are made by `ends`, of a byte stream over one path, with TCP's names of parameters.
+    pub(crate) const fn new(ends: MakeEnds) -> Pack {
+        Pack {
+            stacks: &[Stack::Vazao, Stack::Linux],
+            accepted: &[],
+            refuse: |_, _| Ok(()),
+            expand: |_| Ok(()),
+            controls: Controls::OfStack("cubic"),
+            slow_start: ("standard", true),
+            take: |_, _| Ok(Named::default()),
+            rules: &[],
+            settle: |_, named, _| Ok(named.multipath),
+            tls: |_| Ok(None),
+            is_multipath: |_| false,
+            service: |_| Service { http: &["2", "1.1"], ..Service::default() },
+            memory: (32_000, 0),
+            load: |parameters| (parameters.number("mss"), 1.0 / parameters.number("delayed_ack")),
+            growth: |parameters, mss| (parameters.number("abc_limit"), mss * parameters.integer("initial_window")),
+            misnamed: |_, _| None,
+            ways: |_, _| Vec::new(),
+            every_way: |routing, flow| flow.ways(routing).into_iter().map(|way| way.routes).collect(),
+            leaves_by_several: |_| false,
+            ends,
+            codec: |_, _, _| Err("its packets have no bytes"),
+            translator: None,
+            logger: |_, _| None,
+            recovery: None,
+            kernel: None,
+        }
     }
 }
 
@@ -165,7 +130,7 @@ pub(crate) enum KernelProtocol {
 #[derive(Clone, Debug)]
 pub struct TransportSpec {
     /// Protocol.
-    pub entry: &'static Entry<Protocol>,
+    pub entry: &'static Entry<Pack>,
     /// Parameters of the protocol.
     pub parameters: Parameters,
     /// TLS over it.
@@ -187,9 +152,9 @@ pub struct TransportSpec {
 }
 
 impl TransportSpec {
-    /// Returns the interface of its protocol.
-    pub(crate) fn pack(&self) -> &'static dyn Pack {
-        self.entry.build.0
+    /// Returns its protocol.
+    pub(crate) fn pack(&self) -> &'static Pack {
+        &self.entry.build
     }
 
     /// Returns the settings of the client (0) or the server (1).
@@ -199,22 +164,22 @@ impl TransportSpec {
 
     /// Returns whether a flow may use every interface of its hosts.
     pub(crate) fn is_multipath(&self) -> bool {
-        self.pack().is_multipath(self)
+        (self.pack().is_multipath)(self)
+    }
+
+    /// Returns its service to applications.
+    pub(crate) fn service(&self) -> Service {
+        (self.pack().service)(&self.parameters)
     }
 
     /// Returns whether it sends datagrams without feedback.
     pub(crate) fn is_datagrams(&self) -> bool {
-        self.pack().service(&self.parameters).is_datagrams
+        self.service().is_datagrams
     }
 
     /// Returns whether a guest plays a side.
     pub fn has_guest(&self) -> bool {
         self.stacks.contains(&Stack::Linux)
-    }
-
-    /// Returns the protocol of a guest's kernel that plays it.
-    pub(crate) fn kernel_protocol(&self) -> Option<KernelProtocol> {
-        self.pack().kernel()
     }
 
     /// Returns whether a library plays it.
@@ -226,7 +191,7 @@ impl TransportSpec {
     pub(crate) fn control_factory(self: &Arc<Self>) -> vazao_transport::ControlFactory {
         let spec = self.clone();
         Arc::new(move |mss, seed| {
-            let (abc_limit, initial_window) = spec.pack().growth(&spec.parameters, mss);
+            let (abc_limit, initial_window) = (spec.pack().growth)(&spec.parameters, mss);
             let slow_start = vazao_congestion::build_slow_start(spec.slow_start.0, &spec.slow_start.1, abc_limit);
             let setup = Setup {
                 mss,
@@ -293,7 +258,6 @@ pub struct Extensions {
 pub(crate) struct Reading<'a> {
     /// Whole transport, for errors that belong to no key alone.
     pub whole: &'a Item,
-    pub name: &'static str,
     pub stacks: [Stack; 2],
     pub schedulers: &'a Plugins<SchedulerFactory>,
 }
@@ -305,20 +269,15 @@ pub(crate) struct Named {
     pub path_scheduler: Option<Item>,
 }
 
-/// Transport whose parameters have been read.
-pub(crate) struct Draft<'a> {
-    pub stacks: [Stack; 2],
-    pub parameters: &'a Parameters,
-}
-
-/// Combination that is refused: the test for it, and the error message.
+/// Combination that is refused: the test for it, from the stacks and the parameters, and the error message.
+#[derive(Debug)]
 pub(crate) struct Rule {
-    pub breaks: fn(&Draft<'_>) -> bool,
+    pub breaks: fn([Stack; 2], &Parameters) -> bool,
     pub problem: &'static str,
 }
 
 /// Congestion controls of a protocol.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Controls {
     /// No congestion control.
     None,

@@ -1,18 +1,18 @@
 //! DCCP.
 
-use super::{IP_HEADER, initial, measured, set};
+use super::{IP_HEADER, forward, measured, set};
 use crate::endpoint::codec::Codec;
 use crate::endpoint::{Arrival, Body, Content, Contents, Crossing, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
-use crate::measures::measure::SenderState;
+use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::PathState;
-use crate::model::address::{Addresses, Socket};
+use crate::model::address::{Addresses, Socket, initial_sequences};
 use crate::model::scenario::Scenario;
 use crate::model::stack::Stack;
-use crate::model::transport::{self as model, Controls, Making, Protocol, Service};
+use crate::model::transport::{Controls, Making, Pack, Service};
 use std::borrow::Cow;
 use vazao_application::{Application, Sides};
-use vazao_engine::registry::{Entry, Parameters};
+use vazao_engine::registry::Entry;
 use vazao_engine::{Duration, Time};
 use vazao_transport::dccp::{self, Config, Fate, Kind, LONGEST_RUN, PARAMETERS, Packet, Run};
 use vazao_wire::dccp::{Header, PROTOCOL, encode, option};
@@ -24,65 +24,50 @@ impl Content for Packet {
     }
 }
 
-impl Endpoint for dccp::Endpoint {
+/// One end of a connection.
+struct Dccp(dccp::Endpoint);
+
+impl Endpoint for Dccp {
+    forward!(0);
     fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
         let Body::Kept { content, .. } = *arrival.body else { return false };
         let packet: &Packet = arrival.contents.get(content);
-        dccp::Endpoint::handle(self, now, packet, arrival.ecn);
+        self.0.handle(now, packet, arrival.ecn);
         packet.kind.has_data()
     }
-    fn next_timeout(&self) -> Time {
-        dccp::Endpoint::next_timeout(self)
-    }
-    fn handle_timeout(&mut self, now: Time) -> bool {
-        let is_due = dccp::Endpoint::next_timeout(self) <= now;
-        if is_due {
-            dccp::Endpoint::handle_timeout(self, now);
-        }
-        is_due
-    }
     fn drive(&mut self, now: Time, application: &mut Application) {
-        application.drive(now, self);
+        application.drive(now, &mut self.0);
     }
     fn drive_visit(&mut self, turn: Turn<'_>) -> (Time, bool) {
-        turn.on(self)
+        turn.on(&mut self.0)
     }
     fn poll_transmit(&mut self, now: Time, contents: &mut Contents) -> Option<Departure> {
         let (content, packet) = contents.fresh::<Packet>();
-        if !dccp::Endpoint::poll_transmit(self, now, packet) {
+        if !self.0.poll_transmit(now, packet) {
             contents.give_back::<Packet>(content);
             return None;
         }
-        let (size, ecn) = (IP_HEADER + packet.bytes(), self.ecn(packet));
+        let (size, ecn) = (IP_HEADER + packet.bytes(), self.0.ecn(packet));
         Some(Departure { body: Body::Kept { content, path: 0 }, size, way: 0, ecn })
     }
-    fn is_over(&self) -> bool {
-        dccp::Endpoint::is_over(self)
-    }
-    fn failure(&self) -> Option<String> {
-        dccp::Endpoint::failure(self).map(|failure| failure.to_string())
-    }
     fn ready(&self) -> Option<Time> {
-        dccp::Endpoint::ready(self)
-    }
-    fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
-        see(self);
+        self.0.ready()
     }
     fn counts(&self, _end: Time) -> Counts<'_> {
-        let stats = self.stats();
+        let stats = self.0.stats();
         Counts {
             tally: Tally::default()
-                .with("packets_sent", self.packets())
+                .with("packets_sent", self.0.packets())
                 .with("timeouts", stats.timeouts)
                 .with("recoveries", stats.recoveries)
                 .with("mark_reductions", stats.mark_reductions),
             rtt: Cow::Borrowed(&stats.rtt),
-            srtt: measured(self.rtt().srtt()),
-            is_over: dccp::Endpoint::is_over(self),
+            srtt: measured(self.0.rtt().srtt()),
+            is_over: self.0.is_over(),
         }
     }
     fn arrivals(&self, dropped: u64) -> Tally {
-        let stats = self.received();
+        let stats = self.0.received();
         Tally::default()
             .with("packets_lost", dropped)
             .with("duplicates", stats.duplicates)
@@ -93,12 +78,12 @@ impl Endpoint for dccp::Endpoint {
     }
     fn watch_messages(&mut self, is_receiver: bool) {
         if is_receiver {
-            dccp::Endpoint::watch_messages(self);
+            self.0.watch_messages();
         }
     }
     /// A message has arrived once all its datagrams have.
     fn credit(&mut self, now: Time, _: &Application, _: &mut dyn Endpoint, application: &mut Application) {
-        while let Some(message) = self.take_message() {
+        while let Some(message) = self.0.take_message() {
             application.deliver_message(now, message);
         }
     }
@@ -118,14 +103,8 @@ impl SenderState for dccp::Endpoint {
         let stats = self.stats();
         stats.recoveries + stats.mark_reductions + stats.timeouts
     }
-    fn segments(&self) -> u64 {
-        self.packets()
-    }
-    fn flight(&self) -> u64 {
-        dccp::Endpoint::flight(self)
-    }
-    fn sent_bytes(&self) -> u64 {
-        dccp::Endpoint::sent_bytes(self)
+    fn sent(&self) -> Sent {
+        Sent { segments: self.packets(), bytes: self.sent_bytes(), flight: self.flight() }
     }
     fn path(&self, _number: usize) -> PathState {
         PathState {
@@ -133,56 +112,40 @@ impl SenderState for dccp::Endpoint {
             ssthresh: set(self.control().ssthresh()),
             srtt: measured(self.rtt().srtt()),
             latest_rtt: measured(self.rtt().latest()),
-            flight: dccp::Endpoint::flight(self),
+            flight: self.flight(),
             ..PathState::default()
         }
     }
 }
 
-/// Pack of DCCP.
-struct Pack;
-
-/// Its entry in the registry.
-pub(super) const ENTRY: Entry<Protocol> = Entry {
+/// Registry entry.
+pub(super) const ENTRY: Entry<Pack> = Entry {
     name: "dccp",
     aliases: &[],
     title: "Datagram Congestion Control Protocol",
     source: "RFC 4340, RFC 4341",
     help: "datagrams that are never sent again, at a pace that a congestion control sets",
     parameters: PARAMETERS,
-    build: Protocol(&Pack),
+    build: Pack {
+        stacks: &[Stack::Vazao],
+        controls: Controls::Own("reno"),
+        service: |_| Service { is_unreliable: true, ..Service::default() },
+        memory: (16_000, 0),
+        load: |parameters| (parameters.number("payload"), 1.0 / parameters.number("ack_ratio")),
+        // Half the acknowledgement ratio for one acknowledgement (RFC 4341 section 5).
+        growth: |parameters, mss| (parameters.number("ack_ratio") / 2.0, mss * parameters.integer("initial_window")),
+        codec: |scenario, addresses, number| Ok(Box::new(Bytes::new(scenario, addresses, number))),
+        ..Pack::new(ends)
+    },
 };
 
-impl model::Pack for Pack {
-    fn stacks(&self) -> &'static [Stack] {
-        &[Stack::Vazao]
-    }
-    fn controls(&self) -> Controls {
-        Controls::Own("reno")
-    }
-    fn service(&self, _parameters: &Parameters) -> Service {
-        Service { is_unreliable: true, ..Service::default() }
-    }
-    fn memory(&self, _parameters: &Parameters) -> u64 {
-        16_000
-    }
-    fn load(&self, parameters: &Parameters) -> (f64, f64) {
-        (parameters.number("payload"), 1.0 / parameters.number("ack_ratio"))
-    }
-    /// Half the acknowledgement ratio for one acknowledgement (RFC 4341 section 5).
-    fn growth(&self, parameters: &Parameters, mss: u64) -> (f64, u64) {
-        (parameters.number("ack_ratio") / 2.0, mss * parameters.integer("initial_window"))
-    }
-    fn ends(&self, making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
-        let scenario = making.scenario;
-        let spec = &scenario.flows[number].transport;
-        let config = making.settings(spec, || Config::new(&spec.parameters, spec.control_factory()));
-        let [client, server] = initial(scenario, number).map(u64::from);
-        [Box::new(dccp::Endpoint::connect(config.clone(), client)), Box::new(dccp::Endpoint::listen(config, server))]
-    }
-    fn codec(&self, scenario: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
-        Ok(Box::new(Bytes::new(scenario, addresses, number)))
-    }
+fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
+    let scenario = making.scenario;
+    let spec = &scenario.flows[number].transport;
+    let config = making.settings(spec, || Config::new(&spec.parameters, spec.control_factory()));
+    let [client, server] = initial_sequences(scenario.seed, number).map(u64::from);
+    let (client, server) = (dccp::Endpoint::connect(config.clone(), client), dccp::Endpoint::listen(config, server));
+    [Box::new(Dccp(client)), Box::new(Dccp(server))]
 }
 
 /// The feature Send Ack Vector (RFC 4340 section 11.5).
@@ -203,7 +166,7 @@ struct Bytes {
 
 impl Bytes {
     fn new(scenario: &Scenario, addresses: &Addresses, number: usize) -> Bytes {
-        let initial = initial(scenario, number).map(u64::from);
+        let initial = initial_sequences(scenario.seed, number).map(u64::from);
         Bytes { sockets: addresses.sockets[number], initial, data: Vec::new() }
     }
 }

@@ -10,17 +10,44 @@ pub(crate) mod udp;
 
 use crate::document::ScenarioError;
 use crate::document::reader::{Item, Table};
-use crate::model::address::initial_sequences;
-use crate::model::scenario::Scenario;
 use crate::model::stack;
-use crate::model::transport::Protocol;
+use crate::model::transport::Pack;
 use std::iter::repeat;
 use vazao_engine::registry::{Entry, Parameter};
 use vazao_engine::{Duration, Time};
 
 /// All transports.
-pub const TRANSPORTS: &[Entry<Protocol>] =
-    &[tcp::ENTRY, udp::ENTRY, dccp::ENTRY, sctp::ENTRY, mptcp::ENTRY, quic::ENTRY];
+pub const TRANSPORTS: &[Entry<Pack>] = &[tcp::ENTRY, udp::ENTRY, dccp::ENTRY, sctp::ENTRY, mptcp::ENTRY, quic::ENTRY];
+
+/// Implements the methods of an endpoint that its connection, in a field, has too; `then` follows an expired timer.
+macro_rules! forward {
+    ($connection:tt $(, then $then:ident)?) => {
+        fn next_timeout(&self) -> Time {
+            self.$connection.next_timeout()
+        }
+        fn handle_timeout(&mut self, now: Time) -> bool {
+            let is_due = self.$connection.next_timeout() <= now;
+            if is_due {
+                self.$connection.handle_timeout(now);
+                $(self.$then(now);)?
+            }
+            is_due
+        }
+        fn is_over(&self) -> bool {
+            self.$connection.is_over()
+        }
+        fn failure(&self) -> Option<String> {
+            self.$connection.failure().map(|failure| failure.to_string())
+        }
+        fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
+            see(&self.$connection);
+        }
+        fn observe(&self, now: Time, measure: &mut FlowMeasure) {
+            measure.on_sender_event(now, &self.$connection);
+        }
+    };
+}
+use forward;
 
 /// Joins two lists of parameters.
 const fn join<const N: usize>(first: &[Parameter], second: &[Parameter]) -> [Parameter; N] {
@@ -34,20 +61,21 @@ const fn join<const N: usize>(first: &[Parameter], second: &[Parameter]) -> [Par
 }
 
 /// Message for a setting that the kernel makes itself.
-const KERNEL: &str = "the kernel's own decision with stack = \"linux\"; leave it out, or see sysctl and module";
+pub(crate) const KERNEL: &str =
+    "the kernel's own decision with stack = \"linux\"; leave it out, or see sysctl and module";
 
 /// Refuses parameters of `all` that a stack does not accept: a setting without effect is a mistake.
-fn refuse_own(table: &Table, all: &[Parameter], accepted: &[&str], decision: &str) -> Result<(), ScenarioError> {
+pub(crate) fn refuse_own(
+    table: &Table,
+    all: &[Parameter],
+    accepted: &[&str],
+    decision: &str,
+) -> Result<(), ScenarioError> {
     for parameter in all.iter().filter(|parameter| !accepted.contains(&parameter.name)) {
         let problem = format!("is {decision}. What a guest can be told: {}", accepted.join(", "));
         table.refuse(parameter.name, problem)?;
     }
     Ok(())
-}
-
-/// Draws a number for each end of a flow, the seed of its random choices.
-fn initial(scenario: &Scenario, number: usize) -> [u32; 2] {
-    initial_sequences(scenario.seed, number)
 }
 
 /// Returns the default of a parameter that names an entry of a registry.

@@ -7,10 +7,9 @@ use crate::endpoint::codec::{Codec, encode_datagram};
 use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
 use crate::measures::measure::SenderState;
-use crate::model::address::{Addresses, Socket};
-use crate::model::scenario::Scenario;
+use crate::model::address::Socket;
 use crate::model::stack;
-use crate::model::transport::{self as model, Controls, KernelProtocol, Making, Protocol, Reading, Service};
+use crate::model::transport::{Controls, KernelProtocol, Making, Pack, Reading, Service};
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
 use vazao_engine::{Ecn, Histogram, Rate, Time};
@@ -78,9 +77,6 @@ impl Endpoint for udp::Endpoint {
     }
 }
 
-/// UDP in scenarios.
-struct Pack;
-
 const OWN: &[Parameter] = &[
     Parameter::new(
         "rate",
@@ -97,51 +93,38 @@ const OWN: &[Parameter] = &[
 ];
 
 /// Registry entry.
-pub(super) const ENTRY: Entry<Protocol> = Entry {
+pub(super) const ENTRY: Entry<Pack> = Entry {
     name: "udp",
     aliases: &[],
     title: "User Datagram Protocol",
     source: "RFC 768",
     help: "datagrams without feedback: an upload at a constant rate, or messages as the application writes them",
     parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
-    build: Protocol(&Pack),
+    build: Pack {
+        refuse,
+        controls: Controls::None,
+        slow_start: ("none", false),
+        service: |_| Service { is_datagrams: true, http: &["2", "1.1"], ..Service::default() },
+        memory: (16_000, 0),
+        load: |parameters| (parameters.number("payload"), 0.0),
+        codec: |_, addresses, number| Ok(Box::new(Bytes(addresses.sockets[number]))),
+        kernel: Some(KernelProtocol::Udp),
+        ..Pack::new(ends)
+    },
 };
 
-impl model::Pack for Pack {
-    fn refuse(&self, _table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
-        if reading.stacks[0] == reading.stacks[1] {
-            return Ok(());
-        }
-        let name = reading.name;
-        Err(reading.whole.error(format!("has two stacks, but over {name} both sides have the same so far")))
+fn refuse(_: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
+    if reading.stacks[0] == reading.stacks[1] {
+        return Ok(());
     }
-    fn controls(&self) -> Controls {
-        Controls::None
-    }
-    fn slow_start(&self) -> (&'static str, bool) {
-        ("none", false)
-    }
-    fn service(&self, _parameters: &Parameters) -> Service {
-        Service { is_datagrams: true, http: &["2", "1.1"], ..Service::default() }
-    }
-    fn memory(&self, _parameters: &Parameters) -> u64 {
-        16_000
-    }
-    fn load(&self, parameters: &Parameters) -> (f64, f64) {
-        (parameters.number("payload"), 0.0)
-    }
-    fn ends(&self, making: &mut Making<'_>, number: usize, sides: &Sides) -> [Box<dyn Endpoint>; 2] {
-        let parameters = &making.scenario.flows[number].transport.parameters;
-        let payload = parameters.integer("payload") as u16;
-        let rate = (!sides.is_paced()).then(|| rate(parameters));
-        [(); 2].map(|()| -> Box<dyn Endpoint> { Box::new(udp::Endpoint::new(udp::Config { payload, rate })) })
-    }
-    fn codec(&self, _: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
-        Ok(Box::new(Bytes(addresses.sockets[number])))
-    }
-    fn kernel(&self) -> Option<KernelProtocol> {
-        Some(KernelProtocol::Udp)
-    }
+    Err(reading.whole.error("has two stacks, but over udp both sides have the same so far"))
+}
+
+fn ends(making: &mut Making<'_>, number: usize, sides: &Sides) -> [Box<dyn Endpoint>; 2] {
+    let parameters = &making.scenario.flows[number].transport.parameters;
+    let payload = parameters.integer("payload") as u16;
+    let rate = (!sides.is_paced()).then(|| rate(parameters));
+    [(); 2].map(|()| -> Box<dyn Endpoint> { Box::new(udp::Endpoint::new(udp::Config { payload, rate })) })
 }
 
 /// Returns the rate of an upload: iperf's, unless another is given.

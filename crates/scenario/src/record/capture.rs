@@ -44,8 +44,7 @@ impl Capture {
         };
         let mut interfaces: Vec<_> = addresses.interfaces.iter().map(|interface| start(&interface.name)).collect();
         let flow = |number: usize| {
-            let pack = scenario.flows[number].transport.pack();
-            let codec = pack.codec(scenario, addresses, number);
+            let codec = (scenario.flows[number].transport.pack().codec)(scenario, addresses, number);
             let codec = codec.map_err(|problem| format!("flow {number}: {problem}; leave --pcap out"))?;
             Ok(FlowCapture { codec, interfaces: addresses.paths[number].iter().flatten().copied().collect() })
         };

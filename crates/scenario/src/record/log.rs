@@ -4,11 +4,12 @@ use crate::endpoint::codec::Logger;
 use crate::endpoint::{Crossing, EndId};
 use crate::model::scenario::Scenario;
 use crate::record::{File, Output};
+use std::collections::BTreeMap;
 use vazao_engine::Time;
 use vazao_wire::qlog::{self, Trace, VantagePoint};
 
 /// Logs of a run, by flow.
-pub(crate) struct Log(Vec<Option<FlowLog>>);
+pub(crate) struct Log(BTreeMap<usize, FlowLog>);
 
 /// Log of a flow, with a file for each side.
 struct FlowLog {
@@ -30,43 +31,43 @@ fn file(scenario: &Scenario, number: usize, side: usize, group: Option<&str>) ->
 impl Log {
     pub fn new(scenario: &Scenario) -> Log {
         let log = |number: usize| {
-            let logger = scenario.flows[number].transport.pack().logger(scenario, number)?;
+            let logger = (scenario.flows[number].transport.pack().logger)(scenario, number)?;
             let group = logger.group();
             let files = [0, 1].map(|side| file(scenario, number, side, group.as_deref()));
-            Some(FlowLog { logger, files })
+            Some((number, FlowLog { logger, files }))
         };
-        Log((0..scenario.flows.len()).map(log).collect())
+        Log((0..scenario.flows.len()).filter_map(log).collect())
     }
 
     /// Returns whether no flow keeps a log.
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(Option::is_none)
+        self.0.is_empty()
     }
 
     /// Handles a packet of a flow at an interface.
     pub fn cross(&mut self, flow: usize, crossing: &Crossing<'_>) {
-        if let Some(log) = &mut self.0[flow] {
+        if let Some(log) = self.0.get_mut(&flow) {
             log.logger.cross(crossing);
         }
     }
 
     /// Handles lines of a flow's key log.
     pub fn secrets(&mut self, flow: usize, lines: &str) {
-        if let Some(log) = &mut self.0[flow] {
+        if let Some(log) = self.0.get_mut(&flow) {
             log.logger.secrets(lines);
         }
     }
 
     /// Handles qlog records of an endpoint.
     pub fn records(&mut self, now: Time, (flow, side): EndId, records: &[u8]) {
-        if let Some(log) = &mut self.0[flow] {
+        if let Some(log) = self.0.get_mut(&flow) {
             log.logger.records(now, side, records, &mut log.files[side].bytes);
         }
     }
 
     /// Hands buffered bytes to the output: all of them, or those of files with many.
     pub fn flush(&mut self, all: bool, output: Output<'_>) -> Result<(), String> {
-        let mut files = self.0.iter_mut().flatten().flat_map(|log| &mut log.files);
+        let mut files = self.0.values_mut().flat_map(|log| &mut log.files);
         files.try_for_each(|file| file.flush(all, &mut *output).map(drop))
     }
 }

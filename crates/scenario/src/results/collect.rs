@@ -7,7 +7,7 @@ use crate::model::scenario::Scenario;
 use crate::model::stack::Kernel;
 use crate::record::samples::{Legend, Sample};
 use crate::results::account::Account;
-use crate::results::columns::{FlowRow, LinkRow, RunRow};
+use crate::results::columns::{FLOWS, FlowRow, LINKS, LinkRow, PATHS, RUNS, RunRow, row};
 use crate::results::path_table::path_rows;
 use crate::world::probe::Probe;
 use crate::world::{End, World};
@@ -39,7 +39,8 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
         for forward in [true, false] {
             let report = &world.network.report(link_id((number, forward)), world.now);
             utilisation = utilisation.max(report.utilisation);
-            links.push(LinkRow { id, link: &link.name, direction: direction_name(forward), report }.cells());
+            let direction = direction_name(forward);
+            links.push(row(LINKS, &LinkRow { id, link: &link.name, direction, report }, &[]));
         }
     }
     let world = &*world;
@@ -51,18 +52,19 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
     // Row of each flow of the world in the results, and its first path there.
     let mut places = vec![(0, 0); scenario.flows.len()];
     // One row after the other: the accounts of ten thousand flows would take more memory than their connections.
-    for (number, row) in rows.iter().enumerate() {
-        let parts = accounts(world, scenario, row);
+    for (number, range) in rows.iter().enumerate() {
+        let parts = accounts(world, scenario, range);
         let mut before = 0;
         for (flow, account) in &parts {
             places[*flow] = (number, before);
             let found = path_rows(id, places[*flow], *flow, &scenario.flows[*flow], &routing, account, world);
             before += found.len();
-            found.iter().for_each(|path| paths.push(path.cells()));
+            found.iter().for_each(|path| paths.push(row(PATHS, path, &[&path.tally])));
         }
-        let account = whole(world, row, parts);
-        shares.push(account.share(world.flows[row.start].start, world.now));
-        flows.push(flow_row(id, number, row.start, scenario, &account, world).cells());
+        let account = whole(world, range, parts);
+        shares.push(account.share(world.flows[range.start].start, world.now));
+        let source = flow_row(id, number, range.start, scenario, &account, world);
+        flows.push(row(FLOWS, &source, &[&account.sender.tally, &account.arrivals]));
     }
     let legend = Legend::new(id, scenario, places);
     let run = RunRow {
@@ -76,7 +78,7 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
         kernels: kernels(scenario),
     };
     let mut runs = Builder::with_rows(1);
-    runs.push(run.cells());
+    runs.push(row(RUNS, &run, &[]));
     Outcome {
         runs: runs.finish(),
         flows: flows.finish(),

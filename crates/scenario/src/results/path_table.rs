@@ -3,7 +3,7 @@
 use crate::guests::ledger::PathInfo;
 use crate::guests::meter::TcpMeter;
 use crate::measures::counts::{Count, Tally};
-use crate::model::flow::{FlowSpec, Routes};
+use crate::model::flow::FlowSpec;
 use crate::model::transport::PlannedWay;
 use crate::results::account::Account;
 use crate::results::columns::PathRow;
@@ -20,36 +20,22 @@ struct Location {
 }
 
 impl Location {
-    fn new(routing: &Routing<'_>, routes: &Routes) -> Location {
-        let names: Vec<_> = routes.out.iter().map(|&(link, _)| routing.graph().links[link].name.as_str()).collect();
+    /// Locates a way. Its addresses, if it has any, are its ends, whatever interfaces its packets cross.
+    fn new(routing: &Routing<'_>, PlannedWay { routes, addresses }: &PlannedWay) -> Location {
+        let graph = routing.graph();
+        let interface = |(link, forward): Step, number: Option<u8>| {
+            let node = if forward { graph.links[link].source } else { graph.links[link].target };
+            let leaves = || routing.interfaces(node).iter().position(|&known| known == link);
+            let number = number.map(usize::from).or_else(leaves).expect("a route leaves its host");
+            Some(format!("{}.{}", graph.nodes[node].name, number + 1))
+        };
+        let names: Vec<_> = routes.out.iter().map(|&(link, _)| graph.links[link].name.as_str()).collect();
         Location {
-            client: Some(interface(routing, routes.out[0])),
-            server: Some(interface(routing, routes.back[0])),
+            client: interface(routes.out[0], addresses.map(|ends| ends.client)),
+            server: interface(routes.back[0], addresses.map(|ends| ends.server)),
             route: Some(names.join(" ")),
         }
     }
-
-    /// Locates a way. Its addresses, if it has any, are its ends, whatever interfaces its packets cross.
-    fn of_way(routing: &Routing<'_>, PlannedWay { routes, addresses }: &PlannedWay) -> Location {
-        let place = Location::new(routing, routes);
-        let Some(way) = addresses else { return place };
-        let name =
-            |first: Step, number: u8| format!("{}.{}", routing.graph().nodes[start(routing, first)].name, number + 1);
-        let (client, server) = (name(routes.out[0], way.client), name(routes.back[0], way.server));
-        Location { client: Some(client), server: Some(server), ..place }
-    }
-}
-
-/// Returns the node that a step leaves.
-fn start(routing: &Routing<'_>, (link, forward): Step) -> usize {
-    if forward { routing.graph().links[link].source } else { routing.graph().links[link].target }
-}
-
-/// Returns the interface by which a route leaves, as in `a.2`.
-fn interface(routing: &Routing<'_>, first: Step) -> String {
-    let node = start(routing, first);
-    let number = routing.interfaces(node).iter().position(|&link| link == first.0).expect("a route leaves its host");
-    format!("{}.{}", routing.graph().nodes[node].name, number + 1)
 }
 
 /// Returns the rows of flow `number` of the world: one for each path or subflow. They are paths of the flow in results from
@@ -66,7 +52,7 @@ pub(crate) fn path_rows<'a, P>(
     let reports = reports(number, spec, routing, account, world);
     // A guest's kernel chooses the ways of its packets.
     let is_known = !(spec.transport.is_multipath() && spec.transport.has_guest());
-    let own = is_known.then(|| Location::new(routing, &spec.routes));
+    let own = is_known.then(|| Location::new(routing, &spec.routes.clone().into()));
     let (flow, first) = place;
     let row = |(i, (place, tally)): (usize, (Option<Location>, Tally))| {
         let Location { client, server, route } = place.or_else(|| own.clone()).unwrap_or_default();
@@ -101,7 +87,7 @@ fn reports<P>(
 
 /// Returns the locations of a flow's ways, if it may use several interfaces.
 fn places(routing: &Routing<'_>, spec: &FlowSpec) -> Vec<Location> {
-    spec.transport.pack().ways(routing, spec).into_iter().flatten().map(|way| Location::of_way(routing, &way)).collect()
+    spec.ways(routing).into_iter().map(|way| Location::new(routing, &way)).collect()
 }
 
 /// Returns the paths of a guest's association, or its subflows. For several paths of an association its kernel reports

@@ -90,7 +90,7 @@ pub(crate) fn build<P: Probe>(
         }
         let machines = match spec.has_library() {
             true => libraries.take(number),
-            false => spec.pack().ends(&mut making, number, &sides),
+            false => (spec.pack().ends)(&mut making, number, &sides),
         };
         let mut machines = machines.into_iter();
         let client_sends = sides.client_sends;
@@ -110,7 +110,7 @@ pub(crate) fn build<P: Probe>(
 
 /// Adds several ways to the ends of the flow that was added last.
 fn add_ways<P: Probe>(world: &mut World<P>, routing: &Routing<'_>, flow: &FlowSpec) {
-    let ways = flow.transport.pack().ways(routing, flow).unwrap_or_default();
+    let ways = flow.ways(routing);
     if ways.len() < 2 {
         return;
     }
@@ -152,7 +152,7 @@ fn build_network<B: Copy>(scenario: &Scenario, routing: &Routing<'_>, scheduler:
     // A queue of so many BDPs counts the longest round trip among the flows that cross the link.
     let mut base_rtt = vec![Duration::ZERO; 2 * graph.links.len()];
     let every = scenario.flows.iter().filter(|flow| flow.transport.is_multipath());
-    let others: Vec<Routes> = every.flat_map(|flow| flow.transport.pack().every_way(routing, flow)).collect();
+    let others: Vec<Routes> = every.flat_map(|flow| (flow.transport.pack().every_way)(routing, flow)).collect();
     for routes in scenario.flows.iter().map(|flow| &flow.routes).chain(&others) {
         let rtt = routes.base_rtt(graph);
         for &step in routes.out.iter().chain(&routes.back) {

@@ -56,7 +56,7 @@ pub fn estimate(scenario: &Scenario) -> Work {
         let left = scenario.until.map_or(f64::INFINITY, |until| until.since(flow.start).as_secs());
         let time = duration.map_or(left, |d| d.as_secs().min(left));
         let bytes = volume.unwrap_or(f64::INFINITY).min(rate * time);
-        let (mss, acks) = flow.transport.pack().load(&flow.transport.parameters);
+        let (mss, acks) = (flow.transport.pack().load)(&flow.transport.parameters);
         // Flows that share a link cannot all have its rate.
         let narrow = routes.out.iter().min_by_key(|&&s| graph.direction(s).rate).map_or(0, |s| s.0);
         let room = scenario.until.map_or(f64::INFINITY, |until| until.since(Time::ZERO).as_secs() * rate);

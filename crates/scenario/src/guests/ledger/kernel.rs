@@ -1,7 +1,7 @@
 //! State of a guest's connections, as its kernel reports it in [samples](Sample).
 
 use super::Tuple;
-use crate::measures::measure::SenderState;
+use crate::measures::measure::{SenderState, Sent};
 use crate::measures::series::{PathState, Repair};
 use std::net::SocketAddrV4;
 use vazao_engine::{Duration, Time};
@@ -10,13 +10,8 @@ use vazao_guest_protocol::{Sample, TcpInfo};
 /// State of a TCP connection, in bytes where the kernel counts segments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TcpState {
-    cwnd: u64,
-    ssthresh: Option<u64>,
-    pub srtt: Option<Duration>,
-    flight: u64,
-    sent: u64,
-    segments: u64,
-    repair: Repair,
+    pub path: PathState,
+    sent: Sent,
     /// Observed reductions of the slow-start threshold.
     cuts: u64,
     /// Expiries of the retransmission timer; kernels before 6.7 do not report them.
@@ -38,17 +33,19 @@ impl TcpState {
     /// Applies a sample.
     pub fn update(&mut self, info: &TcpInfo) {
         let bytes = |segments: u32| u64::from(segments) * u64::from(info.snd_mss);
-        let old = self.ssthresh;
-        self.cwnd = bytes(info.snd_cwnd);
-        self.ssthresh = (info.snd_ssthresh < INFINITE).then(|| bytes(info.snd_ssthresh));
-        self.srtt = srtt(info.rtt_us.into());
-        self.flight = bytes(info.unacked);
-        self.sent = info.bytes_sent.saturating_sub(info.bytes_retrans);
-        self.segments = info.segs_out.into();
-        self.repair = Repair { ca_state: info.ca_state, lost: info.lost.into(), sacked: info.sacked.into() };
-        if self.ssthresh.is_some() && self.ssthresh != old && old.is_none_or(|old| self.ssthresh < Some(old)) {
-            self.cuts += 1;
-        }
+        let (old, flight) = (self.path.ssthresh, bytes(info.unacked));
+        let ssthresh = (info.snd_ssthresh < INFINITE).then(|| bytes(info.snd_ssthresh));
+        self.path = PathState {
+            cwnd: bytes(info.snd_cwnd),
+            ssthresh,
+            srtt: srtt(info.rtt_us.into()),
+            latest_rtt: None,
+            flight,
+            repair: Some(Repair { ca_state: info.ca_state, lost: info.lost.into(), sacked: info.sacked.into() }),
+        };
+        let bytes = info.bytes_sent.saturating_sub(info.bytes_retrans);
+        self.sent = Sent { segments: info.segs_out.into(), bytes, flight };
+        self.cuts += u64::from(ssthresh.is_some_and(|new| old.is_none_or(|old| new < old)));
         self.timeouts = info.total_rto.map(u64::from);
         self.busy = Some(Duration::from_micros(info.busy_time_us));
         self.rwnd_limited = Some(Duration::from_micros(info.rwnd_limited_us));
@@ -63,29 +60,22 @@ fn srtt(us: u64) -> Option<Duration> {
 
 impl SenderState for TcpState {
     fn cwnd(&self) -> u64 {
-        self.cwnd
+        self.path.cwnd
     }
     fn in_slow_start(&self) -> bool {
-        self.ssthresh.is_none_or(|threshold| self.cwnd < threshold)
+        self.path.ssthresh.is_none_or(|threshold| self.path.cwnd < threshold)
     }
     fn is_repairing(&self) -> bool {
-        self.repair.ca_state >= REPAIRING
+        self.path.repair.is_some_and(|repair| repair.ca_state >= REPAIRING)
     }
     fn cuts(&self) -> u64 {
         self.cuts
     }
-    fn segments(&self) -> u64 {
-        self.segments
-    }
-    fn flight(&self) -> u64 {
-        self.flight
-    }
-    fn sent_bytes(&self) -> u64 {
+    fn sent(&self) -> Sent {
         self.sent
     }
     fn path(&self, _number: usize) -> PathState {
-        let TcpState { cwnd, ssthresh, srtt, flight, repair, .. } = *self;
-        PathState { cwnd, ssthresh, srtt, latest_rtt: None, flight, repair: Some(repair) }
+        self.path
     }
 }
 
@@ -204,12 +194,12 @@ mod tests {
         };
         let mut info = TcpState::default();
         info.update(&sample);
-        assert_eq!((info.cwnd(), info.ssthresh(), info.flight(), info.cuts()), (20_000, None, 7_000, 0));
+        assert_eq!((info.cwnd(), info.ssthresh(), info.path.flight, info.cuts()), (20_000, None, 7_000, 0));
         assert!(info.in_slow_start() && !info.is_repairing());
         assert_eq!(info.path(0).repair, Some(Repair { ca_state: 1, lost: 1, sacked: 2 }));
         assert_eq!((info.busy, info.rwnd_limited), (Some(Duration::from_millis(90)), Some(Duration::from_millis(20))));
         assert_eq!((info.reordering, info.timeouts), (Some(5), None));
-        assert_eq!(info.srtt, Some(Duration::from_millis(50)));
+        assert_eq!(info.path.srtt, Some(Duration::from_millis(50)));
         for (snd_ssthresh, cuts) in [(14, 1), (14, 1), (9, 2), (30, 2), (10, 3)] {
             info.update(&TcpInfo { snd_cwnd: 14, snd_ssthresh, snd_mss: 1000, ca_state: 3, ..TcpInfo::default() });
             assert_eq!((info.cuts(), info.is_repairing()), (cuts, true), "threshold {snd_ssthresh}");

@@ -49,7 +49,7 @@ fn transport(addresses: &Addresses, end: &End<'_>) -> Result<Transport, String> 
         let fits = |bytes| i32::try_from(bytes).map_err(|_| format!("{name} = {bytes} B is more than Linux can have"));
         parameters.size(name).map(fits).transpose()
     };
-    Ok(match end.flow.transport.kernel_protocol() {
+    Ok(match end.flow.transport.pack().kernel {
         Some(KernelProtocol::Tcp) => Transport::Tcp {
             control: control(),
             send_buffer: buffer("send_buffer")?,

@@ -44,7 +44,7 @@ pub(super) fn setup(graph: &Graph, addresses: &Addresses, node: usize, ends: &[E
 /// Returns the size of a full packet, with the options of every segment.
 fn mtu(end: &End<'_>) -> u64 {
     let parameters = &end.flow.transport.parameters;
-    match end.flow.transport.kernel_protocol() {
+    match end.flow.transport.pack().kernel {
         Some(KernelProtocol::Tcp) => {
             parameters.integer("mss") + 40 + if parameters.flag("timestamps") { 12 } else { 0 }
         }
@@ -57,12 +57,12 @@ fn sysctls(ends: &[End<'_>]) -> BTreeMap<String, String> {
     let mut all: BTreeMap<String, String> = SETTINGS.iter().map(|&(n, v)| (n.to_owned(), v.to_owned())).collect();
     for end in ends {
         let transport = &end.flow.transport;
-        if transport.kernel_protocol() == Some(KernelProtocol::Tcp) {
+        if transport.pack().kernel == Some(KernelProtocol::Tcp) {
             for (name, flag) in [("sack", "net.ipv4.tcp_sack"), ("timestamps", "net.ipv4.tcp_timestamps")] {
                 all.insert(flag.into(), u8::from(transport.parameters.flag(name)).to_string());
             }
         }
-        if transport.kernel_protocol() == Some(KernelProtocol::Sctp) && transport.parameters.flag("interleaving") {
+        if transport.pack().kernel == Some(KernelProtocol::Sctp) && transport.parameters.flag("interleaving") {
             all.insert("net.sctp.intl_enable".into(), "1".into());
         }
         if end.is_program() {
@@ -79,7 +79,7 @@ fn routes(graph: &Graph, addresses: &Addresses, node: usize, ends: &[End<'_>]) -
     let mut windows = BTreeMap::new();
     for end in ends {
         let window = windows.entry(addresses.interfaces[end.peer.interface].node).or_insert(INITIAL_WINDOW);
-        if end.flow.transport.kernel_protocol() == Some(KernelProtocol::Tcp) && !end.is_program() {
+        if end.flow.transport.pack().kernel == Some(KernelProtocol::Tcp) && !end.is_program() {
             *window = end.flow.transport.parameters.integer("initial_window");
         }
     }
@@ -117,7 +117,7 @@ fn routes(graph: &Graph, addresses: &Addresses, node: usize, ends: &[End<'_>]) -
 
 /// Returns the addresses from which an MPTCP host opens subflows, or that it announces to its peer.
 fn path_management(addresses: &Addresses, node: usize, ends: &[End<'_>]) -> Vec<Setup> {
-    let Some(end) = ends.iter().find(|end| end.flow.transport.kernel_protocol() == Some(KernelProtocol::Mptcp)) else {
+    let Some(end) = ends.iter().find(|end| end.flow.transport.pack().kernel == Some(KernelProtocol::Mptcp)) else {
         return Vec::new();
     };
     let full = mesh(end) == Some(Mesh::Full);

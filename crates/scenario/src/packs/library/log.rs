@@ -1,14 +1,13 @@
 //! Log of a library, completed from its packets: it logs neither their frames nor the sizes of received ones, without which
 //! nobody can draw them.
 
-use crate::packs::quic::json::{frame, ways};
+use crate::packs::quic::json;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use vazao_engine::Time;
-use vazao_transport::quic;
 use vazao_wire::pcapng::Direction;
 use vazao_wire::qlog;
-use vazao_wire::quic::{Frame, Keys, Kind, Protected, decode, read_frames};
+use vazao_wire::quic::{Keys, Kind, Protected, decode, read_frames};
 
 /// First byte of a record (RFC 7464 section 2.2).
 const RECORD_SEPARATOR: u8 = 0x1e;
@@ -100,7 +99,7 @@ impl Reader {
         let expected = &mut self.expected[from][space];
         *expected = (number + 1).max(*expected);
         let mut frames = Vec::new();
-        read_frames(&payload, |frame| frames.push(qlog_frame(frame))).ok()?;
+        read_frames(&payload, |frame| frames.push(json::frame(frame))).ok()?;
         Some((name, number, frames))
     }
 
@@ -172,57 +171,7 @@ fn amend(metrics: &mut Value) {
     }
 }
 
-/// Converts a frame to qlog.
-fn qlog_frame(read: &Frame<'_>) -> Value {
-    let simple = match *read {
-        Frame::StreamsBlocked { both_ways, count } => {
-            return json!({ "frame_type": "streams_blocked", "stream_type": ways(both_ways), "limit": count });
-        }
-        Frame::NewConnectionId { sequence, retire_prior_to, identifier, .. } => {
-            return frame(&quic::Frame::NewConnectionId(sequence, retire_prior_to), &[], |_| hexadecimal(identifier));
-        }
-        Frame::Ack { delay, ranges, ecn, .. } => {
-            let mut ack = quic::AckFrame::default();
-            (ack.delay, ack.ecn) = (delay, ecn);
-            return frame(&quic::Frame::Ack(ack), ranges, |_| String::new());
-        }
-        Frame::Padding(bytes) => quic::Frame::Padding(bytes as u16),
-        Frame::Ping => quic::Frame::Ping,
-        Frame::ResetStream { id, code, size } => quic::Frame::ResetStream { id, code, size },
-        Frame::StopSending { id, code } => quic::Frame::StopSending { id, code },
-        Frame::Crypto { offset, data } => quic::Frame::Crypto { offset, length: data.len() as u16 },
-        Frame::NewToken(token) => quic::Frame::NewToken(token.len() as u16),
-        Frame::Stream { id, offset, fin, data } => {
-            let length = data.len() as u16;
-            quic::Frame::Stream(quic::StreamFrame { id, offset, length, fin, stamp: 0 })
-        }
-        Frame::MaxData(limit) => quic::Frame::MaxData(limit),
-        Frame::MaxStreamData { id, limit } => quic::Frame::MaxStreamData(id, limit),
-        Frame::MaxStreams { both_ways, count } => quic::Frame::MaxStreams { both_ways, count },
-        Frame::DataBlocked(limit) => quic::Frame::DataBlocked(limit),
-        Frame::StreamDataBlocked { id, limit } => quic::Frame::StreamDataBlocked(id, limit),
-        Frame::RetireConnectionId(sequence) => quic::Frame::RetireConnectionId(sequence),
-        Frame::PathChallenge(data) => quic::Frame::PathChallenge(u64::from_be_bytes(data)),
-        Frame::PathResponse(data) => quic::Frame::PathResponse(u64::from_be_bytes(data)),
-        Frame::Close { code, application } => quic::Frame::Close { code, application },
-        Frame::HandshakeDone => quic::Frame::HandshakeDone,
-        Frame::Datagram(data) => quic::Frame::Datagram { length: data.len() as u16, number: 0 },
-        Frame::AckFrequency { sequence, threshold, max_delay_us, .. } => {
-            quic::Frame::AckFrequency(sequence, threshold, max_delay_us)
-        }
-        Frame::PathAbandon { .. }
-        | Frame::PathStatus { .. }
-        | Frame::PathNewConnectionId { .. }
-        | Frame::PathRetireConnectionId { .. }
-        | Frame::MaxPathId(_) => return json!({ "frame_type": "unknown" }),
-    };
-    frame(&simple, &[], |_| String::new())
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
+/// Reads hexadecimal digits.
 fn bytes(digits: &str) -> Option<Vec<u8>> {
     let pair = |at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
     (0..digits.len()).step_by(2).map(pair).collect()

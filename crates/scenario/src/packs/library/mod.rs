@@ -7,7 +7,7 @@ use super::IP_HEADER;
 use crate::endpoint::codec::{Codec, Logger, encode_datagram};
 use crate::endpoint::{Arrival, Body, Content, Contents, Crossing, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
-use crate::measures::measure::SenderState;
+use crate::measures::measure::{SenderState, Sent};
 use crate::measures::series::PathState;
 use crate::model::scenario::Scenario;
 use crate::model::stack::Stack;
@@ -152,15 +152,9 @@ impl SenderState for Report {
     fn cuts(&self) -> u64 {
         self.cuts
     }
-    fn segments(&self) -> u64 {
-        self.datagrams
-    }
-    fn flight(&self) -> u64 {
-        self.flight
-    }
     /// Data written to the library, which does not report how much of it was sent.
-    fn sent_bytes(&self) -> u64 {
-        self.written
+    fn sent(&self) -> Sent {
+        Sent { segments: self.datagrams, bytes: self.written, flight: self.flight }
     }
     fn path(&self, _number: usize) -> PathState {
         let Report { cwnd, ssthresh, srtt, latest_rtt, flight, .. } = *self;

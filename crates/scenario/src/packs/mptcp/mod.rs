@@ -4,31 +4,26 @@ pub(crate) mod bytes;
 mod ways;
 
 use super::{
-    IP_HEADER, KERNEL, Means, default_entry, initial, join, measured, refuse_own,
+    IP_HEADER, Means, default_entry, forward, join, measured,
     tcp::{SETTINGS, like, tally},
 };
 use crate::document::ScenarioError;
 use crate::document::reader::Table;
-use crate::endpoint::codec::Codec;
 use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn, known};
 use crate::measures::counts::{Counts, PathReport, Tally};
-use crate::measures::measure::{FlowMeasure, SenderState};
+use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::PathState;
-use crate::model::address::Addresses;
-use crate::model::flow::FlowSpec;
+use crate::model::address::initial_sequences;
 use crate::model::plugin::SchedulerSpec;
-use crate::model::scenario::Scenario;
 use crate::model::stack::{self, Stack};
 use crate::model::transport::{
-    self as model, KernelProtocol, Making, MultipathSpec, Named, PlannedWay, Protocol, Reading, Rule, Service,
-    TransportSpec,
+    KernelProtocol, Making, MultipathSpec, Named, Pack, PlannedWay, Reading, Rule, TransportSpec,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
 use vazao_application::{Application, Sides};
-use vazao_engine::registry::{Entry, Parameter, Parameters};
+use vazao_engine::registry::{Entry, Parameter};
 use vazao_engine::{Histogram, RandomStream, Time};
-use vazao_network::Routing;
 use vazao_transport::mptcp::{self, Connection, PATH_MANAGERS, Subflow};
 use vazao_transport::tcp;
 
@@ -62,22 +57,12 @@ impl Mptcp {
 }
 
 impl Endpoint for Mptcp {
+    forward!(connection, then watch);
     fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
         let Body::Tcp(segment) = arrival.body else { return false };
         self.watch(now);
         self.connection.handle(now, segment, arrival.contents.extra(segment));
         segment.length > 0
-    }
-    fn next_timeout(&self) -> Time {
-        self.connection.next_timeout()
-    }
-    fn handle_timeout(&mut self, now: Time) -> bool {
-        let is_due = self.connection.next_timeout() <= now;
-        if is_due {
-            self.connection.handle_timeout(now);
-            self.watch(now);
-        }
-        is_due
     }
     fn drive(&mut self, now: Time, application: &mut Application) {
         application.drive(now, &mut self.connection);
@@ -92,20 +77,8 @@ impl Endpoint for Mptcp {
         segment.extra = contents.keep_scratch();
         Some(Departure { body: Body::Tcp(segment), size, way: usize::from(way), ecn: segment.ecn })
     }
-    fn is_over(&self) -> bool {
-        self.connection.is_over()
-    }
-    fn failure(&self) -> Option<String> {
-        self.connection.failure().map(|failure| failure.to_string())
-    }
     fn ready(&self) -> Option<Time> {
         self.connection.stats().established
-    }
-    fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
-        see(&self.connection);
-    }
-    fn observe(&self, now: Time, measure: &mut FlowMeasure) {
-        measure.on_sender_event(now, &self.connection);
     }
     /// Returns the counts of all subflows together; data reinjected for another subflow is no retransmission.
     fn counts(&self, _end: Time) -> Counts<'_> {
@@ -167,112 +140,82 @@ impl Endpoint for Mptcp {
     }
 }
 
-/// Multipath TCP in scenarios.
-struct Pack;
-
 /// Parameters of Multipath TCP and of its subflows.
 const OWN: &[Parameter] = &join::<{ mptcp::PARAMETERS.len() + SETTINGS.len() }>(mptcp::PARAMETERS, SETTINGS);
 
 /// Registry entry.
-pub(super) const ENTRY: Entry<Protocol> = Entry {
+pub(super) const ENTRY: Entry<Pack> = Entry {
     name: "mptcp",
     aliases: &[],
     title: "Multipath TCP",
     source: "RFC 8684",
     help: "one byte stream over several TCP subflows; TCP's parameters are those of each",
     parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
-    build: Protocol(&Pack),
+    build: Pack {
+        accepted: &["cc", "path_manager"],
+        expand: like::apply,
+        take,
+        rules: RULES,
+        is_multipath: |_| true,
+        memory: (64_000, 0),
+        leaves_by_several: |parameters| !parameters.schedule("changes").is_empty(),
+        misnamed: ways::misnamed,
+        ways: |routing, flow| {
+            let planned = |(way, routes)| PlannedWay { routes, addresses: Some(way) };
+            ways::subflow_ways(routing, flow).into_iter().map(planned).collect()
+        },
+        codec: |_, addresses, number| Ok(Box::new(bytes::CaptureCodec::new(addresses, number))),
+        translator: Some(|addresses, number| Box::new(bytes::GuestCodec::new(addresses, number))),
+        kernel: Some(KernelProtocol::Mptcp),
+        ..Pack::new(ends)
+    },
 };
 
 const RULES: &[Rule] = &[
     Rule {
-        breaks: |draft| draft.parameters.flag("fast_open"),
+        breaks: |_, parameters| parameters.flag("fast_open"),
         problem: "has fast_open, but Multipath TCP's subflows are opened without data; leave fast_open out",
     },
     Rule {
-        breaks: |draft| draft.stacks[0] == Stack::Linux && !draft.parameters.schedule("changes").is_empty(),
+        breaks: |stacks, parameters| stacks[0] == Stack::Linux && !parameters.schedule("changes").is_empty(),
         problem: "has changes, but a guest's interfaces stay as they are; leave changes out, or write \
                   stack = { client = \"vazao\" }",
     },
 ];
 
-impl model::Pack for Pack {
-    fn refuse(&self, table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
-        if reading.stacks != [Stack::Linux; 2] {
-            return Ok(());
-        }
-        refuse_own(table, OWN, &["cc", "path_manager"], KERNEL)
+fn take(table: &mut Table, reading: &Reading<'_>) -> Result<Named, ScenarioError> {
+    let [scheduler, manager] = ["scheduler", "path_manager"]
+        .map(|key| table.take(key).unwrap_or_else(|| default_entry(mptcp::PARAMETERS, key)));
+    let scheduler = SchedulerSpec::read(scheduler, reading.schedulers)?;
+    let whole = manager.clone();
+    let (manager, parameters) = manager.entry("path manager", PATH_MANAGERS)?;
+    if reading.stacks.contains(&Stack::Linux) && manager.build.mesh.is_none() {
+        let known = PATH_MANAGERS.iter().filter(|entry| entry.build.mesh.is_some()).map(|entry| entry.name);
+        let known = known.rev().collect::<Vec<_>>().join(" or ");
+        return Err(whole.error(format!("is not one of Linux's; with stack = \"linux\" write {known}")));
     }
-    fn expand(&self, table: &mut Table) -> Result<(), ScenarioError> {
-        like::apply(table)
-    }
-    fn take(&self, table: &mut Table, reading: &Reading<'_>) -> Result<Named, ScenarioError> {
-        let [scheduler, manager] = ["scheduler", "path_manager"]
-            .map(|key| table.take(key).unwrap_or_else(|| default_entry(mptcp::PARAMETERS, key)));
-        let scheduler = SchedulerSpec::read(scheduler, reading.schedulers)?;
-        let whole = manager.clone();
-        let (manager, parameters) = manager.entry("path manager", PATH_MANAGERS)?;
-        if reading.stacks.contains(&Stack::Linux) && manager.build.mesh.is_none() {
-            let known = PATH_MANAGERS.iter().filter(|entry| entry.build.mesh.is_some()).map(|entry| entry.name);
-            let known = known.rev().collect::<Vec<_>>().join(" or ");
-            return Err(whole.error(format!("is not one of Linux's; with stack = \"linux\" write {known}")));
-        }
-        let path_manager = Some((manager, parameters.parameters(manager.parameters)?));
-        Ok(Named { multipath: Some(MultipathSpec { scheduler, path_manager }), ..Named::default() })
-    }
-    fn rules(&self) -> &'static [Rule] {
-        RULES
-    }
-    fn is_multipath(&self, _spec: &TransportSpec) -> bool {
-        true
-    }
-    fn service(&self, _parameters: &Parameters) -> Service {
-        Service { http: &["2", "1.1"], ..Service::default() }
-    }
-    fn memory(&self, _parameters: &Parameters) -> u64 {
-        64_000
-    }
-    fn load(&self, parameters: &Parameters) -> (f64, f64) {
-        (parameters.number("mss"), 1.0 / parameters.number("delayed_ack"))
-    }
-    fn leaves_by_several(&self, flow: &FlowSpec) -> bool {
-        !flow.transport.parameters.schedule("changes").is_empty()
-    }
-    fn misnamed(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Option<String> {
-        ways::misnamed(routing, flow)
-    }
-    fn ways(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Option<Vec<PlannedWay>> {
-        let planned = |(way, routes)| PlannedWay { routes, addresses: Some(way) };
-        Some(ways::subflow_ways(routing, flow).into_iter().map(planned).collect())
-    }
-    fn ends(&self, making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
-        let (scenario, addresses) = (making.scenario, making.addresses);
-        let flow = &scenario.flows[number];
-        let ways: Vec<_> = ways::subflow_ways(making.routing, flow).into_iter().map(|(way, _)| way).collect();
-        let sequences = initial(scenario, number);
-        [0, 1].map(|side| -> Box<dyn Endpoint> {
-            let spec = flow.transport.of_side(side);
-            let config = making.settings(spec, || config(spec));
-            let mut keys = RandomStream::new(scenario.seed, &format!("MPTCP keys/flow {number}/{side}"));
-            let identity = mptcp::Identity {
-                pairs: ways.clone(),
-                addresses: addresses.of_flow(number),
-                key: keys.bits(),
-                iss: sequences[side],
-            };
-            let open = if side == 0 { Connection::connect } else { Connection::listen };
-            Box::new(Mptcp::new(open(config.clone(), identity)))
-        })
-    }
-    fn codec(&self, _: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
-        Ok(Box::new(bytes::CaptureCodec::new(addresses, number)))
-    }
-    fn translator(&self, addresses: &Addresses, number: usize) -> Option<Box<dyn Codec>> {
-        Some(Box::new(bytes::GuestCodec::new(addresses, number)))
-    }
-    fn kernel(&self) -> Option<KernelProtocol> {
-        Some(KernelProtocol::Mptcp)
-    }
+    let path_manager = Some((manager, parameters.parameters(manager.parameters)?));
+    Ok(Named { multipath: Some(MultipathSpec { scheduler, path_manager }), ..Named::default() })
+}
+
+fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
+    let (scenario, addresses) = (making.scenario, making.addresses);
+    let flow = &scenario.flows[number];
+    let ways: Vec<_> = ways::subflow_ways(making.routing, flow).into_iter().map(|(way, _)| way).collect();
+    let sequences = initial_sequences(scenario.seed, number);
+    [0, 1].map(|side| -> Box<dyn Endpoint> {
+        let spec = flow.transport.of_side(side);
+        let config = making.settings(spec, || config(spec));
+        let mut keys = RandomStream::new(scenario.seed, &format!("MPTCP keys/flow {number}/{side}"));
+        let identity = mptcp::Identity {
+            pairs: ways.clone(),
+            addresses: addresses.of_flow(number),
+            key: keys.bits(),
+            iss: sequences[side],
+        };
+        let open = if side == 0 { Connection::connect } else { Connection::listen };
+        Box::new(Mptcp::new(open(config.clone(), identity)))
+    })
 }
 
 fn config(spec: &Arc<TransportSpec>) -> mptcp::Config {
@@ -297,14 +240,12 @@ impl SenderState for Connection {
     fn cuts(&self) -> u64 {
         self.subflows().iter().map(|subflow| SenderState::cuts(subflow.tcp())).sum()
     }
-    fn segments(&self) -> u64 {
-        self.subflows().iter().map(|subflow| subflow.tcp().stats().segments).sum()
-    }
-    fn flight(&self) -> u64 {
-        self.outstanding()
-    }
-    fn sent_bytes(&self) -> u64 {
-        Connection::sent_bytes(self)
+    fn sent(&self) -> Sent {
+        Sent {
+            segments: self.subflows().iter().map(|subflow| subflow.tcp().stats().segments).sum(),
+            bytes: self.sent_bytes(),
+            flight: self.outstanding(),
+        }
     }
     fn paths(&self) -> usize {
         self.subflows().len()

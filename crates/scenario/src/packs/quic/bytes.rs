@@ -1,6 +1,7 @@
 //! Datagrams of QUIC connections as bytes, for captures.
 
 use super::config;
+use super::json::hexadecimal;
 use crate::endpoint::codec::{Codec, Logger, Place, encode_datagram};
 use crate::endpoint::{Body, Crossing};
 use crate::model::address::{Addresses, PathEnds, Socket};
@@ -117,14 +118,24 @@ impl Sealer {
         Sealer { retry: setup.retry, session, knows: false, known_from: [u64::MAX; 3], data: Vec::new() }
     }
 
+    /// Converts a frame of a packet that a side sends, unless it is parity.
+    pub fn frame<'a>(
+        &'a mut self,
+        (from, packet): (usize, quic::Kind),
+        frame: &quic::Frame,
+        ranges: &'a [(u64, u64)],
+    ) -> Option<Frame<'a>> {
+        convert(frame, (from, kind(packet)), ranges, &self.session, &mut self.data)
+    }
+
     /// Returns a side's connection identifier by its sequence number, in hexadecimal.
     pub fn identifier(&self, side: usize, sequence: u64) -> String {
-        hexadecimal(self.session.identifier(side, sequence))
+        hexadecimal(&self.session.identifier(side, sequence))
     }
 
     /// Returns the client's original destination connection identifier, in hexadecimal.
     pub fn original(&self) -> String {
-        hexadecimal(self.session.original())
+        hexadecimal(&self.session.original())
     }
 
     /// Handles a datagram that a side sends; call before encoding it.
@@ -164,16 +175,15 @@ impl Sealer {
         out: &mut Vec<u8>,
     ) {
         let session = &self.session;
-        let (kind, token) = match packet.kind {
-            quic::Kind::Initial(token) => (Kind::Initial, session.token(token.into())),
-            quic::Kind::ZeroRtt => (Kind::ZeroRtt, Vec::new()),
-            quic::Kind::Handshake => (Kind::Handshake, Vec::new()),
-            quic::Kind::OneRtt => (Kind::OneRtt, Vec::new()),
+        let token = match packet.kind {
+            quic::Kind::Initial(token) => session.token(token.into()),
             quic::Kind::Retry(token) => {
                 let (client, server) = (session.identifier(0, 0), session.retry_source());
                 return encode_retry(&session.original(), &client, &server, &session.token(token.into()), out);
             }
+            _ => Vec::new(),
         };
+        let kind = kind(packet.kind);
         let retried = self.retry && (from == 1 || !token.is_empty());
         let is_known = from == 1 || packet.number >= self.known_from[packet.kind.space() as usize];
         let destination = match (is_known, retried) {
@@ -192,23 +202,35 @@ impl Sealer {
             number_bytes: packet.number_bytes,
         };
         let write = |out: &mut Vec<u8>| {
-            frames.iter().for_each(|frame| put(frame, (from, kind), ranges, session, &mut self.data, out));
+            for frame in frames {
+                let frame = convert(frame, (from, kind), ranges, session, &mut self.data);
+                frame.expect("a run with parity is not captured").encode(out);
+            }
         };
         encode(&header, session.keys(from, kind, retried), write, out);
     }
 }
 
-/// Appends a frame of a packet; `data` is a buffer for its content.
-fn put(
+/// Returns the kind of a packet by its protection.
+fn kind(kind: quic::Kind) -> Kind {
+    match kind {
+        quic::Kind::Initial(_) | quic::Kind::Retry(_) => Kind::Initial,
+        quic::Kind::ZeroRtt => Kind::ZeroRtt,
+        quic::Kind::Handshake => Kind::Handshake,
+        quic::Kind::OneRtt => Kind::OneRtt,
+    }
+}
+
+/// Converts a frame of a packet, but for parity, which RFC 9000 does not know; `data` is a buffer for its content.
+fn convert<'a>(
     frame: &quic::Frame,
     (from, kind): (usize, Kind),
-    ranges: &[(u64, u64)],
+    ranges: &'a [(u64, u64)],
     session: &Session,
-    data: &mut Vec<u8>,
-    out: &mut Vec<u8>,
-) {
+    data: &'a mut Vec<u8>,
+) -> Option<Frame<'a>> {
     data.clear();
-    let frame = match *frame {
+    Some(match *frame {
         quic::Frame::Padding(bytes) => Frame::Padding(bytes.into()),
         quic::Frame::Ping => Frame::Ping,
         quic::Frame::Ack(ack) => Frame::Ack { path: ack.path.map(u64::from), delay: ack.delay, ranges, ecn: ack.ecn },
@@ -255,9 +277,8 @@ fn put(
         | quic::Frame::PathNewConnectionId { .. }
         | quic::Frame::PathRetireConnectionId { .. }
         | quic::Frame::MaxPathId(_) => path_frame(frame, from, session, data),
-        quic::Frame::Parity(_) | quic::Frame::Recovered(_) => unreachable!("a run with parity is not captured"),
-    };
-    frame.encode(out);
+        quic::Frame::Parity(_) | quic::Frame::Recovered(_) => return None,
+    })
 }
 
 /// Fills `data` with the content of a stream.
@@ -288,12 +309,8 @@ fn path_frame<'a>(frame: &quic::Frame, from: usize, session: &Session, data: &'a
 }
 
 /// Returns the sequence number that a path's connection identifier has among those of all paths.
-pub(crate) fn named(path: u8, number: u64) -> u64 {
+fn named(path: u8, number: u64) -> u64 {
     u64::from(path) << 32 | number
-}
-
-fn hexadecimal(identifier: [u8; 8]) -> String {
-    format!("{:016x}", u64::from_be_bytes(identifier))
 }
 
 /// Draws the secret of a flow's identifiers and keys.

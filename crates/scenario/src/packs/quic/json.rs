@@ -1,10 +1,10 @@
 //! Packets, frames, settings and states in qlog.
 
-use super::bytes::named;
 use serde_json::{Map, Value, json};
 use vazao_engine::Duration;
-use vazao_transport::quic::{AckFrame, Config, Connection, Frame, Header, Kind, Rules, Space};
+use vazao_transport::quic::{Config, Connection, Frame, Header, Kind, Rules, Space};
 use vazao_wire::qlog::milliseconds;
+use vazao_wire::quic as wire;
 
 /// Returns the packet type of a packet number space; `early`: 0-RTT.
 pub(crate) fn space_name(space: Space, early: bool) -> &'static str {
@@ -36,21 +36,22 @@ pub(crate) fn packet(header: &Header, frames: &[Frame]) -> Value {
 }
 
 /// Returns the type of bidirectional or unidirectional streams.
-pub(crate) fn ways(both_ways: bool) -> &'static str {
+fn ways(both_ways: bool) -> &'static str {
     if both_ways { "bidirectional" } else { "unidirectional" }
 }
 
-/// Converts a frame of a packet with acknowledged `ranges`; `identifier` returns its sender's connection identifiers.
-pub(crate) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u64) -> String) -> Value {
+/// Converts a frame.
+pub(crate) fn frame(frame: &wire::Frame<'_>) -> Value {
+    use wire::Frame;
     match *frame {
         Frame::Padding(length) => json!({ "frame_type": "padding", "length": length, "payload_length": length }),
         Frame::Ping => json!({ "frame_type": "ping" }),
-        Frame::Ack(ref frame) => ack(frame, ranges),
-        Frame::Crypto { offset, length } => json!({ "frame_type": "crypto", "offset": offset, "length": length }),
-        Frame::Stream(stream) => {
-            let (id, offset, length) = (stream.id, stream.offset, stream.length);
+        Frame::Ack { path, delay, ranges, ecn } => ack(path, delay, ranges, ecn),
+        Frame::Crypto { offset, data } => json!({ "frame_type": "crypto", "offset": offset, "length": data.len() }),
+        Frame::Stream { id, offset, fin, data } => {
+            let length = data.len();
             let mut fields = json!({ "frame_type": "stream", "stream_id": id, "offset": offset, "length": length });
-            if stream.fin {
+            if fin {
                 fields["fin"] = true.into();
             }
             fields
@@ -60,81 +61,88 @@ pub(crate) fn frame(frame: &Frame, ranges: &[(u64, u64)], identifier: impl Fn(u6
         }
         Frame::StopSending { id, code } => json!({ "frame_type": "stop_sending", "stream_id": id, "error_code": code }),
         Frame::MaxData(limit) => json!({ "frame_type": "max_data", "maximum": limit }),
-        Frame::MaxStreamData(id, limit) => {
+        Frame::MaxStreamData { id, limit } => {
             json!({ "frame_type": "max_stream_data", "stream_id": id, "maximum": limit })
         }
         Frame::MaxStreams { both_ways, count } => {
             json!({ "frame_type": "max_streams", "stream_type": ways(both_ways), "maximum": count })
         }
         Frame::DataBlocked(limit) => json!({ "frame_type": "data_blocked", "limit": limit }),
-        Frame::StreamDataBlocked(id, limit) => {
+        Frame::StreamDataBlocked { id, limit } => {
             json!({ "frame_type": "stream_data_blocked", "stream_id": id, "limit": limit })
         }
-        Frame::NewConnectionId(sequence, retire_prior_to) => json!({
+        Frame::StreamsBlocked { both_ways, count } => {
+            json!({ "frame_type": "streams_blocked", "stream_type": ways(both_ways), "limit": count })
+        }
+        Frame::NewConnectionId { sequence, retire_prior_to, identifier, .. } => json!({
             "frame_type": "new_connection_id",
             "sequence_number": sequence,
             "retire_prior_to": retire_prior_to,
-            "connection_id": identifier(sequence),
+            "connection_id": hexadecimal(identifier),
         }),
         Frame::RetireConnectionId(sequence) => {
             json!({ "frame_type": "retire_connection_id", "sequence_number": sequence })
         }
-        Frame::PathChallenge(data) => json!({ "frame_type": "path_challenge", "data": format!("{data:016x}") }),
-        Frame::PathResponse(data) => json!({ "frame_type": "path_response", "data": format!("{data:016x}") }),
-        Frame::NewToken(length) => json!({ "frame_type": "new_token", "token": { "length": length } }),
+        Frame::PathChallenge(data) => json!({ "frame_type": "path_challenge", "data": hexadecimal(&data) }),
+        Frame::PathResponse(data) => json!({ "frame_type": "path_response", "data": hexadecimal(&data) }),
+        Frame::NewToken(token) => json!({ "frame_type": "new_token", "token": { "length": token.len() } }),
         Frame::Close { code, application } => {
             let error_space = if application { "application" } else { "transport" };
             json!({ "frame_type": "connection_close", "error_space": error_space, "error_code": code })
         }
         Frame::HandshakeDone => json!({ "frame_type": "handshake_done" }),
-        Frame::Datagram { length, .. } => json!({ "frame_type": "datagram", "length": length }),
-        // Google's QUIC had other frame types.
-        Frame::Parity(_) | Frame::Recovered(_) => json!({ "frame_type": "unknown", "raw_frame_type": 0 }),
-        Frame::AckFrequency(..) => json!({ "frame_type": "unknown", "raw_frame_type": 0xaf }),
+        Frame::Datagram(data) => json!({ "frame_type": "datagram", "length": data.len() }),
+        Frame::AckFrequency { .. } => json!({ "frame_type": "unknown", "raw_frame_type": 0xaf }),
         Frame::PathAbandon { .. }
         | Frame::PathStatus { .. }
         | Frame::PathNewConnectionId { .. }
         | Frame::PathRetireConnectionId { .. }
-        | Frame::MaxPathId(_) => path_frame(frame, identifier),
+        | Frame::MaxPathId(_) => path_frame(frame),
     }
 }
 
-fn ack(ack: &AckFrame, ranges: &[(u64, u64)]) -> Value {
+fn ack(path: Option<u64>, delay: u64, ranges: &[(u64, u64)], ecn: Option<[u64; 3]>) -> Value {
     let acked: Vec<_> = ranges.iter().rev().map(|&(first, last)| [first, last]).collect();
-    let kind = if ack.path.is_some() { "path_ack" } else { "ack" };
-    let mut fields = json!({ "frame_type": kind, "ack_delay": milliseconds(ack.delay * 8_000), "acked_ranges": acked });
-    for (name, count) in ["ect0", "ect1", "ce"].into_iter().zip(ack.ecn.into_iter().flatten()) {
+    let kind = if path.is_some() { "path_ack" } else { "ack" };
+    let mut fields = json!({ "frame_type": kind, "ack_delay": milliseconds(delay * 8_000), "acked_ranges": acked });
+    for (name, count) in ["ect0", "ect1", "ce"].into_iter().zip(ecn.into_iter().flatten()) {
         fields[name] = count.into();
     }
-    if let Some(path) = ack.path {
+    if let Some(path) = path {
         fields["path_id"] = path.into();
     }
     fields
 }
 
 /// Converts a frame of Multipath QUIC.
-fn path_frame(frame: &Frame, identifier: impl Fn(u64) -> String) -> Value {
+fn path_frame(frame: &wire::Frame<'_>) -> Value {
+    use wire::Frame;
     match *frame {
         Frame::PathAbandon { path, code } => {
             json!({ "frame_type": "path_abandon", "path_id": path, "error_code": code })
         }
-        Frame::PathStatus { path, number, backup } => {
+        Frame::PathStatus { path, sequence, backup } => {
             let kind = if backup { "path_status_backup" } else { "path_status_available" };
-            json!({ "frame_type": kind, "path_id": path, "path_status_sequence_number": number })
+            json!({ "frame_type": kind, "path_id": path, "path_status_sequence_number": sequence })
         }
-        Frame::PathNewConnectionId { path, number } => json!({
+        Frame::PathNewConnectionId { path, sequence, retire_prior_to, identifier, .. } => json!({
             "frame_type": "path_new_connection_id",
             "path_id": path,
-            "sequence_number": number,
-            "retire_prior_to": 0,
-            "connection_id": identifier(named(path, number)),
+            "sequence_number": sequence,
+            "retire_prior_to": retire_prior_to,
+            "connection_id": hexadecimal(identifier),
         }),
-        Frame::PathRetireConnectionId { path, number } => {
-            json!({ "frame_type": "path_retire_connection_id", "path_id": path, "sequence_number": number })
+        Frame::PathRetireConnectionId { path, sequence } => {
+            json!({ "frame_type": "path_retire_connection_id", "path_id": path, "sequence_number": sequence })
         }
         Frame::MaxPathId(path) => json!({ "frame_type": "max_path_id", "maximum_path_id": path }),
         _ => unreachable!("{frame:?} is no frame of Multipath QUIC"),
     }
+}
+
+/// Writes bytes in hexadecimal digits.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Converts the transport parameters, which both sides offer alike.

@@ -117,8 +117,12 @@ impl View {
                 }
             };
             if name != "transport:packet_dropped" {
-                let identifier = |sequence| self.sealer.identifier(from, sequence);
-                data["frames"] = frames.iter().map(|one| frame(one, ranges, identifier)).collect();
+                let convert = |one| match self.sealer.frame((from, header.kind), one, ranges) {
+                    Some(one) => frame(&one),
+                    // Google's QUIC had other frame types.
+                    None => json!({ "frame_type": "unknown", "raw_frame_type": 0 }),
+                };
+                data["frames"] = frames.iter().map(convert).collect();
                 data["is_coalesced"] = (datagram.packets.len() > 1).into();
             }
             self.put(now, name, data);

@@ -6,22 +6,20 @@ pub(crate) mod log;
 mod ways;
 
 use super::library::{self, quinn};
-use super::{IP_HEADER, default_entry, initial, join};
+use super::{IP_HEADER, default_entry, forward, join};
 use crate::document::ScenarioError;
 use crate::document::reader::Table;
 use crate::endpoint::codec::{Codec, Logger};
 use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Turn, known_mut};
 use crate::measures::counts::{Counts, PathReport, Tally};
-use crate::measures::measure::{FlowMeasure, SenderState};
+use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::PathState;
-use crate::model::address::Addresses;
+use crate::model::address::{Addresses, initial_sequences};
 use crate::model::flow::FlowSpec;
 use crate::model::plugin::SchedulerSpec;
 use crate::model::scenario::Scenario;
 use crate::model::stack::{self, Stack};
-use crate::model::transport::{
-    self as model, Making, MultipathSpec, Named, PlannedWay, Protocol, Reading, Rule, Service, TransportSpec,
-};
+use crate::model::transport::{Making, MultipathSpec, Named, Pack, PlannedWay, Reading, Rule, Service, TransportSpec};
 use log::View;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -58,9 +56,16 @@ impl Quic {
         }
         Quic { connection, log }
     }
+
+    fn log_timeout(&mut self, now: Time) {
+        if let Some(log) = &mut self.log {
+            log.timeout(now, &mut self.connection);
+        }
+    }
 }
 
 impl Endpoint for Quic {
+    forward!(connection, then log_timeout);
     fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
         let Body::Kept { content, .. } = *arrival.body else { return false };
         let datagram: &quic::Datagram = arrival.contents.get(content);
@@ -69,19 +74,6 @@ impl Endpoint for Quic {
             log.datagram(now, Direction::Inbound, datagram, &mut self.connection);
         }
         datagram.frames.iter().any(is_data)
-    }
-    fn next_timeout(&self) -> Time {
-        self.connection.next_timeout()
-    }
-    fn handle_timeout(&mut self, now: Time) -> bool {
-        let is_due = self.connection.next_timeout() <= now;
-        if is_due {
-            self.connection.handle_timeout(now);
-            if let Some(log) = &mut self.log {
-                log.timeout(now, &mut self.connection);
-            }
-        }
-        is_due
     }
     fn drive(&mut self, now: Time, application: &mut Application) {
         application.drive(now, &mut self.connection);
@@ -101,23 +93,11 @@ impl Endpoint for Quic {
         let (size, way, ecn) = (IP_HEADER + UDP_HEADER + datagram.bytes, datagram.address.interface, datagram.ecn);
         Some(Departure { body: Body::Kept { content, path: 0 }, size, way: usize::from(way), ecn })
     }
-    fn is_over(&self) -> bool {
-        self.connection.is_over()
-    }
-    fn failure(&self) -> Option<String> {
-        self.connection.failure().map(|failure| failure.to_string())
-    }
     fn ready(&self) -> Option<Time> {
         self.connection.stats().ready
     }
     fn shrink(&mut self) {
         self.connection.shrink();
-    }
-    fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
-        see(&self.connection);
-    }
-    fn observe(&self, now: Time, measure: &mut FlowMeasure) {
-        measure.on_sender_event(now, &self.connection);
     }
     /// Returns the counts: retransmissions are packets with data sent before, timeouts are the probe timer's.
     fn counts(&self, _end: Time) -> Counts<'_> {
@@ -195,24 +175,42 @@ impl Endpoint for Quic {
     }
 }
 
-/// QUIC in scenarios.
-struct Pack;
-
 /// Registry entry. Of the stack's parameters only the first applies: the others are for Linux.
-pub(super) const ENTRY: Entry<Protocol> = Entry {
+pub(super) const ENTRY: Entry<Pack> = Entry {
     name: "quic",
     aliases: &[],
     title: "QUIC",
     source: "RFC 9000, RFC 9001, RFC 9002",
     help: "streams over UDP: handshake and encryption in one, losses found packet by packet",
     parameters: &join::<{ quic::PARAMETERS.len() + 1 }>(quic::PARAMETERS, stack::PARAMETERS),
-    build: Protocol(&Pack),
+    build: Pack {
+        stacks: &[Stack::Vazao, Stack::Quinn],
+        refuse,
+        take: |table, _| Ok(Named { path_scheduler: table.take("path_scheduler"), ..Named::default() }),
+        rules: RULES,
+        settle,
+        is_multipath: |spec| spec.multipath.is_some(),
+        service: |parameters| Service {
+            mixes: parameters.integer("streams") > 1,
+            is_unreliable: parameters.flag("unreliable"),
+            http: &["3"],
+            ..Service::default()
+        },
+        memory: (32_000, 1_300),
+        load: |parameters| (parameters.number("datagram"), 0.5),
+        leaves_by_several: |parameters| !parameters.schedule("changes").is_empty() || parameters.flag("multipath"),
+        misnamed,
+        ways: |routing, flow| ways::client_ways(routing, flow).into_iter().map(PlannedWay::from).collect(),
+        codec,
+        logger,
+        ..Pack::new(ends)
+    },
 };
 
 const RULES: &[Rule] = &[Rule {
-    breaks: |draft| {
-        let with_token = ["1-rtt", "0-rtt", "0-rtt-rejected"].contains(&draft.parameters.text("handshake"));
-        draft.parameters.get("address_token").is_some() && !with_token
+    breaks: |_, parameters| {
+        let with_token = ["1-rtt", "0-rtt", "0-rtt-rejected"].contains(&parameters.text("handshake"));
+        parameters.get("address_token").is_some() && !with_token
     },
     problem: "address_token goes with 1-rtt, 0-rtt and 0-rtt-rejected: retry is for clients without one, and Google's CHLO \
               has its own",
@@ -223,130 +221,97 @@ fn is_googles(parameters: &Parameters) -> bool {
     parameters.text("handshake").starts_with("gquic") || parameters.integer("fec") > 0
 }
 
-impl model::Pack for Pack {
-    fn stacks(&self) -> &'static [Stack] {
-        &[Stack::Vazao, Stack::Quinn]
+fn refuse(table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
+    if !reading.stacks.contains(&Stack::Quinn) {
+        return Ok(());
     }
-    fn refuse(&self, table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
-        if !reading.stacks.contains(&Stack::Quinn) {
-            return Ok(());
+    if reading.stacks[0] != reading.stacks[1] {
+        return Err(reading.whole.error(
+            "has two stacks, but the packets of quinn are bytes and ours are none: over quic both sides have the same",
+        ));
+    }
+    quinn::refuse_others(table)
+}
+
+fn settle(
+    reading: &Reading<'_>,
+    named: Named,
+    parameters: &Parameters,
+) -> Result<Option<MultipathSpec>, ScenarioError> {
+    let has_change = |wanted: &[&str]| {
+        parameters.schedule("changes").iter().map(|change| change.what).find(|what| wanted.contains(what))
+    };
+    let refuse = |problem: &str| Err(reading.whole.error(problem));
+    if !parameters.flag("multipath") {
+        if let Some(scheduler) = named.path_scheduler {
+            return Err(scheduler.error("spreads data over paths; write multipath = true beside it, or leave it out"));
         }
-        if reading.stacks[0] != reading.stacks[1] {
-            return Err(reading.whole.error(
-                "has two stacks, but the packets of quinn are bytes and ours are none: over quic both sides have the same",
-            ));
+        if !parameters.integers("backups").is_empty() {
+            return refuse("has backups, but one path; write multipath = true beside them, or leave them out");
         }
-        quinn::refuse_others(table)
-    }
-    fn take(&self, table: &mut Table, _reading: &Reading<'_>) -> Result<Named, ScenarioError> {
-        Ok(Named { path_scheduler: table.take("path_scheduler"), ..Named::default() })
-    }
-    fn rules(&self) -> &'static [Rule] {
-        RULES
-    }
-    fn settle(
-        &self,
-        reading: &Reading<'_>,
-        named: Named,
-        parameters: &Parameters,
-    ) -> Result<Option<MultipathSpec>, ScenarioError> {
-        let has_change = |wanted: &[&str]| {
-            parameters.schedule("changes").iter().map(|change| change.what).find(|what| wanted.contains(what))
+        return match has_change(&["remove", "add", "backup", "regular"]) {
+            Some(what) => {
+                refuse(&format!("has {what:?} in changes, but one path; write multipath = true, or migrate or rebind"))
+            }
+            None => Ok(None),
         };
-        let refuse = |problem: &str| Err(reading.whole.error(problem));
-        if !parameters.flag("multipath") {
-            if let Some(scheduler) = named.path_scheduler {
-                return Err(
-                    scheduler.error("spreads data over paths; write multipath = true beside it, or leave it out")
-                );
-            }
-            if !parameters.integers("backups").is_empty() {
-                return refuse("has backups, but one path; write multipath = true beside them, or leave them out");
-            }
-            return match has_change(&["remove", "add", "backup", "regular"]) {
-                Some(what) => refuse(&format!(
-                    "has {what:?} in changes, but one path; write multipath = true, or migrate or rebind"
-                )),
-                None => Ok(None),
-            };
-        }
-        if is_googles(parameters) {
-            return refuse("has multipath, but Google's QUIC has one path; leave multipath out, or gquic and fec");
-        }
-        if has_change(&["migrate"]).is_some() {
-            return refuse(
-                "has \"migrate\" in changes, but multipath uses all interfaces already; write remove or add, or leave \
-                 multipath out",
-            );
-        }
-        let scheduler = named.path_scheduler.unwrap_or_else(|| default_entry(quic::PARAMETERS, "path_scheduler"));
-        let scheduler = SchedulerSpec::read(scheduler, reading.schedulers)?;
-        Ok(Some(MultipathSpec { scheduler, path_manager: None }))
     }
-    fn is_multipath(&self, spec: &TransportSpec) -> bool {
-        spec.multipath.is_some()
+    if is_googles(parameters) {
+        return refuse("has multipath, but Google's QUIC has one path; leave multipath out, or gquic and fec");
     }
-    fn service(&self, parameters: &Parameters) -> Service {
-        Service {
-            mixes: parameters.integer("streams") > 1,
-            is_unreliable: parameters.flag("unreliable"),
-            http: &["3"],
-            ..Service::default()
-        }
+    if has_change(&["migrate"]).is_some() {
+        return refuse(
+            "has \"migrate\" in changes, but multipath uses all interfaces already; write remove or add, or leave \
+             multipath out",
+        );
     }
-    fn memory(&self, parameters: &Parameters) -> u64 {
-        32_000 + 1_300 * parameters.integer("streams")
+    let scheduler = named.path_scheduler.unwrap_or_else(|| default_entry(quic::PARAMETERS, "path_scheduler"));
+    let scheduler = SchedulerSpec::read(scheduler, reading.schedulers)?;
+    Ok(Some(MultipathSpec { scheduler, path_manager: None }))
+}
+
+fn misnamed(routing: &Routing<'_>, flow: &FlowSpec) -> Option<String> {
+    let count = ways::client_ways(routing, flow).len() as u64;
+    let parameters = &flow.transport.parameters;
+    let changed = parameters.schedule("changes").iter().map(|change| ("changes", change.which));
+    let named = changed.chain(parameters.integers("backups").iter().map(|&number| ("backups", number)));
+    let (key, which) = named.into_iter().find(|&(_, number)| number > count)?;
+    Some(format!("{key}: {} has no interface {which}; {count} of its lead to the server", flow.client))
+}
+
+fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
+    let (scenario, addresses) = (making.scenario, making.addresses);
+    let flow = &scenario.flows[number];
+    let config = making.settings(&flow.transport, || bytes::settings(flow));
+    let ways = ways::client_ways(making.routing, flow).len() as u8;
+    let seeds = initial_sequences(scenario.seed, number);
+    [0, 1].map(|side| -> Box<dyn Endpoint> {
+        let open = if side == 0 { Connection::connect } else { Connection::listen };
+        let mut connection = open(config.clone(), u64::from(seeds[side]));
+        connection.set_interfaces(ways);
+        let log = making.logs.then(|| Box::new(View::new(scenario, addresses, (number, side))));
+        Box::new(Quic::new(connection, log))
+    })
+}
+
+fn codec(scenario: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
+    let transport = &scenario.flows[number].transport;
+    if is_googles(&transport.parameters) {
+        return Err("Google's handshake and parity are not written to captures");
     }
-    fn load(&self, parameters: &Parameters) -> (f64, f64) {
-        (parameters.number("datagram"), 0.5)
-    }
-    fn leaves_by_several(&self, flow: &FlowSpec) -> bool {
-        let parameters = &flow.transport.parameters;
-        !parameters.schedule("changes").is_empty() || parameters.flag("multipath")
-    }
-    fn misnamed(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Option<String> {
-        let count = ways::client_ways(routing, flow).len() as u64;
-        let parameters = &flow.transport.parameters;
-        let changed = parameters.schedule("changes").iter().map(|change| ("changes", change.which));
-        let named = changed.chain(parameters.integers("backups").iter().map(|&number| ("backups", number)));
-        let (key, which) = named.into_iter().find(|&(_, number)| number > count)?;
-        Some(format!("{key}: {} has no interface {which}; {count} of its lead to the server", flow.client))
-    }
-    fn ways(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Option<Vec<PlannedWay>> {
-        Some(ways::client_ways(routing, flow).into_iter().map(PlannedWay::from).collect())
-    }
-    fn ends(&self, making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
-        let (scenario, addresses) = (making.scenario, making.addresses);
-        let flow = &scenario.flows[number];
-        let config = making.settings(&flow.transport, || bytes::settings(flow));
-        let ways = ways::client_ways(making.routing, flow).len() as u8;
-        let seeds = initial(scenario, number);
-        [0, 1].map(|side| -> Box<dyn Endpoint> {
-            let open = if side == 0 { Connection::connect } else { Connection::listen };
-            let mut connection = open(config.clone(), u64::from(seeds[side]));
-            connection.set_interfaces(ways);
-            let log = making.logs.then(|| Box::new(View::new(scenario, addresses, (number, side))));
-            Box::new(Quic::new(connection, log))
-        })
-    }
-    fn codec(&self, scenario: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
-        let transport = &scenario.flows[number].transport;
-        if is_googles(&transport.parameters) {
-            return Err("Google's handshake and parity are not written to captures");
-        }
-        Ok(if transport.has_library() {
-            Box::new(library::Bytes(bytes::Ends::new(addresses, number)))
-        } else {
-            Box::new(bytes::Bytes::new(scenario, addresses, number))
-        })
-    }
-    fn logger(&self, scenario: &Scenario, number: usize) -> Option<Box<dyn Logger>> {
-        Some(if scenario.flows[number].transport.has_library() {
-            Box::new(library::Records::new())
-        } else {
-            Box::new(bytes::Records { original: bytes::Sealer::new(scenario, number).original() })
-        })
-    }
+    Ok(if transport.has_library() {
+        Box::new(library::Bytes(bytes::Ends::new(addresses, number)))
+    } else {
+        Box::new(bytes::Bytes::new(scenario, addresses, number))
+    })
+}
+
+fn logger(scenario: &Scenario, number: usize) -> Option<Box<dyn Logger>> {
+    Some(if scenario.flows[number].transport.has_library() {
+        Box::new(library::Records::new())
+    } else {
+        Box::new(bytes::Records { original: bytes::Sealer::new(scenario, number).original() })
+    })
 }
 
 /// Returns the settings of a connection.
@@ -376,14 +341,8 @@ impl SenderState for Connection {
     fn cuts(&self) -> u64 {
         self.stats().recoveries + self.stats().mark_reductions + self.stats().persistent_congestions
     }
-    fn segments(&self) -> u64 {
-        self.stats().datagrams
-    }
-    fn flight(&self) -> u64 {
-        Connection::flight(self)
-    }
-    fn sent_bytes(&self) -> u64 {
-        Connection::sent_bytes(self)
+    fn sent(&self) -> Sent {
+        Sent { segments: self.stats().datagrams, bytes: self.sent_bytes(), flight: self.flight() }
     }
     fn paths(&self) -> usize {
         Connection::paths(self).len()

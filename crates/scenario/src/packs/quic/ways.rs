@@ -8,7 +8,7 @@ use vazao_network::Routing;
 /// of the server, or to the first reachable one.
 pub(super) fn client_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
     let mut ways = vec![flow.routes.clone()];
-    if !flow.transport.pack().leaves_by_several(flow) {
+    if !(flow.transport.pack().leaves_by_several)(&flow.transport.parameters) {
         return ways;
     }
     let known = last(&flow.routes.out);

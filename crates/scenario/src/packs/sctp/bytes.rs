@@ -4,8 +4,8 @@ use super::read::{note_chunks, read_chunks};
 use crate::endpoint::codec::{Codec, Place};
 use crate::endpoint::{Body, Contents, Crossing};
 use crate::model::address::{Addresses, PathEnds, Socket};
-use vazao_transport::sctp::{Cause, Control, Cookie, DataFlags, Init, Packet, Unknown};
-use vazao_wire::sctp::{Header, Writer, kind, parameter};
+use vazao_transport::sctp::{Cause, Control, Cookie, DataFlags, Init, Packet, Probe, Unknown};
+use vazao_wire::sctp::{Header, Writer, kind, parameter, parameter as put_parameter};
 use vazao_wire::{content, ipv4};
 
 /// Codec of an association's packets.
@@ -128,15 +128,7 @@ pub(crate) fn encode_chunks(
     let header = Header { source_port: source.port, destination_port: target.port, verification_tag: packet.tag };
     let mut writer = Writer::new(&header, out);
     for chunk in &packet.control {
-        match (chunk, guest) {
-            (Control::CookieEcho(_), Some((known, _))) => {
-                writer.chunk(kind::COOKIE_ECHO, 0, |out| out.extend(&known.cookie));
-            }
-            (Control::HeartbeatAck(probe), Some((known, _))) => {
-                writer.chunk(kind::HEARTBEAT_ACK, 0, |out| out.extend(&known.beats[probe.nonce as usize]));
-            }
-            _ => write_control(chunk, addresses, guest.map(|(known, _)| known), &mut writer),
-        }
+        write_control(chunk, addresses, guest.map(|(known, _)| known), &mut writer);
     }
     write_sack(packet, &mut writer);
     write_forward(packet, &mut writer);
@@ -218,28 +210,27 @@ fn write_control(chunk: &Control, addresses: &[[u8; 4]], guest: Option<&GuestSta
         Control::InitAck(init, cookie) => writer.chunk(kind::INIT_ACK, 0, |out| {
             write_init(init, addresses, out);
             if let Some(cookie) = cookie {
-                vazao_wire::sctp::parameter(parameter::STATE_COOKIE, out, |out| write_cookie(cookie, out));
+                put_parameter(parameter::STATE_COOKIE, out, |out| write_cookie(cookie, out));
             }
             for unknown in init.unknown.iter().flat_map(|unknown| parameters_of(*unknown, guest)) {
-                vazao_wire::sctp::parameter(parameter::UNRECOGNIZED_PARAMETER, out, |out| out.extend(unknown));
+                put_parameter(parameter::UNRECOGNIZED_PARAMETER, out, |out| out.extend(unknown));
             }
         }),
-        Control::CookieEcho(cookie) => writer.chunk(kind::COOKIE_ECHO, 0, |out| write_cookie(cookie, out)),
+        Control::CookieEcho(cookie) => writer.chunk(kind::COOKIE_ECHO, 0, |out| match guest {
+            Some(known) => out.extend(&known.cookie),
+            None => write_cookie(cookie, out),
+        }),
         Control::CookieAck => writer.chunk(kind::COOKIE_ACK, 0, |_| {}),
         Control::Error(cause) => writer.chunk(kind::ERROR, 0, |out| write_cause(cause, guest, out)),
         Control::Unknown(unknown) => {
             let value = usize::from(unknown.bytes).saturating_sub(4);
             writer.chunk(unknown.kind as u8, 0, |out| out.resize(out.len() + value, 0));
         }
-        Control::Heartbeat(probe) | Control::HeartbeatAck(probe) => {
-            let answer = matches!(chunk, Control::HeartbeatAck(_));
-            writer.chunk(if answer { kind::HEARTBEAT_ACK } else { kind::HEARTBEAT }, 0, |out| {
-                vazao_wire::sctp::parameter(parameter::HEARTBEAT_INFO, out, |out| {
-                    out.extend(probe.sent.as_nanos().to_be_bytes());
-                    words(out, &[probe.nonce, u32::from(probe.path)]);
-                });
-            });
-        }
+        Control::Heartbeat(probe) => writer.chunk(kind::HEARTBEAT, 0, |out| write_probe(probe, out)),
+        Control::HeartbeatAck(probe) => writer.chunk(kind::HEARTBEAT_ACK, 0, |out| match guest {
+            Some(known) => out.extend(&known.beats[probe.nonce as usize]),
+            None => write_probe(probe, out),
+        }),
         Control::Shutdown(cumulative) => writer.chunk(kind::SHUTDOWN, 0, |out| words(out, &[*cumulative])),
         Control::ShutdownAck => writer.chunk(kind::SHUTDOWN_ACK, 0, |_| {}),
         Control::ShutdownComplete(reflected) => writer.chunk(kind::SHUTDOWN_COMPLETE, u8::from(*reflected), |_| {}),
@@ -247,6 +238,13 @@ fn write_control(chunk: &Control, addresses: &[[u8; 4]], guest: Option<&GuestSta
             cause.iter().for_each(|cause| write_cause(cause, guest, out));
         }),
     }
+}
+
+fn write_probe(probe: &Probe, out: &mut Vec<u8>) {
+    put_parameter(parameter::HEARTBEAT_INFO, out, |out| {
+        out.extend(probe.sent.as_nanos().to_be_bytes());
+        words(out, &[probe.nonce, u32::from(probe.path)]);
+    });
 }
 
 fn write_cause(cause: &Cause, guest: Option<&GuestState>, out: &mut Vec<u8>) {
@@ -261,7 +259,7 @@ fn write_cause(cause: &Cause, guest: Option<&GuestState>, out: &mut Vec<u8>) {
             None => halves(out, &[unknown.kind, unknown.bytes]),
         }
     }
-    // Bytes that were not kept are zero, bytes guest the length are cut, and padding belongs to the chunk.
+    // Bytes that were not kept are zero, bytes beyond the length are cut, and padding belongs to the chunk.
     out.resize(end, 0);
 }
 
@@ -298,18 +296,18 @@ fn write_init(init: &Init, addresses: &[[u8; 4]], out: &mut Vec<u8>) {
     fixed(init, out);
     if addresses.len() > 1 {
         for address in addresses {
-            vazao_wire::sctp::parameter(parameter::IPV4_ADDRESS, out, |out| out.extend(address));
+            put_parameter(parameter::IPV4_ADDRESS, out, |out| out.extend(address));
         }
     }
     if init.preservative > 0 {
-        vazao_wire::sctp::parameter(parameter::COOKIE_PRESERVATIVE, out, |out| words(out, &[init.preservative]));
+        put_parameter(parameter::COOKIE_PRESERVATIVE, out, |out| words(out, &[init.preservative]));
     }
     if init.extensions.partial {
-        vazao_wire::sctp::parameter(parameter::FORWARD_TSN_SUPPORTED, out, |_| {});
+        put_parameter(parameter::FORWARD_TSN_SUPPORTED, out, |_| {});
     }
     let types: Vec<u8> = init.extensions.chunk_types().collect();
     if !types.is_empty() {
-        vazao_wire::sctp::parameter(parameter::SUPPORTED_EXTENSIONS, out, |out| out.extend(types));
+        put_parameter(parameter::SUPPORTED_EXTENSIONS, out, |out| out.extend(types));
     }
 }
 

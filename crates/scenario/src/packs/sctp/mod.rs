@@ -3,27 +3,19 @@
 pub(crate) mod bytes;
 mod read;
 
-use super::{IP_HEADER, KERNEL, Means, initial, join, measured, refuse_own, set};
-use crate::document::ScenarioError;
-use crate::document::reader::Table;
-use crate::endpoint::codec::Codec;
+use super::{IP_HEADER, Means, forward, join, measured, set};
 use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Notice, Turn, known};
 use crate::measures::counts::{Counts, PathReport, Tally};
-use crate::measures::measure::{FlowMeasure, SenderState};
+use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::PathState;
-use crate::model::address::Addresses;
-use crate::model::flow::{FlowSpec, Routes};
-use crate::model::scenario::Scenario;
-use crate::model::stack::{self, Stack};
-use crate::model::transport::{
-    self as model, Controls, KernelProtocol, Making, PlannedWay, Protocol, Reading, Rule, Service, TransportSpec,
-};
+use crate::model::address::initial_sequences;
+use crate::model::stack;
+use crate::model::transport::{Controls, KernelProtocol, Making, Pack, PlannedWay, Rule, Service};
 use crate::model::ways::{paired_ways, ways_between};
 use std::borrow::Cow;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameters};
 use vazao_engine::{Ecn, RandomStream, Time};
-use vazao_network::Routing;
 use vazao_transport::sctp::{self, Association, Subject};
 
 /// One end of an association.
@@ -52,23 +44,13 @@ impl Sctp {
 }
 
 impl Endpoint for Sctp {
+    forward!(association, then watch);
     fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
         let Body::Kept { content, path } = *arrival.body else { return false };
         let packet: &sctp::Packet = arrival.contents.get(content);
         self.association.handle(now, usize::from(path), packet);
         self.watch(now);
         !packet.data.is_empty()
-    }
-    fn next_timeout(&self) -> Time {
-        self.association.next_timeout()
-    }
-    fn handle_timeout(&mut self, now: Time) -> bool {
-        let is_due = self.association.next_timeout() <= now;
-        if is_due {
-            self.association.handle_timeout(now);
-            self.watch(now);
-        }
-        is_due
     }
     fn drive(&mut self, now: Time, application: &mut Application) {
         self.association.set_clock(now);
@@ -90,23 +72,11 @@ impl Endpoint for Sctp {
         let body = Body::Kept { content, path: path as u8 };
         Some(Departure { body, size: IP_HEADER + packet.bytes(), way: path, ecn: Ecn::NotEct })
     }
-    fn is_over(&self) -> bool {
-        self.association.is_over()
-    }
-    fn failure(&self) -> Option<String> {
-        self.association.failure().map(|failure| failure.to_string())
-    }
     fn ready(&self) -> Option<Time> {
         self.association.stats().established
     }
     fn shrink(&mut self) {
         self.association.shrink();
-    }
-    fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
-        see(&self.association);
-    }
-    fn observe(&self, now: Time, measure: &mut FlowMeasure) {
-        measure.on_sender_event(now, &self.association);
     }
     /// Returns the counts; retransmissions are chunks, of all paths together.
     fn counts(&self, _end: Time) -> Counts<'_> {
@@ -197,11 +167,8 @@ impl Endpoint for Sctp {
     }
 }
 
-/// SCTP in scenarios.
-struct Pack;
-
 /// Registry entry.
-pub(super) const ENTRY: Entry<Protocol> = Entry {
+pub(super) const ENTRY: Entry<Pack> = Entry {
     name: "sctp",
     aliases: &[],
     title: "Stream Control Transmission Protocol",
@@ -209,94 +176,68 @@ pub(super) const ENTRY: Entry<Protocol> = Entry {
     help: "reliable messages in streams over one path, several in turn (failover), or several at once (cmt); \
            trace = [\"notifications\"] records what its applications are told (RFC 6458)",
     parameters: &join::<{ sctp::PARAMETERS.len() + stack::PARAMETERS.len() }>(sctp::PARAMETERS, stack::PARAMETERS),
-    build: Protocol(&Pack),
+    build: Pack {
+        accepted: &["multihomed", "interleaving"],
+        // SCTP's own control is RFC 9260 section 7's, or the kernel's.
+        controls: Controls::Own("sctp"),
+        slow_start: ("standard", false),
+        rules: RULES,
+        is_multipath: |_| true,
+        service,
+        memory: (32_000, 150),
+        load: |_| (1448.0, 0.5),
+        // One segment for a SACK, and about the initial window of RFC 3390 (RFC 9260 section 7.2.1).
+        growth: |parameters, mss| (1.0, parameters.size("initial_window").unwrap_or(3 * mss)),
+        ways: |routing, flow| {
+            let is_multihomed = flow.transport.parameters.flag("multihomed");
+            let ways = if is_multihomed { paired_ways(routing, flow) } else { vec![flow.routes.clone()] };
+            ways.into_iter().map(PlannedWay::from).collect()
+        },
+        every_way: ways_between,
+        codec: |_, addresses, number| Ok(Box::new(bytes::Bytes::new(addresses, number, false))),
+        translator: Some(|addresses, number| Box::new(bytes::Bytes::new(addresses, number, true))),
+        kernel: Some(KernelProtocol::Sctp),
+        ..Pack::new(ends)
+    },
 };
 
 const RULES: &[Rule] = &[Rule {
-    breaks: |draft| {
-        let is_mixed = draft.stacks[0] != draft.stacks[1];
-        is_mixed && (draft.parameters.integer("streams") > 1 || draft.parameters.flag("unordered"))
+    breaks: |[client, server], parameters| {
+        client != server && (parameters.integer("streams") > 1 || parameters.flag("unordered"))
     },
     problem: "a guest reads one stream, in order; leave streams and unordered out, or stack",
 }];
 
-impl model::Pack for Pack {
-    fn refuse(&self, table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
-        if reading.stacks != [Stack::Linux; 2] {
-            return Ok(());
-        }
-        refuse_own(table, sctp::PARAMETERS, &["multihomed", "interleaving"], KERNEL)
+fn service(parameters: &Parameters) -> Service {
+    let is_partial = parameters.text("partial_reliability") != "none";
+    Service {
+        mixes: parameters.integer("streams") > 1 || parameters.flag("unordered"),
+        keeps_requests_apart: true,
+        http: &["2", "1.1"],
+        gives_up: if is_partial {
+            Some("partial_reliability gives up")
+        } else {
+            parameters.duration("restart").map(|_| "a restart loses")
+        },
+        ..Service::default()
     }
-    /// Returns SCTP's own control, which is RFC 9260 section 7's, or the kernel's.
-    fn controls(&self) -> Controls {
-        Controls::Own("sctp")
-    }
-    fn slow_start(&self) -> (&'static str, bool) {
-        ("standard", false)
-    }
-    fn rules(&self) -> &'static [Rule] {
-        RULES
-    }
-    fn is_multipath(&self, _spec: &TransportSpec) -> bool {
-        true
-    }
-    fn service(&self, parameters: &Parameters) -> Service {
-        let is_partial = parameters.text("partial_reliability") != "none";
-        Service {
-            mixes: parameters.integer("streams") > 1 || parameters.flag("unordered"),
-            keeps_requests_apart: true,
-            http: &["2", "1.1"],
-            gives_up: if is_partial {
-                Some("partial_reliability gives up")
-            } else {
-                parameters.duration("restart").map(|_| "a restart loses")
-            },
-            ..Service::default()
-        }
-    }
-    fn memory(&self, parameters: &Parameters) -> u64 {
-        32_000 + 150 * parameters.integer("streams")
-    }
-    fn load(&self, _parameters: &Parameters) -> (f64, f64) {
-        (1448.0, 0.5)
-    }
-    /// Returns one segment for a SACK, and about the initial window of RFC 3390 (RFC 9260 section 7.2.1).
-    fn growth(&self, parameters: &Parameters, mss: u64) -> (f64, u64) {
-        (1.0, parameters.size("initial_window").unwrap_or(3 * mss))
-    }
-    fn ways(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Option<Vec<PlannedWay>> {
-        let is_multihomed = flow.transport.parameters.flag("multihomed");
-        let ways = if is_multihomed { paired_ways(routing, flow) } else { vec![flow.routes.clone()] };
-        Some(ways.into_iter().map(PlannedWay::from).collect())
-    }
-    fn every_way(&self, routing: &Routing<'_>, flow: &FlowSpec) -> Vec<Routes> {
-        ways_between(routing, flow)
-    }
-    fn ends(&self, making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
-        let (scenario, routing) = (making.scenario, making.routing);
-        let flow = &scenario.flows[number];
-        let spec = &flow.transport;
-        let config = making.settings(spec, || {
-            let control = (spec.control.name != "sctp").then(|| spec.control_factory());
-            sctp::Config::new(&spec.parameters, flow.application.1.size("message"), control)
-        });
-        let paths = self.ways(routing, flow).map_or(1, |ways| ways.len());
-        let tags = initial(scenario, number);
-        [0, 1].map(|side| -> Box<dyn Endpoint> {
-            let tsn = RandomStream::new(scenario.seed, &format!("initial TSN/flow {number}/{side}")).bits() as u32;
-            let open = if side == 0 { Association::connect } else { Association::listen };
-            Box::new(Sctp::new(open(config.clone(), paths, tags[side], tsn)))
-        })
-    }
-    fn codec(&self, _: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
-        Ok(Box::new(bytes::Bytes::new(addresses, number, false)))
-    }
-    fn translator(&self, addresses: &Addresses, number: usize) -> Option<Box<dyn Codec>> {
-        Some(Box::new(bytes::Bytes::new(addresses, number, true)))
-    }
-    fn kernel(&self) -> Option<KernelProtocol> {
-        Some(KernelProtocol::Sctp)
-    }
+}
+
+fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
+    let scenario = making.scenario;
+    let flow = &scenario.flows[number];
+    let spec = &flow.transport;
+    let config = making.settings(spec, || {
+        let control = (spec.control.name != "sctp").then(|| spec.control_factory());
+        sctp::Config::new(&spec.parameters, flow.application.1.size("message"), control)
+    });
+    let paths = flow.ways(making.routing).len();
+    let tags = initial_sequences(scenario.seed, number);
+    [0, 1].map(|side| -> Box<dyn Endpoint> {
+        let tsn = RandomStream::new(scenario.seed, &format!("initial TSN/flow {number}/{side}")).bits() as u32;
+        let open = if side == 0 { Association::connect } else { Association::listen };
+        Box::new(Sctp::new(open(config.clone(), paths, tags[side], tsn)))
+    })
 }
 
 /// State of an association: its window is the sum over usable paths; it is in slow start while its primary path is.
@@ -314,14 +255,8 @@ impl SenderState for Association {
     fn cuts(&self) -> u64 {
         self.sum(|path| path.recoveries + path.timeouts)
     }
-    fn segments(&self) -> u64 {
-        self.stats().packets
-    }
-    fn flight(&self) -> u64 {
-        Association::flight(self)
-    }
-    fn sent_bytes(&self) -> u64 {
-        Association::sent_bytes(self)
+    fn sent(&self) -> Sent {
+        Sent { segments: self.stats().packets, bytes: self.sent_bytes(), flight: self.flight() }
     }
     fn paths(&self) -> usize {
         Association::paths(self).len()

@@ -188,7 +188,7 @@ fn parameters(value: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 
 /// Returns whether our associations know a parameter of INIT and INIT ACK, if only to ignore it.
 fn is_known(kind: u16) -> bool {
-    let of_rfc_9260 = matches!(
+    matches!(
         kind,
         parameter::IPV4_ADDRESS
             | parameter::IPV6_ADDRESS
@@ -198,8 +198,9 @@ fn is_known(kind: u16) -> bool {
             | parameter::HOST_NAME_ADDRESS
             | parameter::SUPPORTED_ADDRESS_TYPES
             | parameter::ECN_CAPABLE
-    );
-    of_rfc_9260 || matches!(kind, parameter::SUPPORTED_EXTENSIONS | parameter::FORWARD_TSN_SUPPORTED)
+            | parameter::SUPPORTED_EXTENSIONS
+            | parameter::FORWARD_TSN_SUPPORTED
+    )
 }
 
 /// Keeps parameters as they came, padded, if there are any.

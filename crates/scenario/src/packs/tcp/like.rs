@@ -127,7 +127,7 @@ pub(crate) fn apply(table: &mut Table) -> Result<()> {
     let (entry, rest) = item.entry("personality", PERSONALITIES)?;
     rest.finish()?;
     let Personality { settings, profile, controls } = &entry.build;
-    let control = profiled(table.take("cc"), profile);
+    let control = profiled(table.take("cc"), profile)?;
     let name = kind(&control.node).unwrap_or_default();
     let further = controls.iter().find(|(known, _)| *known == name).map_or("", |(_, settings)| settings);
     table.put_back("cc", control);
@@ -139,36 +139,24 @@ pub(crate) fn apply(table: &mut Table) -> Result<()> {
 }
 
 /// Returns the name of a congestion control.
-fn kind(control: &Node) -> Option<String> {
+fn kind(control: &Node) -> Option<&str> {
     match &control.value {
-        Toml::Text(name) => Some(name.clone()),
-        Toml::Table(entries) => entries.iter().find(|(key, _)| key == "kind").and_then(|(_, node)| kind(node)),
-        _ => None,
+        Toml::Text(name) => Some(name),
+        _ => control.at("kind").and_then(kind),
     }
 }
 
 /// Adds a profile to a congestion control that supports it and has none; the default control is CUBIC.
-fn profiled(control: Option<Item>, profile: &str) -> Item {
+fn profiled(control: Option<Item>, profile: &str) -> Result<Item> {
     let mut control = control.unwrap_or_else(|| Item::named("cubic"));
-    let Some(name) = kind(&control.node) else { return control };
     // An unknown control is refused where it is read.
-    let Ok(entry) = find("congestion control", CONGESTION_CONTROLS, &name) else { return control };
-    let known = entry.parameters.iter().find(|parameter| parameter.name == "profile");
+    let entry = kind(&control.node).and_then(|name| find("congestion control", CONGESTION_CONTROLS, name).ok());
+    let known = entry.and_then(|entry| entry.parameters.iter().find(|parameter| parameter.name == "profile"));
     let has = known.is_some_and(|known| matches!(known.kind, Kind::Choice(choices) if choices.contains(&profile)));
-    if !has {
-        return control;
+    if has && control.node.at("profile").is_none() {
+        control.node.set("profile", Toml::Text(profile.into()))?;
     }
-    let line = control.node.line;
-    if let Toml::Text(_) = control.node.value {
-        let kind = Node { line, value: Toml::Text(name) };
-        control.node.value = Toml::Table(vec![("kind".into(), kind)]);
-    }
-    if let Toml::Table(entries) = &mut control.node.value
-        && !entries.iter().any(|(key, _)| key == "profile")
-    {
-        entries.push(("profile".into(), Node { line, value: Toml::Text(profile.into()) }));
-    }
-    control
+    Ok(control)
 }
 
 #[cfg(test)]

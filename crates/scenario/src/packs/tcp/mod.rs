@@ -4,21 +4,16 @@ pub(crate) mod bytes;
 pub(crate) mod like;
 pub(crate) mod strip;
 
-use super::{IP_HEADER, KERNEL, initial, join, measured, refuse_own, set};
+use super::{IP_HEADER, join, measured, set};
 use crate::document::ScenarioError;
-use crate::document::reader::Table;
-use crate::endpoint::codec::Codec;
 use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
-use crate::measures::measure::{FlowMeasure, SenderState};
+use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::{PathState, Repair};
-use crate::model::address::Addresses;
+use crate::model::address::initial_sequences;
 use crate::model::flow::FlowSpec;
-use crate::model::scenario::Scenario;
 use crate::model::stack::{self, Stack};
-use crate::model::transport::{
-    self as model, KernelProtocol, Making, MultipathSpec, Named, Protocol, Reading, Service,
-};
+use crate::model::transport::{KernelProtocol, Making, MultipathSpec, Named, Pack, Reading};
 use std::borrow::Cow;
 use std::sync::Arc;
 use vazao_application::{Application, Sides};
@@ -141,9 +136,6 @@ pub(super) fn tally(sender: &Connection) -> Tally {
         .with("mark_reductions", stats.mark_reductions)
 }
 
-/// TCP in scenarios.
-struct Pack;
-
 /// Parameters of TCP, and the personality.
 pub(super) const SETTINGS: &[Parameter] = &join::<{ tcp::PARAMETERS.len() + 1 }>(tcp::PARAMETERS, &[like::KEY]);
 
@@ -151,82 +143,57 @@ pub(super) const SETTINGS: &[Parameter] = &join::<{ tcp::PARAMETERS.len() + 1 }>
 const OWN: &[Parameter] = &join::<{ SETTINGS.len() + tls::PARAMETERS.len() }>(SETTINGS, tls::PARAMETERS);
 
 /// Registry entry.
-pub(super) const ENTRY: Entry<Protocol> = Entry {
+pub(super) const ENTRY: Entry<Pack> = Entry {
     name: "tcp",
     aliases: &[],
     title: "Transmission Control Protocol",
     source: "RFC 9293",
     help: "reliable byte stream; loss recovery, congestion control and timers are chosen by parameters",
     parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
-    build: Protocol(&Pack),
+    build: Pack {
+        accepted: &["cc", "mss", "initial_window", "sack", "timestamps", "receive_buffer", "send_buffer"],
+        expand: like::apply,
+        tls: tls::Config::new,
+        settle,
+        codec: |_, addresses, number| Ok(Box::new(bytes::Bytes::new(addresses, number))),
+        translator: Some(|addresses, number| Box::new(bytes::Bytes::new(addresses, number))),
+        recovery: Some("recovery"),
+        kernel: Some(KernelProtocol::Tcp),
+        ..Pack::new(ends)
+    },
 };
 
-/// Parameters that a guest accepts; its kernel decides the others.
-const ACCEPTED: &[&str] = &["cc", "mss", "initial_window", "sack", "timestamps", "receive_buffer", "send_buffer"];
+fn settle(
+    reading: &Reading<'_>,
+    named: Named,
+    parameters: &Parameters,
+) -> Result<Option<MultipathSpec>, ScenarioError> {
+    let most = if parameters.flag("timestamps") { 1448 } else { 1460 };
+    let mss = parameters.integer("mss");
+    if reading.stacks.contains(&Stack::Linux) && mss > most {
+        let problem = format!("mss {mss} does not fit a guest's card, an Ethernet one; write at most {most}");
+        return Err(reading.whole.error(problem));
+    }
+    Ok(named.multipath)
+}
 
-impl model::Pack for Pack {
-    fn refuse(&self, table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
-        if reading.stacks == [Stack::Linux; 2] { refuse_own(table, OWN, ACCEPTED, KERNEL) } else { Ok(()) }
+fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
+    let flow = &making.scenario.flows[number];
+    let spec = &flow.transport;
+    let configs = [0, 1].map(|side| {
+        let spec = spec.of_side(side);
+        making.settings(spec, || Config::new(&spec.parameters, spec.control_factory()))
+    });
+    let [client, server] = initial_sequences(making.scenario.seed, number);
+    let [ours, theirs] = configs;
+    let mut connections = [Connection::connect(ours, client), Connection::listen(theirs, server)];
+    if spec.parameters.flag("fast_open") {
+        let cookies = cookies(making, flow);
+        connections = connections.map(|connection| connection.with_fast_open(cookies.clone()));
     }
-    fn expand(&self, table: &mut Table) -> Result<(), ScenarioError> {
-        like::apply(table)
-    }
-    fn tls(&self, parameters: &Parameters) -> Result<Option<tls::Config>, &'static str> {
-        tls::Config::new(parameters)
-    }
-    fn settle(
-        &self,
-        reading: &Reading<'_>,
-        named: Named,
-        parameters: &Parameters,
-    ) -> Result<Option<MultipathSpec>, ScenarioError> {
-        let most = if parameters.flag("timestamps") { 1448 } else { 1460 };
-        let mss = parameters.integer("mss");
-        if reading.stacks.contains(&Stack::Linux) && mss > most {
-            let problem = format!("mss {mss} does not fit a guest's card, an Ethernet one; write at most {most}");
-            return Err(reading.whole.error(problem));
-        }
-        Ok(named.multipath)
-    }
-    fn service(&self, _parameters: &Parameters) -> Service {
-        Service { http: &["2", "1.1"], ..Service::default() }
-    }
-    fn memory(&self, _parameters: &Parameters) -> u64 {
-        32_000
-    }
-    fn load(&self, parameters: &Parameters) -> (f64, f64) {
-        (parameters.number("mss"), 1.0 / parameters.number("delayed_ack"))
-    }
-    fn ends(&self, making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
-        let flow = &making.scenario.flows[number];
-        let spec = &flow.transport;
-        let configs = [0, 1].map(|side| {
-            let spec = spec.of_side(side);
-            making.settings(spec, || Config::new(&spec.parameters, spec.control_factory()))
-        });
-        let [client, server] = initial(making.scenario, number);
-        let [ours, theirs] = configs;
-        let mut connections = [Connection::connect(ours, client), Connection::listen(theirs, server)];
-        if spec.parameters.flag("fast_open") {
-            let cookies = cookies(making, flow);
-            connections = connections.map(|connection| connection.with_fast_open(cookies.clone()));
-        }
-        let [first, second] = spec.tls.map_or([None, None], |config| Session::pair(config).map(|s| Some(Box::new(s))));
-        let [client, server] = connections;
-        [Box::new(Tcp { connection: client, tls: first }), Box::new(Tcp { connection: server, tls: second })]
-    }
-    fn codec(&self, _: &Scenario, addresses: &Addresses, number: usize) -> Result<Box<dyn Codec>, &'static str> {
-        Ok(Box::new(bytes::Bytes::new(addresses, number)))
-    }
-    fn translator(&self, addresses: &Addresses, number: usize) -> Option<Box<dyn Codec>> {
-        Some(Box::new(bytes::Bytes::new(addresses, number)))
-    }
-    fn recovery(&self) -> Option<&'static str> {
-        Some("recovery")
-    }
-    fn kernel(&self) -> Option<KernelProtocol> {
-        Some(KernelProtocol::Tcp)
-    }
+    let [first, second] = spec.tls.map_or([None, None], |config| Session::pair(config).map(|s| Some(Box::new(s))));
+    let [client, server] = connections;
+    [Box::new(Tcp { connection: client, tls: first }), Box::new(Tcp { connection: server, tls: second })]
 }
 
 /// Returns the Fast Open cookies of a flow's hosts. The first flow between two hosts decides whether the client has one
@@ -254,14 +221,8 @@ impl SenderState for Connection {
     fn cuts(&self) -> u64 {
         self.stats().recoveries + self.stats().timeouts + self.stats().mark_reductions
     }
-    fn segments(&self) -> u64 {
-        self.stats().segments
-    }
-    fn flight(&self) -> u64 {
-        Connection::flight(self)
-    }
-    fn sent_bytes(&self) -> u64 {
-        Connection::sent_bytes(self)
+    fn sent(&self) -> Sent {
+        Sent { segments: self.stats().segments, bytes: self.sent_bytes(), flight: self.flight() }
     }
     fn path(&self, _number: usize) -> PathState {
         let (lost, sacked) = (self.lost_segments(), self.sacked_segments());
@@ -270,7 +231,7 @@ impl SenderState for Connection {
             ssthresh: set(self.control().ssthresh()),
             srtt: measured(self.rtt().srtt()),
             latest_rtt: measured(self.rtt().latest()),
-            flight: Connection::flight(self),
+            flight: self.flight(),
             repair: Some(Repair { ca_state: self.ca_state() as u8, lost, sacked }),
         }
     }

@@ -45,17 +45,30 @@ enum Value<T: Rows> {
     Found(fn(&T::Row<'_>) -> Cell),
 }
 
-const fn counted<T: Rows>(name: &'static str, combine: Combine, help: &'static str) -> ColumnSpec<T> {
-    ColumnSpec { name, help, value: Value::Counted(combine) }
-}
+/// Declares the columns of a table in their order, each with its help: found by an expression of the row's source, or counted
+/// or measured under the column's name.
+macro_rules! columns {
+    (
+        $(#[$doc:meta])* $all:ident, $table:ident, $source:ident: $row:ident =>
+        $($name:literal $(= $found:expr)? $(=> $kind:ident($combine:ident))?, $help:literal;)+
+    ) => {
+        /// Table whose rows are made from their source.
+        pub enum $table {}
 
-const fn measured<T: Rows>(name: &'static str, combine: Combine, help: &'static str) -> ColumnSpec<T> {
-    ColumnSpec { name, help, value: Value::Measured(combine) }
-}
+        impl super::Rows for $table {
+            type Row<'a> = $source<'a>;
+        }
 
-const fn found<T: Rows>(name: &'static str, find: fn(&T::Row<'_>) -> Cell, help: &'static str) -> ColumnSpec<T> {
-    ColumnSpec { name, help, value: Value::Found(find) }
+        $(#[$doc])*
+        pub const $all: &[super::ColumnSpec<$table>] = &[$(super::ColumnSpec {
+            name: $name,
+            help: $help,
+            value: $(super::Value::Found(|$row| $found.into()))?
+                $(super::Value::$kind(crate::measures::counts::Combine::$combine))?,
+        }),+];
+    };
 }
+use columns;
 
 impl<T: Rows> ColumnSpec<T> {
     fn cell(&self, row: &T::Row<'_>, tally: &[&Tally]) -> Cell {
@@ -75,8 +88,8 @@ impl<T: Rows> ColumnSpec<T> {
     }
 }
 
-/// Makes a row of a table.
-fn row<T: Rows>(columns: &[ColumnSpec<T>], row: &T::Row<'_>, tally: &[&Tally]) -> Row {
+/// Makes a row of a table from its source and what was counted.
+pub(crate) fn row<T: Rows>(columns: &[ColumnSpec<T>], row: &T::Row<'_>, tally: &[&Tally]) -> Row {
     columns.iter().map(|column| (column.name, column.cell(row, tally))).collect()
 }
 
