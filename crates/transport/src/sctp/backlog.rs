@@ -196,17 +196,19 @@ impl Backlog {
         self.written += bytes;
         // The rest of a message abandoned before it was complete.
         self.forgotten += self.forgotten_to.min(self.written).saturating_sub(before);
-        if let Reliability::Timed(_) = self.config.reliability {
+        if self.config.partial_reliability == Reliability::Timed {
             self.writes.push_back((self.written, now));
         }
     }
 
     /// Time at which a message's lifetime ends.
     pub fn expiry(&self, message: u64) -> Time {
-        let Reliability::Timed(lifetime) = self.config.reliability else { return Time::NEVER };
+        if self.config.partial_reliability != Reliability::Timed {
+            return Time::NEVER;
+        }
         let start = self.place(message).0;
         let write = self.writes.get(self.writes.partition_point(|&(end, _)| end <= start));
-        write.map_or(Time::NEVER, |&(_, when)| when.saturating_add(lifetime))
+        write.map_or(Time::NEVER, |&(_, when)| when.saturating_add(self.config.lifetime))
     }
 
     /// Number and priority of the newest message.
@@ -412,7 +414,6 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sctp::PARAMETERS;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::mem;
@@ -429,8 +430,8 @@ mod tests {
             ("weights", list([1.0, 2.0, 1.0])),
         ];
         let given = given.map(|(name, value)| (name.to_owned(), value)).into();
-        let parameters = Parameters::resolve(PARAMETERS, &given).expect("settings that exist");
-        let mut backlog = Backlog::new(&Arc::new(Config::new(&parameters, message, None)));
+        let parameters = Parameters::resolve(Config::PARAMETERS, &given).expect("settings that exist");
+        let mut backlog = Backlog::new(&Arc::new(Config::from((&parameters, message, None))));
         backlog.establish(streams, interleaving);
         backlog
     }
@@ -480,7 +481,7 @@ mod tests {
         /// in one piece.
         #[test]
         fn every_byte_is_cut_once(
-            scheduler in prop::sample::select(StreamScheduler::ALL.map(|(name, _)| name).to_vec()),
+            scheduler in prop::sample::select(StreamScheduler::ALL).prop_map(|(name, _)| name),
             streams in 1_u16..5, interleaving: bool, announced: bool, message in prop::option::of(1_u64..5_000),
             writes in prop::collection::vec((1_u64..4_000, 0_usize..6, any::<bool>()), 1..40),
         ) {

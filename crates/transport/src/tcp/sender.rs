@@ -7,7 +7,7 @@ mod timer;
 use super::burst::Bursts;
 use super::chronograph::Chronograph;
 use super::clock::Clock;
-use super::config::{Config, Counting, SackProfile};
+use super::config::{Config, Counting, RttSource, SackProfile};
 use super::cwv::{PipeAck, Usage, Validation};
 use super::ecn::EcnSender;
 use super::host::Personality;
@@ -17,7 +17,7 @@ use super::recovery::{Episode, Recovery};
 use super::reduction::Reduction;
 use super::scoreboard::Scoreboard;
 use super::stats::Stats;
-use super::undo::Undo;
+use super::undo::{Detects, Undo};
 use crate::common::RttEstimator;
 pub(crate) use timer::Purpose;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Signal};
@@ -157,6 +157,7 @@ pub(crate) struct Sender {
 impl Sender {
     pub fn new(config: &Config, mss: u64, seed: u64, selective: bool, rtt: RttEstimator) -> Self {
         let control = (config.control)(mss, seed);
+        let validation = config.validation();
         let recovery = match config.recovery {
             // Without SACK from the peer there is no scoreboard to use.
             recovery if recovery.is_selective() && !selective => Recovery::NewReno,
@@ -186,7 +187,7 @@ impl Sender {
             sack_profile: config.sack_profile,
             max_counted: if config.counting == Counting::Bytes { u64::MAX } else { mss },
             limited_transmit: config.limited_transmit,
-            rtt_by_timestamps: config.rtt_by_timestamps,
+            rtt_by_timestamps: config.rtt == RttSource::Timestamps,
             selective: recovery.is_selective(),
             mss,
             negotiated_mss: mss,
@@ -205,8 +206,8 @@ impl Sender {
             credit: 0,
             window_limited: false,
             chronograph: Chronograph::default(),
-            validation: config.cwv,
-            pipe_ack: (config.cwv == Validation::PipeAck).then(Box::default),
+            validation,
+            pipe_ack: (validation == Validation::PipeAck).then(Box::default),
             idle_since: Time::NEVER,
             host: config.host.personality(),
             usage: Usage::default(),
@@ -215,7 +216,7 @@ impl Sender {
             round_end: 1,
             vegas_checks: 0,
             rack_tlp,
-            undo: Undo::new(config.detects()),
+            undo: Undo::new(Detects { undo: config.undo, frto: config.frto }),
             marks: EcnSender::default(),
             bursts: Bursts::for_mode(config.bursts, mss),
             clock: Clock::new(config.tick),

@@ -208,7 +208,10 @@ pub(super) const ENTRY: Entry<Protocol> = Entry {
     source: "RFC 9260",
     help: "reliable messages in streams over one path, several in turn (failover), or several at once (cmt); \
            trace = [\"notifications\"] records what its applications are told (RFC 6458)",
-    parameters: &join::<{ sctp::PARAMETERS.len() + stack::PARAMETERS.len() }>(sctp::PARAMETERS, stack::PARAMETERS),
+    parameters: &join::<{ sctp::Config::PARAMETERS.len() + stack::PARAMETERS.len() }>(
+        sctp::Config::PARAMETERS,
+        stack::PARAMETERS,
+    ),
     build: Protocol(&Pack),
 };
 
@@ -225,7 +228,7 @@ impl model::Pack for Pack {
         if reading.stacks != [Stack::Linux; 2] {
             return Ok(());
         }
-        refuse_own(table, sctp::PARAMETERS, &["multihomed", "interleaving"], KERNEL)
+        refuse_own(table, sctp::Config::PARAMETERS, &["multihomed", "interleaving"], KERNEL)
     }
     /// Returns SCTP's own control, which is RFC 9260 section 7's, or the kernel's.
     fn controls(&self) -> Controls {
@@ -278,7 +281,7 @@ impl model::Pack for Pack {
         let spec = &flow.transport;
         let config = making.settings(spec, || {
             let control = (spec.control.name != "sctp").then(|| spec.control_factory());
-            sctp::Config::new(&spec.parameters, flow.application.1.size("message"), control)
+            sctp::Config::from((&spec.parameters, flow.application.1.size("message"), control))
         });
         let paths = self.ways(routing, flow).map_or(1, |ways| ways.len());
         let tags = initial(scenario, number);
