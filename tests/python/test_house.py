@@ -161,18 +161,25 @@ def attributes(tree: ast.Module, name: str) -> Iterator[str]:
             yield node.attr
 
 
-def exported(tree: ast.Module) -> set[str] | None:
-    """The names in a room's `__all__`; None where it has none, and all that has no underscore is public."""
+def exported(trees: Mapping[str, ast.Module], module: str) -> set[str] | None:
+    """The names in a room's `__all__`, or those that it imports as themselves and all of a module that lists its own.
+
+    None where it has neither, and all that has no underscore is public.
+    """
+    tree = trees[module]
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
             return set(ast.literal_eval(node.value))
-    return None
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names = {alias.name for node in found for alias in node.names if alias.name == alias.asname}
+    whole = [(node.module or "").removeprefix("vazao.") for node in found if node.names[0].name == "*"]
+    return names.union(*(exported(trees, source) or () for source in whole)) or None
 
 
 def is_private(trees: Mapping[str, ast.Module], source: str, name: str) -> bool:
     """Whether a room keeps to itself what a module outside of it imports."""
     named = name or source.partition(".")[2]
-    public = exported(trees[room_of(source)]) if source and source != "_core" else None
+    public = exported(trees, room_of(source)) if source and source != "_core" else None
     return bool(named) and (named not in public if public is not None else named.startswith("_") and named != "_core")
 
 
@@ -225,6 +232,16 @@ def test_what_stands_beside_the_package_uses_what_its_rooms_export(folder: str) 
         ({"low": "", "low.a": "import vazao.low.b", "low.b": "from vazao.low import a", "high": ""}, "a circle: "),
         ({"low": "__all__ = ['a']", "high": "from vazao import low\nlow.a(low.b)"}, "imports b of low, which the room"),
         ({"low": "__all__ = ['a']", "high": "from vazao import _core\nfrom vazao.low import a"}, None),
+        ({"low": "from vazao.low.inside import a as a", "low.inside": "", "high": "from vazao.low import a"}, None),
+        (
+            {"low": "from vazao.low.inside import a as a", "low.inside": "", "high": "from vazao.low import b"},
+            "keeps to",
+        ),
+        ({"low": "from vazao.low.c import *", "low.c": "__all__ = ['a']", "high": "from vazao.low import a"}, None),
+        (
+            {"low": "from vazao.low.c import *", "low.c": "__all__ = ['a']", "high": "from vazao.low import b"},
+            "keeps to",
+        ),
     ],
 )
 def test_wrong_imports_are_found(files: dict[str, str], wrong: str | None) -> None:
