@@ -113,7 +113,7 @@ impl Sender {
         let idle = now.since(std::mem::replace(&mut self.idle_since, Time::NEVER));
         let (rto, cwnd) = (self.rtt.rto(), self.control.cwnd());
         let floor = self.initial.min(cwnd);
-        match self.validation {
+        match self.rules.validation {
             Validation::Restart if idle > rto => self.restrict(floor, 0),
             Validation::Decay if idle > rto => {
                 let halvings = ((idle.as_nanos() - 1) / rto.as_nanos()).min(63);

@@ -28,6 +28,11 @@ impl Recovery {
     pub fn is_selective(self) -> bool {
         matches!(self, Recovery::Sack | Recovery::Rack)
     }
+
+    /// Algorithm to follow with a peer that does SACK, or that does not: without it there is no scoreboard to use.
+    pub(super) fn with_peer(self, selective: bool) -> Recovery {
+        if self.is_selective() && !selective { Recovery::NewReno } else { self }
+    }
 }
 
 /// RFC 5681's and RFC 6675's DupThresh.
