@@ -61,7 +61,7 @@ LONGEST = 600
 """Lines of a source file beyond which it should be split where its idea splits."""
 
 LONGEST_FUNCTION = 60
-"""Lines of a Python function beyond which nobody sees all of it."""
+"""Lines of a function beyond which nobody sees all of it."""
 
 
 def manifest(crate: str) -> dict[str, dict[str, object]]:
@@ -321,3 +321,22 @@ def test_no_python_function_outgrows_its_reader() -> None:
     body = "    x = 1\n"
     assert long_functions("def f():\n" + LONGEST_FUNCTION * body) == {"f": LONGEST_FUNCTION + 1}
     assert long_functions("def f():\n" + (LONGEST_FUNCTION - 1) * body) == {}
+
+
+def long_rust_functions(text: str) -> dict[str, int]:
+    """The functions of a Rust file that have too many lines, with their number: rustfmt ends each at its own indent."""
+    functions = re.finditer(r"^( *)(?:pub(?:\([a-z: ]+\))? )?(?:const )?fn (\w+)(?:.*\n)+?\1\}\n", text, re.MULTILINE)
+    lines = {found[2]: found[0].count("\n") for found in functions}
+    return {name: count for name, count in lines.items() if count > LONGEST_FUNCTION}
+
+
+def test_no_rust_function_outgrows_its_reader() -> None:
+    files = list(ROOT.glob("crates/*/src/**/*.rs"))
+    assert {
+        str(file.relative_to(ROOT)): long for file in files if (long := long_rust_functions(file.read_text()))
+    } == {}
+    body = "        x();\n"
+    short = "    pub fn g() {\n" + (LONGEST_FUNCTION - 2) * body + "    }\n"
+    assert long_rust_functions("impl A {\n    fn f() {\n" + LONGEST_FUNCTION * body + "    }\n" + short + "}\n") == {
+        "f": LONGEST_FUNCTION + 2
+    }

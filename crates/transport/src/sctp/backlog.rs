@@ -475,6 +475,18 @@ mod tests {
         }
     }
 
+    /// Adds the sizes of the messages that a write of `size` bytes completes, after `open` bytes of one: the announced size,
+    /// or the fixed one unless it `ends` early.
+    fn complete(sizes: &mut Vec<u64>, open: &mut u64, size: u64, message: Option<u64>, ends: bool) {
+        let Some(message) = message else { return sizes.push(size) };
+        *open += size;
+        sizes.extend((0..*open / message).map(|_| message));
+        *open %= message;
+        if ends && *open > 0 {
+            sizes.push(mem::take(open));
+        }
+    }
+
     proptest! {
         /// Whatever is written, announced, scheduled and closed: every byte is fragmented once, messages have the
         /// announced size, and the messages of a stream and the fragments of a message come in order; without I-DATA,
@@ -517,18 +529,7 @@ mod tests {
                 if ends {
                     backlog.end_message();
                 }
-                // Messages have the announced size, or the fixed one unless ended early.
-                match message {
-                    None => sizes.push(size),
-                    Some(message) => {
-                        open += size;
-                        sizes.extend((0..open / message).map(|_| message));
-                        open %= message;
-                        if ends && open > 0 {
-                            sizes.push(mem::take(&mut open));
-                        }
-                    }
-                }
+                complete(&mut sizes, &mut open, size, message, ends);
                 cut(&mut backlog, turns)?;
             }
             sizes.extend(Some(open).filter(|&open| open > 0));
