@@ -96,7 +96,8 @@ impl Parameters {
 }
 
 impl Parameter {
-    /// Creates a parameter that several algorithms have; each one's [`parameters!`](crate::parameters) give it its name.
+    /// Creates a parameter that several algorithms have; each one's [`parameters!`](crate::parameters) give it its
+    /// name.
     pub const fn shared(kind: super::Kind, default: &'static str, help: &'static str) -> Parameter {
         Parameter::new("", kind, default, help)
     }
@@ -162,6 +163,7 @@ macro_rules! parameters {
     (@parameter $field:ident $kind:expr, $default:expr, $help:expr) => {
         $crate::registry::Parameter::shared($kind, $default, $help).named(stringify!($field))
     };
+    // An attribute takes a literal, which `concat!` makes of the expression.
     (@help $shared:expr) => { "" };
     (@help $kind:expr, $help:expr) => { concat!($help) };
     (@help $kind:expr, $default:expr, $help:expr) => { concat!($help) };
@@ -189,8 +191,9 @@ macro_rules! parameters {
 
         impl From<(&$crate::registry::Parameters $($(, $what)+)?)> for $name {
             fn from((parameters $($(, $given)+)?): (&$crate::registry::Parameters $($(, $what)+)?)) -> Self {
-                $(let $field: $type =
-                    $crate::parameters!(@read parameters $crate::parameters!(@parameter $field $($value),+) $(, $other)?);)+
+                $(let $field: $type = $crate::parameters!(
+                    @read parameters $crate::parameters!(@parameter $field $($value),+) $(, $other)?
+                );)+
                 $name { $($field,)+ $($($given,)+)? }
             }
         }
@@ -205,9 +208,9 @@ macro_rules! parameters {
     )+};
 }
 
-/// Declares a [choice](super::Kind::Choice): an enum, with the words for each of its variants. The words are its constant
-/// `KIND`, and `ALL` has the variant of each. With `or "auto"` or `or "none"` after its name that is a word too, for none
-/// of them.
+/// Declares a [choice](super::Kind::Choice): an enum, with the words for each of its variants. The words are its
+/// constant `KIND`, and `ALL` has the variant of each. With `or "auto"` or `or "none"` after its name that is a word
+/// too, for none of them.
 #[macro_export]
 macro_rules! choice {
     ($(#[$meta:meta])* $visible:vis enum $name:ident $(or $other:literal)? {

@@ -108,12 +108,13 @@ parameters! {
         pub keep_alive: Duration = TIMEOUT, "15 s",
             "silence after which a PING keeps the connection from being given up (Chromium: 15 s)";
         pub idle_timeout: Duration = TIMEOUT, "30 s", "silence after which a connection is given up";
-        pub changes: Vec<Change> = Kind::Schedule(&["migrate", "rebind", "rebind_address", "remove", "add", "backup", "regular"]), "",
+        pub changes: Vec<Change> =
+            Kind::Schedule(&["migrate", "rebind", "rebind_address", "remove", "add", "backup", "regular"]), "",
             "what becomes of the client's interfaces, so long after the handshake: the connection goes to one \
              (migrate), a NAT gives one another port (rebind) or another address (rebind_address), and lets nothing in \
              for the old one; with multipath, one goes (remove) or comes back (add), its path becomes a backup \
              (backup) or one like others (regular)";
-        pub multipath: bool = Kind::Flag, "false",
+        pub multipath: Elsewhere = Kind::Flag, "false",
             "a path over each of the client's interfaces that lead to the server, used at the same time (RFC 10069); \
              cc may then be a coupled one";
         pub path_scheduler: Elsewhere = Kind::Entry("packet scheduler"), "lowest-rtt",

@@ -475,8 +475,8 @@ mod tests {
         }
     }
 
-    /// Adds the sizes of the messages that a write of `size` bytes completes, after `open` bytes of one: the announced size,
-    /// or the fixed one unless it `ends` early.
+    /// Adds the sizes of the messages that a write of `size` bytes completes, after `open` bytes of one: the announced
+    /// size, or the fixed one unless it `ends` early.
     fn complete(sizes: &mut Vec<u64>, open: &mut u64, size: u64, message: Option<u64>, ends: bool) {
         let Some(message) = message else { return sizes.push(size) };
         *open += size;

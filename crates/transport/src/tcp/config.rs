@@ -50,9 +50,9 @@ choice! {
         Rfc = "rfc",
         /// ns-3 (3.37). TcpTxBuffer::NextSeg applies rule (3) to all data neither SACKed nor retransmitted, even above
         /// the highest SACKed octet and against criterion (1.b), so the end of the data is sent twice while in flight;
-        /// there is no rule (4). TcpSocketBase retransmits a segment on each partial acknowledgement unless the next one
-        /// was already retransmitted, regardless of the window, and counts the data of an ACK with new SACK information
-        /// as delivered twice. PRR is [ns-3's variant](vazao_congestion::Prr::like_ns3).
+        /// there is no rule (4). TcpSocketBase retransmits a segment on each partial acknowledgement unless the next
+        /// one was already retransmitted, regardless of the window, and counts the data of an ACK with new SACK
+        /// information as delivered twice. PRR is [ns-3's variant](vazao_congestion::Prr::like_ns3).
         Ns3 = "ns3",
     }
 }

@@ -10,17 +10,17 @@ choice! {
     pub enum Validation or "auto" {
         /// The window is kept.
         None = "none",
-        /// The window is kept and, with [`Host::Rfc`](super::Host::Rfc), grows with every acknowledgement even if unused,
-        /// as RFC 2581 allowed and ns-3 (3.37) still does. It may grow far above a receive buffer that limits the flight,
-        /// so that halving it on loss has no effect.
+        /// The window is kept and, with [`Host::Rfc`](super::Host::Rfc), grows with every acknowledgement even if
+        /// unused, as RFC 2581 allowed and ns-3 (3.37) still does. It may grow far above a receive buffer that limits
+        /// the flight, so that halving it on loss has no effect.
         Grow = "grow",
         /// After an idle period of more than an RTO the window is the initial one at most (RFC 5681 section 4.1).
         Restart = "restart",
         /// After an idle period the window is halved for each RTO elapsed, down to the initial one, and ssthresh is at
         /// least three quarters of the old window (RFC 2861, Linux's `tcp_slow_start_after_idle`).
         Decay = "decay",
-        /// A window of which less than half is used is not validated: a loss reduces what was used of it, and it is halved
-        /// after five minutes (RFC 7661).
+        /// A window of which less than half is used is not validated: a loss reduces what was used of it, and it is
+        /// halved after five minutes (RFC 7661).
         PipeAck = "rfc7661",
     }
 }

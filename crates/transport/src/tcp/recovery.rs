@@ -10,15 +10,15 @@ choice! {
         /// Three duplicate ACKs: everything outstanding counts as lost, and slow start from one segment retransmits it
         /// (Jacobson 1988; Fall and Floyd 1996).
         Tahoe = "tahoe",
-        /// Three duplicate ACKs: one segment is retransmitted, and the window is halved and then inflated by segments that
-        /// leave the network until the next new ACK (RFC 5681 section 3.2).
+        /// Three duplicate ACKs: one segment is retransmitted, and the window is halved and then inflated by segments
+        /// that leave the network until the next new ACK (RFC 5681 section 3.2).
         Reno = "reno",
         /// Reno, except that a partial ACK reveals the next hole (RFC 6582).
         NewReno = "newreno",
         /// Scoreboard of SACK blocks, which tells what is lost and what is still in the network (RFC 6675).
         Sack = "sack",
-        /// Send times of the segments (RACK-TLP, RFC 8985): also detects lost retransmissions, and probes the tail before
-        /// the timer expires. The window is reduced by PRR (RFC 9937). Linux's recovery since 4.18.
+        /// Send times of the segments (RACK-TLP, RFC 8985): also detects lost retransmissions, and probes the tail
+        /// before the timer expires. The window is reduced by PRR (RFC 9937). Linux's recovery since 4.18.
         Rack = "rack",
     }
 }

@@ -60,7 +60,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Builds the configuration from `parameters`, which were resolved from the [settings](Settings); `None` without TLS.
+    /// Builds the configuration from `parameters`, which were resolved from the [settings](Settings); `None` without
+    /// TLS.
     ///
     /// # Errors
     /// Returns a message if TLS 1.2 is combined with early data.

@@ -12,7 +12,8 @@ use vazao_engine::{Rate, Time};
 pub const HEADER: u32 = 8;
 
 parameters! {
-    /// Configuration of an endpoint. Without a rate each write is a message that leaves at once, in one or more datagrams.
+    /// Configuration of an endpoint. Without a rate each write is a message that leaves at once, in one or more
+    /// datagrams.
     #[derive(Copy)]
     pub struct Config {
         pub rate: Option<Rate> = Kind::Rate, "",
