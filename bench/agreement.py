@@ -17,8 +17,7 @@ from itertools import chain, groupby, product
 from statistics import median
 from typing import Any
 
-from chance import Means, measure, paths, show_means
-from chance import record as record_means
+from chance import Means, measure, paths, record as record_means, show_means
 from rich.console import Console
 from stacks import (
     CONTROLS,

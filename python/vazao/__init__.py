@@ -14,69 +14,36 @@ from typing import TYPE_CHECKING
 
 from vazao import lazy
 
-__all__ = [
-    "ENGINE_VERSION", "App", "Campaign", "CongestionControl", "Copy", "Flow", "Link", "Network", "PathState",
-    "Repeat", "Result", "ResultsError", "RunError", "Scenario", "ScenarioError", "Scheduler", "Send", "Situation",
-    "Store", "Study", "StudyError", "Transport", "VazaoError", "__version__", "arrivals", "cbr", "command", "custom",
-    "dccp",
-    "download", "dumbbell", "flow", "link", "load_study", "messages", "mptcp", "multipath", "on_off", "open_campaign",
-    "packet_generator", "packets", "page", "parking_lot", "path", "point_to_point", "quic", "requests", "run",
-    "run_scenario", "sctp", "tcp", "udp", "upload", "video",
-]  # fmt: skip
-
 if TYPE_CHECKING:
-    from vazao._core import ENGINE_VERSION, Scenario
-    from vazao.compare import packets
-    from vazao.errors import ResultsError, RunError, ScenarioError, StudyError, VazaoError
+    from vazao._core import ENGINE_VERSION as ENGINE_VERSION, Scenario as Scenario
+    from vazao.compare import packets as packets
+    from vazao.errors import (
+        ResultsError as ResultsError,
+        RunError as RunError,
+        ScenarioError as ScenarioError,
+        StudyError as StudyError,
+        VazaoError as VazaoError,
+    )
     from vazao.results import (
-        Campaign,
-        Result,
-        Store,
-        Study,
-        __version__,
-        load_study,
-        open_campaign,
-        run,
-        run_scenario,
+        Campaign as Campaign,
+        Result as Result,
+        Store as Store,
+        Study as Study,
+        __version__ as __version__,
+        load_study as load_study,
+        open_campaign as open_campaign,
+        run as run,
+        run_scenario as run_scenario,
     )
     from vazao.scenario import (
-        App,
-        CongestionControl,
-        Copy,
-        Flow,
-        Link,
-        Network,
-        PathState,
-        Repeat,
-        Scheduler,
-        Send,
-        Situation,
-        Transport,
-        arrivals,
-        cbr,
-        command,
-        custom,
-        dccp,
-        download,
-        dumbbell,
-        flow,
-        link,
-        messages,
-        mptcp,
-        multipath,
-        on_off,
-        packet_generator,
-        page,
-        parking_lot,
-        path,
-        point_to_point,
-        quic,
-        requests,
-        sctp,
-        tcp,
-        udp,
-        upload,
-        video,
+        CongestionControl as CongestionControl,
+        Copy as Copy,
+        PathState as PathState,
+        Repeat as Repeat,
+        Scheduler as Scheduler,
+        Send as Send,
+        Situation as Situation,
     )
+    from vazao.scenario.build import *
 else:
-    __getattr__, __dir__ = lazy.attached(__name__, __all__)
+    __getattr__, __dir__ = lazy.attached(__name__)

@@ -4,8 +4,7 @@ from itertools import product
 from math import prod
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from vazao.errors import StudyError
 from vazao.study import Part, Study, combinations, design_columns, parse_study, plan

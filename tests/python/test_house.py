@@ -61,7 +61,7 @@ LONGEST = 600
 """Lines of a source file beyond which it should be split where its idea splits."""
 
 LONGEST_FUNCTION = 60
-"""Lines of a Python function beyond which nobody sees all of it."""
+"""Lines of a function beyond which nobody sees all of it."""
 
 
 def manifest(crate: str) -> dict[str, dict[str, object]]:
@@ -161,18 +161,25 @@ def attributes(tree: ast.Module, name: str) -> Iterator[str]:
             yield node.attr
 
 
-def exported(tree: ast.Module) -> set[str] | None:
-    """The names in a room's `__all__`; None where it has none, and all that has no underscore is public."""
+def exported(trees: Mapping[str, ast.Module], module: str) -> set[str] | None:
+    """The names in a room's `__all__`, or those that it imports as themselves and all of a module that lists its own.
+
+    None where it has neither, and all that has no underscore is public.
+    """
+    tree = trees[module]
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
             return set(ast.literal_eval(node.value))
-    return None
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names = {alias.name for node in found for alias in node.names if alias.name == alias.asname}
+    whole = [(node.module or "").removeprefix("vazao.") for node in found if node.names[0].name == "*"]
+    return names.union(*(exported(trees, source) or () for source in whole)) or None
 
 
 def is_private(trees: Mapping[str, ast.Module], source: str, name: str) -> bool:
     """Whether a room keeps to itself what a module outside of it imports."""
     named = name or source.partition(".")[2]
-    public = exported(trees[room_of(source)]) if source and source != "_core" else None
+    public = exported(trees, room_of(source)) if source and source != "_core" else None
     return bool(named) and (named not in public if public is not None else named.startswith("_") and named != "_core")
 
 
@@ -225,6 +232,16 @@ def test_what_stands_beside_the_package_uses_what_its_rooms_export(folder: str) 
         ({"low": "", "low.a": "import vazao.low.b", "low.b": "from vazao.low import a", "high": ""}, "a circle: "),
         ({"low": "__all__ = ['a']", "high": "from vazao import low\nlow.a(low.b)"}, "imports b of low, which the room"),
         ({"low": "__all__ = ['a']", "high": "from vazao import _core\nfrom vazao.low import a"}, None),
+        ({"low": "from vazao.low.inside import a as a", "low.inside": "", "high": "from vazao.low import a"}, None),
+        (
+            {"low": "from vazao.low.inside import a as a", "low.inside": "", "high": "from vazao.low import b"},
+            "keeps to",
+        ),
+        ({"low": "from vazao.low.c import *", "low.c": "__all__ = ['a']", "high": "from vazao.low import a"}, None),
+        (
+            {"low": "from vazao.low.c import *", "low.c": "__all__ = ['a']", "high": "from vazao.low import b"},
+            "keeps to",
+        ),
     ],
 )
 def test_wrong_imports_are_found(files: dict[str, str], wrong: str | None) -> None:
@@ -304,3 +321,23 @@ def test_no_python_function_outgrows_its_reader() -> None:
     body = "    x = 1\n"
     assert long_functions("def f():\n" + LONGEST_FUNCTION * body) == {"f": LONGEST_FUNCTION + 1}
     assert long_functions("def f():\n" + (LONGEST_FUNCTION - 1) * body) == {}
+
+
+def long_rust_functions(text: str) -> dict[str, int]:
+    """The functions of a Rust file that have too many lines, with their number: rustfmt ends each at its own indent."""
+    signature = r"^( *)(?:pub(?:\([a-z: ]+\))? )?(?:const )?fn (\w+).*(?<![;}])\n"
+    body = r"(?:(?!\1\).*;\n).*\n)*?\1\}\n"
+    functions = re.finditer(signature + body, text, re.MULTILINE)
+    lines = {found[2]: found[0].count("\n") for found in functions}
+    return {name: count for name, count in lines.items() if count > LONGEST_FUNCTION}
+
+
+def test_no_rust_function_outgrows_its_reader() -> None:
+    long = {file: long_rust_functions(file.read_text()) for file in ROOT.glob("crates/*/src/**/*.rs")}
+    assert len(long) >= 100
+    assert {str(file.relative_to(ROOT)): names for file, names in long.items() if names} == {}
+    body = "        x();\n"
+    short = "    fn e();\n    pub fn g() {\n" + (LONGEST_FUNCTION - 2) * body + "    }\n"
+    assert long_rust_functions("impl A {\n    fn f() {\n" + LONGEST_FUNCTION * body + "    }\n" + short + "}\n") == {
+        "f": LONGEST_FUNCTION + 2
+    }

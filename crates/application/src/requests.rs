@@ -23,18 +23,12 @@ impl Sizes {
 parameters! {
     /// Settings of a dialogue.
     pub struct Dialogue {
-        /// Bytes of a request.
         pub request: Law = Kind::Distribution(Dimension::Size), "200 B", "bytes of a request";
-        /// Bytes of a response.
         pub response: Law = Kind::Distribution(Dimension::Size), "10 kB", "bytes of a response";
-        /// Time from a response to the next request, in nanoseconds.
         pub think: Law = Kind::Distribution(Dimension::Time), "0 s", "from a response to the request after it";
-        /// Most requests that wait for their responses: 1 is one after the other, more is pipelining.
         pub pipeline: u64 = Kind::Integer(1, 10_000), "1", "how many requests may wait for their responses at a time";
-        /// Number of requests.
         pub count: Option<u64> = Kind::Integer(1, 1_000_000_000), "",
             "how many requests; without it, until the run ends";
-        /// Duration in which requests are made.
         pub duration: Option<Duration> = Kind::Duration(Duration::from_nanos(1), Duration::MAX), "",
             "for how long requests are made, from the moment the connection stands";
     }

@@ -11,7 +11,7 @@ pub use crate::problem::{Problem, unknown};
 use crate::units::nearest;
 use crate::{Bytes, Capacity, Duration, Rate};
 pub use crate::{choice, parameters};
-pub use settings::FromValue;
+pub use settings::{Elsewhere, FromValue};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;

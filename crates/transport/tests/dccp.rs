@@ -11,7 +11,7 @@ use vazao_engine::registry::{Parameters, Raw};
 use vazao_engine::{Duration, Ecn, Time};
 use vazao_laboratory::{Arrival, Laboratory, Paths, Sent, Weather, at};
 use vazao_transport::ControlFactory;
-use vazao_transport::dccp::{Config, Endpoint, Kind, PARAMETERS, Packet, State};
+use vazao_transport::dccp::{Config, Endpoint, Kind, Packet, State};
 
 /// Bytes of a datagram in these tests.
 const PAYLOAD: u64 = 1000;
@@ -30,7 +30,8 @@ fn control(name: &'static str, ack_ratio: u32) -> ControlFactory {
 fn config(name: &'static str, ack_ratio: u32, ecn: bool) -> Config {
     let given = [("payload".into(), Raw::Number(PAYLOAD as f64)), ("ecn".into(), Raw::Flag(ecn))];
     let given = given.into_iter().chain([("ack_ratio".into(), Raw::Number(f64::from(ack_ratio)))]).collect();
-    Config::new(&Parameters::resolve(PARAMETERS, &given).expect("settings that exist"), control(name, ack_ratio))
+    let parameters = Parameters::resolve(Config::PARAMETERS, &given).expect("settings that exist");
+    Config::from((&parameters, control(name, ack_ratio)))
 }
 
 struct End {

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from vazao import compare as comparing
-from vazao import scenario, study
+from vazao import compare as comparing, scenario, study
 from vazao.cli import programs
 from vazao.cli.options import Allow, Changes, Seed, change
 from vazao.errors import RunError, ScenarioError

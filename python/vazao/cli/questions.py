@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vazao import figures, results, study
-from vazao import report as reports
+from vazao import figures, report as reports, results, study
 from vazao.cli.options import Directory
 from vazao.cli.texts import clean, say
 from vazao.errors import ResultsError

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from vazao import _core, results, scenario
-from vazao import study as studies
+from vazao import _core, results, scenario, study as studies
 from vazao.cli import programs
 from vazao.cli.options import Allow, Changes, Seed, change
 from vazao.cli.questions import publish

@@ -4,15 +4,21 @@ from typing import TYPE_CHECKING
 
 from vazao import lazy
 
-__all__ = [
-    "MEASURES", "STACKS", "TOLERANCE_S", "Comparison", "Parted", "Parting", "Trial", "compare", "packets", "parting",
-    "windows",
-]  # fmt: skip
-
 if TYPE_CHECKING:
-    from vazao.compare.comparison import MEASURES, Comparison, Parted, Trial, compare
-    from vazao.compare.drawing import windows
-    from vazao.compare.traces import TOLERANCE_S, Parting, packets, parting
-    from vazao.compare.variants import STACKS
+    from vazao.compare.comparison import (
+        MEASURES as MEASURES,
+        Comparison as Comparison,
+        Parted as Parted,
+        Trial as Trial,
+        compare as compare,
+    )
+    from vazao.compare.drawing import windows as windows
+    from vazao.compare.traces import (
+        TOLERANCE_S as TOLERANCE_S,
+        Parting as Parting,
+        packets as packets,
+        parting as parting,
+    )
+    from vazao.compare.variants import STACKS as STACKS
 else:
-    __getattr__, __dir__ = lazy.attached(__name__, __all__)
+    __getattr__, __dir__ = lazy.attached(__name__)

@@ -4,17 +4,18 @@ from typing import TYPE_CHECKING
 
 from vazao import lazy
 
-__all__ = [
-    "DARK_PALETTE", "FONTS", "PAGE", "PALETTE", "PAPER", "VEGA_LITE", "Drawing", "Face", "Plot", "Rows", "chart",
-    "drawing", "files", "query", "render", "thin", "trace_chart",
-]  # fmt: skip
-
 if TYPE_CHECKING:
-    from vazao.figures.description import Face, Plot
-    from vazao.figures.faces import VEGA_LITE, Drawing, files
-    from vazao.figures.gallery import chart, drawing, render
-    from vazao.figures.rows import Rows, query, thin
-    from vazao.figures.theme import DARK_PALETTE, FONTS, PAGE, PALETTE, PAPER
-    from vazao.figures.traces import trace_chart
+    from vazao.figures.description import Face as Face, Plot as Plot
+    from vazao.figures.faces import VEGA_LITE as VEGA_LITE, Drawing as Drawing, files as files
+    from vazao.figures.gallery import chart as chart, drawing as drawing, render as render
+    from vazao.figures.rows import Rows as Rows, query as query, thin as thin
+    from vazao.figures.theme import (
+        DARK_PALETTE as DARK_PALETTE,
+        FONTS as FONTS,
+        PAGE as PAGE,
+        PALETTE as PALETTE,
+        PAPER as PAPER,
+    )
+    from vazao.figures.traces import trace_chart as trace_chart
 else:
-    __getattr__, __dir__ = lazy.attached(__name__, __all__)
+    __getattr__, __dir__ = lazy.attached(__name__)

@@ -4,9 +4,7 @@ from typing import TYPE_CHECKING
 
 from vazao import lazy
 
-__all__ = ["PAGE", "html", "write"]
-
 if TYPE_CHECKING:
-    from vazao.report.writing import PAGE, html, write
+    from vazao.report.writing import PAGE as PAGE, html as html, write as write
 else:
-    __getattr__, __dir__ = lazy.attached(__name__, __all__)
+    __getattr__, __dir__ = lazy.attached(__name__)

@@ -4,21 +4,22 @@ from typing import TYPE_CHECKING
 
 from vazao import lazy
 
-__all__ = [
-    "Campaign", "Pace", "Progress", "Result", "Store", "Study", "__version__", "check_place", "default_directory",
-    "keep", "kept_inputs", "load_study", "measured", "open_campaign", "product", "rehearse", "run", "run_scenario",
-    "run_study", "table",
-]  # fmt: skip
-
 if TYPE_CHECKING:
-    from vazao.results.campaign import Campaign, Study, default_directory, load_study, open_campaign, run_study
-    from vazao.results.made import product
-    from vazao.results.pace import Pace, measured
-    from vazao.results.rehearsal import rehearse
-    from vazao.results.result import Result, run, run_scenario, table
-    from vazao.results.running import Progress
-    from vazao.results.single import check_place, keep, kept_inputs
-    from vazao.results.store import Store
-    from vazao.results.version import __version__
+    from vazao.results.campaign import (
+        Campaign as Campaign,
+        Study as Study,
+        default_directory as default_directory,
+        load_study as load_study,
+        open_campaign as open_campaign,
+        run_study as run_study,
+    )
+    from vazao.results.made import product as product
+    from vazao.results.pace import Pace as Pace, measured as measured
+    from vazao.results.rehearsal import rehearse as rehearse
+    from vazao.results.result import Result as Result, run as run, run_scenario as run_scenario, table as table
+    from vazao.results.running import Progress as Progress
+    from vazao.results.single import check_place as check_place, keep as keep, kept_inputs as kept_inputs
+    from vazao.results.store import Store as Store
+    from vazao.results.version import __version__ as __version__
 else:
-    __getattr__, __dir__ = lazy.attached(__name__, __all__)
+    __getattr__, __dir__ = lazy.attached(__name__)

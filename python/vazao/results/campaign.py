@@ -22,8 +22,7 @@ from vazao.results.store import STUDY, Store
 from vazao.results.version import versions
 from vazao.results.writer import writing
 from vazao.statistics import two_level_effects
-from vazao.study import Plan, Size, design_columns, find, findings, parse_as, plan, read_text
-from vazao.study import Study as Described
+from vazao.study import Plan, Size, Study as Described, design_columns, find, findings, parse_as, plan, read_text
 
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart

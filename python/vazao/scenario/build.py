@@ -13,6 +13,13 @@ from typing import Any, Literal
 from vazao.scenario.congestion import CongestionControl
 from vazao.scenario.scheduling import Scheduler
 
+__all__ = [
+    "App", "Flow", "Link", "Network", "Transport", "arrivals", "cbr", "command", "custom", "dccp", "download",
+    "dumbbell", "flow", "link", "messages", "mptcp", "multipath", "on_off", "packet_generator", "page",
+    "parking_lot", "path", "point_to_point", "quic", "requests", "sctp", "tcp", "udp", "upload", "video",
+]  # fmt: skip
+"""What a scenario is built of, as `vazao` and this room export it."""
+
 
 class Table(dict[str, Any]):
     """A scenario's table. It is a dictionary, so that anything a scenario can say can be said."""

@@ -4,20 +4,35 @@ from typing import TYPE_CHECKING
 
 from vazao import lazy
 
-__all__ = [
-    "Asked", "Factor", "Figure", "Finding", "Label", "Level", "Part", "Plan", "PlannedRun", "Ruling", "Size",
-    "Source", "Study", "Summary", "View", "built_in_studies", "catalogue", "combinations", "design_columns", "find",
-    "findings", "is_built_in", "is_study", "parse_as", "parse_study", "plan", "read_text", "reasons", "told_not_run",
-]  # fmt: skip
-
 if TYPE_CHECKING:
-    from vazao.study import catalogue, findings
-    from vazao.study.design import combinations
-    from vazao.study.findings import Asked, Ruling, reasons, told_not_run
-    from vazao.study.load import parse_as, parse_study
-    from vazao.study.model import Factor, Figure, Finding, Label, Level, Part, Size, Study, Summary, View
-    from vazao.study.named import built_in_studies, find, is_built_in, is_study
-    from vazao.study.planning import Plan, PlannedRun, design_columns, plan
-    from vazao.study.source import Source, read_text
+    from vazao.study import catalogue as catalogue, findings as findings
+    from vazao.study.design import combinations as combinations
+    from vazao.study.findings import Asked as Asked, Ruling as Ruling, reasons as reasons, told_not_run as told_not_run
+    from vazao.study.load import parse_as as parse_as, parse_study as parse_study
+    from vazao.study.model import (
+        Factor as Factor,
+        Figure as Figure,
+        Finding as Finding,
+        Label as Label,
+        Level as Level,
+        Part as Part,
+        Size as Size,
+        Study as Study,
+        Summary as Summary,
+        View as View,
+    )
+    from vazao.study.named import (
+        built_in_studies as built_in_studies,
+        find as find,
+        is_built_in as is_built_in,
+        is_study as is_study,
+    )
+    from vazao.study.planning import (
+        Plan as Plan,
+        PlannedRun as PlannedRun,
+        design_columns as design_columns,
+        plan as plan,
+    )
+    from vazao.study.source import Source as Source, read_text as read_text
 else:
-    __getattr__, __dir__ = lazy.attached(__name__, __all__)
+    __getattr__, __dir__ = lazy.attached(__name__)

@@ -54,9 +54,7 @@ parameters! {
     /// BBA-0: the rate map is a straight line from the lowest rate, where the buffer holds the reservoir, to the highest,
     /// where it holds the cushion too. The rate is kept until the line has reached the next one above or below it.
     pub struct BufferBased {
-        /// Below it the rate is the lowest.
         pub reservoir: Duration = SPAN, "90 s", "up to so much video in the buffer the rate is the lowest";
-        /// The line's length.
         pub cushion: Duration = SPAN, "126 s", "so much more of it, and the rate is the highest";
     }
 

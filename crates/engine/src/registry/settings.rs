@@ -1,6 +1,6 @@
 //! Typed parameters: one declaration makes the table that users see and the struct that an algorithm reads.
 
-use super::{Parameter, Parameters, Value};
+use super::{Change, Parameter, Parameters, Value};
 use crate::{Capacity, Duration, Law, Rate};
 
 /// Type of a field that a parameter fills in.
@@ -24,6 +24,9 @@ macro_rules! from_value {
 
 from_value! {
     f64: Value::Number(x) => x;
+    u8: Value::Number(x) => x as u8;
+    u16: Value::Number(x) => x as u16;
+    u32: Value::Number(x) => x as u32;
     u64: Value::Number(x) => x as u64, Value::Size(x) => x.get();
     usize: Value::Number(x) => x as usize;
     bool: Value::Flag(x) => x;
@@ -31,20 +34,51 @@ from_value! {
     Duration: Value::Duration(x) => x;
     Rate: Value::Rate(x) => x;
     Vec<Rate>: Value::Rates(x) => x;
-    Vec<u64>: Value::Integers(x) => x;
     Capacity: Value::Capacity(x) => x;
     Law: Value::Distribution(x) => x.law;
     (String, Parameters): Value::Entry(kind, parameters) => (kind, parameters);
 }
 
-/// A parameter that may be left out, or be `"auto"`.
+/// A parameter that may be left out, or be `"auto"`, or `"none"` where that is not one of the type's own words.
 impl<T: FromValue> FromValue for Option<T> {
     fn from_value(value: Option<Value>) -> Option<Self> {
+        let Some(value) = value.filter(|value| *value != Value::Text("auto".into())) else { return Some(None) };
+        let is_none = value == Value::Text("none".into());
+        T::from_value(Some(value)).map(Some).or(is_none.then_some(None))
+    }
+}
+
+/// Whole numbers, none where the parameter is left out.
+impl FromValue for Vec<u64> {
+    fn from_value(value: Option<Value>) -> Option<Self> {
         match value {
-            None => Some(None),
-            Some(Value::Text(word)) if word == "auto" => Some(None),
-            value => T::from_value(value).map(Some),
+            None => Some(Vec::new()),
+            Some(Value::Integers(x)) => Some(x),
+            _ => None,
         }
+    }
+}
+
+/// Changes in order of time, none where the parameter is left out.
+impl FromValue for Vec<Change> {
+    fn from_value(value: Option<Value>) -> Option<Self> {
+        let mut changes = match value {
+            None => Vec::new(),
+            Some(Value::Schedule(changes)) => changes,
+            _ => return None,
+        };
+        changes.sort_by_key(|change| change.at);
+        Some(changes)
+    }
+}
+
+/// A parameter in the table that others than its struct read, such as an entry of another registry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Elsewhere;
+
+impl FromValue for Elsewhere {
+    fn from_value(_: Option<Value>) -> Option<Self> {
+        Some(Elsewhere)
     }
 }
 
@@ -62,7 +96,8 @@ impl Parameters {
 }
 
 impl Parameter {
-    /// Creates a parameter that several algorithms have; each one's [`parameters!`](crate::parameters) give it its name.
+    /// Creates a parameter that several algorithms have; each one's [`parameters!`](crate::parameters) give it its
+    /// name.
     pub const fn shared(kind: super::Kind, default: &'static str, help: &'static str) -> Parameter {
         Parameter::new("", kind, default, help)
     }
@@ -78,12 +113,15 @@ impl Parameter {
     }
 }
 
-/// Declares the parameters of an algorithm, or of several: a struct with a typed field for each, which is made
-/// [from](From) [`Parameters`], and their table, its constant `PARAMETERS`.
+/// Declares the parameters of an algorithm or a protocol, or of several: a struct with a typed field for each, which is
+/// made [from](From) [`Parameters`], and their table, its constant `PARAMETERS`.
 ///
 /// A field stands for kind, default and help of a parameter; for kind and help of one that is required; or for a
-/// [shared](Parameter::shared) one. It gives the parameter its name (`r#for` is `for`). An [`Option`] is `None` where there
-/// is no value, or `"auto"`.
+/// [shared](Parameter::shared) one. It gives the parameter its name (`r#for` is `for`); help is its documentation. An
+/// [`Option`] is `None` where there is no value, or `"auto"`. An [`Elsewhere`] is in the table only.
+///
+/// A default that follows from fields before stands after `else`. Fields that are no parameters stand in parentheses
+/// after the struct's name; it is then made from a tuple of [`Parameters`] and their values.
 ///
 /// ```
 /// use vazao_engine::registry::{Kind, Parameter, Parameters, choice, parameters};
@@ -92,61 +130,90 @@ impl Parameter {
 ///     enum Profile { Source = "rfc" | "paper", Linux = "linux" }
 /// }
 ///
+/// choice! {
+///     enum Timer or "auto" { Exact = "exact", Coarse = "coarse" }
+/// }
+///
 /// const ECN: Parameter = Parameter::shared(Kind::Flag, "true", "whether marks count");
 ///
 /// parameters! {
-///     struct Settings {
+///     struct Settings(mss: u64) {
 ///         beta: f64 = Kind::Number(0.0, 1.0), "0.7", "what is kept of the window on loss";
 ///         buffer: Option<u64> = Kind::SizeOrAuto(1), "auto", "how much is stored";
 ///         profile: Profile = Profile::KIND, "rfc", "whose rules";
+///         timer: Timer = Timer::KIND, "auto", "how exact timers are",
+///             else if profile == Profile::Linux { Timer::Coarse } else { Timer::Exact };
 ///         ecn: bool = ECN;
 ///         r#for: u64 = Kind::Integer(1, 9), "how many round trips";
 ///     }
 /// }
 ///
-/// assert!(Settings::PARAMETERS.iter().map(|p| p.name).eq(["beta", "buffer", "profile", "ecn", "for"]));
+/// assert!(Settings::PARAMETERS.iter().map(|p| p.name).eq(["beta", "buffer", "profile", "timer", "ecn", "for"]));
 /// let given = [("for".to_owned(), vazao_engine::registry::Raw::Number(3.0))].into();
-/// let settings = Settings::from(&Parameters::resolve(Settings::PARAMETERS, &given).unwrap());
+/// let settings = Settings::from((&Parameters::resolve(Settings::PARAMETERS, &given).unwrap(), 1448));
 /// assert_eq!((settings.beta, settings.buffer, settings.ecn, settings.r#for), (0.7, None, true, 3));
-/// assert!(settings.profile == Profile::Source);
+/// assert_eq!((settings.profile, settings.timer, settings.mss), (Profile::Source, Timer::Exact, 1448));
 /// ```
 #[macro_export]
 macro_rules! parameters {
-    (@ $field:ident $shared:expr) => { $shared.named(stringify!($field)) };
-    (@ $field:ident $kind:expr, $help:expr) => {
+    (@parameter $field:ident $shared:expr) => { $shared.named(stringify!($field)) };
+    (@parameter $field:ident $kind:expr, $help:expr) => {
         $crate::registry::Parameter::required("", $kind, $help).named(stringify!($field))
     };
-    (@ $field:ident $kind:expr, $default:expr, $help:expr) => {
+    (@parameter $field:ident $kind:expr, $default:expr, $help:expr) => {
         $crate::registry::Parameter::shared($kind, $default, $help).named(stringify!($field))
     };
-    ($($(#[$meta:meta])* $visible:vis struct $name:ident {
-        $($(#[$doc:meta])* $shown:vis $field:ident: $type:ty = $($value:expr),+;)+
+    // An attribute takes a literal, which `concat!` makes of the expression.
+    (@help $shared:expr) => { "" };
+    (@help $kind:expr, $help:expr) => { concat!($help) };
+    (@help $kind:expr, $default:expr, $help:expr) => { concat!($help) };
+    (@read $parameters:ident $parameter:expr) => { $parameters.read(&$parameter) };
+    (@read $parameters:ident $parameter:expr, $other:expr) => {
+        $parameters.read::<Option<_>>(&$parameter).unwrap_or_else(|| $other)
+    };
+    ($($(#[$meta:meta])* $visible:vis struct $name:ident
+        $(($($(#[$note:meta])* $open:vis $given:ident: $what:ty),+ $(,)?))?
+    {
+        $($shown:vis $field:ident: $type:ty = $($value:expr),+ $(, else $other:expr)?;)+
     })+) => {$(
         $(#[$meta])*
-        #[derive(Clone, Debug)]
+        #[derive(Clone)]
         $visible struct $name {
-            $($(#[$doc])* $shown $field: $type,)+
+            $(#[doc = $crate::parameters!(@help $($value),+)] $shown $field: $type,)+
+            $($($(#[$note])* $open $given: $what,)+)?
         }
 
         impl $name {
             /// What a user may set.
             pub const PARAMETERS: &'static [$crate::registry::Parameter] =
-                &[$($crate::parameters!(@ $field $($value),+)),+];
+                &[$($crate::parameters!(@parameter $field $($value),+)),+];
         }
 
-        impl From<&$crate::registry::Parameters> for $name {
-            fn from(parameters: &$crate::registry::Parameters) -> Self {
-                $name { $($field: parameters.read(&$crate::parameters!(@ $field $($value),+)),)+ }
+        impl From<(&$crate::registry::Parameters $($(, $what)+)?)> for $name {
+            fn from((parameters $($(, $given)+)?): (&$crate::registry::Parameters $($(, $what)+)?)) -> Self {
+                $(let $field: $type = $crate::parameters!(
+                    @read parameters $crate::parameters!(@parameter $field $($value),+) $(, $other)?
+                );)+
+                $name { $($field,)+ $($($given,)+)? }
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let mut shown = f.debug_struct(stringify!($name));
+                $(shown.field(stringify!($field), &self.$field);)+
+                shown.finish_non_exhaustive()
             }
         }
     )+};
 }
 
-/// Declares a [choice](super::Kind::Choice): an enum, with the words for each of its variants. The words are its constant
-/// `KIND`.
+/// Declares a [choice](super::Kind::Choice): an enum, with the words for each of its variants. The words are its
+/// constant `KIND`, and `ALL` has the variant of each. With `or "auto"` or `or "none"` after its name that is a word
+/// too, for none of them.
 #[macro_export]
 macro_rules! choice {
-    ($(#[$meta:meta])* $visible:vis enum $name:ident {
+    ($(#[$meta:meta])* $visible:vis enum $name:ident $(or $other:literal)? {
         $($(#[$doc:meta])* $variant:ident = $($word:literal)|+),+ $(,)?
     }) => {
         $(#[$meta])*
@@ -157,16 +224,16 @@ macro_rules! choice {
 
         impl $name {
             /// The words, of which a user writes one.
-            pub const KIND: $crate::registry::Kind = $crate::registry::Kind::Choice(&[$($($word),+),+]);
+            pub const KIND: $crate::registry::Kind =
+                $crate::registry::Kind::Choice(&[$($other,)? $($($word),+),+]);
+            /// The variants by the words for them.
+            pub const ALL: &'static [(&'static str, $name)] = &[$($(($word, $name::$variant)),+),+];
         }
 
         impl $crate::registry::FromValue for $name {
             fn from_value(value: Option<$crate::registry::Value>) -> Option<Self> {
                 let Some($crate::registry::Value::Text(word)) = value else { return None };
-                match word.as_str() {
-                    $($($word)|+ => Some($name::$variant),)+
-                    _ => None,
-                }
+                $name::ALL.iter().find(|(known, _)| *known == word).map(|&(_, variant)| variant)
             }
         }
     };

@@ -9,7 +9,7 @@ use vazao_engine::{Duration, RandomStream, Rate, Time};
 use vazao_laboratory::{Arrival, Laboratory, Paths, Weather};
 use vazao_quinn::Connection;
 use vazao_transport::library::{Datagram, Library, Plan};
-use vazao_transport::quic::PARAMETERS;
+use vazao_transport::quic::Config;
 
 /// Bytes of IP's and UDP's headers.
 const HEADERS: u32 = 28;
@@ -19,7 +19,7 @@ pub fn plan(seed: u64, given: &[(&str, &str)]) -> Plan {
     let mut given: BTreeMap<&str, &str> = given.iter().copied().collect();
     let control = given.remove("cc").unwrap_or("cubic").to_owned();
     let given: BTreeMap<_, _> = given.iter().map(|(name, value)| ((*name).into(), raw(value))).collect();
-    let parameters = Parameters::resolve(PARAMETERS, &given).expect("settings that exist");
+    let parameters = Parameters::resolve(Config::PARAMETERS, &given).expect("settings that exist");
     let name = control.clone();
     let ours = !name.starts_with("quinn-");
     let make = ours.then(|| {

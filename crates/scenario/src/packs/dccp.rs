@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::Entry;
 use vazao_engine::{Duration, Time};
-use vazao_transport::dccp::{self, Config, Fate, Kind, LONGEST_RUN, PARAMETERS, Packet, Run};
+use vazao_transport::dccp::{self, Config, Fate, Kind, LONGEST_RUN, Packet, Run};
 use vazao_wire::dccp::{Header, PROTOCOL, encode, option};
 use vazao_wire::{content, ipv4};
 
@@ -125,7 +125,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     title: "Datagram Congestion Control Protocol",
     source: "RFC 4340, RFC 4341",
     help: "datagrams that are never sent again, at a pace that a congestion control sets",
-    parameters: PARAMETERS,
+    parameters: Config::PARAMETERS,
     build: Pack {
         stacks: &[Stack::Vazao],
         controls: Controls::Own("reno"),
@@ -142,7 +142,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
 fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
     let scenario = making.scenario;
     let spec = &scenario.flows[number].transport;
-    let config = making.settings(spec, || Config::new(&spec.parameters, spec.control_factory()));
+    let config = making.settings(spec, || Config::from((&spec.parameters, spec.control_factory())));
     let [client, server] = initial_sequences(scenario.seed, number).map(u64::from);
     let (client, server) = (dccp::Endpoint::connect(config.clone(), client), dccp::Endpoint::listen(config, server));
     [Box::new(Dccp(client)), Box::new(Dccp(server))]

@@ -11,9 +11,9 @@ use crate::model::address::Socket;
 use crate::model::stack;
 use crate::model::transport::{Controls, KernelProtocol, Making, Pack, Reading, Service};
 use vazao_application::{Application, Sides};
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
-use vazao_engine::{Ecn, Histogram, Rate, Time};
-use vazao_transport::udp::{self, HEADER};
+use vazao_engine::registry::Entry;
+use vazao_engine::{Ecn, Histogram, Time};
+use vazao_transport::udp::{self, Config, HEADER};
 use vazao_wire::content;
 
 impl Endpoint for udp::Endpoint {
@@ -77,21 +77,6 @@ impl Endpoint for udp::Endpoint {
     }
 }
 
-const OWN: &[Parameter] = &[
-    Parameter::new(
-        "rate",
-        Kind::Rate,
-        "",
-        "rate of an upload's payload: 1 Mbps unless given; others have their own pace",
-    ),
-    Parameter::new(
-        "payload",
-        Kind::Integer(16, 1472),
-        "1472",
-        "bytes of a datagram's payload at most: what fits one packet",
-    ),
-];
-
 /// Registry entry.
 pub(super) const ENTRY: Entry<Pack> = Entry {
     name: "udp",
@@ -99,7 +84,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     title: "User Datagram Protocol",
     source: "RFC 768",
     help: "datagrams without feedback: an upload at a constant rate, or messages as the application writes them",
-    parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
+    parameters: &join::<{ Config::PARAMETERS.len() + stack::PARAMETERS.len() }>(Config::PARAMETERS, stack::PARAMETERS),
     build: Pack {
         refuse,
         controls: Controls::None,
@@ -122,17 +107,9 @@ fn refuse(_: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
 
 fn ends(making: &mut Making<'_>, number: usize, sides: &Sides) -> [Box<dyn Endpoint>; 2] {
     let parameters = &making.scenario.flows[number].transport.parameters;
-    let payload = parameters.integer("payload") as u16;
-    let rate = (!sides.is_paced()).then(|| rate(parameters));
-    [(); 2].map(|()| -> Box<dyn Endpoint> { Box::new(udp::Endpoint::new(udp::Config { payload, rate })) })
-}
-
-/// Returns the rate of an upload: iperf's, unless another is given.
-pub(crate) fn rate(parameters: &Parameters) -> Rate {
-    match parameters.get("rate") {
-        Some(Value::Rate(rate)) => *rate,
-        _ => Rate::from_bps(1_000_000),
-    }
+    let config = Config::from(parameters);
+    let config = Config { rate: config.rate.filter(|_| !sides.is_paced()), ..config };
+    [(); 2].map(|()| -> Box<dyn Endpoint> { Box::new(udp::Endpoint::new(config)) })
 }
 
 /// Codec of a flow's datagrams: each has its number and its time of sending, as far as they fit, and then the content of a

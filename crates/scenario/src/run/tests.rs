@@ -142,7 +142,7 @@ impl Host for Bytes {
 }
 
 fn config() -> Arc<Config> {
-    let parameters = Parameters::resolve(vazao_transport::tcp::PARAMETERS, &BTreeMap::new()).expect("defaults");
+    let parameters = Parameters::resolve(Config::PARAMETERS, &BTreeMap::new()).expect("defaults");
     let control = |mss, seed| {
         let setup = Setup {
             mss,

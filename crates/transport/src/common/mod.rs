@@ -24,3 +24,9 @@ pub use rtt::{RtoRule, RttEstimator};
 pub use scheduler::{Decision, PacketScheduler, SCHEDULERS, SchedulerFactory, Situation};
 pub use stamp::stamp;
 pub use stream::{ByteStream, Streams};
+
+use vazao_engine::Duration;
+use vazao_engine::registry::Kind;
+
+/// Range of a timeout that a user sets.
+pub(crate) const TIMEOUT: Kind = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(3600));

@@ -17,71 +17,29 @@ use sender::Sender;
 use std::ops::Range;
 use std::sync::Arc;
 use vazao_congestion::CongestionControl;
-use vazao_engine::registry::{Kind as Type, Parameter, Parameters};
+use vazao_engine::registry::{Elsewhere, Kind as Type, parameters};
 use vazao_engine::{Duration, Ecn, Time};
 
-/// DCCP's parameters.
-pub const PARAMETERS: &[Parameter] = &[
-    Parameter::new(
-        "cc",
-        Type::Entry("congestion control"),
-        "reno",
-        "congestion control; reno is that of CCID 2, TCP-like congestion control (RFC 4341)",
-    ),
-    Parameter::new("slow_start", Type::Entry("slow start"), "standard", "how the window grows below ssthresh"),
-    Parameter::new(
-        "payload",
-        Type::Integer(16, 1456),
-        "1448",
-        "bytes of a datagram's payload at most: what fits one packet",
-    ),
-    Parameter::new(
-        "ack_ratio",
-        Type::Integer(1, 64),
-        "2",
-        "packets that one acknowledgement covers; half as many, at most, open the window in slow start (RFC 4341 section 5)",
-    ),
-    Parameter::new("ecn", Type::Flag, "false", "send packets that queues can mark in place of dropping them"),
-    Parameter::new("initial_window", Type::Integer(1, 1000), "3", "initial window in packets (RFC 3390)"),
-    Parameter::new(
-        "initial_ssthresh",
-        Type::SizeOrAuto(1),
-        "auto",
-        "initial slow-start threshold; auto: as high as possible (RFC 5681)",
-    ),
-    Parameter::new(
-        "min_rto",
-        Type::Duration(Duration::from_millis(1), Duration::from_secs(60)),
-        "1 s",
-        "least retransmission timeout (RFC 6298 section 2.4)",
-    ),
-];
-
-/// Settings of an endpoint.
-#[derive(Clone)]
-pub struct Config {
-    /// Maximum payload bytes of a datagram.
-    pub payload: u16,
-    /// Packets with data that one acknowledgement covers.
-    pub ack_ratio: u32,
-    /// Whether packets with data are sent as capable of ECN.
-    pub ecn: bool,
-    /// Minimum retransmission timeout.
-    pub min_rto: Duration,
-    /// Factory of the congestion control.
-    pub control: ControlFactory,
-}
-
-impl Config {
-    /// Builds the settings from `parameters`, which were resolved from [`PARAMETERS`].
-    pub fn new(parameters: &Parameters, control: ControlFactory) -> Config {
-        Config {
-            payload: parameters.integer("payload") as u16,
-            ack_ratio: parameters.integer("ack_ratio") as u32,
-            ecn: parameters.flag("ecn"),
-            min_rto: parameters.duration("min_rto").expect("it has a default"),
-            control,
-        }
+parameters! {
+    /// Settings of an endpoint.
+    pub struct Config(
+        /// Factory of the congestion control.
+        pub control: ControlFactory,
+    ) {
+        pub cc: Elsewhere = Type::Entry("congestion control"), "reno",
+            "congestion control; reno is that of CCID 2, TCP-like congestion control (RFC 4341)";
+        pub slow_start: Elsewhere = Type::Entry("slow start"), "standard", "how the window grows below ssthresh";
+        pub payload: u16 = Type::Integer(16, 1456), "1448",
+            "bytes of a datagram's payload at most: what fits one packet";
+        pub ack_ratio: u32 = Type::Integer(1, 64), "2",
+            "packets that one acknowledgement covers; half as many, at most, open the window in slow start (RFC 4341 \
+             section 5)";
+        pub ecn: bool = Type::Flag, "false", "send packets that queues can mark in place of dropping them";
+        pub initial_window: Elsewhere = Type::Integer(1, 1000), "3", "initial window in packets (RFC 3390)";
+        pub initial_ssthresh: Elsewhere = Type::SizeOrAuto(1), "auto",
+            "initial slow-start threshold; auto: as high as possible (RFC 5681)";
+        pub min_rto: Duration = Type::Duration(Duration::from_millis(1), Duration::from_secs(60)), "1 s",
+            "least retransmission timeout (RFC 6298 section 2.4)";
     }
 }
 

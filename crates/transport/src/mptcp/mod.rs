@@ -9,13 +9,11 @@ mod connection;
 mod inbox;
 pub mod keys;
 mod outbox;
-mod parameters;
 pub mod path_manager;
 mod subflow;
 
 pub use config::Config;
 pub use connection::{Connection, Identity, Stats};
-pub use parameters::PARAMETERS;
 pub use path_manager::{AddressPair, PATH_MANAGERS};
 pub use subflow::Subflow;
 

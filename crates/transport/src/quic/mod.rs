@@ -21,7 +21,7 @@ mod recovery;
 mod sent;
 mod stream;
 
-pub use config::{Config, Handshake, Multipath, PARAMETERS, Rules};
+pub use config::{Config, Handshake, Rules, StreamScheduler};
 pub use connection::{Connection, Failure, MAX_PATH_ID, PathStats, PathView, Stats};
 pub use event::{DropReason, Event, Loss, Phase};
 pub use frame::{AckFrame, Frame, StreamFrame};

@@ -196,17 +196,19 @@ impl Backlog {
         self.written += bytes;
         // The rest of a message abandoned before it was complete.
         self.forgotten += self.forgotten_to.min(self.written).saturating_sub(before);
-        if let Reliability::Timed(_) = self.config.reliability {
+        if self.config.partial_reliability == Reliability::Timed {
             self.writes.push_back((self.written, now));
         }
     }
 
     /// Time at which a message's lifetime ends.
     pub fn expiry(&self, message: u64) -> Time {
-        let Reliability::Timed(lifetime) = self.config.reliability else { return Time::NEVER };
+        if self.config.partial_reliability != Reliability::Timed {
+            return Time::NEVER;
+        }
         let start = self.place(message).0;
         let write = self.writes.get(self.writes.partition_point(|&(end, _)| end <= start));
-        write.map_or(Time::NEVER, |&(_, when)| when.saturating_add(lifetime))
+        write.map_or(Time::NEVER, |&(_, when)| when.saturating_add(self.config.lifetime))
     }
 
     /// Number and priority of the newest message.
@@ -412,7 +414,6 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sctp::PARAMETERS;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::mem;
@@ -429,8 +430,8 @@ mod tests {
             ("weights", list([1.0, 2.0, 1.0])),
         ];
         let given = given.map(|(name, value)| (name.to_owned(), value)).into();
-        let parameters = Parameters::resolve(PARAMETERS, &given).expect("settings that exist");
-        let mut backlog = Backlog::new(&Arc::new(Config::new(&parameters, message, None)));
+        let parameters = Parameters::resolve(Config::PARAMETERS, &given).expect("settings that exist");
+        let mut backlog = Backlog::new(&Arc::new(Config::from((&parameters, message, None))));
         backlog.establish(streams, interleaving);
         backlog
     }
@@ -474,13 +475,25 @@ mod tests {
         }
     }
 
+    /// Adds the sizes of the messages that a write of `size` bytes completes, after `open` bytes of one: the announced
+    /// size, or the fixed one unless it `ends` early.
+    fn complete(sizes: &mut Vec<u64>, open: &mut u64, size: u64, message: Option<u64>, ends: bool) {
+        let Some(message) = message else { return sizes.push(size) };
+        *open += size;
+        sizes.extend((0..*open / message).map(|_| message));
+        *open %= message;
+        if ends && *open > 0 {
+            sizes.push(mem::take(open));
+        }
+    }
+
     proptest! {
         /// Whatever is written, announced, scheduled and closed: every byte is fragmented once, messages have the
         /// announced size, and the messages of a stream and the fragments of a message come in order; without I-DATA,
         /// in one piece.
         #[test]
         fn every_byte_is_cut_once(
-            scheduler in prop::sample::select(StreamScheduler::ALL.map(|(name, _)| name).to_vec()),
+            scheduler in prop::sample::select(StreamScheduler::ALL).prop_map(|(name, _)| name),
             streams in 1_u16..5, interleaving: bool, announced: bool, message in prop::option::of(1_u64..5_000),
             writes in prop::collection::vec((1_u64..4_000, 0_usize..6, any::<bool>()), 1..40),
         ) {
@@ -516,18 +529,7 @@ mod tests {
                 if ends {
                     backlog.end_message();
                 }
-                // Messages have the announced size, or the fixed one unless ended early.
-                match message {
-                    None => sizes.push(size),
-                    Some(message) => {
-                        open += size;
-                        sizes.extend((0..open / message).map(|_| message));
-                        open %= message;
-                        if ends && open > 0 {
-                            sizes.push(mem::take(&mut open));
-                        }
-                    }
-                }
+                complete(&mut sizes, &mut open, size, message, ends);
                 cut(&mut backlog, turns)?;
             }
             sizes.extend(Some(open).filter(|&open| open > 0));

@@ -1,104 +1,131 @@
 //! Settings of an SCTP endpoint.
 
 use super::{Growth, PathChoice, Policy, Reliability, Scope, Split, StreamScheduler};
-use crate::common::ControlFactory;
+use crate::common::{ControlFactory, RtoRule, RttEstimator, TIMEOUT};
 use vazao_engine::Duration;
+use vazao_engine::registry::{Elsewhere, Kind, choice, parameters};
 
-/// Specification to follow where they differ: unit, initial size and minimum of windows, and number of missing reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Semantics {
-    /// RFC 9260: windows count DATA chunk bytes per packet (PMDCS).
-    Rfc9260,
-    /// RFC 4960: windows count whole packets (PMTU).
-    Rfc4960,
-    /// RFC 2960: initial window and minimum ssthresh are two packets; a chunk is lost at its fourth missing report.
-    Rfc2960,
-    /// RFC 4960 as implemented in Linux 4.18: see [`Config::is_linux`].
-    Linux,
+choice! {
+    /// Specification to follow where they differ: unit, initial size and minimum of windows, and number of missing
+    /// reports.
+    pub enum Semantics {
+        /// RFC 9260: windows count DATA chunk bytes per packet (PMDCS).
+        Rfc9260 = "rfc9260",
+        /// RFC 4960: windows count whole packets (PMTU).
+        Rfc4960 = "rfc4960",
+        /// RFC 2960: initial window and minimum ssthresh are two packets; a chunk is lost at its fourth missing report.
+        Rfc2960 = "rfc2960",
+        /// RFC 4960 as implemented in Linux 4.18: see [`Config::is_linux`].
+        Linux = "linux",
+    }
 }
 
-/// Configuration of an SCTP endpoint. Protocol parameters have RFC 9260 section 16's names.
-#[derive(Clone)]
-pub struct Config {
-    /// Specification to follow.
-    pub semantics: Semantics,
-    /// Maximum bytes of a packet, including the IP header.
-    pub mtu: u32,
-    /// Bytes of a message; `None`: as many as fit in a packet.
-    pub message: Option<u64>,
-    /// Outbound streams, to which messages are assigned in turn.
-    pub streams: u16,
-    /// Stream scheduler.
-    pub scheduler: StreamScheduler,
-    /// Priorities of the streams, 1 being the highest; by default a stream's number plus one.
-    pub priorities: Vec<u64>,
-    /// Weights of the streams; 1 by default.
-    pub weights: Vec<u64>,
-    /// Whether I-DATA chunks are offered, by which messages of different streams can be interleaved.
-    pub interleaving: bool,
-    /// How long delivery of a message is attempted.
-    pub reliability: Reliability,
-    /// Whether messages are delivered unordered (bit U).
-    pub unordered: bool,
-    /// Whether new data is sent on all paths at once.
-    pub cmt: bool,
-    /// Window growth rule.
-    pub growth: Growth,
-    /// Scope of fast recovery.
-    pub scope: Scope,
-    /// Missing reports that trigger a fast retransmission (section 7.2.4).
-    pub missing_reports: u8,
-    /// Whether missing reports count per destination (split fast retransmit).
-    pub sfr: bool,
-    /// Whether SACKs are delayed despite gaps and report how many packets they acknowledge (CMT's delayed ACKs).
-    pub dac: bool,
-    /// Whether missing reports are suppressed after new data has changed to another path (SFR-CACC).
-    pub cacc: bool,
-    /// Whether gap reports are non-renegable, so that the data they acknowledge leaves the send buffer (NR-SACK,
-    /// draft-natarajan-tsvwg-sctp-nrsack).
-    pub nr_sack: bool,
-    /// Buffer that is split among the paths.
-    pub split: Split,
-    /// Retransmission policy: the path for retransmissions.
-    pub retransmission: Policy,
-    /// Path selection for new data.
-    pub path_choice: PathChoice,
-    /// Packets with data per SACK.
-    pub sack_frequency: u32,
-    /// Delayed-SACK timeout.
-    pub sack_delay: Duration,
-    /// Whether the first SACK may be delayed too.
-    pub delayed_first_sack: bool,
-    /// Initial window in bytes; `None`: RFC 9260 section 7.2.1's.
-    pub initial_window: Option<u64>,
-    /// Initial slow-start threshold in bytes; `None`: the peer's receive buffer.
-    pub initial_ssthresh: Option<u64>,
-    /// RTO.Initial, RTO.Min, RTO.Max.
-    pub rto: [Duration; 3],
-    /// Max.Burst in packets; 0: no limit.
-    pub max_burst: u32,
-    /// HB.interval; `None`: no heartbeats on idle paths.
-    pub heartbeat: Option<Duration>,
-    /// Path.Max.Retrans.
-    pub path_retries: u32,
-    /// PotentiallyFailed.Max.Retrans (RFC 7829); `None`: no path is ever potentially failed.
-    pub pf_retries: Option<u32>,
-    /// Association.Max.Retrans.
-    pub association_retries: u32,
-    /// Max.Init.Retransmits.
-    pub init_retries: u32,
-    /// Valid.Cookie.Life.
-    pub cookie_life: Duration,
-    /// Time from establishment until the opening side loses its state and opens again.
-    pub restart: Option<Duration>,
-    /// Receive buffer in bytes.
-    pub receive_buffer: u64,
-    /// Bytes of an incomplete message that trigger partial delivery; `None`: only when the buffer cannot hold more.
-    pub partial_delivery_point: Option<u64>,
-    /// Send buffer in bytes, for unacknowledged and unsent data; `None`: no limit.
-    pub send_buffer: Option<u64>,
-    /// Factory of each path's congestion control; `None`: SCTP's own.
-    pub control: Option<ControlFactory>,
+/// Default growth rule and retransmission policy.
+fn default_policies(semantics: Semantics, cmt: bool) -> (Growth, Policy) {
+    match (cmt, semantics) {
+        (true, Semantics::Linux) => (Growth::CucV2, Policy::RetranPath),
+        (true, _) => (Growth::CucV2, Policy::Same),
+        (false, Semantics::Linux) => (Growth::GapAcked, Policy::RetranPath),
+        (false, Semantics::Rfc9260) => (Growth::Rfc8540, Policy::Alternate),
+        (false, _) => (Growth::Rfc4960, Policy::Alternate),
+    }
+}
+
+parameters! {
+    /// Configuration of an SCTP endpoint.
+    pub struct Config(
+        /// Bytes of a message; `None`: as many as fit in a packet.
+        pub message: Option<u64>,
+        /// Factory of each path's congestion control; `None`: SCTP's own.
+        pub control: Option<ControlFactory>,
+    ) {
+        pub multihomed: Elsewhere = Kind::Flag, "true", "use every interface of both hosts, the first as primary path";
+        pub semantics: Semantics = Semantics::KIND, "rfc9260",
+            "whose text rules: rfc4960 counts windows in whole packets, starts from an RTO of 3 s, and grows windows \
+             by rfc4960; rfc2960 also starts with two packets, halves down to two, and waits for a fourth missing \
+             report; linux is rfc4960 with the ways of Linux 4.18";
+        pub cmt: bool = Kind::Flag, "false", "send new data by all paths at once (concurrent multipath transfer)";
+        pub cc: Elsewhere = Kind::Entry("congestion control"), "",
+            "congestion control of each path; without it SCTP's own (RFC 9260 section 7)";
+        pub cwnd_growth: Growth = Growth::KIND, "",
+            "what lets a window grow; default: cuc-v2 with cmt, else rfc8540, or rfc4960 with older semantics",
+            else default_policies(semantics, cmt).0;
+        pub fast_recovery: Scope = Scope::KIND, "per-association",
+            "whether a fast recovery stops every path's window, as the RFC says, or that of the path with the loss; \
+             none: each SACK that shows a loss cuts the path's window";
+        pub missing_reports: u8 = Kind::Integer(1, 100), "",
+            "reports of a missing chunk that make a fast retransmission; default: 3, or 4 with rfc2960",
+            else if semantics == Semantics::Rfc2960 { 4 } else { 3 };
+        pub sfr: bool = Kind::Flag, "", "count missing reports for each path by itself; default: with cmt", else cmt;
+        pub dac: bool = Kind::Flag, "",
+            "delay acknowledgements in spite of gaps, and say how many packets each answers; default: with cmt",
+            else cmt;
+        pub retransmission: Policy = Policy::KIND, "",
+            "which path a chunk is sent again by; default: same with cmt, else alternate (RFC 9260 section 6.4.1); \
+             retran-path with the semantics of linux", else default_policies(semantics, cmt).1;
+        pub nr_sack: bool = Kind::Flag, "false",
+            "gap reports are for good (NR-SACK): what they acknowledge leaves the send buffer";
+        pub buffer_split: Split = Split::KIND, "none", "whose buffer is split evenly among the paths with cmt";
+        pub cacc: bool = Kind::Flag, "false",
+            "do not take for lost what left by another path before new data changed over (SFR-CACC)";
+        pub path_choice: PathChoice = PathChoice::KIND, "largest-free-cwnd", "which path new data goes by with cmt";
+        pub streams: u16 = Kind::Integer(1, 65_535), "1", "outgoing streams; messages take turns among them";
+        pub scheduler: StreamScheduler = StreamScheduler::KIND, "fcfs",
+            "which stream may send next (RFC 8260 section 3)";
+        pub priorities: Vec<u64> = Kind::Integers, "",
+            "priorities of stream 0, 1, … from 1, the highest, on; without them the lower a stream's number, the \
+             higher";
+        pub weights: Vec<u64> = Kind::Integers, "",
+            "weights of stream 0, 1, … in fair queueing; without them all have 1";
+        pub interleaving: bool = Kind::Flag, "false",
+            "I-DATA chunks: a message of one stream may interrupt that of another (RFC 8260 section 2)";
+        pub partial_reliability: Reliability = Reliability::KIND, "none",
+            "when messages are given up (RFC 3758, 7496): at the end of their lifetime, after so many retransmissions, \
+             or where a full send_buffer needs room for messages of a higher priority";
+        pub lifetime: Duration = TIMEOUT, "1 s",
+            "of a message from when it is written, with partial_reliability = \"timed\"";
+        pub max_retransmissions: u32 = Kind::Integer(0, 1000), "0",
+            "of each chunk of a message, with partial_reliability = \"retransmissions\"";
+        pub unordered: bool = Kind::Flag, "false", "deliver messages as they come";
+        pub mtu: u32 = Kind::Integer(576, 65_535), "1500", "bytes of the largest packet, the IP header among them";
+        pub delayed_sack: u32 = Kind::Integer(1, 3), "2", "packets per SACK; 1: each at once";
+        pub delayed_sack_timeout: Duration = TIMEOUT, "200 ms", "how long a SACK waits for a second packet";
+        pub delayed_first_sack: bool = Kind::Flag, "false",
+            "let an association's first SACK wait as others do, which RFC 9260 section 5.1 forbids and ns-2 does with \
+             CMT";
+        pub initial_window: Option<u64> = Kind::Size(1, u64::MAX), "",
+            "initial window; default: min(4 PMTU, max(2 PMTU, 4404 B))";
+        pub initial_ssthresh: Option<u64> = Kind::SizeOrAuto(1), "auto",
+            "initial slow-start threshold; auto: the peer's receive buffer";
+        pub initial_rto: Duration = TIMEOUT, "",
+            "RTO.Initial; default: 1 s, or 3 s with older semantics",
+            else Duration::from_secs(if semantics == Semantics::Rfc9260 { 1 } else { 3 });
+        pub min_rto: Duration = TIMEOUT, "1 s", "RTO.Min";
+        pub max_rto: Duration = TIMEOUT, "60 s", "RTO.Max";
+        pub max_burst: u32 = Kind::Integer(0, 1000), "4", "packets sent in one go at most (Max.Burst); 0: no limit";
+        pub heartbeat: Duration = Kind::Duration(Duration::ZERO, Duration::from_secs(3600)), "30 s",
+            "HB.interval; 0 s: off";
+        pub path_retries: u32 = Kind::Integer(0, 100), "5", "Path.Max.Retrans: more failures make a path inactive";
+        pub pf_retries: Option<u32> = Kind::Integer(0, 100), "",
+            "PotentiallyFailed.Max.Retrans (RFC 7829): more failures send data by another path until this one answers; \
+             Linux: 0; default: as in RFC 9260, not before the path is inactive";
+        pub retries: u32 = Kind::Integer(0, 100), "10", "Association.Max.Retrans: more failures end the association";
+        pub init_retries: u32 = Kind::Integer(0, 100), "8", "Max.Init.Retransmits";
+        pub cookie_life: Duration = TIMEOUT, "60 s", "Valid.Cookie.Life";
+        pub restart: Option<Duration> = TIMEOUT, "",
+            "so long after the handshake the client loses its state, gives up what is under way, and opens the \
+             association anew for the rest (RFC 9260 section 5.2.4 A); without it, it does not";
+        pub receive_buffer: u64 = Kind::Size(1500, u64::MAX), "8 MiB",
+            "bytes that may wait for the application or for order";
+        pub partial_delivery_point: Option<u64> = Kind::Size(1, u64::MAX), "",
+            "bytes of an unfinished message that the application is given before the rest of it; default: half of \
+             receive_buffer, or with the semantics of linux not before that is full (RFC 9260 section 6.9)",
+            else (semantics != Semantics::Linux).then_some(receive_buffer / 2);
+        // Without a limit an upload would write all its messages at once, and all but the first would expire.
+        pub send_buffer: Option<u64> = Kind::SizeOrAuto(1500), "auto",
+            "unacknowledged and unsent bytes; auto: no limit, but as many as receive_buffer where messages have a \
+             lifetime", else (partial_reliability == Reliability::Timed).then_some(receive_buffer);
+    }
 }
 
 /// Bytes of an IPv4 header.
@@ -144,7 +171,15 @@ impl Config {
     }
     /// Section 9.2: T5-shutdown-guard, which bounds a shutdown from its first SHUTDOWN on.
     pub fn shutdown_guard(&self) -> Duration {
-        self.rto[2] * 5
+        self.max_rto * 5
+    }
+    /// Interval of heartbeats on idle paths, if there are any.
+    pub fn heartbeat(&self) -> Option<Duration> {
+        Some(self.heartbeat).filter(|&interval| interval > Duration::ZERO)
+    }
+    /// Estimator of round-trip time and timeout before the first sample.
+    pub(super) fn estimator(&self) -> RttEstimator {
+        RttEstimator::new(self.initial_rto, self.min_rto, self.max_rto, RtoRule::Rfc6298)
     }
     /// Whether to follow Linux (net/sctp of version 4.18, and its author's changes for CMT where those apply):
     /// - A path's T3-rtx restarts when the cumulative TSN passes a chunk of it, not when a gap report covers its
@@ -176,11 +211,5 @@ impl Config {
     /// in Linux. CMT, which is not the kernel's own, does not wait.
     pub fn has_slow_heartbeats(&self) -> bool {
         self.is_linux() && !self.cmt
-    }
-}
-
-impl std::fmt::Debug for Config {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Config").field("cmt", &self.cmt).field("growth", &self.growth).finish_non_exhaustive()
     }
 }

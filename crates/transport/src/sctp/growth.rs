@@ -6,19 +6,22 @@
 //! dropped the requirement in congestion avoidance; `gap-acked` drops it in slow start too and leaves it to fast
 //! recovery to stop growth.
 
-/// Window growth rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
-    /// RFC 4960 sections 7.2.1 and 7.2.2: a SACK counts if it advances the cumulative TSN.
-    Rfc4960,
-    /// RFC 8540 and RFC 9260: in congestion avoidance all newly acknowledged bytes count.
-    Rfc8540,
-    /// All newly acknowledged bytes count.
-    GapAcked,
-    /// CUC: a SACK counts for a path if it advances the path's pseudo-cumulative TSN.
-    Cuc,
-    /// CUC version 2: also if it advances the pseudo-cumulative TSN of retransmitted chunks.
-    CucV2,
+use vazao_engine::registry::choice;
+
+choice! {
+    /// Window growth rule.
+    pub enum Growth {
+        /// RFC 4960 sections 7.2.1 and 7.2.2: a SACK counts if it advances the cumulative TSN.
+        Rfc4960 = "rfc4960",
+        /// RFC 8540 and RFC 9260: in congestion avoidance all newly acknowledged bytes count.
+        Rfc8540 = "rfc8540",
+        /// All newly acknowledged bytes count.
+        GapAcked = "gap-acked",
+        /// CUC: a SACK counts for a path if it advances the path's pseudo-cumulative TSN.
+        Cuc = "cuc",
+        /// CUC version 2: also if it advances the pseudo-cumulative TSN of retransmitted chunks.
+        CucV2 = "cuc-v2",
+    }
 }
 
 /// Information of a SACK about one path.
@@ -33,15 +36,6 @@ pub struct SackProgress {
 }
 
 impl Growth {
-    /// All rules by name.
-    pub const ALL: [(&'static str, Growth); 5] = [
-        ("rfc4960", Growth::Rfc4960),
-        ("rfc8540", Growth::Rfc8540),
-        ("gap-acked", Growth::GapAcked),
-        ("cuc", Growth::Cuc),
-        ("cuc-v2", Growth::CucV2),
-    ];
-
     /// Returns the bytes that count towards growth, outside fast recovery.
     pub fn counts(self, progress: &SackProgress, slow_start: bool) -> u64 {
         let counts = match self {

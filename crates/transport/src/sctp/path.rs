@@ -8,7 +8,7 @@ use super::notification::Notification;
 use super::order::Order;
 use super::recovery::Newly;
 use super::stats::PathStats;
-use crate::common::{RtoRule, RttEstimator};
+use crate::common::RttEstimator;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Sibling, Siblings, Signal};
 use vazao_engine::{Duration, Time};
 
@@ -140,7 +140,6 @@ pub struct Path {
 
 impl Path {
     pub(super) fn new(config: &Config, number: u8, seed: u64) -> Path {
-        let [initial, min, max] = config.rto;
         let window = match &config.control {
             None => Window::Own(OwnWindow {
                 cwnd: config.first_window(),
@@ -159,7 +158,7 @@ impl Path {
             changeover: Changeover::default(),
             flight_before: 0,
             allowance: u64::MAX,
-            rtt: RttEstimator::new(initial, min, max, RtoRule::Rfc6298),
+            rtt: config.estimator(),
             timer: Time::NEVER,
             timed: None,
             errors: 0,

@@ -1,26 +1,21 @@
 //! Path selection for new data in concurrent multipath transfer.
 
 use super::path::Path;
+use vazao_engine::registry::choice;
 
-/// Path selection rule, applied to each packet, among usable paths whose window has room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathChoice {
-    /// The path with the most free window; ties go to the first.
-    LargestFreeCwnd,
-    /// The next path in turn.
-    RoundRobin,
-    /// The path with the least smoothed round-trip time; ties go to the first.
-    LowestRtt,
+choice! {
+    /// Path selection rule, applied to each packet, among usable paths whose window has room.
+    pub enum PathChoice {
+        /// The path with the most free window; ties go to the first.
+        LargestFreeCwnd = "largest-free-cwnd",
+        /// The next path in turn.
+        RoundRobin = "round-robin",
+        /// The path with the least smoothed round-trip time; ties go to the first.
+        LowestRtt = "lowest-rtt",
+    }
 }
 
 impl PathChoice {
-    /// All rules by name.
-    pub const ALL: [(&'static str, PathChoice); 3] = [
-        ("largest-free-cwnd", PathChoice::LargestFreeCwnd),
-        ("round-robin", PathChoice::RoundRobin),
-        ("lowest-rtt", PathChoice::LowestRtt),
-    ];
-
     /// Path for the next packet of new data; `last` is that of the previous one.
     pub fn choose(self, paths: &[Path], last: usize) -> Option<usize> {
         let mut ready = paths.iter().enumerate().filter(|(_, path)| path.is_usable() && path.takes_new());

@@ -152,11 +152,11 @@ impl Receiver {
         }
         self.packets += 1;
         let gap = gap_before || !self.above.is_empty();
-        if hasty || (gap && !self.config.dac) || self.packets >= self.config.sack_frequency {
+        if hasty || (gap && !self.config.dac) || self.packets >= self.config.delayed_sack {
             self.due = now;
             self.before = linux.then(|| self.window());
         } else {
-            self.due = self.due.min(now + self.config.sack_delay);
+            self.due = self.due.min(now + self.config.delayed_sack_timeout);
         }
         self.report(stats);
         packet.data.iter().map(|data| data.stream).find(|&stream| stream >= self.streams)
@@ -185,7 +185,7 @@ impl Receiver {
         self.inbound.skip(next, &packet.skips, packet.interleaved);
         self.report(stats);
         if packet.data.is_empty() {
-            self.due = if self.above.is_empty() { self.due.min(now + self.config.sack_delay) } else { now };
+            self.due = if self.above.is_empty() { self.due.min(now + self.config.delayed_sack_timeout) } else { now };
         }
     }
 
@@ -329,7 +329,6 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sctp::PARAMETERS;
     use crate::sctp::chunk::{Skip, stamp};
     use vazao_engine::registry::{Parameters, Raw};
 
@@ -341,8 +340,8 @@ mod tests {
         let answers = |semantics: &str, last: u32| {
             let given = [("semantics", Raw::Text(semantics.into())), ("receive_buffer", Raw::Text("106496 B".into()))];
             let given = given.map(|(name, value)| (name.to_owned(), value)).into();
-            let parameters = Parameters::resolve(PARAMETERS, &given).expect("settings that exist");
-            let mut receiver = Receiver::new(&Arc::new(Config::new(&parameters, None, None)));
+            let parameters = Parameters::resolve(Config::PARAMETERS, &given).expect("settings that exist");
+            let mut receiver = Receiver::new(&Arc::new(Config::from((&parameters, None, None))));
             receiver.open(0, u16::MAX, false);
             let (mut stats, mut sacks) = (Stats::default(), Vec::new());
             for (ms, tsn) in (1..).zip((0..=1).chain(3..=last).chain([2])) {
@@ -382,7 +381,7 @@ mod tests {
     /// and 103 itself is a duplicate if it arrives later.
     #[test]
     fn skipped_messages_are_not_waited_for() {
-        let config = Arc::new(Config::new(&Parameters::defaults(PARAMETERS), None, None));
+        let config = Arc::new(Config::from((&Parameters::defaults(Config::PARAMETERS), None, None)));
         let mut receiver = Receiver::new(&config);
         receiver.open(103, 1, true);
         let mut stats = Stats::default();

@@ -1,21 +1,18 @@
 //! Fast retransmit and fast recovery (RFC 9260 section 7.2.4): missing reports and the scope of recovery.
 
-/// Scope of fast recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// All paths' windows, until the highest TSN outstanding at its start is acknowledged (RFC 9260).
-    PerAssociation,
-    /// Window of the path with the loss, until the highest TSN outstanding on it is acknowledged.
-    PerPath,
-    /// None: each SACK that shows a loss cuts the window of its path, as in usrsctp with CMT
-    /// (`sctp_cwnd_update_after_fr`).
-    None,
-}
+use vazao_engine::registry::choice;
 
-impl Scope {
-    /// All scopes by name.
-    pub const ALL: [(&'static str, Scope); 3] =
-        [("per-association", Scope::PerAssociation), ("per-path", Scope::PerPath), ("none", Scope::None)];
+choice! {
+    /// Scope of fast recovery.
+    pub enum Scope {
+        /// All paths' windows, until the highest TSN outstanding at its start is acknowledged (RFC 9260).
+        PerAssociation = "per-association",
+        /// Window of the path with the loss, until the highest TSN outstanding on it is acknowledged.
+        PerPath = "per-path",
+        /// None: each SACK that shows a loss cuts the window of its path, as in usrsctp with CMT
+        /// (`sctp_cwnd_update_after_fr`).
+        None = "none",
+    }
 }
 
 /// Range of TSNs that a SACK newly acknowledges, for missing reports: at or above `lowest`, below `highest`.

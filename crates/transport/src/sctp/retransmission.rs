@@ -3,24 +3,26 @@
 
 use super::path::Path;
 use vazao_engine::RandomStream;
+use vazao_engine::registry::choice;
 
-/// Retransmission policy, which chooses among the active paths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
-    /// RTX-SAME: the path of the last transmission, while it is active.
-    Same,
-    /// RTX-ASAP: any path with room in its window; ties at random.
-    Asap,
-    /// RTX-CWND: the path with the largest window; ties at random.
-    Cwnd,
-    /// RTX-SSTHRESH: the path with the largest slow-start threshold; ties at random.
-    Ssthresh,
-    /// RTX-LOSSRATE: the path with the lowest loss rate; ties at random.
-    LossRate,
-    /// RFC 9260 section 6.4.1: another path after a timeout, the same one after missing reports.
-    Alternate,
-    /// Linux: one path for all retransmissions: the second at first, the next one whenever T3-rtx expires on it.
-    RetranPath,
+choice! {
+    /// Retransmission policy, which chooses among the active paths.
+    pub enum Policy {
+        /// RTX-SAME: the path of the last transmission, while it is active.
+        Same = "same",
+        /// RTX-ASAP: any path with room in its window; ties at random.
+        Asap = "asap",
+        /// RTX-CWND: the path with the largest window; ties at random.
+        Cwnd = "cwnd",
+        /// RTX-SSTHRESH: the path with the largest slow-start threshold; ties at random.
+        Ssthresh = "ssthresh",
+        /// RTX-LOSSRATE: the path with the lowest loss rate; ties at random.
+        LossRate = "loss-rate",
+        /// RFC 9260 section 6.4.1: another path after a timeout, the same one after missing reports.
+        Alternate = "alternate",
+        /// Linux: one path for all retransmissions: the second at first, the next one whenever T3-rtx expires on it.
+        RetranPath = "retran-path",
+    }
 }
 
 /// State of a path for policies.
@@ -51,17 +53,6 @@ impl From<&Path> for View {
 }
 
 impl Policy {
-    /// All policies by name.
-    pub const ALL: [(&'static str, Policy); 7] = [
-        ("same", Policy::Same),
-        ("asap", Policy::Asap),
-        ("cwnd", Policy::Cwnd),
-        ("ssthresh", Policy::Ssthresh),
-        ("loss-rate", Policy::LossRate),
-        ("alternate", Policy::Alternate),
-        ("retran-path", Policy::RetranPath),
-    ];
-
     /// Returns the path for retransmitting a chunk last sent on `last`; `timed_out` says whether its loss was detected
     /// by a timeout rather than by missing reports, and `retran` is the association's retransmission path. `None`: none
     /// for now. Paths beyond the 64th are ignored.
@@ -132,7 +123,7 @@ mod tests {
     #[test]
     fn inactive_paths_are_not_used() {
         let dead = View { usable: false, cwnd: 1_000_000, ssthresh: 1_000_000, loss_rate: 0.0, ..PATH };
-        for (name, policy) in Policy::ALL {
+        for &(name, policy) in Policy::ALL {
             for timed_out in [false, true] {
                 assert_eq!(target(policy, 0, timed_out, &[dead, PATH]), Some(1), "{name}");
             }

@@ -1,20 +1,23 @@
 //! Stream schedulers of RFC 8260 section 3.
 
-/// Stream scheduler, asked for each chunk if messages may be interleaved (I-DATA), otherwise for each message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamScheduler {
-    /// SCTP_SS_FCFS: messages in the order in which they were written.
-    FirstComeFirstServed,
-    /// SCTP_SS_RR: streams in turn.
-    RoundRobin,
-    /// SCTP_SS_RR_PKT: streams in turn, one per packet, so that a lost packet affects one stream only.
-    RoundRobinPerPacket,
-    /// SCTP_SS_PRIO: the stream of the highest priority; ties in turn.
-    Priority,
-    /// SCTP_SS_FB: the same share of bytes for each stream.
-    FairBandwidth,
-    /// SCTP_SS_WFQ: a share of bytes in proportion to each stream's weight.
-    WeightedFairQueueing,
+use vazao_engine::registry::choice;
+
+choice! {
+    /// Stream scheduler, asked for each chunk if messages may be interleaved (I-DATA), otherwise for each message.
+    pub enum StreamScheduler {
+        /// SCTP_SS_FCFS: messages in the order in which they were written.
+        FirstComeFirstServed = "fcfs",
+        /// SCTP_SS_RR: streams in turn.
+        RoundRobin = "round-robin",
+        /// SCTP_SS_RR_PKT: streams in turn, one per packet, so that a lost packet affects one stream only.
+        RoundRobinPerPacket = "round-robin-per-packet",
+        /// SCTP_SS_PRIO: the stream of the highest priority; ties in turn.
+        Priority = "priority",
+        /// SCTP_SS_FB: the same share of bytes for each stream.
+        FairBandwidth = "fair-bandwidth",
+        /// SCTP_SS_WFQ: a share of bytes in proportion to each stream's weight.
+        WeightedFairQueueing = "weighted-fair-queueing",
+    }
 }
 
 /// Stream with data to send, as schedulers see it.
@@ -31,16 +34,6 @@ pub struct Candidate {
 }
 
 impl StreamScheduler {
-    /// All schedulers by name.
-    pub const ALL: [(&'static str, StreamScheduler); 6] = [
-        ("fcfs", StreamScheduler::FirstComeFirstServed),
-        ("round-robin", StreamScheduler::RoundRobin),
-        ("round-robin-per-packet", StreamScheduler::RoundRobinPerPacket),
-        ("priority", StreamScheduler::Priority),
-        ("fair-bandwidth", StreamScheduler::FairBandwidth),
-        ("weighted-fair-queueing", StreamScheduler::WeightedFairQueueing),
-    ];
-
     /// Sort key: the candidate with the least rank goes first.
     pub fn rank(self, candidate: &Candidate) -> (u64, u64) {
         let Candidate { message, distance, priority, finish } = *candidate;
@@ -90,7 +83,7 @@ mod tests {
     #[test]
     fn each_scheduler_follows_its_definition() {
         let first = |scheduler: StreamScheduler| (0..3).min_by_key(|&i| scheduler.rank(&CANDIDATES[i]));
-        for (name, scheduler) in StreamScheduler::ALL {
+        for &(name, scheduler) in StreamScheduler::ALL {
             let expected = match name {
                 "fcfs" | "priority" => 1,
                 "round-robin" | "round-robin-per-packet" => 0,

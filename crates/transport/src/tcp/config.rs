@@ -3,125 +3,162 @@
 use super::cwv::Validation;
 use super::host::Host;
 use super::recovery::Recovery;
-use super::undo::Detects;
-use crate::common::ControlFactory;
+use crate::common::{ControlFactory, TIMEOUT};
 use vazao_engine::Duration;
+use vazao_engine::registry::{Elsewhere, Kind, Parameters, choice, parameters};
 
-/// Conditions under which a sender paces: spreads data over time instead of sending all that the window admits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pacing {
-    /// Pace at the congestion control's rate, if it has one.
-    Auto,
-    /// Always pace; without a rate of the congestion control, at 200 % of cwnd / SRTT far below ssthresh and 120 %
-    /// elsewhere, as Linux does.
-    On,
-    /// Never pace.
-    Off,
-}
-
-/// Whether new data leaves in bursts, as Linux passes it to the NIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bursting {
-    /// One segment at a time.
-    Off,
-    /// In bursts that are not deferred.
-    Prompt,
-    /// In bursts that are deferred briefly for an acknowledgement that would let more out at once.
-    Deferred,
-}
-
-/// Unit in which acknowledgements are reported to the congestion control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counting {
-    /// Acknowledged bytes (RFC 3465), so that delayed acknowledgements do not slow the window's growth.
-    Bytes,
-    /// One segment at most per ACK (equation 3 of RFC 5681 to the letter; ns-3's TcpNewReno).
-    Acknowledgements,
-}
-
-/// SACK-based recovery to follow where implementations differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SackProfile {
-    /// RFC 6675, with PRR as in RFC 9937. If no segment is known lost and no new data is available, NextSeg returns
-    /// data below a SACKed segment (rule 3), then the last segment once (rule 4).
-    Rfc,
-    /// ns-3 (3.37). TcpTxBuffer::NextSeg applies rule (3) to all data neither SACKed nor retransmitted, even above the
-    /// highest SACKed octet and against criterion (1.b), so the end of the data is sent twice while in flight; there is
-    /// no rule (4). TcpSocketBase retransmits a segment on each partial acknowledgement unless the next one was already
-    /// retransmitted, regardless of the window, and counts the data of an ACK with new SACK information as delivered
-    /// twice. PRR is [ns-3's variant](vazao_congestion::Prr::like_ns3).
-    Ns3,
-}
-
-/// Configuration of a TCP endpoint.
-#[derive(Clone)]
-pub struct Config {
-    /// Payload bytes of a full segment, excluding options.
-    pub mss: u16,
-    /// Bytes of Multipath TCP options in a segment with data and in one without.
-    pub multipath: [u16; 2],
-    /// Loss detection and recovery.
-    pub recovery: Recovery,
-    /// Whether SACK-based fast recovery reduces the window by PRR (RFC 9937); RACK always does.
-    pub prr: bool,
-    /// SACK implementation to follow.
-    pub sack_profile: SackProfile,
-    /// Whether a reduction that D-SACK or timestamps show to be spurious is undone (RFC 3708, RFC 4015).
-    pub undo: bool,
-    /// Whether spurious timeouts are detected by F-RTO (RFC 5682).
-    pub frto: bool,
-    /// Whether the first two duplicate ACKs release new data (RFC 3042).
-    pub limited_transmit: bool,
-    /// Whether SACK is offered (RFC 2018) and duplicates are reported (RFC 2883).
-    pub sack: bool,
-    /// Whether timestamps are offered (RFC 7323).
-    pub timestamps: bool,
-    /// Full segments per acknowledgement: 1 acknowledges each at once.
-    pub delayed_ack: u32,
-    /// Whether explicit congestion notification is offered (RFC 3168); `None`: if the congestion control requires it.
-    pub ecn: Option<bool>,
-    /// Delayed-ACK timeout.
-    pub delayed_ack_timeout: Duration,
-    /// Whether SRTT is measured from echoed timestamps, in milliseconds (RFC 7323 section 4), not from send times.
-    pub rtt_by_timestamps: bool,
-    /// Segments acknowledged at once at the start of a connection.
-    pub quick_acks: u32,
-    /// Timer tick of the host; zero for exact timers.
-    pub tick: Duration,
-    /// Minimum retransmission timeout.
-    pub min_rto: Duration,
-    /// Retransmission timeout before the first measurement.
-    pub initial_rto: Duration,
-    /// Maximum retransmission timeout.
-    pub max_rto: Duration,
-    /// Retransmissions of data or a SYN before the connection is aborted.
-    pub retries: u32,
-    /// Receive buffer in bytes; `None`: grows with the rate (up to 64 MiB).
-    pub receive_buffer: Option<u64>,
-    /// Send buffer in bytes, for unacknowledged and unsent data; `None`: no limit.
-    pub send_buffer: Option<u64>,
-    /// Pacing mode.
-    pub pacing: Pacing,
-    /// Host behaviour where the RFCs leave a choice.
-    pub host: Host,
-    /// Burst mode for new data.
-    pub bursts: Bursting,
-    /// Unit in which acknowledgements are reported to the congestion control.
-    pub counting: Counting,
-    /// Congestion window validation.
-    pub cwv: Validation,
-    /// Factory of the congestion control.
-    pub control: ControlFactory,
-}
-
-impl Config {
-    pub(super) fn detects(&self) -> Detects {
-        Detects { undo: self.undo, frto: self.frto }
+choice! {
+    /// Conditions under which a sender paces: spreads data over time instead of sending all that the window admits.
+    pub enum Pacing {
+        /// Pace at the congestion control's rate, if it has one.
+        Auto = "auto",
+        /// Always pace; without a rate of the congestion control, at 200 % of cwnd / SRTT far below ssthresh and 120 %
+        /// elsewhere, as Linux does.
+        On = "on",
+        /// Never pace.
+        Off = "off",
     }
 }
 
-impl std::fmt::Debug for Config {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Config").field("mss", &self.mss).field("recovery", &self.recovery).finish_non_exhaustive()
+choice! {
+    /// Whether new data leaves in bursts, as Linux passes it to the NIC.
+    pub enum Bursting {
+        /// One segment at a time.
+        Off = "off",
+        /// In bursts that are not deferred.
+        Prompt = "prompt",
+        /// In bursts that are deferred briefly for an acknowledgement that would let more out at once.
+        Deferred = "deferred",
+    }
+}
+
+choice! {
+    /// Unit in which acknowledgements are reported to the congestion control.
+    pub enum Counting {
+        /// Acknowledged bytes (RFC 3465), so that delayed acknowledgements do not slow the window's growth.
+        Bytes = "bytes",
+        /// One segment at most per ACK (equation 3 of RFC 5681 to the letter; ns-3's TcpNewReno).
+        Acknowledgements = "acks",
+    }
+}
+
+choice! {
+    /// SACK-based recovery to follow where implementations differ.
+    pub enum SackProfile {
+        /// RFC 6675, with PRR as in RFC 9937. If no segment is known lost and no new data is available, NextSeg returns
+        /// data below a SACKed segment (rule 3), then the last segment once (rule 4).
+        Rfc = "rfc",
+        /// ns-3 (3.37). TcpTxBuffer::NextSeg applies rule (3) to all data neither SACKed nor retransmitted, even above
+        /// the highest SACKed octet and against criterion (1.b), so the end of the data is sent twice while in flight;
+        /// there is no rule (4). TcpSocketBase retransmits a segment on each partial acknowledgement unless the next
+        /// one was already retransmitted, regardless of the window, and counts the data of an ACK with new SACK
+        /// information as delivered twice. PRR is [ns-3's variant](vazao_congestion::Prr::like_ns3).
+        Ns3 = "ns3",
+    }
+}
+
+choice! {
+    /// Source of the samples of the smoothed round-trip time.
+    pub enum RttSource {
+        /// Send times of segments.
+        Segments = "segments",
+        /// Echoed timestamps, in milliseconds (RFC 7323 section 4).
+        Timestamps = "timestamps",
+    }
+}
+
+parameters! {
+    /// Configuration of a TCP endpoint.
+    pub struct Config(
+        /// Bytes of Multipath TCP options in a segment with data and in one without.
+        pub multipath: [u16; 2],
+        /// Factory of the congestion control.
+        pub control: ControlFactory,
+    ) {
+        pub cc: Elsewhere = Kind::Entry("congestion control"), "cubic", "congestion control";
+        pub recovery: Recovery = Recovery::KIND, "rack", "how losses are found and repaired";
+        pub slow_start: Elsewhere = Kind::Entry("slow start"), "standard", "how the window grows below ssthresh";
+        pub mss: u16 = Kind::Integer(64, 65_000), "1448", "payload bytes of a full segment, options not counted in";
+        pub initial_window: Elsewhere = Kind::Integer(1, 10_000), "10", "initial window in segments (RFC 6928: 10)";
+        pub initial_ssthresh: Elsewhere = Kind::SizeOrAuto(1), "auto",
+            "initial slow-start threshold; auto: as high as possible (RFC 5681)";
+        pub abc_limit: Elsewhere = Kind::Number(0.1, 1000.0), "2",
+            "segments the window may grow for one acknowledgement in slow start (RFC 3465's L); 1 counts \
+             acknowledgements";
+        pub counting: Counting = Counting::KIND, "bytes",
+            "what the window grows by: the bytes acknowledged (RFC 3465), or a segment for each acknowledgement at \
+             most, as RFC 5681's equation 3 stands and ns-3's NewReno does: half as fast where they are delayed";
+        pub pacing: Pacing = Pacing::KIND, "auto",
+            "spread what is sent over time; auto: at the congestion control's rate where it has one (BBR); on: else at \
+             200 % of cwnd / SRTT far below ssthresh, 120 % elsewhere; host linux sends bursts of a millisecond, its \
+             first ten segments unpaced";
+        pub sack: bool = Kind::Flag, "true", "offer selective acknowledgements (RFC 2018, D-SACK: RFC 2883)";
+        pub timestamps: bool = Kind::Flag, "true", "offer timestamps (RFC 7323): 12 bytes a segment";
+        pub limited_transmit: bool = Kind::Flag, "true", "two duplicate ACKs let new segments out (RFC 3042)";
+        pub cwv: Option<Validation> = Validation::KIND, "auto",
+            "a window that is not used: none: stays; grow: even grows (ns-3); restart: after a pause of a timeout it \
+             is the initial one (RFC 5681); decay: it halves with each (RFC 2861, Linux); rfc7661: what is not used \
+             for five minutes goes; auto: decay with host linux, else restart";
+        pub prr: bool = Kind::Flag, "false",
+            "with recovery sack: bring the window of a fast recovery down in proportion to what is delivered (PRR, RFC \
+             9937), as recovery rack always does";
+        pub sack_profile: SackProfile = SackProfile::KIND, "rfc",
+            "with recovery sack, whose where implementations differ: RFC 6675's and 9937's, or ns-3's, which resends \
+             the end of the data while it is on its way, and otherwise not more than was delivered once the flight is \
+             at the threshold";
+        pub undo: bool = Kind::Flag, "",
+            "take back what D-SACK or timestamps show to be a needless reduction (RFC 3708, RFC 4015); default: with \
+             recovery rack", else recovery == Recovery::Rack;
+        pub frto: bool = Kind::Flag, "",
+            "let what arrives after a timeout show that it was needless (F-RTO, RFC 5682); default: with recovery \
+             rack", else recovery == Recovery::Rack;
+        pub ecn: Option<bool> = Kind::Flag, "",
+            "offer explicit congestion notification (RFC 3168); default: with a control that lives by it (dctcp), \
+             whose marks are echoed one by one (RFC 8257)";
+        pub delayed_ack: u32 = Kind::Integer(1, 1000), "2", "segments per acknowledgement; 1: each at once";
+        pub delayed_ack_timeout: Duration = TIMEOUT, "40 ms", "how long an acknowledgement waits for a second segment";
+        pub quick_acks: u32 = Kind::Integer(0, 1000), "16",
+            "segments acknowledged at once when a connection is new, as Linux does";
+        pub rtt: RttSource = RttSource::KIND, "segments",
+            "what measures the smoothed round-trip time: when a segment was sent (Linux), or the echo of its \
+             timestamp, to the millisecond (RFC 7323 section 4; FreeBSD, ns-3)";
+        pub tick: Duration = Kind::Duration(Duration::ZERO, Duration::from_millis(50)), "0 ms",
+            "of the clock in which timers are counted, as Linux does (1/HZ: 1, 4 or 10 ms): they expire up to two \
+             late; 0: none is late";
+        pub min_rto: Duration = TIMEOUT, "200 ms", "least retransmission timeout (RFC 6298: 1 s; Linux: 200 ms)";
+        pub host: Host = Host::KIND, "auto",
+            "where Linux goes its own way: min_rto bounds 4 RTTVAR, not the whole timeout; the window that is offered \
+             grows with what arrives; SYN-ACK is acknowledged at once, and so is the end of a burst; slow start goes \
+             on with half of the window in use; a SYN goes again every second at first; auto: linux with recovery \
+             rack, else rfc", else if recovery == Recovery::Rack { Host::Linux } else { Host::Rfc };
+        pub bursts: Bursting = Bursting::KIND, "off",
+            "whether new data leaves in bursts as from Linux, out of a buffer that grows as Linux's, each ended by \
+             PSH: prompt: as soon as the windows let it; deferred: after up to 1 ms where the next acknowledgement may \
+             let more out, while less than a third of the window is free";
+        pub fast_open: Elsewhere = Kind::Flag, "false",
+            "data in the SYN (RFC 7413); the first connection between two hosts asks for the cookie that this takes";
+        pub cookie: Elsewhere = Kind::Choice(&["none", "cached"]), "none",
+            "whether the client has the cookie for fast_open from before the run";
+        pub initial_rto: Duration = TIMEOUT, "1 s", "retransmission timeout before the first measurement (RFC 6298)";
+        pub max_rto: Duration = TIMEOUT, "120 s", "largest retransmission timeout";
+        pub retries: u32 = Kind::Integer(1, 100), "15", "timeouts in a row after which a connection is given up";
+        pub receive_buffer: Option<u64> = Kind::SizeOrAuto(256), "auto",
+            "receive buffer; auto: grows with the rate up to 64 MiB (dynamic right-sizing)";
+        pub send_buffer: Option<u64> = Kind::SizeOrAuto(256), "auto", "unacknowledged and unsent bytes; auto: no limit";
+    }
+}
+
+impl Config {
+    /// Creates the configuration of a connection by itself from parameters resolved from its table.
+    pub fn new(parameters: &Parameters, control: ControlFactory) -> Config {
+        Config::from((parameters, [0; 2], control))
+    }
+
+    /// Congestion window validation: the host's, unless a rule is given.
+    pub(super) fn validation(&self) -> Validation {
+        self.cwv.unwrap_or(match self.host {
+            Host::Rfc => Validation::Restart,
+            Host::Linux => Validation::Decay,
+        })
     }
 }

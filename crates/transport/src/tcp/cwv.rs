@@ -2,36 +2,27 @@
 
 use super::sender::Sender;
 use std::collections::VecDeque;
+use vazao_engine::registry::choice;
 use vazao_engine::{Duration, Time};
 
-/// Rule for a window that the application does not fill: it no longer reflects what the path can carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Validation {
-    /// The window is kept.
-    None,
-    /// The window is kept and, with [`Host::Rfc`](super::Host::Rfc), grows with every acknowledgement even if unused,
-    /// as RFC 2581 allowed and ns-3 (3.37) still does. It may grow far above a receive buffer that limits the flight,
-    /// so that halving it on loss has no effect.
-    Grow,
-    /// After an idle period of more than an RTO the window is the initial one at most (RFC 5681 section 4.1).
-    Restart,
-    /// After an idle period the window is halved for each RTO elapsed, down to the initial one, and ssthresh is at
-    /// least three quarters of the old window (RFC 2861, Linux's `tcp_slow_start_after_idle`).
-    Decay,
-    /// A window of which less than half is used is not validated: a loss reduces what was used of it, and it is halved
-    /// after five minutes (RFC 7661).
-    PipeAck,
-}
-
-impl Validation {
-    /// All rules with their names.
-    pub const ALL: &[(&'static str, Validation)] = &[
-        ("none", Validation::None),
-        ("grow", Validation::Grow),
-        ("restart", Validation::Restart),
-        ("decay", Validation::Decay),
-        ("rfc7661", Validation::PipeAck),
-    ];
+choice! {
+    /// Rule for a window that the application does not fill: it no longer reflects what the path can carry.
+    pub enum Validation or "auto" {
+        /// The window is kept.
+        None = "none",
+        /// The window is kept and, with [`Host::Rfc`](super::Host::Rfc), grows with every acknowledgement even if
+        /// unused, as RFC 2581 allowed and ns-3 (3.37) still does. It may grow far above a receive buffer that limits
+        /// the flight, so that halving it on loss has no effect.
+        Grow = "grow",
+        /// After an idle period of more than an RTO the window is the initial one at most (RFC 5681 section 4.1).
+        Restart = "restart",
+        /// After an idle period the window is halved for each RTO elapsed, down to the initial one, and ssthresh is at
+        /// least three quarters of the old window (RFC 2861, Linux's `tcp_slow_start_after_idle`).
+        Decay = "decay",
+        /// A window of which less than half is used is not validated: a loss reduces what was used of it, and it is
+        /// halved after five minutes (RFC 7661).
+        PipeAck = "rfc7661",
+    }
 }
 
 /// Window usage and validation phase of RFC 7661.
@@ -122,7 +113,7 @@ impl Sender {
         let idle = now.since(std::mem::replace(&mut self.idle_since, Time::NEVER));
         let (rto, cwnd) = (self.rtt.rto(), self.control.cwnd());
         let floor = self.initial.min(cwnd);
-        match self.validation {
+        match self.rules.validation {
             Validation::Restart if idle > rto => self.restrict(floor, 0),
             Validation::Decay if idle > rto => {
                 let halvings = ((idle.as_nanos() - 1) / rto.as_nanos()).min(63);

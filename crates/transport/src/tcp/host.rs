@@ -1,12 +1,15 @@
 //! Host personalities: what an endpoint does where the RFCs leave a choice or Linux deviates, one answer a question.
 
-/// Host personality by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Host {
-    /// Follows the RFCs.
-    Rfc,
-    /// Follows Linux (net/ipv4/tcp*.c of 6.12).
-    Linux,
+use vazao_engine::registry::choice;
+
+choice! {
+    /// Host personality by name.
+    pub enum Host or "auto" {
+        /// Follows the RFCs.
+        Rfc = "rfc",
+        /// Follows Linux (net/ipv4/tcp*.c of 6.12).
+        Linux = "linux",
+    }
 }
 
 impl Host {

@@ -1,39 +1,37 @@
 //! Loss detection and recovery: the differences between Tahoe, Reno, NewReno and SACK TCP.
 
-/// Loss recovery algorithm. After the retransmission timer (RFC 6298) expires, all outstanding data counts as lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recovery {
-    /// Retransmission timer only (TCP before Tahoe's fast retransmit).
-    TahoeNoFastRetransmit,
-    /// Three duplicate ACKs: everything outstanding counts as lost, and slow start from one segment retransmits it
-    /// (Jacobson 1988; Fall and Floyd 1996).
-    Tahoe,
-    /// Three duplicate ACKs: one segment is retransmitted, and the window is halved and then inflated by segments that
-    /// leave the network until the next new ACK (RFC 5681 section 3.2).
-    Reno,
-    /// Reno, except that a partial ACK reveals the next hole (RFC 6582).
-    NewReno,
-    /// Scoreboard of SACK blocks, which tells what is lost and what is still in the network (RFC 6675).
-    Sack,
-    /// Send times of the segments (RACK-TLP, RFC 8985): also detects lost retransmissions, and probes the tail before
-    /// the timer expires. The window is reduced by PRR (RFC 9937). Linux's recovery since 4.18.
-    Rack,
+use vazao_engine::registry::choice;
+
+choice! {
+    /// Loss recovery algorithm. After the retransmission timer (RFC 6298) expires, all outstanding data counts as lost.
+    pub enum Recovery {
+        /// Retransmission timer only (TCP before Tahoe's fast retransmit).
+        TahoeNoFastRetransmit = "tahoe-no-fast-retransmit",
+        /// Three duplicate ACKs: everything outstanding counts as lost, and slow start from one segment retransmits it
+        /// (Jacobson 1988; Fall and Floyd 1996).
+        Tahoe = "tahoe",
+        /// Three duplicate ACKs: one segment is retransmitted, and the window is halved and then inflated by segments
+        /// that leave the network until the next new ACK (RFC 5681 section 3.2).
+        Reno = "reno",
+        /// Reno, except that a partial ACK reveals the next hole (RFC 6582).
+        NewReno = "newreno",
+        /// Scoreboard of SACK blocks, which tells what is lost and what is still in the network (RFC 6675).
+        Sack = "sack",
+        /// Send times of the segments (RACK-TLP, RFC 8985): also detects lost retransmissions, and probes the tail
+        /// before the timer expires. The window is reduced by PRR (RFC 9937). Linux's recovery since 4.18.
+        Rack = "rack",
+    }
 }
 
 impl Recovery {
-    /// All algorithms with their names, oldest first.
-    pub const ALL: &[(&'static str, Recovery)] = &[
-        ("tahoe-no-fast-retransmit", Recovery::TahoeNoFastRetransmit),
-        ("tahoe", Recovery::Tahoe),
-        ("reno", Recovery::Reno),
-        ("newreno", Recovery::NewReno),
-        ("sack", Recovery::Sack),
-        ("rack", Recovery::Rack),
-    ];
-
     /// Whether the algorithm uses SACK blocks.
     pub fn is_selective(self) -> bool {
         matches!(self, Recovery::Sack | Recovery::Rack)
+    }
+
+    /// Algorithm to follow with a peer that does SACK, or that does not: without it there is no scoreboard to use.
+    pub(super) fn with_peer(self, selective: bool) -> Recovery {
+        if self.is_selective() && !selective { Recovery::NewReno } else { self }
     }
 }
 

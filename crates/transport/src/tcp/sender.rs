@@ -3,12 +3,13 @@
 mod duplicates;
 mod fetch;
 mod outgoing;
+mod rules;
 mod timer;
 
 use super::burst::Bursts;
 use super::chronograph::Chronograph;
 use super::clock::Clock;
-use super::config::{Config, Counting, SackProfile};
+use super::config::Config;
 use super::cwv::{PipeAck, Usage, Validation};
 use super::ecn::EcnSender;
 use super::host::Personality;
@@ -18,8 +19,9 @@ use super::recovery::{Episode, Recovery};
 use super::reduction::Reduction;
 use super::scoreboard::Scoreboard;
 use super::stats::Stats;
-use super::undo::Undo;
+use super::undo::{Detects, Undo};
 use crate::common::RttEstimator;
+use rules::{Rules, scoreboard};
 pub(crate) use timer::Purpose;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Signal};
 use vazao_engine::{Duration, Time};
@@ -79,12 +81,7 @@ pub(crate) struct Sender {
     pub rtt: RttEstimator,
     pub board: Scoreboard,
     recovery: Recovery,
-    sack_profile: SackProfile,
-    /// Maximum octets that one acknowledgement counts for.
-    max_counted: u64,
-    limited_transmit: bool,
-    /// Whether RTT samples come from timestamp echoes.
-    rtt_by_timestamps: bool,
+    pub(super) rules: Rules,
     /// Whether SACK blocks are used; recoveries based on duplicate ACKs ignore them.
     pub selective: bool,
     /// Payload of a full segment; a small window of the peer may reduce it below the negotiated one.
@@ -115,8 +112,7 @@ pub(crate) struct Sender {
     pub(super) window_limited: bool,
     /// Time limited by the receiver's window, and busy time.
     pub chronograph: Chronograph,
-    /// Congestion window validation, and the initial window.
-    pub(super) validation: Validation,
+    /// Initial congestion window, and the measure of what is used of it.
     pub(super) initial: u64,
     pub(super) pipe_ack: Option<Box<PipeAck>>,
     /// Last transmission before the sender became idle, while nothing is in flight.
@@ -148,7 +144,6 @@ pub(crate) struct Sender {
     /// Expiry of the timer as the retransmission timer, even if it is set for an earlier purpose.
     pub(super) expiry: Time,
     pub(super) expiries: u32,
-    retries: u32,
     /// Whether the timer paces zero-window probes, and whether one is due.
     persisting: bool,
     pub probe: bool,
@@ -158,36 +153,21 @@ pub(crate) struct Sender {
 impl Sender {
     pub fn new(config: &Config, mss: u64, seed: u64, selective: bool, rtt: RttEstimator) -> Self {
         let control = (config.control)(mss, seed);
-        let recovery = match config.recovery {
-            // Without SACK from the peer there is no scoreboard to use.
-            recovery if recovery.is_selective() && !selective => Recovery::NewReno,
-            recovery => recovery,
-        };
-        let mut board = Scoreboard::default();
-        let rack_tlp = (recovery == Recovery::Rack).then(|| Box::new(RackTlp::new()));
-        if rack_tlp.is_some() {
-            board.record_newly_acked();
-        }
-        if control.wants_rate() {
-            board.measure_rates();
-        }
+        let recovery = config.recovery.with_peer(selective);
+        let rules = Rules::new(config, mss);
         Sender {
             cwnd: control.cwnd(),
             initial: control.cwnd(),
             paced: Paced::new(config, &*control),
             reduction: Reduction::new(config, recovery, &*control),
             release: Time::NEVER,
+            board: scoreboard(recovery, &*control),
             wants_one_way: control.wants_one_way(),
             one_way: None,
             advanced: None,
             control,
             rtt,
-            board,
             recovery,
-            sack_profile: config.sack_profile,
-            max_counted: if config.counting == Counting::Bytes { u64::MAX } else { mss },
-            limited_transmit: config.limited_transmit,
-            rtt_by_timestamps: config.rtt_by_timestamps,
             selective: recovery.is_selective(),
             mss,
             negotiated_mss: mss,
@@ -206,8 +186,8 @@ impl Sender {
             credit: 0,
             window_limited: false,
             chronograph: Chronograph::default(),
-            validation: config.cwv,
-            pipe_ack: (config.cwv == Validation::PipeAck).then(Box::default),
+            pipe_ack: (rules.validation == Validation::PipeAck).then(Box::default),
+            rules,
             idle_since: Time::NEVER,
             host: config.host.personality(),
             usage: Usage::default(),
@@ -215,8 +195,8 @@ impl Sender {
             rescued: false,
             round_end: 1,
             vegas_checks: 0,
-            rack_tlp,
-            undo: Undo::new(config.detects()),
+            rack_tlp: (recovery == Recovery::Rack).then(|| Box::new(RackTlp::new())),
+            undo: Undo::new(Detects { undo: config.undo, frto: config.frto }),
             marks: EcnSender::default(),
             bursts: Bursts::for_mode(config.bursts, mss),
             clock: Clock::new(config.tick),
@@ -224,7 +204,6 @@ impl Sender {
             purpose: Purpose::Retransmission,
             expiry: Time::NEVER,
             expiries: 0,
-            retries: config.retries,
             persisting: false,
             probe: false,
             stats: Stats::default(),
@@ -318,7 +297,7 @@ impl Sender {
     pub fn on_established(&mut self, rtt: Option<Duration>) {
         // Timestamps have millisecond resolution.
         let cut = |rtt: Duration| Duration::from_millis(rtt.as_nanos() / 1_000_000).max(Duration::from_micros(1));
-        let rtt = if self.rtt_by_timestamps { rtt.map(cut) } else { rtt };
+        let rtt = if self.rules.rtt_by_timestamps { rtt.map(cut) } else { rtt };
         if let Some(rtt) = rtt {
             self.rtt.sample_with_flight(rtt, self.una..self.nxt);
         }
@@ -484,7 +463,7 @@ impl Sender {
         let AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery } = report;
         // Linux grows the window by delivered data, on an acknowledgement that moves SND.UNA.
         let by_delivered = self.rack_tlp.is_some() || self.host.grows_by_delivered;
-        let acked = if by_delivered && advance > 0 { delivered } else { advance }.min(self.max_counted);
+        let acked = if by_delivered && advance > 0 { delivered } else { advance }.min(self.rules.max_counted);
         // Linux waits for an octet sent after the last round began; in the historic recoveries, as in ns-2, it suffices
         // that everything sent before is acknowledged.
         let passed = if self.rack_tlp.is_some() { self.una > self.round_end } else { self.una >= self.round_end };
@@ -530,7 +509,7 @@ impl Sender {
     #[inline]
     fn is_window_limited(&mut self, flight: u64, una: u64) -> bool {
         if !self.host.counts_use_of_window {
-            return self.window_limited || self.validation == Validation::Grow;
+            return self.window_limited || self.rules.validation == Validation::Grow;
         }
         self.usage.update(una, self.nxt, flight, self.window_limited);
         self.usage.limited || self.cwnd < 2 * self.usage.most && self.control.in_slow_start()

@@ -10,47 +10,43 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use vazao_engine::Time;
-use vazao_engine::registry::{Kind, Parameter, Parameters};
+use vazao_engine::registry::{Kind, Parameters, choice, parameters};
 
-/// TLS version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
-    /// TLS 1.2.
-    V12,
-    /// TLS 1.3.
-    V13,
+choice! {
+    /// TLS version.
+    pub enum Version or "none" {
+        /// TLS 1.2.
+        V12 = "1.2",
+        /// TLS 1.3.
+        V13 = "1.3",
+    }
 }
 
-/// Type of handshake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Handshake {
-    /// Full handshake.
-    Full,
-    /// Resumption: the server sends no certificate.
-    Resumed,
-    /// 0-RTT: the client's data goes with its first message (TLS 1.3).
-    Early,
+choice! {
+    /// Type of handshake.
+    pub enum Handshake {
+        /// Full handshake.
+        Full = "full",
+        /// Resumption: the server sends no certificate.
+        Resumed = "resumed",
+        /// 0-RTT: the client's data goes with its first message (TLS 1.3).
+        Early = "0-rtt",
+    }
 }
 
 /// Maximum bytes of a handshake message, whose length has 24 bits (RFC 8446 section 4; RFC 5246 section 7.4).
 pub const MAX_MESSAGE: u64 = (1 << 24) - 1;
 
-/// User-visible parameters of TLS.
-pub const PARAMETERS: &[Parameter] = &[
-    Parameter::new("tls", Kind::Choice(&["none", "1.2", "1.3"]), "none", "the TLS over it (RFC 5246, RFC 8446)"),
-    Parameter::new(
-        "tls_handshake",
-        Kind::Choice(&["full", "resumed", "0-rtt"]),
-        "full",
-        "round trips before the client's data: full 2 with TLS 1.2 and 1 with 1.3, resumed 1, 0-rtt (1.3 only) none",
-    ),
-    Parameter::new(
-        "certificate",
-        Kind::Size(100, MAX_MESSAGE),
-        "3 kB",
-        "the server's certificates in a full TLS handshake",
-    ),
-];
+parameters! {
+    /// What a user sets of TLS, in the transport below it.
+    pub struct Settings {
+        pub tls: Option<Version> = Version::KIND, "none", "the TLS over it (RFC 5246, RFC 8446)";
+        pub tls_handshake: Handshake = Handshake::KIND, "full",
+            "round trips before the client's data: full 2 with TLS 1.2 and 1 with 1.3, resumed 1, 0-rtt (1.3 only) none";
+        pub certificate: u64 = Kind::Size(100, MAX_MESSAGE), "3 kB",
+            "the server's certificates in a full TLS handshake";
+    }
+}
 
 /// TLS configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,26 +60,17 @@ pub struct Config {
 }
 
 impl Config {
-    /// Builds the configuration from `parameters`, which were resolved from [`PARAMETERS`]; `None` without TLS.
+    /// Builds the configuration from `parameters`, which were resolved from the [settings](Settings); `None` without
+    /// TLS.
     ///
     /// # Errors
     /// Returns a message if TLS 1.2 is combined with early data.
     pub fn new(parameters: &Parameters) -> Result<Option<Config>, &'static str> {
-        let version = match parameters.text("tls") {
-            "1.2" => Version::V12,
-            "1.3" => Version::V13,
-            _ => return Ok(None),
-        };
-        let handshake = match parameters.text("tls_handshake") {
-            "full" => Handshake::Full,
-            "resumed" => Handshake::Resumed,
-            _ => Handshake::Early,
-        };
-        if (version, handshake) == (Version::V12, Handshake::Early) {
+        let Settings { tls, tls_handshake: handshake, certificate } = Settings::from(parameters);
+        if (tls, handshake) == (Some(Version::V12), Handshake::Early) {
             return Err("TLS 1.2 has no 0-rtt handshake; write tls = \"1.3\"");
         }
-        let certificate = parameters.size("certificate").expect("a size with a default");
-        Ok(Some(Config { version, handshake, certificate }))
+        Ok(tls.map(|version| Config { version, handshake, certificate }))
     }
 }
 

@@ -5,18 +5,23 @@ use crate::common::ByteStream;
 pub use crate::common::datagrams::{Datagram, Stats};
 use crate::common::datagrams::{Receiver, Sender};
 use std::ops::Range;
+use vazao_engine::registry::{Kind, parameters};
 use vazao_engine::{Rate, Time};
 
 /// Bytes of the UDP header.
 pub const HEADER: u32 = 8;
 
-/// Configuration of an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Maximum payload bytes of a datagram.
-    pub payload: u16,
-    /// Sending rate of payload; without one, each write is a message that leaves at once in one or more datagrams.
-    pub rate: Option<Rate>,
+parameters! {
+    /// Configuration of an endpoint. Without a rate each write is a message that leaves at once, in one or more
+    /// datagrams.
+    #[derive(Copy)]
+    pub struct Config {
+        pub rate: Option<Rate> = Kind::Rate, "",
+            "rate of an upload's payload: 1 Mbps unless given; others have their own pace",
+            else Some(Rate::from_bps(1_000_000));
+        pub payload: u16 = Kind::Integer(16, 1472), "1472",
+            "bytes of a datagram's payload at most: what fits one packet";
+    }
 }
 
 /// One endpoint of a datagram flow.

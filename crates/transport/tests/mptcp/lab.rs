@@ -34,11 +34,11 @@ pub fn config(given: &[(&str, Raw)]) -> Config {
 /// Settings with a congestion control, scheduler and path manager by name.
 pub fn with(given: &[(&str, Raw)], cc: &str, scheduler: &str, manager: &str) -> Config {
     let given = given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    let parameters = Parameters::resolve(tcp::PARAMETERS, &given).expect("settings that exist");
+    let parameters = Parameters::resolve(tcp::Config::PARAMETERS, &given).expect("settings that exist");
     let scheduler = find("packet scheduler", SCHEDULERS, scheduler).expect("a scheduler");
     let manager = find("path manager", PATH_MANAGERS, manager).expect("a path manager");
     Config::new(
-        &Parameters::defaults(mptcp::PARAMETERS),
+        &Parameters::defaults(Config::PARAMETERS),
         tcp::Config::new(&parameters, control(cc)),
         Arc::new(move || (scheduler.build)(&Parameters::defaults(scheduler.parameters))),
         (manager.build, Parameters::defaults(manager.parameters)),

@@ -11,7 +11,7 @@ use vazao_laboratory::{Arrival, Paths, Sent};
 pub use vazao_laboratory::{Laboratory, Weather, at};
 use vazao_transport::RangeSet;
 use vazao_transport::common::SCHEDULERS;
-use vazao_transport::quic::{Config, Connection, Datagram, Frame, Kind, PARAMETERS, Space};
+use vazao_transport::quic::{Config, Connection, Datagram, Frame, Kind, Space};
 
 /// Settings by name, as in a scenario; the rest are defaults.
 pub fn config(given: &[(&str, Raw)]) -> Config {
@@ -21,7 +21,7 @@ pub fn config(given: &[(&str, Raw)]) -> Config {
     });
     let rest = given.iter().filter(|(name, _)| *name != "cc");
     let given = rest.map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    let parameters = Parameters::resolve(PARAMETERS, &given).expect("settings that exist");
+    let parameters = Parameters::resolve(Config::PARAMETERS, &given).expect("settings that exist");
     let (cc, window) = (cc.to_owned(), parameters.integer("initial_window"));
     let control = move |mss: u64, seed: u64| {
         let entry: &Entry<Constructor> = find("congestion control", CONGESTION_CONTROLS, &cc).expect("it exists");
@@ -32,13 +32,14 @@ pub fn config(given: &[(&str, Raw)]) -> Config {
         let setup = Setup { mss, initial_window: window * mss, initial_ssthresh: None, slow_start, seed };
         build(&cc, &defaults, setup).expect("it exists")
     };
-    Config::new(&parameters, Arc::new(control))
+    Config::new(&parameters, Arc::new(control), None)
 }
 
 /// Multipath settings with a scheduler by name.
 pub fn over_paths(config: Config, scheduler: &str) -> Config {
     let scheduler = find("packet scheduler", SCHEDULERS, scheduler).expect("it exists");
-    config.over_paths(Arc::new(|| (scheduler.build)(&Parameters::defaults(scheduler.parameters))), Vec::new())
+    let create = || (scheduler.build)(&Parameters::defaults(scheduler.parameters));
+    Config { packet_scheduler: Some(Arc::new(create)), ..config }
 }
 
 pub fn text(text: &str) -> Raw {

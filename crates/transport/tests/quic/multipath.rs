@@ -13,7 +13,7 @@ use vazao_engine::Duration;
 use vazao_engine::registry::{Change, Raw};
 use vazao_transport::common::SCHEDULERS;
 use vazao_transport::common::{Decision, PacketScheduler, Situation};
-use vazao_transport::quic::Frame;
+use vazao_transport::quic::{Config, Frame};
 
 fn change(ms: u64, what: &'static str, which: u64) -> Change {
     Change { at: Duration::from_millis(ms), what, which }
@@ -24,7 +24,7 @@ fn two_paths(scheduler: &str, sends: [u64; 2], ways: [Weather; 2], changes: Vec<
     let [first, second] = ways;
     let mut config = over_paths(config(&[("idle_timeout", text("1 h"))]), scheduler);
     config.changes = changes;
-    config.multipath.as_mut().expect("it has several paths").backups = backups;
+    config.backups = backups;
     Lab::new(config, sends, first, 1).with_ways(vec![second])
 }
 
@@ -188,7 +188,7 @@ proptest! {
         config.changes = changes;
         config.max_streams = most;
         config.keep_alive = Duration::from_secs(1);
-        config.multipath.as_mut().expect("it has several paths").backups = backups;
+        config.backups = backups;
         let mut weathers = weathers.into_iter();
         let first = weathers.next().expect("there are three");
         let mut lab = Lab::talking(config, [ours, theirs], first, u64::from(seed)).with_ways(weathers.collect());
@@ -205,7 +205,7 @@ fn data_of_the_last_path_moves_to_the_first_that_returns() {
     for sends in [[4 << 20, 0], [0, 4 << 20]] {
         let changes = vec![change(200, "remove", 1), change(300, "remove", 2), change(1_000, "add", 1)];
         let mut config = over_paths(config(&[]), "round-robin");
-        (config.changes, config.max_window) = (changes, Some(25_000));
+        (config.changes, config.max_window) = (changes, Some(17));
         // Data sent just before is lost, and no probe timeout has revealed it.
         let dying = Weather { outages: std::iter::once(310..u64::MAX).collect(), ..Weather::fair(15) };
         let mut lab = Lab::new(config, sends, Weather::fair(10), 1).with_ways(vec![dying]);
@@ -236,8 +236,7 @@ fn a_request_that_is_being_answered_is_not_outstanding() {
     let most = Arc::new(AtomicU64::new(0));
     let seen = most.clone();
     let scheduler = Arc::new(move || Box::new(Watch(seen.clone())) as Box<dyn PacketScheduler>);
-    let mut config = config(&[]).over_paths(scheduler, Vec::new());
-    config.max_window = Some(100_000);
+    let config = Config { packet_scheduler: Some(scheduler), max_window: Some(68), ..config(&[]) };
     let plan = [vec![exchange(1_000, 8 << 20), exchange(8 << 20, 1_000)], Vec::new()];
     let mut lab = Lab::talking(config, plan, Weather::fair(10), 1).with_ways(vec![Weather::fair(10)]);
     lab.run_until(60, Lab::is_said);
@@ -264,7 +263,7 @@ fn identifiers_of_paths_run_out_and_the_first_path_carries_on() {
 #[test]
 fn a_new_path_is_not_paced_before_an_rtt_sample() {
     let mut config = over_paths(config(&[]), "round-robin");
-    config.max_window = Some(25_000);
+    config.max_window = Some(17);
     let mut lab = Lab::new(config, [4 << 20, 0], Weather::fair(10), 1).with_ways(vec![Weather::fair(15)]);
     lab.run_to(350);
     let bytes: Vec<u64> = lab.client().paths().map(|path| path.stats.bytes).collect();

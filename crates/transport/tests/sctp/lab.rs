@@ -7,12 +7,12 @@ use vazao_engine::{Ecn, Time};
 use vazao_laboratory::{Arrival, Paths, Sent};
 pub use vazao_laboratory::{Laboratory, Weather, at};
 use vazao_transport::RangeSet;
-use vazao_transport::sctp::{Association, Config, PARAMETERS, Packet, State};
+use vazao_transport::sctp::{Association, Config, Packet, State};
 
 /// Settings by name, as in a scenario; the rest are defaults.
 pub fn config(message: Option<u64>, given: &[(&str, Raw)]) -> Config {
     let given = given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    Config::new(&Parameters::resolve(PARAMETERS, &given).expect("settings that exist"), message, None)
+    Config::from((&Parameters::resolve(Config::PARAMETERS, &given).expect("settings that exist"), message, None))
 }
 
 pub fn text(text: &str) -> Raw {

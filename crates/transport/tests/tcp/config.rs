@@ -5,7 +5,7 @@ use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS, Setup, build, build_slo
 use vazao_engine::Duration;
 use vazao_engine::registry::{self, Parameters};
 use vazao_transport::ControlFactory;
-use vazao_transport::tcp::{Bursting, Config, Counting, Host, Pacing, Recovery, SackProfile, Validation};
+use vazao_transport::tcp::{Config, Host, Recovery, Validation};
 
 /// Congestion control by name, with initial window and ssthresh in segments.
 pub fn control(name: &'static str, window: u64, ssthresh: Option<u64>) -> ControlFactory {
@@ -29,31 +29,18 @@ pub fn plain() -> Config {
     Config {
         mss: 1000,
         recovery: Recovery::NewReno,
-        cwv: Validation::None,
+        cwv: Some(Validation::None),
         ecn: Some(false),
         undo: false,
-        counting: Counting::Bytes,
-        prr: false,
-        sack_profile: SackProfile::Rfc,
-        rtt_by_timestamps: false,
         frto: false,
         limited_transmit: false,
         sack: false,
         timestamps: false,
-        delayed_ack: 2,
-        delayed_ack_timeout: Duration::from_millis(40),
         quick_acks: 0,
-        tick: Duration::ZERO,
         min_rto: Duration::from_secs(1),
-        pacing: Pacing::Auto,
         host: Host::Rfc,
-        bursts: Bursting::Off,
-        initial_rto: Duration::from_secs(1),
         max_rto: Duration::from_secs(60),
-        retries: 15,
         receive_buffer: Some(60_000),
-        send_buffer: None,
-        multipath: [0, 0],
-        control: control("reno", 10, None),
+        ..Config::new(&Parameters::defaults(Config::PARAMETERS), control("reno", 10, None))
     }
 }

@@ -7,7 +7,7 @@ use vazao_transport::tcp::{Config, Counting, Validation};
 
 /// Sender that began with two segments, has sent thirty in slow start, and has nothing more to send.
 fn paused(cwv: Validation) -> Trace {
-    let mut t = Trace::established(Config { cwv, control: control("reno", 2, None), ..plain() });
+    let mut t = Trace::established(Config { cwv: Some(cwv), control: control("reno", 2, None), ..plain() });
     t.writes_segments(30);
     for next in (3..=31).step_by(2) {
         t.acks(next, &[]);
@@ -21,7 +21,7 @@ fn paused(cwv: Validation) -> Trace {
 #[test]
 fn a_window_that_is_not_used_may_grow() {
     for (cwv, grown) in [(Validation::None, 20), (Validation::Grow, 35)] {
-        let config = Config { cwv, control: control("reno", 20, None), ..plain() };
+        let config = Config { cwv: Some(cwv), control: control("reno", 20, None), ..plain() };
         let mut t = Trace::established_with(config, 10_000);
         t.writes_segments(30);
         for segments in 1..=15 {
@@ -65,7 +65,7 @@ fn a_pause_takes_the_window_away() {
 /// RFC 2861: ssthresh is three quarters of the window, so that slow start regains it.
 #[test]
 fn decay_keeps_the_threshold() {
-    let config = Config { cwv: Validation::Decay, control: control("reno", 16, Some(4)), ..plain() };
+    let config = Config { cwv: Some(Validation::Decay), control: control("reno", 16, Some(4)), ..plain() };
     let mut t = Trace::established(config);
     assert_eq!(t.writes_segments(1), [1]);
     t.acks(2, &[]);
@@ -86,7 +86,7 @@ fn used(t: &mut Trace, segments: u64, seconds: u64) {
 }
 
 fn sparing() -> Trace {
-    let config = Config { cwv: Validation::PipeAck, control: control("reno", 16, Some(16)), ..plain() };
+    let config = Config { cwv: Some(Validation::PipeAck), control: control("reno", 16, Some(16)), ..plain() };
     let mut t = Trace::established(config);
     t.wait(1_000);
     t
@@ -97,7 +97,7 @@ fn sparing() -> Trace {
 #[test]
 fn a_window_unused_for_five_minutes_is_halved() {
     // The initial window, the lower limit, is two segments here.
-    let config = Config { cwv: Validation::PipeAck, control: control("reno", 2, None), ..plain() };
+    let config = Config { cwv: Some(Validation::PipeAck), control: control("reno", 2, None), ..plain() };
     let mut t = Trace::established(config);
     t.writes_segments(30);
     for next in (3..=31).step_by(2) {
@@ -128,7 +128,10 @@ fn a_loss_is_judged_by_the_usage() {
 #[test]
 fn a_window_in_use_grows() {
     let windows = [Validation::None, Validation::PipeAck].map(|cwv| {
-        let mut t = Trace::established_with(Config { cwv, control: control("reno", 2, Some(40)), ..plain() }, 60_000);
+        let mut t = Trace::established_with(
+            Config { cwv: Some(cwv), control: control("reno", 2, Some(40)), ..plain() },
+            60_000,
+        );
         let mut sent = t.writes_segments(400);
         (0..8)
             .map(|_| {

@@ -58,7 +58,7 @@ fn settings() -> impl Strategy<Value = Config> {
                 undo,
                 frto,
                 ecn,
-                cwv,
+                cwv: Some(cwv),
                 delayed_ack,
                 quick_acks,
                 host,

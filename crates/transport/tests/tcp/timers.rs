@@ -3,7 +3,7 @@
 use crate::config::{control, plain};
 use crate::trace::Trace;
 use vazao_engine::{Duration, Time};
-use vazao_transport::tcp::{Config, Recovery};
+use vazao_transport::tcp::{Config, Recovery, RttSource};
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -138,14 +138,14 @@ fn ssthresh_goes_by_flight() {
 /// 100 ms since then. The handshake took 100 ms, so SRTT is 7/8 of that and 1/8 of the sample.
 #[test]
 fn the_echo_of_a_timestamp_may_measure() {
-    for (rtt_by_timestamps, srtt) in [(false, 100_000), (true, 92_500)] {
-        let mut t = Trace::client(Config { timestamps: true, rtt_by_timestamps, ..plain() });
+    for (rtt, srtt) in [(RttSource::Segments, 100_000), (RttSource::Timestamps, 92_500)] {
+        let mut t = Trace::client(Config { timestamps: true, rtt, ..plain() });
         t.sent();
         t.wait(100);
         t.gets("SYN 0:1 ack 1 mss 1012 sackok wscale 0 ts 500 1");
         t.writes_segments(2);
         t.wait(100);
         t.gets("1:1 ack 2001 ts 600 161");
-        assert_eq!(t.tcp.rtt().srtt(), Duration::from_micros(srtt), "{rtt_by_timestamps}");
+        assert_eq!(t.tcp.rtt().srtt(), Duration::from_micros(srtt), "{rtt:?}");
     }
 }

@@ -3,10 +3,10 @@
 use super::{End, kernel_control};
 use crate::model::address::{Addresses, Socket};
 use crate::model::transport::KernelProtocol;
-use crate::packs::udp;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use vazao_application::{Application, Sink, Source};
 use vazao_guest_protocol::{Act, Flow, Messages, Role, Sctp, Task, Transfer, Transport};
+use vazao_transport::udp::Config;
 
 /// Returns the task of a guest at one end of a flow.
 ///
@@ -57,7 +57,8 @@ fn transport(addresses: &Addresses, end: &End<'_>) -> Result<Transport, String> 
         },
         Some(KernelProtocol::Mptcp) => Transport::Mptcp { control: control() },
         Some(KernelProtocol::Udp) => {
-            Transport::Udp { payload: parameters.integer("payload"), rate: udp::rate(parameters).as_bps() / 8 }
+            let Config { payload, rate, .. } = Config::from(parameters);
+            Transport::Udp { payload: payload.into(), rate: rate.expect("it has a default").as_bps() / 8 }
         }
         Some(KernelProtocol::Sctp) => {
             let [locals, peers] = [end.own, end.peer].map(|socket| {

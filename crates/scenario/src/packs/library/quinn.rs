@@ -53,7 +53,7 @@ const CHANGES: &[&str] = &["migrate", "rebind", "rebind_address"];
 
 /// Refuses parameters that quinn decides itself.
 pub(crate) fn refuse_others(table: &Table) -> Result<()> {
-    refuse_own(table, quic::PARAMETERS, PARAMETERS, "quinn's own decision with stack = \"quinn\"; leave it out")
+    refuse_own(table, quic::Config::PARAMETERS, PARAMETERS, "quinn's own decision with stack = \"quinn\"; leave it out")
 }
 
 /// Refuses parameters that quinn's own controls would ignore.
@@ -63,7 +63,7 @@ pub(crate) fn refuse_ignored(table: &Table, control: &ControlSpec) -> Result<()>
     }
     let whose = format!("for our controls, and cc is {:?}; leave it out", control.name);
     let accepted: Vec<_> = PARAMETERS.iter().filter(|name| !OF_OUR_CONTROLS.contains(name)).copied().collect();
-    refuse_own(table, quic::PARAMETERS, &accepted, &whose)
+    refuse_own(table, quic::Config::PARAMETERS, &accepted, &whose)
 }
 
 /// Refuses values that quinn does not accept.

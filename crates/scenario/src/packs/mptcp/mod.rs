@@ -141,7 +141,8 @@ impl Endpoint for Mptcp {
 }
 
 /// Parameters of Multipath TCP and of its subflows.
-const OWN: &[Parameter] = &join::<{ mptcp::PARAMETERS.len() + SETTINGS.len() }>(mptcp::PARAMETERS, SETTINGS);
+const OWN: &[Parameter] =
+    &join::<{ mptcp::Config::PARAMETERS.len() + SETTINGS.len() }>(mptcp::Config::PARAMETERS, SETTINGS);
 
 /// Registry entry.
 pub(super) const ENTRY: Entry<Pack> = Entry {
@@ -185,7 +186,7 @@ const RULES: &[Rule] = &[
 
 fn take(table: &mut Table, reading: &Reading<'_>) -> Result<Named, ScenarioError> {
     let [scheduler, manager] = ["scheduler", "path_manager"]
-        .map(|key| table.take(key).unwrap_or_else(|| default_entry(mptcp::PARAMETERS, key)));
+        .map(|key| table.take(key).unwrap_or_else(|| default_entry(mptcp::Config::PARAMETERS, key)));
     let scheduler = SchedulerSpec::read(scheduler, reading.schedulers)?;
     let whole = manager.clone();
     let (manager, parameters) = manager.entry("path manager", PATH_MANAGERS)?;

@@ -356,7 +356,7 @@ fn setup(flow: &FlowSpec, seed: Secret) -> Setup {
     if config.ack_frequency.is_some() {
         numbers.push((parameter::MIN_ACK_DELAY, 1000));
     }
-    if config.multipath.is_some() {
+    if config.packet_scheduler.is_some() {
         numbers.push((parameter::INITIAL_MAX_PATH_ID, quic::MAX_PATH_ID.into()));
     }
     let resumption = match config.handshake {

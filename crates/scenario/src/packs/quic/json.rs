@@ -173,7 +173,7 @@ pub(crate) fn recovery(config: &Config) -> Value {
         "max_datagram_size": config.datagram,
         "minimum_congestion_window": 2 * config.datagram,
     });
-    if config.rules == Rules::Rfc9002 {
+    if config.recovery == Rules::Rfc9002 {
         fields["time_threshold"] = 1.125.into();
         fields["persistent_congestion_threshold"] = 3.into();
     }

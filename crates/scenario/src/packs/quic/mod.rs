@@ -182,7 +182,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     title: "QUIC",
     source: "RFC 9000, RFC 9001, RFC 9002",
     help: "streams over UDP: handshake and encryption in one, losses found packet by packet",
-    parameters: &join::<{ quic::PARAMETERS.len() + 1 }>(quic::PARAMETERS, stack::PARAMETERS),
+    parameters: &join::<{ quic::Config::PARAMETERS.len() + 1 }>(quic::Config::PARAMETERS, stack::PARAMETERS),
     build: Pack {
         stacks: &[Stack::Vazao, Stack::Quinn],
         refuse,
@@ -265,7 +265,7 @@ fn settle(
              multipath out",
         );
     }
-    let scheduler = named.path_scheduler.unwrap_or_else(|| default_entry(quic::PARAMETERS, "path_scheduler"));
+    let scheduler = named.path_scheduler.unwrap_or_else(|| default_entry(quic::Config::PARAMETERS, "path_scheduler"));
     let scheduler = SchedulerSpec::read(scheduler, reading.schedulers)?;
     Ok(Some(MultipathSpec { scheduler, path_manager: None }))
 }
@@ -316,13 +316,8 @@ fn logger(scenario: &Scenario, number: usize) -> Option<Box<dyn Logger>> {
 
 /// Returns the settings of a connection.
 pub(crate) fn config(spec: &Arc<TransportSpec>) -> quic::Config {
-    let config = quic::Config::new(&spec.parameters, spec.control_factory());
-    match &spec.multipath {
-        Some(multipath) => {
-            config.over_paths(multipath.scheduler_factory(), spec.parameters.integers("backups").to_vec())
-        }
-        None => config,
-    }
+    let scheduler = spec.multipath.as_ref().map(|multipath| multipath.scheduler_factory());
+    quic::Config::new(&spec.parameters, spec.control_factory(), scheduler)
 }
 
 impl SenderState for Connection {

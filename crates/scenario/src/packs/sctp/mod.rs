@@ -175,7 +175,10 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     source: "RFC 9260",
     help: "reliable messages in streams over one path, several in turn (failover), or several at once (cmt); \
            trace = [\"notifications\"] records what its applications are told (RFC 6458)",
-    parameters: &join::<{ sctp::PARAMETERS.len() + stack::PARAMETERS.len() }>(sctp::PARAMETERS, stack::PARAMETERS),
+    parameters: &join::<{ sctp::Config::PARAMETERS.len() + stack::PARAMETERS.len() }>(
+        sctp::Config::PARAMETERS,
+        stack::PARAMETERS,
+    ),
     build: Pack {
         accepted: &["multihomed", "interleaving"],
         // SCTP's own control is RFC 9260 section 7's, or the kernel's.
@@ -229,7 +232,7 @@ fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endp
     let spec = &flow.transport;
     let config = making.settings(spec, || {
         let control = (spec.control.name != "sctp").then(|| spec.control_factory());
-        sctp::Config::new(&spec.parameters, flow.application.1.size("message"), control)
+        sctp::Config::from((&spec.parameters, flow.application.1.size("message"), control))
     });
     let paths = flow.ways(making.routing).len();
     let tags = initial_sequences(scenario.seed, number);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameter, Parameters};
 use vazao_engine::{RandomStream, Time};
-use vazao_transport::tcp::{self, Config, Connection, Cookies};
+use vazao_transport::tcp::{Config, Connection, Cookies};
 use vazao_transport::tls::{self, Session};
 
 /// One end of a TCP connection.
@@ -137,10 +137,11 @@ pub(super) fn tally(sender: &Connection) -> Tally {
 }
 
 /// Parameters of TCP, and the personality.
-pub(super) const SETTINGS: &[Parameter] = &join::<{ tcp::PARAMETERS.len() + 1 }>(tcp::PARAMETERS, &[like::KEY]);
+pub(super) const SETTINGS: &[Parameter] = &join::<{ Config::PARAMETERS.len() + 1 }>(Config::PARAMETERS, &[like::KEY]);
 
 /// Parameters of TCP and of TLS.
-const OWN: &[Parameter] = &join::<{ SETTINGS.len() + tls::PARAMETERS.len() }>(SETTINGS, tls::PARAMETERS);
+const OWN: &[Parameter] =
+    &join::<{ SETTINGS.len() + tls::Settings::PARAMETERS.len() }>(SETTINGS, tls::Settings::PARAMETERS);
 
 /// Registry entry.
 pub(super) const ENTRY: Entry<Pack> = Entry {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::common::ByteStream;
+use crate::quic::StreamScheduler;
 use crate::quic::stream::{ALL, PACKET};
 
 /// QUIC streams, opened by the client, that carry an application's single byte stream. Messages are assigned to them in
@@ -42,9 +43,10 @@ impl Connection {
             let id = index << 2;
             self.admit(id);
             let config = &self.config;
+            let quantum = if config.scheduler == StreamScheduler::RoundRobin { PACKET } else { ALL };
             let urgency = config.priorities.get(index as usize).map_or(3, |&urgency| urgency.min(255) as u8);
             let stream = self.streams.map.get_mut(&id).expect("it was opened");
-            (stream.urgency, stream.quantum) = (urgency, if config.takes_turns { PACKET } else { ALL });
+            (stream.urgency, stream.quantum) = (urgency, quantum);
             stream.out.opens = self.role == Role::Client;
             self.streams.enqueue(id);
         }

@@ -175,9 +175,9 @@ impl Connection {
             paths: vec![first],
             addresses: Addresses::default(),
             multipath: config
-                .multipath
+                .packet_scheduler
                 .as_ref()
-                .map(|given| Box::new(MultipathState::new(PathScheduling::new((given.scheduler)())))),
+                .map(|create| Box::new(MultipathState::new(PathScheduling::new(create())))),
             seed,
             last_heard: Time::ZERO,
             streams: StreamSet::new(&config),

@@ -124,8 +124,7 @@ impl Connection {
     fn open_path(&mut self, now: Time, interface: u8) {
         self.tries()[usize::from(interface)].1 = Time::ZERO;
         let Some(number) = self.paths.iter().position(|path| path.stage == Stage::Reserved) else { return };
-        let backup =
-            self.config.multipath.as_ref().is_some_and(|given| given.backups.contains(&(u64::from(interface) + 1)));
+        let backup = self.config.backups.contains(&(u64::from(interface) + 1));
         let address = self.addresses.nat.of(interface);
         let path = &mut self.paths[number];
         if !path.identifiers.begin() {

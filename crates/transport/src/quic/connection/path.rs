@@ -121,7 +121,7 @@ impl Path {
     /// Creates a path of unknown properties; `seed` is for its congestion control.
     pub fn new(config: Arc<Config>, role: Role, seed: u64) -> Path {
         let control = (config.control)(u64::from(config.datagram), seed);
-        let mut recovery = Recovery::new(config.initial_rtt, config.max_ack_delay).with_rules(config.rules);
+        let mut recovery = Recovery::new(config.initial_rtt, config.max_ack_delay).with_rules(config.recovery);
         let rated = control.wants_rate();
         if rated {
             recovery.space(Space::Data).measure_rates();
@@ -201,7 +201,7 @@ impl Path {
     /// Updates cached values after a call of the congestion control.
     pub fn follow_control(&mut self) {
         if let Some(most) = self.config.max_window {
-            self.control.restrict(most, 0);
+            self.control.restrict(most * self.datagram(), 0);
         }
         self.cwnd = self.control.cwnd().max(2 * self.datagram());
         self.rate = None;
@@ -266,9 +266,11 @@ impl Path {
     #[inline(never)]
     fn pacing_rate(&self) -> Rate {
         self.control.pacing_rate().unwrap_or_else(|| {
-            let part = if self.control.in_slow_start() { self.config.slow_start_pacing } else { 1250 };
+            // In thousandths.
+            let part =
+                if self.control.in_slow_start() { (self.config.slow_start_pacing * 1000.0).trunc() } else { 1250.0 };
             let srtt = self.recovery.rtt.srtt().as_secs().max(1e-9);
-            Rate::from_bps((self.cwnd as f64 * 8.0 * part as f64 / 1000.0 / srtt) as u64 + 1)
+            Rate::from_bps((self.cwnd as f64 * 8.0 * part / 1000.0 / srtt) as u64 + 1)
         })
     }
 

@@ -53,7 +53,7 @@ impl StreamSet {
             resets: VecDeque::new(),
             peer_limit: config.connection_window,
             data_sent: 0,
-            window: Window::new(config.connection_window, config.most_window),
+            window: Window::new(config.connection_window, config.receive_buffer),
             data_received: 0,
             data_read: 0,
             window_due: false,
@@ -221,7 +221,8 @@ impl Connection {
     /// Creates the state of a new stream.
     pub(super) fn admit(&mut self, id: u64) {
         let config = &self.config;
-        let mut stream = StreamState::new(config.stream_window, Window::new(config.stream_window, config.most_window));
+        let mut stream =
+            StreamState::new(config.stream_window, Window::new(config.stream_window, config.receive_buffer));
         let ours = id & 1 == u64::from(self.role == Role::Server);
         match (one_way(id), ours) {
             (1, true) => stream.inc = Incoming::none(),

@@ -13,7 +13,7 @@ use super::path::Path;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::stats::{PathStats, Stats};
-use crate::common::{ByteStream, RangeSet, RtoRule, RttEstimator};
+use crate::common::{ByteStream, RangeSet, RttEstimator};
 use outgoing::Replies;
 use std::fmt;
 use std::ops::Range;
@@ -98,7 +98,6 @@ pub struct Association {
 impl Association {
     fn new(config: Arc<Config>, paths: usize, tag: u32, tsn: u32, state: State) -> Association {
         let seed = u64::from(tag) << 32 | u64::from(tsn);
-        let [initial, min, max] = config.rto;
         let window = u32::try_from(config.receive_buffer).unwrap_or(u32::MAX);
         let paths = paths.clamp(1, 8);
         let streams = if config.is_linux() { config.streams.max(LINUX_STREAMS) } else { config.streams };
@@ -111,7 +110,10 @@ impl Association {
                 streams: (streams, u16::MAX),
                 tsn,
                 addresses: Addresses::of_paths(paths),
-                extensions: Extensions { partial: config.reliability.is_partial(), interleaving: config.interleaving },
+                extensions: Extensions {
+                    partial: config.partial_reliability.is_partial(),
+                    interleaving: config.interleaving,
+                },
                 ..Init::default()
             },
             peer: Init::default(),
@@ -124,7 +126,7 @@ impl Association {
             guard: Time::NEVER,
             timer: Time::NEVER,
             attempts: 0,
-            rto: RttEstimator::new(initial, min, max, RtoRule::Rfc6298),
+            rto: config.estimator(),
             closing: false,
             was_open: false,
             peer_shut_down: false,
@@ -303,8 +305,8 @@ impl Association {
         let (chunk, limit) = match self.state {
             State::CookieWait => (Control::Init(self.own), self.config.init_retries),
             State::CookieEchoed => (Control::CookieEcho(self.cookie.expect("it is echoed")), self.config.init_retries),
-            State::ShutdownSent => (Control::Shutdown(self.rx.cumulative()), self.config.association_retries),
-            _ => (Control::ShutdownAck, self.config.association_retries),
+            State::ShutdownSent => (Control::Shutdown(self.rx.cumulative()), self.config.retries),
+            _ => (Control::ShutdownAck, self.config.retries),
         };
         if self.attempts <= limit {
             self.send(path, chunk);

@@ -35,8 +35,7 @@ impl Association {
         self.peer = Init::default();
         self.peer_shut_down = false;
         self.state = State::CookieWait;
-        let [initial, min, max] = self.config.rto;
-        self.rto = RttEstimator::new(initial, min, max, RtoRule::Rfc6298);
+        self.rto = self.config.estimator();
         self.timer = Time::NEVER;
         self.outbox.clear();
         self.rx.cancel_sack();

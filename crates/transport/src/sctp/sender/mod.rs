@@ -141,7 +141,7 @@ impl Sender {
             path.set_peer_window(u64::from(window));
             path.used = now;
             path.heartbeat.wanted = !path.confirmed && !slow;
-            let interval = self.config.heartbeat.map(|interval| interval + path.rtt.rto());
+            let interval = self.config.heartbeat().map(|interval| interval + path.rtt.rto());
             let interval = if path.confirmed || !slow { interval } else { Some(probe) };
             path.heartbeat.due = interval.map_or(Time::NEVER, |interval| now + interval);
         }
@@ -358,7 +358,7 @@ impl Sender {
         }
         if self.config.cmt {
             let (peer, paths) = (self.peer_window + self.flight, self.paths.len() as u64);
-            let share = self.config.split.share(self.config.send_buffer, peer, paths);
+            let share = self.config.buffer_split.share(self.config.send_buffer, peer, paths);
             // A window probe (section 6.1 rule A) is exempt from sharing.
             let share = if self.flight == 0 { u64::MAX } else { share };
             self.paths.iter_mut().for_each(|path| path.share = share);

@@ -66,9 +66,9 @@ impl Sender {
 
     fn must_abandon(&self, now: Time, tsn: u64) -> bool {
         let record = self.records.get(tsn);
-        match self.config.reliability {
-            Reliability::Timed(_) => record.expiry <= now,
-            Reliability::Retransmissions(most) => u32::from(record.transmissions) > most,
+        match self.config.partial_reliability {
+            Reliability::Timed => record.expiry <= now,
+            Reliability::Retransmissions => u32::from(record.transmissions) > self.config.max_retransmissions,
             Reliability::Full | Reliability::Priority => false,
         }
     }
@@ -196,7 +196,7 @@ impl Sender {
     /// priority; if there are none, abandons the new one.
     pub fn make_room(&mut self, bytes: u64) {
         let (Reliability::Priority, Some(limit), Some(_)) =
-            (self.config.reliability, self.config.send_buffer, &self.partial)
+            (self.config.partial_reliability, self.config.send_buffer, &self.partial)
         else {
             return;
         };
@@ -308,8 +308,8 @@ fn skipped(record: &Record, interleaved: bool) -> Option<(u16, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sctp::Config;
     use crate::sctp::chunk::{Extensions, Sack};
-    use crate::sctp::{Config, PARAMETERS};
     use std::sync::Arc;
     use vazao_engine::Duration;
     use vazao_engine::registry::{Parameters, Raw};
@@ -319,8 +319,8 @@ mod tests {
     fn sender(given: &[(&str, &str)], streams: u16) -> Sender {
         let given = given.iter().map(|&(name, value)| (name.to_owned(), Raw::Text(value.into())));
         let all = given.chain([("initial_window".to_owned(), Raw::Text("29040 B".into()))]).collect();
-        let parameters = Parameters::resolve(PARAMETERS, &all).expect("settings that exist");
-        let config = Config { streams, ..Config::new(&parameters, Some(1000), None) };
+        let parameters = Parameters::resolve(Config::PARAMETERS, &all).expect("settings that exist");
+        let config = Config { streams, ..Config::from((&parameters, Some(1000), None)) };
         let mut sender = Sender::new(&Arc::new(config), 1, 1, 9);
         sender.establish(at(0), 1 << 30, streams, EXTENSIONS);
         sender

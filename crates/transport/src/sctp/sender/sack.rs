@@ -105,7 +105,7 @@ impl Sender {
         }
         let number = usize::from(record.path);
         let path = &mut self.paths[number];
-        for (cumack, &chunks) in path.cumacks.iter_mut().zip(self.config.growth.follows()) {
+        for (cumack, &chunks) in path.cumacks.iter_mut().zip(self.config.cwnd_growth.follows()) {
             if cumulatively {
                 cumack.on_cumulative();
             } else {
@@ -213,7 +213,7 @@ impl Sender {
         self.scratch = fresh;
         if !packet.gaps.is_empty() {
             for path in &mut self.paths {
-                for (cumack, &chunks) in path.cumacks.iter_mut().zip(self.config.growth.follows()) {
+                for (cumack, &chunks) in path.cumacks.iter_mut().zip(self.config.cwnd_growth.follows()) {
                     cumack.seek(|from| path.order.lowest(&self.records, chunks, from));
                 }
             }
@@ -280,10 +280,10 @@ impl Sender {
             }
             self.update_coupling(number);
             let path = &mut self.paths[number];
-            for i in 0..self.config.growth.follows().len() {
+            for i in 0..self.config.cwnd_growth.follows().len() {
                 path.progress.pseudo[i] = path.cumacks[i].new;
             }
-            let counted = self.config.growth.counts(&path.progress, path.in_slow_start());
+            let counted = self.config.cwnd_growth.counts(&path.progress, path.in_slow_start());
             let recovering = stopped || path.exit.is_some();
             let held = recovering && (path.in_slow_start() || !self.config.is_linux());
             path.grow(now, counted, held, next);
@@ -353,7 +353,7 @@ impl Sender {
         self.update_coupling(number);
         let path = &mut self.paths[number];
         path.cut(now, flight);
-        match self.config.scope {
+        match self.config.fast_recovery {
             Scope::PerAssociation => return Some(self.records.next() - 1),
             Scope::PerPath if self.config.is_linux() => path.exit = Some(self.records.next() - 1),
             Scope::PerPath => path.exit = Some(highest),

@@ -25,8 +25,8 @@ fn sender(paths: usize, given: &[(&str, &str)]) -> Sender {
         ((*name).to_owned(), raw)
     });
     let all = given.chain([("initial_window".to_owned(), Raw::Text("29040 B".into()))]).collect();
-    let parameters = Parameters::resolve(crate::sctp::PARAMETERS, &all).expect("settings that exist");
-    let config = Arc::new(Config::new(&parameters, Some(CHUNK), None));
+    let parameters = Parameters::resolve(Config::PARAMETERS, &all).expect("settings that exist");
+    let config = Arc::new(Config::from((&parameters, Some(CHUNK), None)));
     let mut sender = Sender::new(&config, paths, 1, 9);
     sender.write(at(0), 1_000_000);
     sender.establish(at(0), 1 << 30, 1, Extensions::default());
@@ -225,7 +225,7 @@ fn a_recovery_reaches_as_far_as_its_scope() {
         }
         let got = [0, 1].map(|path: usize| sender.paths[path].stats.recoveries);
         assert_eq!(got, recoveries, "{scope}");
-        assert_eq!(sender.config.scope == Scope::PerPath, sender.paths[1].exit.is_some());
+        assert_eq!(sender.config.fast_recovery == Scope::PerPath, sender.paths[1].exit.is_some());
         // Either way both are marked for retransmission.
         assert_eq!(sender.paths.iter().map(|path| path.order.marked.len()).sum::<usize>(), 2, "{scope}");
     }
@@ -516,7 +516,7 @@ proptest! {
     ) {
         let growth = if version == 1 { "cuc" } else { "cuc-v2" };
         let mut sender = sender(3, &[("cmt", "true"), ("cwnd_growth", growth), ("retransmission", "cwnd")]);
-        let follows = sender.config.growth.follows();
+        let follows = sender.config.cwnd_growth.follows();
         let fresh = vec![Figure { find: true, ..Figure::default() }; 3];
         let mut figures: Vec<(Chunks, Vec<Figure>)> = follows.iter().map(|&chunks| (chunks, fresh.clone())).collect();
         let mut arrived = Arrived::default();

@@ -29,7 +29,7 @@ impl Sender {
             // sctp_retransmit forces one packet out, even if another path's window is open.
             self.paths.iter_mut().for_each(|path| path.allowance = path.flight + 1);
         }
-        self.errors <= self.config.association_retries
+        self.errors <= self.config.retries
     }
 
     /// Reassesses which paths carry data after some may have failed or recovered.
@@ -130,13 +130,13 @@ impl Sender {
             // A potentially failed path is probed again at once, with exponential back-off.
             if path.confirmed
                 && !path.is_potentially_failed()
-                && let Some(interval) = config.heartbeat
+                && let Some(interval) = config.heartbeat()
             {
                 path.heartbeat.due = now + interval;
                 return;
             }
         } else if path.confirmed && path.active && !path.is_potentially_failed() {
-            let idle = path.used.saturating_add(config.heartbeat.unwrap_or_default() + path.rtt.rto());
+            let idle = path.used.saturating_add(config.heartbeat().unwrap_or_default() + path.rtt.rto());
             if idle > now {
                 path.heartbeat.due = idle;
                 return;
@@ -170,12 +170,12 @@ impl Sender {
         }
         let path = &self.paths[number];
         let is_well = path.confirmed && !path.is_potentially_failed();
-        let interval = self.config.heartbeat.filter(|_| is_well).unwrap_or_default();
+        let interval = self.config.heartbeat().filter(|_| is_well).unwrap_or_default();
         interval + self.probe_delay(number)
     }
 
     pub fn on_heartbeat_ack(&mut self, now: Time, probe: &Probe) {
-        let interval = self.config.heartbeat;
+        let interval = self.config.heartbeat();
         if let Some(path) = self.paths.get_mut(usize::from(probe.path))
             && path.on_heartbeat_ack(now, probe, interval)
         {

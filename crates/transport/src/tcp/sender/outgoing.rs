@@ -69,7 +69,7 @@ impl Sender {
     pub(in crate::tcp) fn allowance(&self) -> u64 {
         let mut allowed = self.cwnd.saturating_add_signed(self.episode.inflation());
         // RFC 3042: each of the first two duplicate ACKs releases a new segment. With SACK, pipe accounts for that.
-        if self.limited_transmit && !self.selective && self.episode == Episode::None {
+        if self.rules.limited_transmit && !self.selective && self.episode == Episode::None {
             allowed += u64::from(self.duplicates.min(DUP_THRESHOLD - 1)) * self.mss;
         }
         allowed
@@ -207,10 +207,13 @@ impl Sender {
         if self.board.pipe() + self.mss > allowed {
             return None;
         }
-        if let Some((number, sent)) = self.board.next_possibly_lost(self.sack_profile == SackProfile::Ns3) {
+        if let Some((number, sent)) = self.board.next_possibly_lost(self.rules.sack_profile == SackProfile::Ns3) {
             return Some(self.resend(number, sent, now));
         }
-        if self.sack_profile == SackProfile::Ns3 || self.rescued || self.edge > self.nxt && self.nxt < self.finish() {
+        if self.rules.sack_profile == SackProfile::Ns3
+            || self.rescued
+            || self.edge > self.nxt && self.nxt < self.finish()
+        {
             return None;
         }
         self.rescued = true;

@@ -28,7 +28,7 @@ impl Sender {
     ) -> Option<Duration> {
         if let Some(first) = first {
             let exact = now.since(first);
-            let coarse = if self.rtt_by_timestamps { echo } else { None };
+            let coarse = if self.rules.rtt_by_timestamps { echo } else { None };
             self.rtt.sample_with_flight(coarse.unwrap_or(exact).max(Duration::from_micros(1)), self.una..self.nxt);
             let latest = last.map(|last| now.since(last));
             if let Some(latest) = latest {
@@ -95,7 +95,7 @@ impl Sender {
 
     fn on_retransmission_timeout(&mut self, now: Time) -> bool {
         self.expiries += 1;
-        if self.expiries > self.retries {
+        if self.expiries > self.rules.retries {
             return false;
         }
         if self.board.outstanding() == 0 {
