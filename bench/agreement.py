@@ -1,4 +1,4 @@
-"""How near our TCP is to Linux's: the same scenarios, with the same lost packets, on both; and what makes them part.
+"""Agreement of our TCP with Linux's: the same scenarios, with the same lost packets, on both; and what makes them part.
 
 .venv/bin/python bench/agreement.py [--cc reno,cubic] [--only grid|means] [--lossy] [--jobs N] [--json FILE]
 
@@ -64,7 +64,7 @@ LOSSES: dict[str, Callable[[int], list[int]]] = {
     "burst": lambda segments: [FIRST + segments // 3 + i for i in range(5)],
     "last": lambda segments: [FIRST + segments - 1],
 }
-"""Which packets are lost, of a flow of so many segments."""
+"""Packets that are lost, of a flow of so many segments."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name for people."""
         return f"{self.cc}, {self.rate}, {self.rtt}, {self.queue}, {self.size}, {self.loss}"
 
     def network(self, stretch: float = 1.0) -> vz.Network:
@@ -93,7 +93,7 @@ class Scenario:
 
 
 def grid() -> list[Scenario]:
-    """Without loss every queue, with loss the middle one; every control everywhere."""
+    """Scenarios without loss for every queue, with loss for the middle one; every control everywhere."""
     controls = [cc for cc in CONTROLS if cc not in DRAWING]
     free = product(controls, PATHS, QUEUES, ["none"])
     lossy = product(controls, PATHS[2:5], ["1 bdp"], [loss for loss in LOSSES if loss != "none"])
@@ -178,7 +178,7 @@ MECHANISMS = (
         ours={"stack": {"client": "vazao", "server": "linux"}},
     ),
 )
-"""In the order in which they are tried: what is most particular first, half of the connection last."""
+"""Mechanisms in the order in which they are tried: the most particular first, half of the connection last."""
 
 
 NEIGHBOURS: tuple[dict[str, Any], ...] = (
@@ -189,21 +189,21 @@ NEIGHBOURS: tuple[dict[str, Any], ...] = (
 differs by a percent at most. Between them Linux itself may differ by more than ours does from Linux."""
 
 CLOSE = 0.001
-"""By so much ours may lie outside Linux's own spread."""
+"""Margin by which ours may lie outside Linux's own spread."""
 
 WITHIN = Mechanism("within Linux's own spread", "Linux against Linux: start up to 9 ms later, RTT +-1 %")
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The same scenario on both."""
+    """One scenario on both stacks."""
 
     ours: Outcome
     linux: Outcome
 
     @property
     def error(self) -> float:
-        """How much longer ours takes, relative to Linux."""
+        """Excess of our time, relative to Linux's."""
         return self.ours.completion_s / self.linux.completion_s - 1
 
 
@@ -290,7 +290,7 @@ def show_groups(console: Console, errors: Mapping[str, list[float]]) -> None:
 
 
 def show_explanations(console: Console, findings: Iterable[Finding]) -> None:
-    """What explains the deviations, each with the error that is left without it."""
+    """Print the explanations of the deviations, each with the error that is left without it."""
 
     def name(found: Finding) -> str:
         return f"{found.mechanism.name} ({found.mechanism.source})" if found.mechanism else "not explained"
@@ -311,11 +311,11 @@ def show_summary(console: Console, findings: Sequence[Finding], means: Sequence[
     table = columns("summary", *names)
     for cc in CONTROLS:
         free = [found for found in findings if found.scenario.cc == cc and found.scenario.loss == "none"]
-        lots = [found for found in means if found.path.cc == cc and not found.path.loss]
+        drawn = [found for found in means if found.path.cc == cc and not found.path.loss]
         lossy = [found for found in means if found.path.cc == cc and found.path.loss]
-        errors = [abs(found.pair.error) for found in free] + [abs(found.error) for found in lots]
+        errors = [abs(found.pair.error) for found in free] + [abs(found.error) for found in drawn]
         apart = [found.mechanism is not None for found in free if found.deviates]
-        apart += [False for found in lots if not found.agree]
+        apart += [False for found in drawn if not found.agree]
         if errors or lossy:
             table.add_row(
                 cc,

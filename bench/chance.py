@@ -1,4 +1,4 @@
-"""Where chance decides, means are compared: random losses for every control, and the controls that draw lots.
+"""Means, where chance decides: random losses for every control, and the controls that draw random numbers.
 
 Two means agree where Welch's 95 % interval of their difference holds zero; of twenty pairs that are alike, one does
 not. As both stacks run with the same seeds, and so lose packets by the same stream, the differences seed by seed tell
@@ -28,7 +28,7 @@ LOSSY = (
 
 RUNS = 30
 DRAWN_RUNS = 200
-"""Of a control that draws lots: without loss its times may spread over a factor of three."""
+"""Runs of a control that draws random numbers: without loss its times may spread over a factor of three."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Path:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name for people."""
         return f"{self.cc}, {self.rate}, {self.rtt}, {self.size}, {f'{self.loss:.2%}' if self.loss else 'none'} lost"
 
     @property
@@ -68,7 +68,7 @@ class Means:
 
     @property
     def error(self) -> float:
-        """How much longer ours takes on average, relative to Linux."""
+        """Mean excess of our time, relative to Linux's."""
         return t_interval(self.ours).mean / t_interval(self.linux).mean - 1
 
     @property
@@ -79,7 +79,7 @@ class Means:
 
     @property
     def paired(self) -> float:
-        """The same of the differences seed by seed."""
+        """Half the interval of the differences seed by seed."""
         differences = [a - b for a, b in zip(self.ours, self.linux, strict=True)]
         return t_interval(differences).half / t_interval(self.linux).mean
 
@@ -90,7 +90,7 @@ class Means:
 
 
 def paths(controls: Iterable[str], free: Iterable[tuple[str, str, str]]) -> list[Path]:
-    """With loss for all controls; those that draw lots on the given paths without loss, too."""
+    """Paths with loss for all controls; the given paths without loss for those that draw random numbers."""
     controls = list(controls)
     lossy = [Path(*path, cc) for cc in controls for path in LOSSY]
     return lossy + [Path(*path, 0.0, cc) for cc in controls if cc in DRAWING for path in free]
@@ -110,7 +110,7 @@ def measure(pool: Executor, wanted: Sequence[Path]) -> list[Means]:
 
 
 def spread(values: Sequence[float]) -> str:
-    """For people: mean and half its 95 % interval."""
+    """Mean and half its 95 % interval, for people."""
     interval: Interval = t_interval(values)
     return f"{interval.mean:.4f} ± {interval.half:.4f}"
 

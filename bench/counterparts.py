@@ -47,12 +47,12 @@ class Reference:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name for people."""
         return f"{self.source}, {self.variant}, {self.condition}"
 
     @property
     def needs(self) -> str | None:
-        """What the counterpart asks for and is not there, if anything."""
+        """The program or kernel that the counterpart asks for and is not there, if any."""
         for flow in self.flows:
             cc = flow["transport"].get("cc")
             if cc is None:
@@ -110,7 +110,7 @@ MPTCP_MODES: Mapping[str, tuple[str, Any]] = {
 
 
 def linux618_mptcp(row: Row) -> Reference:
-    """The same emulator, a link for each pair of interfaces; what is written first is the first link's."""
+    """Multipath TCP over that emulator, a link for each pair of interfaces, in the order in which they are written."""
     rates, queues, loss = row["rates_mbit"].split("+"), row["queue_pkts"].split("+"), float(row["loss"])
     links = [
         vz.link(
@@ -219,7 +219,7 @@ ALL_GROWTH_BY_ACKS = {"counting": "acks"}
 SLOW_START_BY_ACKS = {"abc_limit": 1}
 """A segment in slow start, which is inherited of TcpNewReno; what is acknowledged later."""
 BY_BYTES = {"abc_limit": 1000}
-"""What is acknowledged, in every phase."""
+"""Growth by the bytes acknowledged, in every phase."""
 
 
 @dataclass(frozen=True)
@@ -229,9 +229,9 @@ class Ns3Variant:
     cc: str
     growth: Settings
     profile: str = "ns3"
-    """Whose rules are ns-3's, where there are several to choose from."""
+    """Profile of the control: ns-3's own, where there are several to choose from."""
     parameters: Settings = field(default_factory=dict)
-    """Those of its attributes that have other defaults."""
+    """Attributes of the control that have other defaults in ns-3."""
     more: Settings = field(default_factory=dict)
 
 

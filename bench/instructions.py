@@ -1,4 +1,4 @@
-"""How many instructions short runs take: a count that does not depend on what else the machine does.
+"""Instructions of short runs: a count that does not depend on what else the machine does.
 
 python bench/instructions.py            # compare with instructions.json; 1 if a case takes over 5 % more
 python bench/instructions.py --write    # after a change that costs something on purpose, or saves something
@@ -91,7 +91,7 @@ def recorded() -> dict[str, int]:
 
 
 def compare(now: dict[str, int], before: dict[str, int]) -> list[str]:
-    """What takes more instructions than it may, in words."""
+    """Cases that take more instructions than they may, in words."""
     return [
         f"{case}: {count:,} instructions, {count / before[case] - 1:+.1%} of the recorded {before[case]:,}"
         for case, count in now.items()

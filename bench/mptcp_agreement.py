@@ -1,4 +1,4 @@
-"""How near our Multipath TCP is to the Linux kernel's: the same transfers, with the same lost packets, on both.
+"""Agreement of our Multipath TCP with the Linux kernel's: the same transfers, with the same lost packets, on both.
 
 .venv/bin/python bench/mptcp_agreement.py [--jobs N] [--json FILE]
 
@@ -33,7 +33,7 @@ PATHS: Mapping[str, tuple[tuple[int, float], ...]] = {
 
 QUEUES = ("0.5 bdp", "1 bdp", "2 bdp")
 SECONDS = 2
-"""What the links carry together in this time is sent."""
+"""Seconds that a transfer would take at the links' rates together."""
 
 SEGMENT = 1424
 FIRST = 4
@@ -44,7 +44,7 @@ LOSSES: Mapping[str, Callable[[int], list[int]]] = {
     "early": lambda _: [FIRST + 6],
     "burst": lambda packets: [FIRST + packets // 3 + i for i in range(5)],
 }
-"""Which packets of each link are lost, of so many with data."""
+"""Packets of each link that are lost, of so many with data."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How near our QUIC is to quinn, a production library: the same transfers, with the same congestion control, on both.
+"""Agreement of our QUIC with quinn, a production library: the same transfers and congestion control on both.
 
 .venv/bin/python bench/quic_agreement.py [--only grid|sizes|own|handshakes] [--jobs N] [--json FILE]
 
@@ -39,7 +39,7 @@ DELAYS_MS = (10, 50, 100, 200)
 LOSSES = (0.0, 0.001, 0.01)
 CONTROLS = ("cubic", "reno")
 RUNS = 20
-"""Of each transfer with random losses."""
+"""Runs of each transfer with random losses."""
 
 WINDOWS: dict[str, Any] = {"stream_window": "64 MB", "connection_window": "64 MB", "send_buffer": "64 MB"}
 """The library's windows do not widen: these are never what limits."""
@@ -71,7 +71,7 @@ class Pair:
 
     @property
     def error(self) -> float:
-        """How much longer ours takes."""
+        """Excess of our time, relative to theirs."""
         return fmean(self.ours_s) / fmean(self.quinn_s) - 1
 
     @property
@@ -115,7 +115,7 @@ def grid() -> list[Transfer]:
 
 
 def sizes() -> list[Transfer]:
-    """From what fits the initial window to what takes a minute."""
+    """Transfers from what fits the initial window to what takes a minute."""
     cases = product(("10 kB", "100 kB", "200 kB", "500 kB", "10 MB", "50 MB"), (True, False))
     return [transfer("sizes", "cubic", size=size, upload=upload) for size, upload in cases]
 
@@ -131,7 +131,7 @@ def own() -> list[Transfer]:
 
 
 def handshakes() -> list[Transfer]:
-    """What a small transfer takes with each handshake."""
+    """A small transfer with each handshake."""
     cases = product(("1-rtt", "0-rtt", "retry"), (True, False))
     return [transfer("handshakes", "cubic", size="10 kB", upload=up, handshake=kind) for kind, up in cases]
 

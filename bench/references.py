@@ -1,4 +1,4 @@
-"""How near our transports are to other people's measurements: each row of theirs beside our counterpart of it.
+"""Agreement of our transports with other people's measurements: each row of theirs beside our counterpart of it.
 
 .venv/bin/python bench/references.py [--source NAME] [--variant NAME] [--rows] [--jobs N] [--json FILE]
 
@@ -40,13 +40,13 @@ REPLICATIONS = 30
 
 @dataclass(frozen=True)
 class Difference:
-    """Where we differ on purpose, and why: a mechanism of theirs that ours does not have."""
+    """An intended difference and its reason: a mechanism of theirs that ours does not have."""
 
     source: str
     variant: str
     """A regular expression for all of it."""
     condition: str
-    """The same for a part of the row's condition."""
+    """A regular expression for a part of the row's condition."""
     reason: str
     losing: bool = False
     """Only rows in which theirs lost something."""
@@ -114,7 +114,7 @@ class Comparison:
 
     @property
     def theirs(self) -> Interval:
-        """Their mean with its confidence interval, from the deviation that they tell; of a single run, from ours."""
+        """Mean of theirs with its confidence interval, from their deviation; of a single run, from ours."""
         mean, n = self.reference.mean_s, self.reference.n
         if n > 1:
             half = t_quantile(n - 1) * self.reference.sd_s / math.sqrt(n)
@@ -124,7 +124,7 @@ class Comparison:
 
     @property
     def error(self) -> float:
-        """How much longer ours takes."""
+        """Excess of our time, relative to theirs."""
         return self.ours.mean / self.theirs.mean - 1
 
     @property
@@ -134,7 +134,7 @@ class Comparison:
 
     @property
     def difference(self) -> Difference | None:
-        """Why it differs, where that is on purpose."""
+        """The intended difference that explains the row, if there is one."""
         return next((known for known in DIFFERENCES if known.explains(self.reference)), None)
 
     @property
@@ -160,22 +160,22 @@ class Group:
 
     @property
     def free(self) -> list[Comparison]:
-        """Those without loss, but where we differ on purpose."""
+        """Rows without loss that no intended difference explains."""
         return [row for row in self.rows if row.reference.loss == 0 and row.difference is None]
 
     @property
     def lossy(self) -> list[Comparison]:
-        """Those with loss, but where we differ on purpose."""
+        """Rows with loss that no intended difference explains."""
         return [row for row in self.rows if row.reference.loss > 0 and row.difference is None]
 
     @property
     def explained(self) -> int:
-        """How many rows differ on purpose, and count for nothing else here."""
+        """Number of rows that differ on purpose, and count for nothing else here."""
         return sum(row.difference is not None for row in self.rows)
 
     @property
     def open(self) -> int:
-        """How many rows are outside their goals and nothing explains why."""
+        """Number of rows that are outside their goals and nothing explains why."""
         return sum(row.open for row in self.rows)
 
     @property
@@ -185,7 +185,7 @@ class Group:
 
     @property
     def overlapping(self) -> int:
-        """How many rows with loss have means within confidence intervals."""
+        """Number of rows with loss whose means lie within confidence intervals."""
         return sum(row.overlaps for row in self.lossy)
 
 
@@ -245,12 +245,12 @@ def groups(rows: Sequence[Comparison]) -> list[Group]:
 
 
 def percent(value: float) -> str:
-    """For people."""
+    """Percentage, for people."""
     return "" if math.isnan(value) else f"{100 * value:.1f} %"
 
 
 def share(part: int, whole: int) -> str:
-    """For people."""
+    """Part of a whole, for people."""
     return f"{part} of {whole}" if whole else ""
 
 
@@ -272,7 +272,7 @@ def show_rows(console: Console, rows: Iterable[Comparison]) -> None:
 
 
 def spread(interval: Interval) -> str:
-    """For people."""
+    """Mean and half its interval, for people."""
     return f"{interval.mean:.3f}" + (f" ± {interval.half:.3f}" if interval.half else "")
 
 
@@ -299,7 +299,7 @@ def show_groups(console: Console, found: Sequence[Group]) -> None:
 
 
 def show_differences(console: Console, rows: Sequence[Comparison]) -> None:
-    """Where we differ on purpose, by how much, and why; then what is outside its goal and nothing explains."""
+    """Print intended differences, their size and reason; then what is outside its goal and nothing explains."""
     for known in DIFFERENCES:
         explained = [row for row in rows if row.difference is known]
         if explained:

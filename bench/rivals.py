@@ -1,4 +1,4 @@
-"""The same scenario in ns-3, ns-2 and htsim, where they are installed."""
+"""Scenarios as ns-3, ns-2 and htsim run them, where they are installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast, how large: packet-hops per CPU-second, memory, the cost of tracing, and the same in ns-3, ns-2 and htsim.
+"""Speed and size: packet-hops per CPU-second, memory, the cost of tracing, and the same in ns-3, ns-2 and htsim.
 
 One packet that crosses one link is one hop. README.md says what is measured and how.
 """
@@ -185,7 +185,7 @@ def columns(title: str, first: str, *others: str) -> Table:
 
 @dataclass
 class Report:
-    """What was measured, for people and as data."""
+    """A report of what was measured, for people and as data."""
 
     console: Console
     repeats: int
@@ -202,11 +202,11 @@ class Report:
             self.console.print(f"{what}: {error}", style="red", markup=False, soft_wrap=True)
 
     def verdict(self, reached: bool, target: str) -> str:
-        """How a target was met."""
+        """Verdict on a target."""
         return f"[green]reached[/] ({target})" if reached else f"[yellow]missed[/] ({target})"
 
     def machine(self) -> None:
-        """What this machine is, and how busy."""
+        """Report this machine, and how busy it is."""
         model = platform.processor() or platform.machine()
         if (info := Path("/proc/cpuinfo")).exists():
             lines = info.read_text().splitlines()
@@ -254,7 +254,7 @@ class Report:
         self.console.print(table)
 
     def rivals(self) -> None:
-        """The same scenarios in other simulators."""
+        """Measure the same scenarios in other simulators."""
         table = columns("Against other simulators", "simulator", "flows", "Mhops/s", "ours", "ratio", "target")
         rows = self.data.setdefault("rivals", {})
 
@@ -291,7 +291,7 @@ class Report:
         self.console.print(table)
 
     def growth(self) -> None:
-        """What a packet-hop and a flow cost with more flows, and with more time."""
+        """Measure what a packet-hop and a flow cost with more flows, and with more time."""
         table = columns(
             "How cost grows: CUBIC flows over a dumbbell", "flows", "simulated", "ns/hop", "B/flow", "MB", "target"
         )
@@ -329,7 +329,7 @@ class Report:
         self.console.print(text, soft_wrap=True)
 
     def recording(self) -> None:
-        """What it costs to record time series, captures and logs."""
+        """Measure what it costs to record time series, captures and logs."""
         table = columns("Recording: 1 flow, 5 s", "what", "off s", "on s", "more", "target")
         rows = self.data.setdefault("recording", {})
         for what in RECORDINGS:
@@ -343,7 +343,7 @@ class Report:
         self.console.print(table)
 
     def parallel(self) -> None:
-        """Wall time of sixteen runs on two threads, as a part of that on one."""
+        """Measure the wall time of sixteen runs on two threads, as a part of that on one."""
         pairs = [(measured(path(until="5 s"), runs=16, jobs=1), measured(path(until="5 s"), runs=16, jobs=2))]
         one, two = (median(run["wall_s"] for run in runs) for runs in zip(*pairs, strict=True))
         part = two / one

@@ -1,4 +1,4 @@
-"""How near our SCTP is to the Linux kernel's: the same transfers, with the same lost packets, on both.
+"""Agreement of our SCTP with the Linux kernel's: the same transfers, with the same lost packets, on both.
 
 .venv/bin/python bench/sctp_agreement.py [--only grid|means|failover] [--jobs N] [--json FILE]
 
@@ -50,7 +50,7 @@ LOSSES: Mapping[str, Callable[[int], list[int]]] = {
     "burst": lambda packets: [FIRST + packets // 3 + i for i in range(5)],
     "last": lambda packets: [FIRST + packets - 1],
 }
-"""Which packets of those that go to the server are lost, of a transfer of so many with data."""
+"""Packets that are lost on the way to the server, of a transfer of so many with data."""
 
 CHANCES = (("4.95 Mbps", 60, 0.01), ("10 Mbps", 100, 0.01), ("10 Mbps", 50, 0.03), ("5.9 Mbps", 40, 0.1))
 """Rate, round-trip time in ms, and what part of the data is lost."""
@@ -58,7 +58,7 @@ CHANCES = (("4.95 Mbps", 60, 0.01), ("10 Mbps", 100, 0.01), ("10 Mbps", 50, 0.03
 RUNS = 20
 
 OUTAGES = (("1 s", "30 s"), ("6 s", "0.5 s"), ("6 s", "2 s"), ("6 s", "30 s"))
-"""When the primary path fails, and for how long."""
+"""Start and length of the primary path's failure."""
 
 MESSAGE = 1452
 OURS: dict[str, Any] = associations.LINUX | {"pf_retries": 0}
@@ -94,11 +94,11 @@ class Pair:
     linux_s: tuple[float, ...]
     resent: tuple[int, int]
     error_without: float | None = None
-    """What is left of a deviation of single runs without what makes the two part: with timeouts of half a second."""
+    """Deviation of single runs that is left without what makes the two part: with timeouts of half a second."""
 
     @property
     def error(self) -> float:
-        """How much longer ours takes."""
+        """Excess of our time, relative to Linux's."""
         return fmean(self.ours_s) / fmean(self.linux_s) - 1
 
     @property
@@ -116,7 +116,7 @@ def link(rate: str, rtt_ms: float, queue: str, loss: Any = None) -> vz.Link:
 
 
 def grid() -> list[Transfer]:
-    """Without loss every queue, with loss three paths."""
+    """Transfers without loss over every queue, with loss over three paths."""
     found = []
     for (rate, rtt, size), queue, loss in product(PATHS, QUEUES, LOSSES):
         if loss != "none" and (queue != "1 bdp" or (rate, rtt, size) not in PATHS[2:5]):
@@ -190,7 +190,7 @@ def both(transfer: Transfer, our: Mapping[str, Any], their: Mapping[str, Any]) -
 
 
 def spread(values: Sequence[float]) -> str:
-    """For people: a time, or a mean with half its interval."""
+    """A time, or a mean with half its interval, for people."""
     return f"{values[0]:.4f}" if len(values) < 2 else f"{fmean(values):.3f} ± {t_interval(values).half:.3f}"
 
 

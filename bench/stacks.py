@@ -22,27 +22,27 @@ CONTROLS = (
     *("htcp", "hybla", "veno", "westwood-plus", "illinois", "yeah"),
     *("tcp-lp", "dctcp", "cdg", "bbr"),
 )
-"""Those that Linux has and we have."""
+"""Controls that Linux has and we have."""
 
 DRAWING = ("cdg",)
-"""Those that draw lots: one run of theirs says nothing, with or without loss."""
+"""Controls that draw random numbers: one run of theirs says nothing, with or without loss."""
 
 
 def ours(control: str) -> dict[str, Any]:
-    """What our TCP is told to do as Linux does."""
+    """Settings of our TCP that make it do as Linux does."""
     found = kernel.find()
     tick = f"{1000 / found.hz} ms" if found else "0 ms"
     return {"cc": control, "like": "linux", "tick": tick}
 
 
 def theirs(control: str) -> dict[str, Any]:
-    """What the kernel is told: its defaults."""
+    """Settings of the kernel: its defaults."""
     return {"cc": control, "stack": "linux"}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to."""
+    """The outcome of a run."""
 
     completion_s: float
     retransmissions: int
@@ -65,7 +65,7 @@ def upload(
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
-    """What each comparison can be told."""
+    """Arguments that every comparison takes."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
     parser.add_argument("--json", type=Path, help="where to keep the numbers")
@@ -87,12 +87,12 @@ def lacks_kernel(console: Console) -> bool:
 
 
 def terminal() -> Console:
-    """Where tables go: as wide as the terminal, or wide enough for them where there is none."""
+    """Console for tables: as wide as the terminal, or wide enough for them where there is none."""
     return Console(width=None if sys.stdout.isatty() else 140)
 
 
 def percent(value: float) -> str:
-    """For people."""
+    """Percentage, for people."""
     return f"{100 * value:+.2f} %"
 
 

@@ -1,4 +1,4 @@
-"""What the pages with pictures share: a figure as a file."""
+"""Writing of a figure to a file, for the pages with pictures."""
 
 from __future__ import annotations
 

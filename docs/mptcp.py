@@ -34,7 +34,7 @@ def captured(network: vz.Network, flow: vz.Flow, until: str, host: str = "b") ->
 
 
 def mapping() -> None:
-    """Where in the stream each packet lies, as it leaves and as it arrives."""
+    """Place in the stream of each packet, as it leaves and as it arrives."""
     flow = vz.flow(vz.upload(), vz.mptcp(cc="lia"))
     begin, end = 8.0, 8.2
 
@@ -121,7 +121,7 @@ SHORT = ["lowest-rtt", "round-robin", "redundant", "forward-delay", "min-deliver
 
 
 def messages() -> None:
-    """How long messages of a size take, one each two seconds."""
+    """Time that messages of a size take, one each two seconds."""
 
     def latency(scheduler: str, kilobytes: int) -> float:
         flow = vz.flow(vz.messages(f"{kilobytes} kB", "2 s", count=30), vz.mptcp(cc="lia", scheduler=scheduler))

@@ -2,7 +2,7 @@
 
 .venv/bin/python docs/performance.py    # needs valgrind
 
-Two runs of the benchmark's first scenario, one a second longer than the other: their difference has no start and no end.
+Two runs of the benchmark's first scenario, one a second longer: their difference has no start and no end.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TABLE = re.compile(r"(<!-- made by docs/performance.py -->\n).*?(\n<!-- end -->)
 
 
 def costs(profile: str) -> Iterator[tuple[str, str, int]]:
-    """Source file, function and instructions of every line of a profile in callgrind's format."""
+    """Yield source file, function and instructions of every line of a profile in callgrind's format."""
     names: dict[str, dict[str, str]] = {"fl": {}, "fn": {}}
     file = function = ""
     is_call = False
@@ -76,7 +76,7 @@ def costs(profile: str) -> Iterator[tuple[str, str, int]]:
 
 
 def part(file: str, function: str) -> str:
-    """Part of the work that a line of source belongs to."""
+    """Return the part of the work that a line of source belongs to."""
     for where in (file, function):
         for name, pattern in PARTS.items():
             if re.search(pattern, where):
@@ -85,7 +85,7 @@ def part(file: str, function: str) -> str:
 
 
 def measure() -> dict[str, float]:
-    """Instructions of each part for one data segment with its part of an acknowledgement."""
+    """Count the instructions of each part for one data segment with its part of an acknowledgement."""
     executable = program()
     counts = []
     with tempfile.TemporaryDirectory() as folder:

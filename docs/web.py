@@ -48,7 +48,7 @@ def times() -> None:
 
 
 def objects() -> None:
-    """How many objects are there at a time, of three pages under the same losses."""
+    """Objects that are there at a time, of three pages under the same losses."""
     panels = {}
     for seed in (4, 5):
         frames = [

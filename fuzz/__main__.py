@@ -101,7 +101,7 @@ class Hunt:
         return shrink(case.text, still)
 
     def summary(self) -> str:
-        """How many cases of each kind came to what, and what was found."""
+        """Number of cases of each kind by what they came to, and what was found."""
         counts = [f"{kind}: {outcome} {n}" for (kind, outcome), n in sorted(self.outcomes.items())]
         return "\n".join(
             [
@@ -113,7 +113,7 @@ class Hunt:
 
 
 def signature(wrong: str) -> str:
-    """What is wrong without what differs from case to case: numbers and quoted text."""
+    """Description of a finding without what differs from case to case: numbers and quoted text."""
     return re.sub(r"'[^']*'|\"[^\"]*\"|\[[^]]*\]|[\d.]+(?:e-?\d+)?", "_", wrong)[:120]
 
 

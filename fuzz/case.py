@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 import time
@@ -21,10 +22,7 @@ from vazao.study import parse_study, plan
 
 FILE = "fuzz.toml"
 KINDS = ("valid", "mutant", "study", "guests")
-MEASURES = [
-    *("cwnd", "ssthresh", "srtt", "rtt", "flight", "sequence", "delivered", "queue"),
-    *("objects", "buffer", "bitrate", "notifications"),
-]
+MEASURES: list[str] = [measure["name"] for measure in json.loads(_core.tables())["measures"]]
 TABLES = ("runs", "flows", "paths", "links", "samples")
 
 LONGEST = 1.0
@@ -32,7 +30,7 @@ LONGEST = 1.0
 PATIENCE = 60.0
 """Seconds after which a run that was expected to take less than that one is held to be endless."""
 AGAIN = 0.2
-"""How often a scenario is run again: twice, on two threads, traced, captured."""
+"""Share of scenarios that are run again: twice, on two threads, traced, captured."""
 
 UNCOUTH = re.compile(
     r"panic|unwrap|defect|Traceback|RUST_BACKTRACE|\.rs:\d|\b(?:Some|Ok|Err|None)\("
@@ -58,7 +56,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a case came to: "refused", "run", "large" or "finding", and of a finding what is wrong."""
+    """The outcome of a case: "refused", "run", "large" or "finding", and of a finding what is wrong."""
 
     outcome: str
     wrong: tuple[str, ...] = ()
@@ -98,7 +96,7 @@ def judge(case: Case) -> Verdict:
 
 
 def uncouth(message: str) -> list[str]:
-    """What is wrong with the words of a message."""
+    """Faults in the words of a message."""
     wrong = []
     if found := UNCOUTH.search(message):
         wrong.append(f"a message has {found.group()!r}: {message[:300]!r}")
@@ -112,7 +110,7 @@ def uncouth(message: str) -> list[str]:
 
 
 def unplaced(message: str) -> list[str]:
-    """What is wrong with a refusal that does not say where; of a study, the part and the levels come first."""
+    """Fault of a refusal that does not say where; of a study, the part and the levels come first."""
     said = re.search(rf"{re.escape(FILE)}(:\d+)?: [^ ]", message)
     return [] if said else [f"a message without file and key: {message[:300]!r}"]
 
@@ -172,7 +170,7 @@ def _content(outcome: _core.Outcome, names: Sequence[str], *without: str) -> dic
 
 
 def _differences(scenario: _core.Scenario, first: _core.Outcome) -> list[str]:
-    """What changes when a run is done again: twice, on two threads, watched."""
+    """Differences between a run and its repetition: twice, on two threads, watched."""
     found = []
     own = ("runs", "flows", "paths", "links")
     for number, outcome in enumerate(_run([scenario, scenario], "run twice", jobs=2)):

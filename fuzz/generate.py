@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from functools import cache
 from random import Random
 from typing import Any
 
-from fuzz import registry
+from fuzz import registry, toml
 from fuzz.registry import duration, entries, rate, size
-from vazao.scenario import Entry, Parameter
+from vazao import _core
+from vazao.errors import ScenarioError
+from vazao.scenario import Entry, Parameter, load
 
 Table = dict[str, Any]
 
+NAMED = "custom"
+"""The topology whose hosts, routers and links are named one by one."""
+PLAIN = {"rate": "10 Mbps", "delay": "1 ms"}
+"""A link of which only the place matters."""
 FINITE = ("size", "count", "duration")
-"""What gives an application an end of its own."""
+"""Parameters that give an application an end of its own."""
 GUESTS = frozenset({"tcp", "udp", "sctp", "mptcp"})
 """Transports that the Linux kernel plays."""
 
@@ -33,31 +40,48 @@ def _ends(flow: Table) -> bool:
 
 
 def _network(rng: Random, *, fast: bool) -> tuple[Table, list[str], list[str]]:
-    """A network of any topology, its hosts' names, and its routers that may relay."""
-    topology = rng.choice(entries("topology")).name
-    network: Table = {"topology": topology}
+    """Returns a network of any topology, its hosts' names, and its routers that may relay."""
+    entry = rng.choice(entries("topology"))
     few = rng.randint(1, 3)
+    if entry.name == NAMED:
+        links = _custom(rng, lambda: _link(rng, fast), few)
+        return {"topology": NAMED, **links}, links["hosts"], links["routers"]
+    network: Table = {"topology": entry.name} | {parameter.name: few for parameter in entry.parameters}
+    links = {key: few if several and rng.random() < 0.7 else 0 for key, several in _places(entry).items()}
+    plain = network | {key: [PLAIN] * count or PLAIN for key, count in links.items()}
+    nodes = _loaded(plain).graph()["nodes"]
+    hosts, routers = ([node["name"] for node in nodes if node["kind"] == kind] for kind in ("host", "router"))
+    drawn = {key: [_link(rng, fast) for _ in range(count)] or _link(rng, fast) for key, count in links.items()}
+    return network | drawn, hosts, routers
 
-    def link() -> Table:
-        return _link(rng, fast)
 
-    match topology:
-        case "point-to-point":
-            return {**network, "link": link()}, ["a", "b"], []
-        case "path":
-            links = [link() for _ in range(few)]
-            return {**network, "link": links}, ["a", "b"], [f"R{i}" for i in range(1, few)]
-        case "multipath":
-            return {**network, "path": [link() for _ in range(few)]}, ["a", "b"], []
-        case "dumbbell":
-            access = link() if rng.random() < 0.5 else [link() for _ in range(few)]
-            hosts = [f"{side}{i + 1}" for i in range(few) for side in ("left", "right")]
-            return {**network, "bottleneck": link(), "access": access, "pairs": few}, hosts, ["R1", "R2"]
-        case "parking-lot":
-            hosts = ["a", "b"] + [f"{side}{i + 1}" for i in range(few) for side in ("left", "right")]
-            return {**network, "bottleneck": link(), "access": link(), "hops": few}, hosts, []
-        case _:
-            return {**network, **_custom(rng, link, few)}, ["a", "b", "c", "d"], [f"r{i}" for i in range(few)]
+@cache
+def _places(entry: Entry) -> dict[str, bool]:
+    """Returns the keys under which a topology takes its links, and whether each takes several.
+
+    The loader says which key is missing, and accepts or refuses a list: a topology is fuzzed by being registered.
+    """
+    network: Table = {"topology": entry.name} | {parameter.name: 2 for parameter in entry.parameters}
+    keys: list[str] = []
+    while (refusal := _refusal(network)) is not None:
+        key = (refusal.key or "").removeprefix("network.")
+        if key in network:
+            raise refusal
+        network[key] = PLAIN
+        keys.append(key)
+    return {key: _refusal(network | {key: [PLAIN, PLAIN]}) is None for key in keys}
+
+
+def _refusal(network: Table) -> ScenarioError | None:
+    try:
+        _loaded(network)
+    except ScenarioError as error:
+        return error
+    return None
+
+
+def _loaded(network: Table) -> _core.Scenario:
+    return load(toml.dump({"network": network, "flow": [{"app": {"kind": "upload", "size": "1 B"}}]}))
 
 
 def _custom(rng: Random, link: Any, routers: int) -> Table:
@@ -143,7 +167,7 @@ def _flow(rng: Random, network: Table, hosts: list[str], relays: list[str], gues
     entry = rng.choice([each for each in entries("transport") if not guests or each.name in GUESTS])
     transport = {"kind": entry.name, **_transport(rng, entry, relays, guests)}
     flow: Table = {"app": _application(rng), "transport": transport}
-    if network["topology"] == "custom" or rng.random() < 0.2:
+    if network["topology"] == NAMED or rng.random() < 0.2:
         flow["client"], flow["server"] = rng.sample(hosts, 2)
     if rng.random() < 0.3:
         flow["start"] = duration(rng, 1e-3, 3.0)

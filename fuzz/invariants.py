@@ -1,4 +1,4 @@
-"""What holds in the tables of every run, whatever was run (docs/results.md): violations in words."""
+"""Rules that hold in the tables of every run, whatever was run (docs/results.md): violations in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAYS = ("forward", "reverse")
 
 
 def violations(tables: Tables, scenario_json: str) -> list[str]:
-    """What is wrong in the tables of a run of a resolved scenario; nothing, if all is well."""
+    """Violations in the tables of a run of a resolved scenario; none, if all is well."""
     scenario = json.loads(scenario_json)
     return [
         *_numbers(tables),
@@ -77,12 +77,12 @@ def _flow(row: Row, tables: Tables, scenario: Any) -> Iterator[str]:
 
 
 def copies(scenario: Any) -> int:
-    """How many of a packet there may be in the network: each direction of a link that duplicates doubles it."""
+    """Most copies of a packet in the network: each direction of a link that duplicates doubles it."""
     return int(2 ** sum(bool(link[way].get("duplicate")) for link in scenario["network"]["links"] for way in WAYS))
 
 
 def _resent(row: Row) -> Iterator[str]:
-    """What was sent again was sent; of SCTP it is chunks, of which a packet bundles several."""
+    """Data sent again was sent; of SCTP it is chunks, of which a packet bundles several."""
     again, parts = row["retransmissions"], [row["fast_retransmissions"], row["timeout_retransmissions"]]
     if again is None:
         return
@@ -111,7 +111,7 @@ def _times(row: Row, end: float, scenario: Any) -> Iterator[str]:
 
 
 def _ends(row: Row, scenario: Any) -> Iterator[str]:
-    """What a flow says of its end."""
+    """Violations in a flow's end."""
     spec = _spec(row, scenario)
     app, transport = spec
     # What a middlebox alters and gives the right checksum no TCP can notice, and only MPTCP's checksum does.

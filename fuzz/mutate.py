@@ -149,7 +149,7 @@ def _torn(rng: Random, text: str) -> str:
 
 
 def paths(value: Any, prefix: Path_ = ()) -> list[Path_]:
-    """Where there is something in a document."""
+    """Paths of all values in a document."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     found = [path for key, each in inner for path in paths(each, (*prefix, key))]
     return [prefix, *found] if prefix else found
@@ -185,7 +185,7 @@ def _rename(rng: Random, document: Any, _others: list[str]) -> None:
 
 
 def _move(rng: Random, document: Any, _others: list[str]) -> None:
-    """What is at one place is at another as well, or instead."""
+    """Move or copy a value to another place."""
     found = paths(document)
     if len(found) < 2:
         return

@@ -1,4 +1,4 @@
-"""What random and built-in scenarios come to, written down, so that a change can be held to changing none of it.
+"""Records of what random and built-in scenarios come to, so that a change can be held to changing none of it.
 
 python -m fuzz.record write FOLDER      # before
 python -m fuzz.record check FOLDER      # after: 1 if anything differs, each named
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def unlike(before: dict[str, str], now: dict[str, str]) -> Iterator[str]:
-    """What of a result is not as it was; messages are shown."""
+    """Differences between two records of a result; messages are shown."""
     for key in sorted({*before, *now}):
         if before.get(key) != now.get(key):
             shown = f": {before.get(key)!r} was, {now.get(key)!r} is" if key == "message" else ""
@@ -75,7 +75,7 @@ def unlike(before: dict[str, str], now: dict[str, str]) -> Iterator[str]:
 
 
 def of_case(name: str, text: str) -> tuple[str, dict[str, str]]:
-    """What a random case came to."""
+    """Record of a random case."""
     kind, seed = name.removesuffix(".toml").split("-")
     try:
         if kind != "study":
@@ -87,12 +87,12 @@ def of_case(name: str, text: str) -> tuple[str, dict[str, str]]:
 
 
 def of_preset(name: str) -> dict[str, dict[str, str]]:
-    """What a built-in scenario comes to."""
+    """Record of a built-in scenario."""
     return {f"scenario {name}": of_scenario(load(built_in_scenarios()[name].read_text(), file=FILE))}
 
 
 def of_study(name: str, guests: bool) -> dict[str, dict[str, str]]:
-    """What every run of a built-in study comes to."""
+    """Record of every run of a built-in study."""
     runs = plan(load_study(name), "quick").runnable
     return {
         f"{name} {number}": of_scenario(scenario, watched=False)

@@ -14,13 +14,13 @@ NUMBER = r"(-?[\d.]+(?:e-?\d+)?)"
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 BYTES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1024.0, "MiB": 1024.0**2}
 EDGES = 0.08
-"""How often a number is the least or the greatest that is accepted."""
+"""Share of numbers that are the least or the greatest that is accepted."""
 TWEAKED = 0.12
-"""How often a parameter of an algorithm is given."""
+"""Share of an algorithm's parameters that are given."""
 
 
 def entries(kind: str) -> list[Entry]:
-    """What is registered of a kind."""
+    """All registered entries of a kind."""
     return [entry for entry in catalogue.entries() if entry.kind == kind]
 
 
@@ -84,7 +84,7 @@ def rate(rng: Random, low: float = 5e4, high: float = 1e9) -> str:
 
 
 def limit(rng: Random) -> str:
-    """What a queue may hold, in each of the ways to say so."""
+    """Limit of a queue, in each of the ways to write it."""
     match rng.randrange(4):
         case 0:
             return f"{whole(rng, '1', '1000')} packets"

@@ -1,8 +1,7 @@
-"""Makes a refused scenario valid by what the refusal says: a message that names its key is enough for it."""
+"""Makes a refused scenario valid by what the refusal says: the key, and the names in the problem."""
 
 from __future__ import annotations
 
-import re
 from random import Random
 from typing import Any
 
@@ -21,15 +20,13 @@ def loaded(rng: Random, document: dict[str, Any], file: str) -> tuple[str, _core
         try:
             return text, load(text, file=file)
         except ScenarioError as error:
-            if not _mend(rng, document, str(error)):
+            if not _mend(rng, document, (error.key or "").split("."), error.problem or ""):
                 break
     return toml.dump(document), None
 
 
-def _mend(rng: Random, document: dict[str, Any], message: str) -> bool:
-    """Takes something out that a message names; whether there was anything."""
-    found = re.match(r"[^:]*:\d*:? ?([\w.]+)(?::| )", message)
-    path = found.group(1).split(".") if found else []
+def _mend(rng: Random, document: dict[str, Any], path: list[str], problem: str) -> bool:
+    """Takes something out that a refusal names; returns whether there was anything."""
     place: Any = document
     trail: list[tuple[Any, str]] = []
     for key in path:
@@ -41,7 +38,7 @@ def _mend(rng: Random, document: dict[str, Any], message: str) -> bool:
         else:
             trail.pop()
             break
-    words = set(re.findall(r"[a-z_]+", message.split(": ", 2)[-1]))
+    words = {word.strip("`\"'.,:;()") for word in problem.split()}
     scopes = [scope for scope, _ in trail if isinstance(scope, dict)] + ([place] if isinstance(place, dict) else [])
     flow = next((scope for scope in scopes if "app" in scope), None)
     scopes = (

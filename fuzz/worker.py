@@ -16,7 +16,7 @@ WALL = 120.0
 MEMORY = 2e9
 """Resident bytes beyond which a process is ended."""
 TOLD = "1.5 GB"
-"""What a process is told that it may take, so that it refuses or stops what takes more."""
+"""Memory that a process is told it may take, so that it refuses or stops what takes more."""
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
@@ -45,7 +45,7 @@ class Worker:
         theirs.close()
 
     def judge(self, case: Case) -> Verdict:
-        """What a case comes to."""
+        """Judge a case in the process."""
         self._pipe.send(case)
         deadline = time.monotonic() + self._wall
         while not self._pipe.poll(0.05):

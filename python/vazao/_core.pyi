@@ -16,13 +16,13 @@ class ScenarioError(VazaoError):
     file: str | None
     line: int | None
     key: str | None
-    """With the tables it is in, list items by number: `flow.0.transport.cc`."""
+    """The key with the tables it is in, list items by number: `flow.0.transport.cc`."""
     value: str | None
-    """As it stands in the file; None for a key that is missing."""
+    """The value as it stands in the file; None for a key that is missing."""
     problem: str | None
-    """What is wrong and what would be accepted."""
+    """The mistake, and what would be accepted."""
     suggestion: str | None
-    """What was probably meant."""
+    """The nearest name that would be accepted."""
 
 class RunError(VazaoError):
     """A run failed: a defect or a lack of memory, not the user's mistake."""
@@ -43,12 +43,12 @@ class Scenario:
     def seed(self) -> int: ...
     @property
     def until_s(self) -> float | None:
-        """When the run ends at the latest."""
+        """Time at which the run ends at the latest."""
     @property
     def inputs(self) -> list[tuple[str, Path, str]]:
         """The files that it names: name, path, and the SHA-256 of what they held."""
     def with_trace(self, measures: list[str], every_s: float | None = None) -> Scenario:
-        """The same scenario, recording time series of `measures` (at every change, or every `every_s` seconds)."""
+        """Return this scenario recording time series of `measures` (at every change, or every `every_s` seconds)."""
     def graph(self) -> dict[str, Any]:
         """Nodes, links and flows, for drawing."""
     def work(self) -> tuple[float, float, int, bool]:
@@ -56,7 +56,7 @@ class Scenario:
 
 @final
 class Ack:
-    """What one acknowledgement told the sender: times in seconds, sizes in bytes."""
+    """An acknowledgement as the sender sees it: times in seconds, sizes in bytes."""
 
     now_s: float
     acked_bytes: int
@@ -76,7 +76,7 @@ class Ack:
     in_recovery: bool
     """Whether a loss is being repaired."""
     rate: RateSample | None
-    """How fast data was delivered: only where the class says `wants_rate = True`, and not on every acknowledgement."""
+    """Sample of the delivery rate: only where the class says `wants_rate = True`, and not on every acknowledgement."""
     lost_bytes: int
     """Bytes that it showed to be lost; with `wants_rate = True`."""
     pipe_bytes: int
@@ -110,7 +110,7 @@ class Sibling:
     ssthresh_bytes: float
     srtt_s: float | None
     told: float
-    """What its control has as `told`."""
+    """The attribute `told` of its control."""
 
 @final
 class Congestion:
@@ -125,22 +125,22 @@ class PathState:
     """A subflow as a packet scheduler sees it: times in seconds, sizes in bytes. It stands for its index."""
 
     index: int
-    """Its number, in the order in which subflows were opened: what a scheduler returns."""
+    """Number of the subflow, in the order in which subflows were opened: a scheduler returns it."""
     cwnd_bytes: int
     ssthresh_bytes: float
     """The threshold of its slow start; infinite while there is none."""
     flight_bytes: int
-    """What is believed to be in the network."""
+    """Bytes believed to be in the network."""
     queued_bytes: int
-    """What was assigned to it and has not left so far."""
+    """Bytes that were assigned to it and have not left so far."""
     space_bytes: int
-    """What the window leaves free: `cwnd_bytes` less the two; below zero after a cut."""
+    """Bytes that the window leaves free: `cwnd_bytes` less the two; below zero after a cut."""
     mss: int
     """Payload of a full segment."""
     srtt_s: float | None
     """Smoothed round-trip time; None before the first measurement."""
     rttvar_s: float | None
-    """How far it varies (RFC 6298)."""
+    """Variation of the round-trip time (RFC 6298)."""
     rtt_s: float | None
     """The latest round-trip time."""
     min_rtt_s: float | None
@@ -151,7 +151,7 @@ class PathState:
     """The retransmission timeout."""
     acknowledged_bytes: int
     copied_bytes: int
-    """It has itself sent all bytes of the connection before this one (`Copy`)."""
+    """Number of the first byte of the connection that it has not sent itself (`Copy`): it has sent all before."""
     retransmissions: int
     """Segments sent again, of all `segments` sent."""
     segments: int
@@ -170,7 +170,7 @@ class PathState:
 
 @final
 class Situation:
-    """What a packet scheduler looks at: times in seconds, sizes in bytes."""
+    """The situation that a packet scheduler decides on: times in seconds, sizes in bytes."""
 
     now_s: float
     paths: tuple[PathState, ...]
@@ -179,9 +179,9 @@ class Situation:
     def available(self) -> tuple[PathState, ...]:
         """The paths by which a segment would leave at once."""
     waiting_bytes: int
-    """What waits to be sent for the first time; 0 where something is to be sent again, and only the path matters."""
+    """Bytes to be sent for the first time; 0 where something is to be sent again, and only the path matters."""
     window_bytes: int
-    """What the receiver's window leaves room for beyond all that was sent."""
+    """Bytes that the receiver's window leaves room for beyond all that was sent."""
     buffer_bytes: int
     """The receiver's window: what it holds at most."""
     outstanding_bytes: int
@@ -189,7 +189,7 @@ class Situation:
     sent_bytes: int
     """All bytes before this one were sent."""
     blocker: int | None
-    """Where the receiver's window keeps new data back: the path that has the oldest data not acknowledged."""
+    """The path that has the oldest unacknowledged data, where the receiver's window keeps new data back."""
 
 @final
 class Send:
@@ -256,16 +256,16 @@ def run_many(
 
 @final
 class Outcome:
-    """What a run measured."""
+    """The outcome of a run: its tables, or why there are none."""
 
     @property
     def run_id(self) -> str: ...
     @property
     def failure(self) -> str | None:
-        """Why the run failed, if it did; its tables are then empty."""
+        """Reason why the run failed, if it did; its tables are then empty."""
     @property
     def not_run(self) -> str | None:
-        """Why it was not run at all, if what it needs is not there; its tables are then empty."""
+        """Reason why it was not run at all, if what it needs is not there; its tables are then empty."""
     def table(self, name: str) -> Table:
         """Rows of "runs", "flows", "paths", "links" or "samples"."""
 

@@ -24,7 +24,7 @@ def nearest(given: str, candidates: Iterable[str]) -> str | None:
 
 
 def did_you_mean(given: str, candidates: Iterable[str]) -> str:
-    """What to append to a message about an unknown name: the nearest one, or all there are."""
+    """The end of a message about an unknown name: the nearest one, or all there are."""
     known = sorted(candidates)
     if name := nearest(given, known):
         return f"; did you mean {name!r}?"

@@ -38,7 +38,7 @@ _REASONS = {
 
 
 def cache_folder() -> Path | None:
-    """Where Vazão keeps what is no part of anybody's results; None where there is no home directory.
+    """Directory where Vazão keeps what is no part of anybody's results; None where there is no home directory.
 
     `$VAZAO_CACHE`, or `vazao` in `$XDG_CACHE_HOME`, or `~/.cache/vazao`.
     """
@@ -61,7 +61,7 @@ def explained(path: Path, doing: str = "write") -> Iterator[None]:
 
 
 def in_words(error: OSError) -> str:
-    """What the operating system would not do, in words."""
+    """Describe what the operating system would not do."""
     return _REASONS.get(error.errno or 0, error.strerror or str(error))
 
 

@@ -19,7 +19,7 @@ MAIN = "from vazao.cli import main; main()"
 
 @dataclass
 class Answer:
-    """Its exit code and what it printed."""
+    """Exit code and output of the command."""
 
     code: int
     out: str

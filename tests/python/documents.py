@@ -47,7 +47,7 @@ class Block:
     comments: tuple[str, ...]
 
     def told(self, word: str) -> str | None:
-        """What the comments above it say after a word; None where they do not have it."""
+        """Text that the comments above it have after a word; None where they do not have it."""
         return next((told.removeprefix(word).strip() for told in self.comments if told.startswith(word)), None)
 
     def __str__(self) -> str:

@@ -300,9 +300,14 @@ FINDINGS = [
 ]  # fmt: skip
 
 
-def link(name: str, source: str, target: str, rate: float, delay: float, queue: str, loss: str | None = None):
-    one = {"name": name, "source": source, "target": target, "rate_bps": rate, "delay_s": delay, "queue": queue,
-           "loss": loss}  # fmt: skip
+def drop_tail(limit: str) -> dict[str, Any]:
+    return {"kind": "drop-tail", "parameters": {"limit": limit}}
+
+
+def link(name: str, source: str, target: str, rate: float, delay: float, limit: str, loss: float | None = None):
+    one = {"name": name, "source": source, "target": target, "rate_bps": rate, "delay_s": delay,
+           "queue": drop_tail(limit),
+           "loss": loss and {"kind": "bernoulli", "parameters": {"p": str(loss)}}}  # fmt: skip
     return one | {"reverse": one | {"source": target, "target": source}}
 
 
@@ -315,7 +320,7 @@ def dumbbell(pairs: int) -> dict[str, Any]:
     return {
         "nodes": hosts_and_routers(left + right, ["r1", "r2"]),
         "links": [link(f"access-{h}", h, "r1", 1e9, 0.001, "1000 packets") for h in left]
-        + [link("bottleneck", "r1", "r2", 1e7, 0.05, "1 bdp", "bernoulli (p 0.001)")]
+        + [link("bottleneck", "r1", "r2", 1e7, 0.05, "1 bdp", 0.001)]
         + [link(f"access-{h}", "r2", h, 1e9, 0.001, "1000 packets") for h in right],
         "flows": [
             {"flow": i, "client": a, "server": b, "label": "cubic upload"}
@@ -364,7 +369,7 @@ def multipath() -> dict[str, Any]:
         "nodes": hosts_and_routers(["a", "b"], []),
         "links": [
             link("path1", "a", "b", 1e7, 0.01, "100 packets"),
-            link("path2", "a", "b", 2e7, 0.05, "100 packets", "bernoulli (p 0.01)"),
+            link("path2", "a", "b", 2e7, 0.05, "100 packets", 0.01),
             link("path3", "a", "b", 5e6, 0.1, "20 ms"),
         ],
         "flows": [{"flow": 0, "client": "a.1", "server": "b.1", "label": "mptcp"}],

@@ -183,7 +183,7 @@ def test_a_kernel_that_has_come_runs_what_was_missing_and_one_that_has_gone_take
 
 @dataclass
 class Failed:
-    """What the simulator gives of a run that failed: no tables."""
+    """A run that failed, as the simulator gives it: no tables."""
 
     failure: str = "the guest is gone"
     not_run: None = None

@@ -65,7 +65,7 @@ def read(capture: Path, fields: Mapping[str, pl.DataType | type[pl.DataType]] = 
 
 
 def stream_bytes(offset: int, length: int) -> bytes:
-    """What applications send: SplitMix64 from seed 0 (Steele, Lea and Flood 2014), little-endian."""
+    """Payload of applications: SplitMix64 from seed 0 (Steele, Lea and Flood 2014), little-endian."""
     first = offset // 8
     index = np.arange(first + 1, (offset + length) // 8 + 2, dtype=np.uint64)
     z = index * np.uint64(0x9E3779B97F4A7C15)

@@ -69,7 +69,7 @@ def short(row: dict[str, Any]) -> list[int]:
 
 
 def data(table: pl.DataFrame) -> tuple[dict[int, bytes], int]:
-    """What STREAM frames bring together of each stream, and the bytes that they carry in all."""
+    """Data that STREAM frames bring together of each stream, and the bytes that they carry in all."""
     pieces: dict[int, dict[tuple[int, int], bytes]] = defaultdict(dict)
     for row in table.iter_rows(named=True):
         kinds = [kind for kind in numbers(row["quic.frame_type"]) if kind & ~0x07 == 0x08]

@@ -103,7 +103,7 @@ def test_what_a_control_does_wrong_is_a_run_error_that_names_it() -> None:
 
 @pytest.mark.parametrize("trace", [[], ["cwnd"]])
 def test_a_class_goes_with_the_results_that_were_made_with_it(trace: list[str]) -> None:
-    """As variables of a script: the class's method leads to all of them, the result's scenario to the class."""
+    """A script has such variables: the class's method leads to all of them, the result's scenario to the class."""
     names: dict[str, Any] = {"vz": vz}
     exec("class Own(vz.CongestionControl):\n    def on_ack(self, ack):\n        self.cwnd += 1\n", names)
     flow = vz.flow(vz.upload("100 kB"), vz.tcp(cc=names["Own"]))

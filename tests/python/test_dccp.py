@@ -16,7 +16,7 @@ def dumbbell() -> vz.Network:
 
 
 def test_tshark_reads_every_packet(tmp_path: Path) -> None:
-    """Its dissector knows header, options and checksum on its own."""
+    """The dissector of tshark knows header, options and checksum on its own."""
     if shutil.which("tshark") is None:
         pytest.skip("no tshark")
     net = vz.point_to_point(vz.link("8 Mbps", "20 ms", loss=0.02))

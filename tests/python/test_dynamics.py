@@ -9,7 +9,7 @@ from vazao.results import database
 
 
 def steady(flow: int, start: float, stop: float, bytes_per_second: float) -> list[tuple[str, int, float, str, float]]:
-    """What a flow of a constant rate delivers, told every tenth of a second."""
+    """Samples of a flow that delivers at a constant rate, every tenth of a second."""
     steps = round((stop - start) * 10)
     return [("r", flow, start + n / 10, "delivered", bytes_per_second * n / 10) for n in range(steps + 1)]
 

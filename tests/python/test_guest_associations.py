@@ -26,7 +26,7 @@ OURS: dict[str, Any] = {
 
 
 def chunks(capture: Path) -> list[tuple[float, list[str]]]:
-    """When each packet with DATA left, counted from the first, and its TSNs."""
+    """Times at which packets with DATA left, counted from the first, and their TSNs."""
     fields = ["frame.time_epoch", "sctp.data_tsn"]
     command = ["tshark", "-r", str(capture), "-Y", "ip.src == 10.0.0.1 and sctp.chunk_type == 0", "-T", "fields"]
     text = subprocess.run([*command, *(f"-e{field}" for field in fields)], capture_output=True, check=True, text=True)
@@ -35,7 +35,7 @@ def chunks(capture: Path) -> list[tuple[float, list[str]]]:
 
 
 def packets(capture: Path) -> list[tuple[float, str, list[int]]]:
-    """When each packet passed, counted from the first, who sent it, and the types of its chunks."""
+    """Times at which packets passed, counted from the first, who sent each, and the types of its chunks."""
     fields = ["frame.time_epoch", "ip.src", "sctp.chunk_type"]
     command = ["tshark", "-r", str(capture), "-Y", "sctp", "-T", "fields", *(f"-e{field}" for field in fields)]
     text = subprocess.run(command, capture_output=True, check=True, text=True).stdout

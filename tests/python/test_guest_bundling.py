@@ -1,4 +1,4 @@
-"""What Linux's SCTP puts into one packet, and ours: the same chunks in the same packets, to the bytes of the windows.
+"""Bundling of chunks by Linux's SCTP and ours: the same chunks in the same packets, to the bytes of the windows.
 
 As in `test_guests.py`, a kernel is built once by `vazao kernel build`; without one these tests are skipped.
 """

@@ -1,4 +1,4 @@
-"""What a sender tells of itself (`struct tcp_info`): ours beside the kernel's own, in the same scenario.
+"""A sender's `struct tcp_info`: ours beside the kernel's own, in the same scenario.
 
 A kernel is built once by `vazao kernel build`; without one these tests are skipped.
 """
@@ -45,7 +45,7 @@ def row(result: Result) -> dict[str, Any]:
 
 
 def mean(result: Result, measure: str) -> float:
-    """Of a traced measure over time: each value holds until the next."""
+    """Mean of a traced measure over time: each value holds until the next."""
     seen = result.samples.filter(pl.col("measure") == measure)
     spans = seen["time_s"].diff().drop_nulls()
     return float((seen["value"].head(-1) * spans).sum() / spans.sum())
@@ -53,7 +53,7 @@ def mean(result: Result, measure: str) -> float:
 
 @pytest.mark.parametrize("kind", ["upload", "download"])
 def test_a_slow_reader_limits_both_alike(kind: str) -> None:
-    """Of 8 s the sender waits for all but what fills the receiver's first buffer, and for what its last one holds.
+    """All of 8 s the sender waits but for what fills the receiver's first buffer, and for what its last one holds.
     How much data that is the kernel reckons otherwise."""
     ours, linux = map(row, both(f'kind = "{kind}", size = "2 MB", read_rate = "2 Mbps"'))
     for column in "rwnd_limited_s", "busy_s":
@@ -63,7 +63,7 @@ def test_a_slow_reader_limits_both_alike(kind: str) -> None:
 
 
 def test_a_transfer_with_losses_tells_the_same() -> None:
-    """Every packet that is lost here is sent again once by both, so that there is one story to tell."""
+    """Every packet that is lost here is sent again once by both, so that every count is known."""
     ours, linux = both(FILE, "loss = { kind = 'list', packets = [100, 1000, 1001, 1002, 3000, 5000, 5010] }")
     one, other = row(ours), row(linux)
     assert one["retransmissions"] == other["retransmissions"] == 7
@@ -79,7 +79,7 @@ def test_a_transfer_with_losses_tells_the_same() -> None:
 
 
 def test_reordering_is_seen_alike() -> None:
-    """What twelve packets overtake is thirteen segments behind the highest that has come, itself counted."""
+    """Twelve packets overtake a segment, which is then thirteen behind the highest that has come, itself counted."""
     rows = [row(result) for result in both(FILE, "reorder = { probability = 0.002, gap = 12 }")]
     assert [one["reordering"] for one in rows] == [13, 13]
 

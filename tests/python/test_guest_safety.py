@@ -1,4 +1,4 @@
-"""What a stranger's scenario can do by way of its guests: nothing is written, nothing of the user's read, nothing
+"""Attacks by a stranger's scenario by way of its guests: nothing is written, nothing of the user's read, nothing
 forged, and no program run unasked.
 
 A kernel is built once by `vazao kernel build`; without one the attacks are skipped.
@@ -43,7 +43,7 @@ def scenario(client: str, server: str = "true") -> str:
 
 
 def output(client: str) -> str:
-    """What a program prints in a guest."""
+    """Output of a program in a guest."""
     told = run_scenario(load(scenario(f"{{ {client}\n}} 2>&1; exit 0"))).flows["client_output"].item()
     assert isinstance(told, str)
     return told

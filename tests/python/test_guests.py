@@ -234,7 +234,7 @@ transport = { kind = "tcp", cc = "cubic", ecn = true, stack = STACK, sysctl = { 
 @needs_kernel
 @pytest.mark.parametrize("linux", ["client", "server"])
 def test_linux_and_ours_agree_on_ecn(linux: str) -> None:
-    """Where both understand it, nothing is lost: whoever sends slows down for the other's echoes."""
+    """No packet is lost where both understand it: whoever sends slows down for the other's echoes."""
     result = run_scenario(load(MARKING.replace("STACK", f'{{ {linux} = "linux" }}')))
     row = flow(result)
     assert (row["app_bytes"], row["completed"], row["intact"]) == (5_000_000, True, True)
@@ -492,7 +492,7 @@ def test_a_killed_run_leaves_no_guest(tmp_path: Path) -> None:
 
 
 def descendants(process: int) -> list[int]:
-    """Its children, theirs, and so on."""
+    """Children of a process, their children, and so on."""
     tree = [int(child) for task in children(process) for child in task.split()]
     return tree + [below for child in tree for below in descendants(child)]
 

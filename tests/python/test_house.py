@@ -14,6 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
 FLOORS = {
     "engine": 1,
     "guest-protocol": 1,
@@ -139,7 +141,7 @@ def room_of(module: str) -> str:
 
 
 def imports(tree: ast.Module, modules: set[str]) -> Iterator[tuple[str, str]]:
-    """What a module imports of the package: a module, and the name in it (empty: the module itself)."""
+    """Imports of a module from the package: a module, and the name in it (empty: the module itself)."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             inside = [alias.name.removeprefix("vazao.") for alias in node.names if alias.name.startswith("vazao.")]
@@ -155,7 +157,7 @@ def imports(tree: ast.Module, modules: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def attributes(tree: ast.Module, name: str) -> Iterator[str]:
-    """What a module takes of another that it knows by a name."""
+    """Names that a module takes of another that it knows by a name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
             yield node.attr
@@ -255,7 +257,7 @@ class Kind:
 
     pattern: str
     least: int
-    """How many there are at least: a pattern that finds nothing proves nothing."""
+    """Least number of files: a pattern that finds nothing proves nothing."""
 
 
 SOURCES = (
@@ -265,6 +267,7 @@ SOURCES = (
     Kind("tests/python/**/*.py", 40),
     Kind("bench/**/*.py", 10),
     Kind("fuzz/**/*.py", 10),
+    Kind("docs/*.py", 4),
 )
 
 
@@ -308,9 +311,43 @@ def test_no_source_file_outgrows_its_reader(kind: Kind) -> None:
     assert long == {}
 
 
+UNSAID = re.compile(
+    r"(What|How|Where|When|Why|Who|Whose|Which|It|Its|They|Their|Of|So|As|That|Those|This|These|Such|The same)\b"
+)
+"""Beginnings of a docstring that leave unsaid what the thing is or does; "Whether" is all there is to say of a flag."""
+
+
+def docstrings(tree: ast.Module) -> Iterator[str]:
+    """Texts that stand alone: at the head of a module, a class or a function, and below a name."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield text
+
+
+def unsaid(text: str) -> list[str]:
+    """Docstrings of a module that do not begin with what the thing is or does."""
+    return [doc.partition("\n")[0] for doc in docstrings(ast.parse(text)) if UNSAID.match(doc.lstrip())]
+
+
+@pytest.mark.parametrize("folder", ["python/vazao", "tests/python", "bench", "fuzz", "docs"])
+def test_a_docstring_says_what_the_thing_is_or_does(folder: str) -> None:
+    files = [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.pyi")]
+    found = {str(file.relative_to(ROOT)): docs for file in files if (docs := unsaid(file.read_text()))}
+    assert len(files) > 3
+    assert found == {}
+
+
+@pytest.mark.parametrize("code", ['"""{}"""', 'class A:\n    """{}"""', 'def f():\n    """{}"""', 'N = 1\n"""{}"""'])
+def test_a_docstring_that_leaves_it_unsaid_is_found(code: str) -> None:
+    assert unsaid(code.format("What it draws.")) == ["What it draws."]
+    assert unsaid(code.format("The same of the other side.")) == ["The same of the other side."]
+    assert unsaid(code.format("Whatever is drawn.")) == []
+
+
 def long_functions(text: str) -> dict[str, int]:
     """The functions of a module that have too many lines, with their number."""
-    functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, Function)]
     lines = {node.name: (node.end_lineno or node.lineno) - node.lineno + 1 for node in functions}
     return {name: count for name, count in lines.items() if count > LONGEST_FUNCTION}
 

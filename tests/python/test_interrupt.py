@@ -87,7 +87,7 @@ scenario = { "flow.0.app.size" = "9000 TB" }
 
 
 def ended(process: subprocess.Popen[str], number: signal.Signals) -> tuple[int, float, str]:
-    """What a process comes to after a signal: its code, after how many seconds, what it said."""
+    """End of a process after a signal: its code, after how many seconds, what it said."""
     began = time.monotonic()
     process.send_signal(number)
     try:

@@ -28,7 +28,7 @@ from vazao.kernel.errors import KernelError
 CONFIG = 'CONFIG_UML=y\nCONFIG_HZ=100\nCONFIG_CC_VERSION_TEXT="gcc 1"\n' + cache.fragment().decode()
 
 KCONFIG = "config HZ\n\tint\n\tdefault 100\n\nconfig NR_CPUS\n\tint\n"
-"""As much of arch/um/Kconfig as matters."""
+"""The part of arch/um/Kconfig that matters."""
 
 
 def uml(config: str = CONFIG, release: str = "6.12.117", exit_code: int = 0) -> bytes:
@@ -91,7 +91,7 @@ class Workshop:
             (self.fakes / "bin" / name).unlink()
 
     def names(self) -> list[str]:
-        """What lies in the cache: kernels, and anything else that is no lock."""
+        """Names in the cache: kernels, and anything else that is no lock."""
         return sorted(path.name for path in (self.cache / "kernels").glob("*") if path.name != ".lock")
 
 
@@ -366,7 +366,7 @@ def test_a_killed_build_ends_and_the_next_one_cleans_up(workshop: Workshop, vaza
 
 
 def test_what_a_build_left_goes_even_if_nothing_is_built(workshop: Workshop, vazao: Vazao) -> None:
-    """As when a second signal ends a build that is removing what it has made."""
+    """A second signal may end a build that is removing what it has made."""
     vazao("build")
     for left in (".building", ".building-1234-discarded"):
         (workshop.cache / "kernels" / left / "linux-source-6.12").mkdir(parents=True)

@@ -51,7 +51,7 @@ def test_ten_kills_lose_nothing(tmp_path: Path, edited: Callable[[str, str], str
 
 
 def _stored(directory: Path) -> int:
-    """How many runs are committed."""
+    """Number of runs that are committed."""
     if not any((directory / "runs").glob("*.parquet")):
         return 0
     return Store(directory).read("runs")["run_id"].n_unique()

@@ -28,7 +28,7 @@ def vazao(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def places() -> list[int]:
-    """Where the files lie: another one when a file is written anew, whatever it says."""
+    """Times at which the files were written, whatever they say."""
     return [path.stat().st_mtime_ns for path in MADE]
 
 
@@ -127,7 +127,7 @@ def test_a_kernel_that_has_come_is_another_question(toy: Study, vazao: Vazao, mo
 
 
 def test_a_directory_does_not_vouch_for_itself(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who has another's results has no record of them: what they say of themselves is made again from the rows."""
+    """A stranger's results have no record here: what they say of themselves is made again from the rows."""
     before = contents()
     MADE[1].write_text("<script>")
     monkeypatch.setenv("VAZAO_CACHE", "another")

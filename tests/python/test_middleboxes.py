@@ -67,7 +67,7 @@ def both_ways(stack: object, strip: str, direction: str) -> Result:
 @needs_kernel
 @pytest.mark.parametrize("stack", ["linux", {"client": "linux"}, {"server": "linux"}])
 def test_linux_does_without_what_is_stripped(stack: object) -> None:
-    """Of each of its offers, in either direction or both, and with one of our machines at the other end.
+    """Each of its offers is taken out, in either direction or both, and with one of our machines at the other end.
 
     A scale that only the answer loses is used by its sender all the same: windows look 2048 times too small, and
     a megabyte takes an hour. That is what such a middlebox does to anybody's TCP, and nothing to wait for.

@@ -35,7 +35,7 @@ def test_two_paths_carry_what_both_can_and_as_much_as_multipath_tcp(cc: str) -> 
 
 
 def shared(cc: str, seed: int) -> float:
-    """How much more a connection over two interfaces gets than one over one, behind the same bottleneck."""
+    """Ratio of what a connection over two interfaces gets to what one over one gets, behind the same bottleneck."""
     access = {"rate": "100 Mbps", "to": "r"}
     links = [
         {"name": "first", "from": "a", "delay": "2 ms"} | access,

@@ -18,7 +18,7 @@ app = {{ kind = "upload", size = "10 kB" }}
 
 
 def checked(directory: Path, trace: str) -> str:
-    """What `vazao check` says of a scenario with this trace, which it refuses at once."""
+    """Answer of `vazao check` to a scenario with this trace, which it refuses at once."""
     path = directory / "scenario.toml"
     path.write_text(SCENARIO.format(trace=trace))
     done = vazao("check", path)

@@ -85,7 +85,7 @@ def test_slow_start_and_utilisation_agree(row: dict[str, float]) -> None:
 
 
 def test_recovery_after_the_burst_takes_as_long() -> None:
-    """From the end of slow start until the window holds the path, at 1 Gbit/s."""
+    """Time from the end of slow start until the window holds the path, at 1 Gbit/s."""
     rows = [row for row in ROWS if row["bandwidth_mbps"] == 1000 and row["ca1_regain_bdp_s"] is not None]
     assert len(rows) == 5
     for row in rows:

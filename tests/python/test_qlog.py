@@ -1,4 +1,4 @@
-"""qlog of QUIC connections: the format's rules, and the same story as the results and the other side's log tell."""
+"""qlog of QUIC connections: the format's rules, and the same counts as in the results and the other side's log."""
 
 import json
 from itertools import chain, pairwise
@@ -155,7 +155,7 @@ def play(
 def test_both_sides_tell_the_same(
     handshake: Literal["1-rtt", "0-rtt", "0-rtt-rejected", "retry"], tmp_path: Path
 ) -> None:
-    """What one side sends the other receives, drops, or the network has lost; what is received was sent, and alike."""
+    """Every packet that one side sends, the other receives or drops, or the network loses; none other arrives."""
     result, client, server = play(tmp_path, handshake)
     for sender, receiver in [(client, server), (server, client)]:
         sent = packets(sender, "sent")
@@ -260,7 +260,7 @@ def test_a_library_tells_its_own(tmp_path: Path) -> None:
 def test_qvis_finds_what_it_needs(
     stack: Literal["vazao", "quinn"], handshake: Literal["1-rtt", "0-rtt", "retry"], tmp_path: Path
 ) -> None:
-    """What qvis reads of qlog 0.3 (QlogLoaderV2.ts, renderers of its congestion, sequence and multiplexing views).
+    """Fields of qlog 0.3 that qvis reads (QlogLoaderV2.ts, renderers of its congestion, sequence, multiplexing views).
 
     A packet without its size is left out, and events of another `group_id` are another connection's.
     """

@@ -1,7 +1,13 @@
+import json
+
 import pytest
 from hypothesis import given, strategies as st
 
-from vazao import units
+from vazao import _core, units
+
+
+def test_every_measure_that_can_be_traced_has_a_title_and_a_unit() -> None:
+    assert set(units.MEASURES) == {measure["name"] for measure in json.loads(_core.tables())["measures"]}
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_a_run_is_repeated(cc: str) -> None:
 
 
 def test_what_it_counts_is_what_the_wire_saw() -> None:
-    """On its way to the link nothing is lost: the link and the queue before it see each datagram sent."""
+    """No datagram is lost on the way to the link: the link and the queue before it see each one sent."""
     result = play()
     flow = result.flows.to_dicts()[0]
     forward = result.links.filter(pl.col("direction") == "forward").to_dicts()[0]

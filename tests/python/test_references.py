@@ -56,7 +56,7 @@ def test_means_with_loss_are_within_confidence_intervals(rows: list[Comparison])
 
 
 def test_what_we_do_not_copy_costs_them_time(rows: list[Comparison]) -> None:
-    """Of ns-2 and usrsctp: shorter windows and longer waits, so that none of these rows is slower here."""
+    """Mechanisms of ns-2 and usrsctp: shorter windows and longer waits, so that none of these rows is slower here."""
     known = [row for row in rows if row.difference and row.reference.source in {"ns-2.35", "usrsctp"}]
     assert len({row.difference for row in known}) == 2
     assert all(row.ours.low < row.theirs.high for row in known)
@@ -71,7 +71,7 @@ def test_variants_are_ranked_alike(rows: list[Comparison]) -> None:
 
 
 def test_what_ns3_does_in_a_recovery_explains_what_the_rfcs_do_not(rows: list[Comparison]) -> None:
-    """What ns-3's recovery does otherwise (`sack_profile`) is in its counterparts. Taken out again, rows of one flow
+    """Rules of ns-3's recovery (`sack_profile`) are in its counterparts. Taken out again, rows of one flow
     that lost something without random loss, where chance has no part, differ by more than five times as much.
     """
 

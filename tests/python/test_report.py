@@ -13,6 +13,7 @@ import pytest
 import synthetic
 from vazao import figures, report
 from vazao.report import network
+from vazao.scenario import load
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
@@ -219,7 +220,7 @@ def test_many_hosts_are_summed_up() -> None:
 def test_values_that_the_design_varies_are_drawn_as_a_range() -> None:
     slow, fast = synthetic.dumbbell(1), synthetic.dumbbell(1)
     for side in fast["links"][1], fast["links"][1]["reverse"]:
-        side["rate_bps"], side["queue"] = 1e9, "200 packets"
+        side["rate_bps"], side["queue"] = 1e9, synthetic.drop_tail("200 packets")
     svg = network.draw([slow, fast], "Network")
     assert "10 Mbit/s – 1 Gbit/s" in svg
     assert "queue 1 bdp or 200 packets" in svg
@@ -270,7 +271,7 @@ def outside(url: str, page: Path) -> bool:
 
 
 def hover(shown: Any, figure: str) -> str:
-    """What the tooltip says somewhere over a figure's plot."""
+    """Text of the tooltip somewhere over a figure's plot."""
     canvas = shown.locator(f"#figure-{figure} .canvas")
     canvas.scroll_into_view_if_needed()
     shown.evaluate("id => document.querySelector(`#figure-${id} .canvas`).scrollIntoView({block: 'center'})", figure)
@@ -331,6 +332,35 @@ def test_a_link_from_the_verdicts_leads_to_its_claim(browser: Any, page: Path) -
     box = shown.locator("#claim-slow-starts-alike").bounding_box()
     assert 0 <= box["y"] < 600
     shown.close()
+
+
+WIRES = """
+[network]
+topology = "point-to-point"
+
+[network.link]
+rate = "10 Mbps"
+delay = "5 ms"
+queue = "50 packets"
+loss = 0.01
+
+[network.link.reverse]
+queue = { kind = "codel", limit = "2 bdp" }
+loss = { kind = "list", packets = [1, 7] }
+
+[[flow]]
+app = { kind = "upload", size = "1 kB" }
+"""
+
+
+def test_queues_and_losses_have_the_text_that_says_most() -> None:
+    """The engine sends a queue and a loss model as data, the drawing makes text of them."""
+    [link] = network.merge([load(WIRES).graph()])["links"]
+    assert network.texts(link["forward"]) == ["10 Mbit/s", "5 ms", "queue 50 packets", "loss 1 %"]
+    codel = "queue codel (ecn true, interval 100 ms, limit 2 bdp, target 5 ms)"
+    assert network.texts(link["reverse"]) == ["10 Mbit/s", "5 ms", codel, "loss list (packets [1, 7])"]
+    clean = load(WIRES, overrides=[("network.link.loss", 0.0)]).graph()
+    assert network.texts(network.merge([clean])["links"][0]["forward"]) == ["10 Mbit/s", "5 ms", "queue 50 packets"]
 
 
 def test_labels_stand_between_the_nodes_they_are_about() -> None:

@@ -82,23 +82,23 @@ def test_what_is_built_in_can_be_written(mine: type[vz.Scheduler], builtin: str)
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_is_decided_every_byte_arrives_once(seed: int, queues: bool) -> None:
     class Anything(vz.Scheduler):
-        """Sends, leaves out, copies, repeats and waits by lot."""
+        """Sends, leaves out, copies, repeats and waits at random."""
 
         def __init__(self) -> None:
-            self.lots = random.Random(seed)
+            self.random = random.Random(seed)
 
         def decide(self, situation: vz.Situation) -> Decision:
-            lots, paths = self.lots, situation.paths
-            self.wake_s = situation.now_s + lots.choice([0.001, 0.01, 0.1])
-            path = lots.choice(paths)
+            draws, paths = self.random, situation.paths
+            self.wake_s = situation.now_s + draws.choice([0.001, 0.01, 0.1])
+            path = draws.choice(paths)
             some: list[Decision] = [
                 None,
                 path,
-                vz.Send(path, skip_bytes=lots.choice([0, 1, 1448, 5000, 10**6])),
+                vz.Send(path, skip_bytes=draws.choice([0, 1, 1448, 5000, 10**6])),
                 vz.Copy(path),
-                vz.Repeat(path, penalised=lots.choice([None, *paths])),
+                vz.Repeat(path, penalised=draws.choice([None, *paths])),
             ]
-            return lots.choice([*some, path, *situation.available[:2]])
+            return draws.choice([*some, path, *situation.available[:2]])
 
     Anything.queues = queues
     network = vz.multipath(

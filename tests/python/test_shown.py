@@ -1,4 +1,4 @@
-"""What a document shows as printed is what is printed. How a document says so: `documents.py`."""
+"""Output that documents show is what is printed. `documents.py` says how a document marks it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from documents import DOCUMENTS, Block, blocks, exchanges, fenced, name, saved, 
 from vazao import kernel
 
 NOT_COMPARED = {"README.md": 1, "docs/kernel.md": 1}
-"""How many outputs of a document nobody compares; each says why where it stands."""
+"""Outputs of a document that nobody compares; each says why where it stands."""
 
 CONSOLES = [block for path in DOCUMENTS for block in fenced(path) if block.language == "console"]
 

@@ -1,4 +1,4 @@
-"""What starting costs: which libraries a command reads, and that rooms which look their names up late have them all."""
+"""Cost of starting: which libraries a command reads, and that rooms which look their names up late have them all."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def without_kernel(rulings: list[Ruling]) -> set[str]:
 
 
 def turned(study: str, stored: Verdicts, now: Verdicts, undecidable: set[str]) -> list[str]:
-    """What differs between the stored verdicts and those of a run, a line each."""
+    """Differences of the stored verdicts from those of a run, a line each."""
     compared = sorted((stored.keys() | now.keys()) - undecidable)
     return [
         f"study {study}, finding {finding}: stored {stored.get(finding, 'nothing')!r}, "

@@ -1,6 +1,6 @@
 //! Contents of the registries, and a scenario's network, as JSON.
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use vazao_engine::registry::{Entry, Parameter, Parameters};
 use vazao_network::Direction;
 use vazao_scenario::{ColumnSpec, FLOWS, LINKS, MEASURES, PATHS, RUNS, Rows, Scenario};
@@ -97,17 +97,17 @@ pub fn graph(scenario: &Scenario) -> Json {
 }
 
 fn direction(d: &Direction) -> Json {
-    let settings = |kind: &str, parameters: &Parameters| {
-        let settings: Vec<_> = parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        format!("{kind} ({})", settings.join(", "))
-    };
-    let loss = d.loss.as_ref().map(|(kind, parameters)| settings(kind, parameters));
-    let queue =
-        if d.queue.is_drop_tail() { d.queue.limit().to_string() } else { settings(d.queue.kind, &d.queue.parameters) };
     json!({
         "rate_bps": d.rate.as_bps(),
         "delay_s": d.delay.as_secs(),
-        "queue": queue,
-        "loss": loss,
+        "queue": kind(d.queue.kind, &d.queue.parameters),
+        "loss": d.loss.as_ref().map(|(name, parameters)| kind(name, parameters)),
     })
+}
+
+/// Describes an entry of a registry by its name, and its parameters, each as a user would write it.
+fn kind(name: &str, parameters: &Parameters) -> Json {
+    let parameters: Map<_, _> =
+        parameters.iter().map(|(name, value)| (name.into(), value.to_string().into())).collect();
+    json!({ "kind": name, "parameters": parameters })
 }

@@ -53,7 +53,7 @@ def check(
 
 
 def _guests(scenarios: Sequence[_core.Scenario]) -> Iterator[str]:
-    """What is needed of guests and whether it is there, by kernel."""
+    """Lines on the kernels that guests need, and whether each is there."""
     every = ((each, kernel) for each in scenarios for kernel in scenario.kernels_of(each).items())
     needed = Counter((kernel, scenario.lacking(each)) for each, kernel in every)
     for ((name, digest), reason), count in needed.items():
@@ -66,7 +66,7 @@ def _guests(scenarios: Sequence[_core.Scenario]) -> Iterator[str]:
 
 
 def _estimate(scenarios: Sequence[_core.Scenario], cores: int) -> str:
-    """What runs take, at the pace of this machine."""
+    """Packet-hops and time that runs take, at the pace of this machine."""
     hops = sum(each.work()[0] for each in scenarios)
     seconds = results.measured(scenarios).total(scenarios, cores)
     known = " at least (nobody knows what programs do)" if any(each.work()[3] for each in scenarios) else ""

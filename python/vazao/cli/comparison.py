@@ -1,4 +1,4 @@
-"""What is shown of a comparison: differences, windows as sparklines, the packets at which traces part."""
+"""Display of a comparison: differences, windows as sparklines, the packets at which traces part."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rich.text import Text
 
 from vazao.cli.terminal import out
 from vazao.compare import MEASURES, Comparison, Parting, windows
-from vazao.units import cell, heading, quantity
+from vazao.units import SCALED, cell, heading, quantity, unit_of
 
 MOST_FLOWS = 8
-"""How many flows are shown."""
+"""Flows that are shown; any others are counted."""
 
-NAMES = {"completion_s": "completion", "handshake_s": "handshake", "rtt_p50_s": "median RTT"}
+NAMES = {"rtt_p50_s": "median RTT"}
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -93,8 +93,12 @@ def _differences(made: Comparison, flow: int) -> Table:
 
 
 def _value(measure: str, value: float | None) -> str:
-    counted = value is not None and not measure.endswith(("_s", "_bps"))
-    return cell(measure, int(value) if counted and value is not None else value)
+    return cell(measure, value if value is None or _is_scaled(measure) else int(value))
+
+
+def _is_scaled(measure: str) -> bool:
+    """Whether a measure is a time or a rate; any other is a count."""
+    return unit_of(measure).symbol in SCALED
 
 
 def _difference(row: dict[str, Any]) -> str:
@@ -104,7 +108,7 @@ def _difference(row: dict[str, Any]) -> str:
         return "–"
     if difference == 0:
         return "none"
-    if row["measure"].endswith(("_s", "_bps")) and relative is not None:
+    if _is_scaled(row["measure"]) and relative is not None:
         return "< 0.01 %" if abs(relative) < 1e-4 else f"{relative:+.2%}".replace("%", " %")
     return f"{difference:+.4g}" if relative is None else f"{difference:+.0f}"
 
@@ -142,7 +146,7 @@ def _peaks(steps: list[tuple[float, float]], end: float, width: int) -> list[flo
 
 
 def _show_parting(one: str, other: str, found: Parting, traces: str) -> None:
-    """Where two traces part, with the packets around."""
+    """Print where two traces part, with the packets around."""
     ours, theirs = (cell("packets", count) for count in found.packets)
     if found.identical:
         out.print(f"\n  {traces} of {one} and {other} are identical: {ours} packets")

@@ -59,7 +59,7 @@ def build_(
 
 
 def origin(kernel: Kernel) -> str:
-    """Where a kernel comes from, and how it differs from that."""
+    """The source of a kernel, and how it differs from that."""
     version = f" {kernel.package_version}" if kernel.package_version else ""
     as_shipped = " as shipped" if kernel.unmodified else ""
     return f"{kernel.source}{version}, HZ {kernel.hz}{as_shipped}"

@@ -36,7 +36,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "explain": catalogue.explain,
     "new": catalogue.new,
 }
-"""In the order of the help."""
+"""All commands, in the order of the help."""
 
 for name, command in COMMANDS.items():
     app.command(name)(command)

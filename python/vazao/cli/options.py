@@ -1,4 +1,4 @@
-"""What several commands take, and how they read and write it."""
+"""Options that several commands share, and how they are read and written."""
 
 from __future__ import annotations
 

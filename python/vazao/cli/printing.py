@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vazao.results import Result
 
 ROWS = 4096
-"""How many rows are Python's objects at a time."""
+"""Rows that are Python's objects at a time."""
 
 
 def write_result(result: Result) -> None:

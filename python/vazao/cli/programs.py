@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from vazao.study import Study
 
 MOST, LONGEST = 20, 200
-"""How many programs are shown, and how many characters of each."""
+"""Programs that are shown, and characters of each."""
 
 
 def of(scenarios: Iterable[_core.Scenario]) -> list[str]:
-    """What the guests of scenarios run, each program once, in their order."""
+    """Programs that the guests of scenarios run, each once, in their order."""
     # Most say that they have none without being parsed, which takes a while where flows are many.
     told = (text for scenario in scenarios if '"command"' in (text := scenario.json))
     flows = (flow["app"] for text in told for flow in json.loads(text)["flows"])
@@ -31,7 +31,7 @@ def of(scenarios: Iterable[_core.Scenario]) -> list[str]:
 
 
 def of_study(asked: Study, text: str, overrides: Sequence[tuple[str, Any]]) -> list[str]:
-    """What the guests of a study run at full size, of which quick is a part."""
+    """Programs that the guests of a study run at full size, of which quick is a part."""
     return of(run.scenario for run in study.plan(asked, "full").runs) if may_have(text, overrides) else []
 
 
@@ -41,7 +41,7 @@ def may_have(text: str, overrides: Sequence[tuple[str, Any]] = ()) -> bool:
 
 
 def told(file: str, programs: Sequence[str]) -> str:
-    """That a file runs programs, and which."""
+    """The sentence that a file runs programs, and which."""
     lines = [f"{file}: its guests run programs of this machine:", *(f"    {shown(each)}" for each in programs[:MOST])]
     if len(programs) > MOST:
         lines.append(f"    … and {len(programs) - MOST} more")

@@ -13,7 +13,7 @@ from vazao.cli import terminal
 from vazao.units import duration, quantity
 
 PLAIN_SECONDS = 5.0
-"""How often progress is told where there is no terminal to draw in."""
+"""Seconds between lines of progress where there is no terminal to draw in."""
 
 
 class _Rate(ProgressColumn):
@@ -88,7 +88,7 @@ PATIENCE_SECONDS = 1.0
 
 
 class Clock:
-    """How far a single run is, as a moving line; nothing where there is no terminal to draw in."""
+    """A moving line of how far a single run is; nothing where there is no terminal to draw in."""
 
     def __init__(self, until_s: float | None) -> None:
         """`until_s`: when the run ends at the latest."""
@@ -101,7 +101,7 @@ class Clock:
         self._shown = False
 
     def __call__(self, now_s: float) -> None:
-        """So many seconds are simulated."""
+        """Show that `now_s` seconds are simulated."""
         elapsed = time.monotonic() - self._began
         if terminal.err.is_terminal and elapsed > PATIENCE_SECONDS:
             self._shown = True
@@ -124,12 +124,12 @@ class Clock:
 
 
 def progress() -> Bar | Lines:
-    """What suits standard error: a bar in a terminal, lines elsewhere."""
+    """Return the display that suits standard error: a bar in a terminal, lines elsewhere."""
     return Bar() if terminal.err.is_terminal else Lines()
 
 
 PLAIN_STEP_SECONDS = 15.0
-"""How often the progress of a build is told where there is no terminal to draw in."""
+"""Seconds between lines on a build where there is no terminal to draw in."""
 
 TRUSTED = 0.1
 """The part of a step after which its pace says more than what such a step usually takes."""

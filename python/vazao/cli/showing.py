@@ -1,4 +1,4 @@
-"""What is shown of results: a run's summary, the ledger of findings, a study's tables."""
+"""Display of results: a run's summary, the ledger of findings, a study's tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROSE = 100
 """The longest line of the ledger's texts, however wide the terminal."""
 
 MOST_ROWS = 24
-"""How many flows or links of a run are shown."""
+"""Flows or links of a run that are shown."""
 
 _CC = pl.when(pl.col("cc") == "none").then(pl.lit("")).otherwise(pl.format(" {}", "cc"))
 _STACK = pl.when(pl.col("stack") == "vazao").then(pl.lit("")).otherwise(pl.format(" · {}", "stack"))
@@ -91,7 +91,7 @@ MOST_LINES = 30
 
 
 def _show_output(flows: pl.DataFrame) -> None:
-    """What the clients' programs printed, and the servers' where they failed."""
+    """Print the output of the clients' programs, and of the servers' where they failed."""
     for row in flows.filter(pl.col("client_output").is_not_null()).iter_rows(named=True):
         sides = ["client", "server"] if row["failure"] else ["client"]
         for side in sides:
@@ -145,7 +145,7 @@ def show_findings(results: Sequence[Ruling], *, explained: bool = False) -> None
 
 
 def _explanations(claim: Sequence[Ruling]) -> list[str]:
-    """What explains each verdict of a claim but those that need no explaining; one that several share, at the last."""
+    """Explanations of a claim's verdicts where they need one; what several share stands at the last."""
     texts = ["" if result.verdict == "reproduced" else result.explanation for result in claim]
     return ["" if text in texts[n + 1 :] else text for n, text in enumerate(texts)]
 
@@ -157,7 +157,7 @@ def show_tables(tables: Iterable[tuple[str, pl.DataFrame]]) -> None:
 
 
 def show_summary(runs: pl.DataFrame, factors: Mapping[str, Sequence[str]]) -> None:
-    """Of every part, the mean utilisation and fairness of each combination, over its replications."""
+    """Print the mean utilisation and fairness of each combination of every part, over its replications."""
     for part, names in factors.items():
         rows = runs.filter(pl.col("part") == part)
         measures = [pl.len().alias("runs"), pl.col("utilisation", "jain").mean()]

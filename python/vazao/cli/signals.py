@@ -13,7 +13,7 @@ class Terminated(BaseException):
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """In here SIGTERM is an exception, as Ctrl-C is: what has finished is stored."""
+    """Make SIGTERM an exception in a block, as Ctrl-C is: what has finished is stored."""
 
     def end(*_: object) -> None:
         raise Terminated

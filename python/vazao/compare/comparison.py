@@ -36,21 +36,21 @@ class Trial:
     captures: Path
     """The directory of its captures."""
     notes: tuple[str, ...] = ()
-    """How its scenario is not the one that was asked for."""
+    """Differences of its scenario from the one that was asked for."""
     problem: str = ""
-    """Why there is no result."""
+    """Reason why there is no result."""
 
 
 @dataclass(frozen=True)
 class Parted:
-    """Where the traces of one flow part in two runs."""
+    """The points at which the traces of one flow part in two runs."""
 
     flow: int
     runs: tuple[str, str]
     packets: Parting
-    """Of all packets."""
+    """Parting of all packets."""
     data: Parting
-    """Of the packets with data alone: an acknowledgement more or less may be all that differs for a while."""
+    """Parting of the packets with data alone: an acknowledgement more or less may be all that differs for a while."""
 
 
 class Comparison:
@@ -63,7 +63,7 @@ class Comparison:
 
     @cached_property
     def results(self) -> dict[str, Result]:
-        """What ran, by name."""
+        """Results of the runs, by name."""
         return {trial.name: trial.result for trial in self.trials if trial.result is not None}
 
     @property
@@ -101,7 +101,7 @@ class Comparison:
 
     @cached_property
     def partings(self) -> list[Parted]:
-        """Where traces part, for each flow and two neighbouring runs, of all packets and of those with data alone.
+        """Partings of traces, for each flow and two neighbouring runs: of all packets, and of those with data alone.
 
         Flows whose packets cannot be told apart in captures have none.
         """

@@ -12,6 +12,7 @@ from vazao.figures import PAPER, Drawing, Face, Plot, Rows, files, thin
 from vazao.files import make_directory, write_atomically
 from vazao.results import Result
 from vazao.study import Figure
+from vazao.units import MEASURES
 
 MOST_FLOWS = 8
 """Panels of a figure: one for each of the first flows."""
@@ -43,9 +44,10 @@ def drawing(results: Mapping[str, Result]) -> Drawing | None:
         return None
     shown = frame["flow"].unique().sort().head(MOST_FLOWS)
     frame = frame.filter(pl.col("flow").is_in(shown.to_list())).with_columns(flow=pl.format("flow {}", "flow"))
+    title, unit = MEASURES["cwnd"]
     figure = Figure(
-        id="cwnd", title="Congestion window", sql="samples", kind="step", x="time_s", y="value", x_title="Time",
-        y_title="Congestion window", y_unit="B", color="run", facet="flow" if len(shown) > 1 else None,
+        id="cwnd", title=title, sql="samples", kind="step", x="time_s", y="value", x_title="Time", y_title=title,
+        y_unit=unit, color="run", facet="flow" if len(shown) > 1 else None,
     )  # fmt: skip
     runs = frame["run"].unique(maintain_order=True).to_list()
     orders: dict[str, Sequence[str]] = {"run": runs, "flow": frame["flow"].unique(maintain_order=True).to_list()}

@@ -17,10 +17,10 @@ FIRST_SERVER_PORT = 5001
 """Captures have flow number n at the server's port 5001 + n."""
 
 TOLERANCE_S = 1e-3
-"""How far apart in time two packets may be that count as the same."""
+"""Seconds that two packets may be apart and still count as the same."""
 
 COMPARED = ("flags", "sequence", "acknowledgment", "length")
-"""What must be equal besides the direction. PSH is no part of the flags here: it changes nothing that is sent."""
+"""Fields that must be equal besides the direction. PSH is no part of the flags: it changes nothing that is sent."""
 
 BEFORE, AFTER = 4, 4
 """Packets shown before the traces part, and of each trace from there on."""
@@ -84,22 +84,22 @@ def _other(ends: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Parting:
-    """Where two traces of one flow part."""
+    """The point at which two traces of one flow part."""
 
     packets: tuple[int, int]
-    """How many there are in each trace."""
+    """Number of packets in each trace."""
     same: int
-    """How many are the same until then."""
+    """Number of packets until then, which are the same."""
     differs: tuple[str, ...]
-    """In what the two packets differ; "missing" where one trace has no such packet any more. Empty: nowhere."""
+    """Fields in which the two packets differ; "missing" where a trace has no such packet any more. Empty: none."""
     first: tuple[dict[str, Any] | None, dict[str, Any] | None] = (None, None)
     """The packet in each trace."""
     place: int = 0
-    """Which of its direction it is, from 1."""
+    """Number of the packet in its direction, from 1."""
     before: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ()
     """The last packets that are the same, in both traces."""
     after: tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]] = ((), ())
-    """What each trace has from there on, the parting packet among it."""
+    """The first packets of each trace from there on, the parting packet among them."""
 
     @property
     def identical(self) -> bool:

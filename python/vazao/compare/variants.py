@@ -19,7 +19,7 @@ _QUIC_ONLY = "quinn"
 """A scenario without QUIC has nothing for it."""
 
 _MEANT = ("kind", "cc", "cc.kind", "stack")
-"""Without these a transport would be another one: a flow keeps its own stack rather than lose one of them."""
+"""Settings that make a transport what it is: a flow keeps its own stack rather than lose one of them."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Variant:
     scenario: _core.Scenario | None
     """None where the stack can play no flow of it."""
     notes: tuple[str, ...]
-    """How it is not the scenario as written: settings left out, flows that kept their stack."""
+    """Differences from the scenario as written: settings left out, flows that kept their stack."""
 
 
 def variants(
@@ -71,7 +71,8 @@ def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str) 
         except ScenarioError as error:
             table, number, key = _place(error.key or "")
             if table != "flow" or number < 0 or number in kept:
-                return Variant(stack, None, (str(error).removeprefix(f"{file}: "),))
+                reason = ": ".join(filter(None, (error.key, error.problem))) or str(error)
+                return Variant(stack, None, (reason,))
             reason = _clause(error.problem or "")
             if key and key not in _MEANT and _remove(changed["flow"][number]["transport"], key.split(".")):
                 notes.append(f"flow {number}: {key} is left out ({reason})")
@@ -83,7 +84,7 @@ def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str) 
 
 
 def _place(path: str) -> tuple[str, int, str]:
-    """Where an objection lies: the table, its item's number, and the key inside its transport if it lies there."""
+    """The place of an objection: the table, its item's number, and the key inside its transport if it lies there."""
     table, number, inner, key = (*path.split(".", 3), "", "", "")[:4]
     return table, int(number) if number.isdecimal() else -1, key if inner == "transport" else ""
 

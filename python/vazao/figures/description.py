@@ -26,7 +26,7 @@ HOVER_ROWS = 480
 
 
 class Face(Enum):
-    """Where a figure is shown."""
+    """A place where a figure is shown."""
 
     STILL = "a file or a printed page"
     CHART = "a notebook"
@@ -172,7 +172,7 @@ def tooltip(plot: Plot) -> list[Spec]:
 
 
 def series_title(plot: Plot, column: str) -> str:
-    """What the colours or the panels are called."""
+    """Title of the colours or the panels."""
     stated = {plot.figure.facet: plot.figure.facet_title, plot.figure.color: plot.figure.color_title}
     return stated.get(column) or title_of(column)
 

@@ -38,7 +38,7 @@ class Drawing:
 
     @property
     def rows(self) -> Rows:
-        """What is drawn."""
+        """Rows that are drawn."""
         return self.plot.rows
 
     def spec(self, face: Face, theme: Theme = PAPER, title: bool = False) -> Spec:

@@ -33,7 +33,7 @@ def drawing(study: Study, asked: Asked, figure: Figure) -> Drawing:
 
 
 def _texts(figure: Figure) -> Iterator[tuple[str, str]]:
-    """What a figure says in words, without letters that no drawing has."""
+    """Texts of a figure by their field, without letters that no drawing has."""
     for name in ("title", "caption", "x_title", "y_title", "color_title", "facet_title", "x_unit", "y_unit"):
         if text := getattr(figure, name):
             # Vega-Lite takes a backslash in the title of an axis for the beginning of an escape.

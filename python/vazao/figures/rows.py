@@ -1,4 +1,4 @@
-"""From a figure's query to the rows that are drawn: statistics, order, and a cap on their number."""
+"""Rows that are drawn, from those of a figure's query: statistics, order, and a cap on their number."""
 
 import math
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ CAP = 6000
 CONFIDENCE = 0.95
 
 UNDRAWN = r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]"
-"""What no text of a drawing can hold."""
+"""Characters that no text of a drawing can hold."""
 
 LABELS = (pl.String, pl.Boolean, pl.Enum, pl.Categorical, pl.Null)
-"""What beside numbers and times a label is made of."""
+"""Types that labels are made of, beside numbers and times."""
 
 OWN = {"n", "low", "high", "q1", "q3", "median", "outlier", "deviation", "half", "x_text", "y_text"}
 """Columns that statistics and tooltips add to a figure's own."""
@@ -27,7 +27,7 @@ OWN = {"n", "low", "high", "q1", "q3", "median", "outlier", "deviation", "half",
 
 @dataclass(frozen=True)
 class Rows:
-    """What a figure draws.
+    """The rows that a figure draws.
 
     Columns keep the query's names; statistics are `low`, `high`, `n`, and for boxes `q1`, `median`, `q3`, `outlier`.
     """
@@ -145,7 +145,7 @@ def boxes(frame: pl.DataFrame, keys: list[str], y: str) -> Rows:
 
 
 def thin(frame: pl.DataFrame, series: list[str], y: str, cap: int = CAP) -> pl.DataFrame:
-    """At most about `cap` rows: those with the lowest and the highest `y` of equal slices of each series.
+    """Thin rows to about `cap` at most: those with the lowest and the highest `y` of equal slices of each series.
 
     So no peak and no trough is lost. The rows of a series are in order; fewer than `cap` stay as they are.
     """

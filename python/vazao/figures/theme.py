@@ -1,4 +1,4 @@
-"""How figures look: one typeface, one palette, quiet axes.
+"""Appearance of figures: one typeface, one palette, quiet axes.
 
 Colours follow Okabe and Ito's set for colour-blind readers, without its yellow (unreadable as a line
 on white); a second round, dashed in turn in four ways, serves more than eight series. Shape
@@ -41,7 +41,7 @@ class Theme:
     grid: str
     background: str
     paper: str
-    """What shows where the background is transparent."""
+    """Colour that shows where the background is transparent."""
     palette: tuple[str, ...]
 
     def config(self) -> dict[str, Any]:

@@ -12,17 +12,10 @@ from vazao.figures.faces import Drawing
 from vazao.figures.rows import Rows, thin
 from vazao.figures.theme import PAPER
 from vazao.study import Figure
+from vazao.units import MEASURES, title_of
 
 if TYPE_CHECKING:
     from vazao.figures.faces import AnyChart
-
-TRACES = {
-    "cwnd": ("Congestion window", "B"), "ssthresh": ("Slow-start threshold", "B"), "flight": ("Bytes in flight", "B"),
-    "sequence": ("Sequence number", "B"), "delivered": ("Delivered", "B"), "queue": ("Queue", "B"),
-    "srtt": ("Smoothed round-trip time", "s"), "rtt": ("Round-trip time", "s"),
-    "ca_state": ("Recovery's state", ""), "lost": ("Segments presumed lost", ""), "sacked": ("Segments SACKed", ""),
-}  # fmt: skip
-"""What a sampled measure is called, and its unit."""
 
 
 def trace_chart(samples: pl.DataFrame, measure: str) -> AnyChart:
@@ -34,7 +27,7 @@ def trace_chart(samples: pl.DataFrame, measure: str) -> AnyChart:
     if chosen.is_empty():
         hint = did_you_mean(measure, samples["measure"].unique())
         raise ResultsError(f"no samples of {measure!r} were traced{hint}")
-    title, unit = TRACES.get(measure, (measure.capitalize(), ""))
+    title, unit = MEASURES.get(measure, (title_of(measure), ""))
     frame = chosen.select("time_s", "value", series=_series(chosen)).sort("series", "time_s", maintain_order=True)
     # Of many links few have a queue; where none has, all are shown.
     queued = frame.filter((pl.col("value") > 0).any().over("series")) if measure == "queue" else frame
@@ -49,7 +42,7 @@ def trace_chart(samples: pl.DataFrame, measure: str) -> AnyChart:
 
 
 def _series(samples: pl.DataFrame) -> pl.Expr:
-    """What a sample belongs to: a link's direction, a flow, or one of several paths of a flow."""
+    """Name of what a sample belongs to: a link's direction, a flow, or one of several paths of a flow."""
     columns = set(samples.columns)
     flow = pl.format("flow {}", pl.col("flow")) if "flow" in columns else pl.lit(None, pl.String)
     if "path" in columns and samples["path"].drop_nulls().n_unique() > 1:

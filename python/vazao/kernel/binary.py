@@ -44,7 +44,7 @@ PATIENCE = 10.0
 
 
 def inspect(path: Path) -> Kernel:
-    """What the binary at `path` is. Raises `KernelError` if it is no kernel that can be a guest."""
+    """Describe the binary at `path`. Raises `KernelError` if it is no kernel that can be a guest."""
     with explained(path, "read"):
         content = path.read_bytes()
     _check_elf(path, content[:20])

@@ -31,12 +31,12 @@ COMPILATIONS = 1300
 """About how many files `make` says that it makes."""
 
 CORE_SECONDS = 260.0
-"""What compiling usually takes on one core."""
+"""Seconds that compiling usually takes on one core."""
 
 REPEATABLE = {"KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "vazao", "KBUILD_BUILD_HOST": "vazao"}
 UNASKED = ("RUSTC=none", "BINDGEN=none", "PAHOLE=none")
-"""What would otherwise make each build of the same source with the same compiler another file: who builds it when, and
-the versions of tools that it does not use and yet notes in its configuration."""
+"""Settings without which builds of one source with one compiler would differ: the configuration notes the versions of
+these tools though nothing uses them."""
 
 PATIENCE = 0.2
 """Seconds that removing what was built may delay the end of an interrupted build."""
@@ -98,7 +98,7 @@ def _check_machine() -> None:
 
 
 def _name(origin: Package | Tree, hz: int | None) -> str:
-    """What a build is called: everything that decides what comes out, but for the compiler."""
+    """Name of a build: everything that decides what comes out, but for the compiler."""
     rate = f"hz{hz or SHIPPED_HZ}" if isinstance(origin, Package) or hz else "hz-as-is"
     return f"{origin.identity}-{rate}-{cache.digest(cache.fragment())[:8]}"
 
@@ -235,7 +235,7 @@ def _make(tree: Path, log: Log, *arguments: str, heard: Callable[[str], None] = 
 
 
 def _describe(program: Path, origin: Package | Tree) -> Kernel:
-    """What was built, by its own account; that it can give one shows that it runs."""
+    """Describe what was built, by its own account; that it can give one shows that it runs."""
     return replace(
         binary.inspect(program),
         package_version=origin.version,

@@ -1,4 +1,4 @@
-"""Where built kernels lie."""
+"""The directory of built kernels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHIPPED_HZ = 100
 BINARY, RECORD = "linux", "kernel.json"
 
 WORKPLACE = ".building"
-"""Where a build works; what an interrupted one has left, being removed, has a name that begins so."""
+"""Directory in which a build works; an interrupted one's, while it is removed, has a name that begins so."""
 
 
 @dataclass(frozen=True)
@@ -39,24 +39,24 @@ class Kernel:
     series: str
     """`6.12`."""
     release: str
-    """What `uname -r` says in it: `6.12.117`."""
+    """Output of `uname -r` in it: `6.12.117`."""
     package_version: str | None
     """Debian's version of the source package; None if it was built from something else."""
     hz: int
     """Timer interrupts a second."""
     config_sha256: str
-    """Of the configuration fragment it was built from; for a binary that was built elsewhere, of its configuration."""
+    """SHA-256 of the configuration fragment it was built from; for a binary built elsewhere, of its configuration."""
     sha256: str
-    """Of the binary."""
+    """SHA-256 of the binary."""
     source: str
     """The package or the source tree it was built from; `elsewhere` if Vazão did not build it."""
     compiler: str = ""
     built: str = ""
-    """When, in UTC: `2026-01-31 12:00:00`."""
+    """Time of the build in UTC: `2026-01-31 12:00:00`."""
 
     @property
     def name(self) -> str:
-        """Its name in the cache, or its path."""
+        """Name of the kernel in the cache, or its path."""
         return self.path.parent.name if self.path.parent.parent == folder() else str(self.path)
 
     @property
@@ -78,7 +78,7 @@ def root() -> Path:
 
 
 def folder() -> Path:
-    """Where kernels lie, each in a directory of its name."""
+    """Directory of kernels, each in a directory of its name."""
     return root() / "kernels"
 
 
@@ -125,16 +125,16 @@ def _numbers(series: str) -> tuple[int, ...]:
 
 def keep(kernel: Kernel, name: str, workplace: Path) -> Kernel:
     """Move a kernel that lies in `workplace` into the cache: whole, or not at all."""
-    parcel, place = workplace / "parcel", folder() / name
+    ready, place = workplace / "ready", folder() / name
     record = {key: value for key, value in asdict(kernel).items() if key != "path"}
-    make_directory(parcel)
+    make_directory(ready)
     with explained(place):
-        write_atomically(parcel / BINARY, kernel.path.read_bytes())
-        (parcel / BINARY).chmod(0o755)
-        write_atomically(parcel / RECORD, json.dumps(record, indent=1).encode())
+        write_atomically(ready / BINARY, kernel.path.read_bytes())
+        (ready / BINARY).chmod(0o755)
+        write_atomically(ready / RECORD, json.dumps(record, indent=1).encode())
         if place.exists():
             place.rename(workplace / "replaced")
-        parcel.rename(place)
+        ready.rename(place)
     return Kernel(path=place / BINARY, **record)
 
 

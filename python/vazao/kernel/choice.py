@@ -1,4 +1,4 @@
-"""Which kernel a name means: a series (`6.12`), a kernel's name in the cache, or a path."""
+"""The choice of a kernel by name: a series (`6.12`), a kernel's name in the cache, or a path."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _verified(kernel: Kernel) -> Kernel:
 
 
 def missing(name: str | None = None) -> str:
-    """Why `find(name)` finds nothing, and what to do: one clear message."""
+    """Message that says why `find(name)` finds nothing, and what to do."""
     variable = os.environ.get("VAZAO_KERNEL")
     if not name and variable:
         return f"VAZAO_KERNEL={variable}: no such file; it names a User Mode Linux kernel"
@@ -79,7 +79,7 @@ def use(name: str) -> Kernel | None:
 
 
 def default(series: str) -> str | None:
-    """What a series means: the name or path that was selected, or else the newest unmodified kernel, or the newest."""
+    """The kernel that stands for a series: the selected one, or else the newest unmodified, or the newest."""
     if selected := selection().get(series):
         return selected
     candidates = [kernel for kernel in kernels() if kernel.series == series]
@@ -88,7 +88,7 @@ def default(series: str) -> str | None:
 
 
 def selection() -> dict[str, str]:
-    """What was selected with `vazao kernel use`, by series: the name of a kernel in the cache or a path."""
+    """Kernels selected with `vazao kernel use`, by series: the name of a kernel in the cache or a path."""
     try:
         chosen = json.loads(_selection_file().read_bytes())
     except (OSError, ValueError):

@@ -40,7 +40,7 @@ class Package:
 
     @property
     def identity(self) -> str:
-        """Its version as part of a file's name."""
+        """Version of the package as part of a file's name."""
         return self.version.replace(":", "_")
 
     def get(self, workplace: Path, log: Log, progress: Progress) -> Path:

@@ -1,4 +1,4 @@
-"""What can be wrong with kernels."""
+"""Errors about kernels."""
 
 from vazao.errors import RunError, VazaoError
 

@@ -16,7 +16,7 @@ TICK = 0.2
 """Seconds between two looks at a tool that says nothing."""
 
 LAST_LINES = 15
-"""How much of the log a message shows."""
+"""Lines of the log that a message shows."""
 
 
 class ToolError(Exception):
@@ -25,12 +25,12 @@ class ToolError(Exception):
 
 @dataclass(frozen=True)
 class Log:
-    """Where the tools of a build write."""
+    """The file that the tools of a build write to."""
 
     path: Path
 
     def last_lines(self) -> str:
-        """How it ends, indented."""
+        """The end of the log, indented."""
         lines = self.path.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()
         return "\n".join(f"    {line}" for line in lines[-LAST_LINES:])
 
@@ -113,5 +113,5 @@ def discard(path: Path, patience: float | None = None) -> None:
 
 
 def plain_environment() -> dict[str, str]:
-    """What tools are told of the user's environment: nothing that could change what they make."""
+    """Environment of tools: nothing of the user's that could change what they make."""
     return {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ} | {"LC_ALL": "C"}

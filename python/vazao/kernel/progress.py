@@ -1,4 +1,4 @@
-"""What a build tells of how far it is."""
+"""Progress of a build."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Who wants to know how far a build is."""
+    """An observer of how far a build is."""
 
     def plan(self, usual: Mapping[str, float]) -> None:
         """The steps in their order, each with the seconds that it usually takes."""
@@ -16,7 +16,7 @@ class Progress(Protocol):
         """A step begins."""
 
     def at(self, part: float, note: str = "") -> None:
-        """So much of the step is done, from 0 to 1."""
+        """Note that this part of the step is done, from 0 to 1."""
 
     def close(self) -> None:
         """The build has ended."""

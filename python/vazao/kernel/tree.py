@@ -18,7 +18,7 @@ from vazao.kernel.process import Log
 from vazao.kernel.progress import Progress
 
 BUILT = re.compile(r"(arch/\w+/)?include/(generated|config)|linux|System\.map|modules\.\w+|.*\.(o|a|so|dbg)")
-"""What a build leaves in a tree, beside what it keeps a record of (`.NAME.cmd`)."""
+"""Files that a build leaves in a tree, beside those it keeps a record of (`.NAME.cmd`)."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Tree:
 
     @property
     def name(self) -> str:
-        """Its path."""
+        """Path of the tree."""
         return str(self.path)
 
     @property
     def identity(self) -> str:
-        """Its directory's name and its digest, as part of a file's name."""
+        """Name of the tree's directory and its digest, as part of a file's name."""
         return f"{re.sub(r'[^A-Za-z0-9._]', '_', self.path.name).strip('.') or 'tree'}-{self.digest[:12]}"
 
     def get(self, workplace: Path, log: Log, progress: Progress) -> Path:  # noqa: ARG002 (a package needs the log)
@@ -78,7 +78,7 @@ def source_files(path: Path) -> list[str]:
 
 
 def _in_git(path: Path) -> list[str]:
-    """What git knows or would add; nothing if the tree is no repository."""
+    """Files that git knows or would add; none if the tree is no repository."""
     if not (path / ".git").exists() or not shutil.which("git"):
         return []
     command = ["git", "-C", str(path), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]

@@ -8,9 +8,8 @@ column of its distance from the spine's start.
 
 from __future__ import annotations
 
-import re
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -21,7 +20,7 @@ Graph = Mapping[str, Any]
 
 COLUMN = 228  # between columns, in points
 ROW = 66  # between nodes of one column
-LANE = 92  # between links that join the same two nodes
+APART = 92  # between links that join the same two nodes
 MARGIN = 26
 HOST = (86, 34)
 ROUTER = 21  # radius
@@ -31,6 +30,10 @@ LETTER = 6.1  # a letter of a label, roughly
 MOST = 5  # hosts of one side that are drawn; more are summed up
 
 RATE, DELAY = Unit("bit/s"), Unit("s")
+
+
+PROPERTIES = ("rate_bps", "delay_s", "queue", "loss")
+"""Properties of a link's direction that are drawn."""
 
 
 @dataclass
@@ -62,14 +65,29 @@ class Link:
         return min(rates, default=float("inf"))
 
 
-PROPERTIES = ("rate_bps", "delay_s", "queue", "loss")
+def _percentage(p: str) -> str:
+    return Unit("%").text(float(p), 3) if float(p) else ""
+
+
+PLAIN: dict[str, Callable[..., str]] = {"drop-tail": lambda limit: limit, "bernoulli": _percentage}
+"""Queues and losses that everybody knows without their name: the text of each from its parameters."""
+
+
+def _shown(value: Any) -> Any:
+    """Returns a property as labels need it: a number as it is, a queue or a loss model as text."""
+    if not isinstance(value, Mapping):
+        return value
+    kind, parameters = value["kind"], value["parameters"]
+    if kind in PLAIN:
+        return PLAIN[kind](**parameters)
+    return f"{kind} ({', '.join(f'{name} {setting}' for name, setting in parameters.items())})"
 
 
 Shape = frozenset[tuple[str, ...]]
 
 
 def shape(graph: Graph) -> Shape:
-    """What is drawn of a graph, whatever the links' properties: its nodes and links.
+    """Nodes and links of a graph, whatever the links' properties.
 
     A graph whose shape is part of another's, as a dumbbell of two pairs is of one with ten, can be drawn as that.
     """
@@ -85,7 +103,7 @@ def merge(graphs: Sequence[Graph]) -> Graph:
     def values(name: str, reverse: bool) -> dict[str, list[Any]]:
         links = [links[name] for links in named if name in links]
         sides = [link["reverse"] if reverse and link.get("reverse") else link for link in links]
-        return {key: list(dict.fromkeys(side.get(key) for side in sides)) for key in PROPERTIES}
+        return {key: list(dict.fromkeys(_shown(side.get(key)) for side in sides)) for key in PROPERTIES}
 
     links = [
         {"name": link["name"], "source": link["source"], "target": link["target"]}
@@ -136,7 +154,7 @@ def _frame(nodes: Mapping[str, Node], links: Sequence[Link], _: Sequence[Link]) 
 
 
 def _frame_upright(nodes: Mapping[str, Node], links: Sequence[Link], told: Sequence[Link]) -> Frame:
-    """The same of an upright drawing, whose labels reach further than its nodes."""
+    """Left, top, right and bottom of an upright drawing, whose labels reach further than its nodes."""
     across = [node.x for node in nodes.values()] + [link.bend for link in links]
     down = [node.y for node in nodes.values()]
     left, right = min(across) - HOST[0] / 2, max(across) + HOST[0] / 2
@@ -287,7 +305,7 @@ def _bend(links: Iterable[Link]) -> None:
         pairs.setdefault(frozenset((link.source, link.target)), []).append(link)
     for group in pairs.values():
         for i, link in enumerate(group):
-            link.bend = (i - (len(group) - 1) / 2) * LANE
+            link.bend = (i - (len(group) - 1) / 2) * APART
 
 
 def stand(nodes: Mapping[str, Node], links: Iterable[Link]) -> None:
@@ -321,7 +339,7 @@ def texts(side: Mapping[str, Sequence[Any]]) -> list[str]:
     """A direction's properties as people write them: rate, delay, queue, loss."""
     rate, delay = _span(side["rate_bps"], RATE), _span(side["delay_s"], DELAY)
     queue = _choices(side["queue"], "queue ")
-    loss = _choices([_ratio(value) for value in side["loss"]], "loss ")
+    loss = _choices(side["loss"], "loss ")
     return [text for text in (rate, delay, queue, loss) if text]
 
 
@@ -338,13 +356,6 @@ def _choices(values: Sequence[str | None], prefix: str) -> str:
     if not known:
         return ""
     return prefix + (" or ".join(known) if len(known) < 3 else f"of {len(known)} kinds")
-
-
-def _ratio(loss: str | None) -> str | None:
-    """Independent losses as a percentage; any other loss model as it is called."""
-    if found := re.fullmatch(r"bernoulli \(p ([-+.e\d]+)\)", loss or ""):
-        return Unit("%").text(float(found[1]), 3) if float(found[1]) else None
-    return loss
 
 
 def labelled(links: Sequence[Link], nodes: Mapping[str, Node]) -> list[Link]:
@@ -415,7 +426,7 @@ def _label_upright(link: Link, nodes: Mapping[str, Node], bottleneck: bool) -> s
 
 
 def _beside(link: Link, nodes: Mapping[str, Node]) -> tuple[float, float, str]:
-    """Where the label of an upright link stands: left of its middle; right of it where it leads around to the right."""
+    """Place of an upright link's label: left of its middle; right of it where it leads around to the right."""
     a, b = nodes[link.source], nodes[link.target]
     x, y = (a.x + b.x) / 2 + link.bend, (a.y + b.y) / 2
     around = x > ROUTER and abs(a.y - b.y) > STEP / 2 and not link.bend

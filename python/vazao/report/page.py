@@ -1,4 +1,4 @@
-"""What the page says, as plain values for the template: verdicts, parts, figures beside claims, commands."""
+"""Content of the page, as plain values for the template: verdicts, parts, figures beside claims, commands."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def claims(findings: Iterable[Ruling]) -> dict[str, Claim]:
 
 
 def tally(findings: Sequence[Ruling], levels: Sequence[str]) -> list[dict[str, Any]]:
-    """How many claims have each verdict, at each level and for claims decided as a whole."""
+    """Count the claims that have each verdict, at each level and for claims decided as a whole."""
     whole = [result for result in findings if result.level is None]
     groups = [(level, [r for r in findings if r.level == level]) for level in levels]
     if whole:
@@ -265,7 +265,7 @@ def _figure(
 
 
 def _note(one: Drawing, study: Study, not_run: pl.DataFrame) -> str:
-    """What is missing in a figure."""
+    """Note on what is missing in a figure."""
     lost = not_run.filter(pl.col("part").is_in(study.named_parts(one.figure.sql))).height
     runs = f"Of the runs that it is drawn from, {lost} were not run." if lost else ""
     return " ".join(filter(None, [one.rows.note, runs]))
@@ -278,7 +278,7 @@ def still(one: Drawing) -> Markup:
 
 
 def live(one: Drawing) -> Markup:
-    """What brings the figure to life: its description, its rows by column, its legend."""
+    """Data that bring the figure to life: its description, its rows by column, its legend."""
     plot = one.plot
     frames = {"rows": one.rows.frame} | ({"outliers": one.rows.outliers} if one.rows.outliers.height else {})
     page = {
@@ -301,7 +301,7 @@ def _columns(frame: pl.DataFrame) -> dict[str, list[Any]]:
 
 
 def facts(study: Study, store: Store) -> list[tuple[str, str]]:
-    """What was run, and with what."""
+    """Facts of a study's runs: what was run, and with what."""
     manifest = store.manifest
     stored = store.query("SELECT count(DISTINCT run_id) AS runs FROM runs")["runs"][0]
     versions = manifest["versions"]

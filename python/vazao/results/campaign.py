@@ -52,7 +52,7 @@ class Campaign:
     study: Study
     directory: Path
     started: int = 0
-    """How many runs this call simulated; 0 when all were stored."""
+    """Runs that this call simulated; 0 when all were stored."""
     ledger: list[findings.Ruling] | None = field(default=None, repr=False)
     """The findings, where they were evaluated before and nothing has changed since."""
 
@@ -130,7 +130,7 @@ class Campaign:
 
 
 def default_directory(name: str) -> Path:
-    """Where results go when nobody says otherwise."""
+    """Directory of results where nobody names another."""
     return Path("results") / name
 
 
@@ -206,7 +206,7 @@ def open_campaign(directory: str | Path) -> Campaign:
 
 
 def manifest_of(planned: Plan) -> dict[str, Any]:
-    """What the directory of a plan's results says about them. It names no date: the same study, the same bytes."""
+    """Manifest of the directory of a plan's results. It names no date: the same study, the same bytes."""
     study = planned.study
     parts = []
     for part in study.parts:

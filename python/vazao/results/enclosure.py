@@ -37,13 +37,13 @@ GB = 1e9
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a question may take, and how much memory."""
+    """Limits of time and memory of a question."""
 
     seconds: float
     gigabytes: float
 
     def or_as_told(self) -> Limits:
-        """These, or what the environment says."""
+        """Return the limits in force: these, or those that the environment sets."""
         return Limits(
             _positive("VAZAO_QUERY_SECONDS", self.seconds), _positive("VAZAO_QUERY_GIGABYTES", self.gigabytes)
         )
@@ -108,7 +108,7 @@ class Enclosure:
         raise ResultsError(message)
 
     def _ended(self) -> ResultsError:
-        """Why the child is no more."""
+        """Error that says why the child is no more."""
         seconds, gigabytes = self._limits.seconds, self._limits.gigabytes
         if self.close() == -signal.SIGALRM:
             told = f"the query takes longer than {seconds:g} s, the limit; VAZAO_QUERY_SECONDS=… gives it more"
@@ -162,7 +162,7 @@ def _confine(there: socket.socket, limits: Limits) -> None:
 
 
 def _held() -> int:
-    """How many bytes of memory a child has of its parent, where the system says so."""
+    """Bytes of memory that a child has of its parent, where the system says so."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
             if line.startswith("VmData:"):

@@ -17,7 +17,7 @@ INPUTS = "inputs"
 
 
 def digests(inputs: Mapping[str, Input]) -> dict[str, str]:
-    """What a manifest says of them."""
+    """SHA-256 of each file, as a manifest has them."""
     return {name: inputs[name].digest for name in sorted(inputs)}
 
 

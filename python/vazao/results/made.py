@@ -1,4 +1,4 @@
-"""What was made of stored results and need not be made again: a study's ledger, its figures and its report.
+"""Record of what was made of stored results and need not be made again: a study's ledger, figures and report.
 
 What they are follows from this program, the study and every stored row: from their digests a *product* has its key. A
 record in the user's own cache says, by key, which files were made and the digest of each; where all of these are in the
@@ -28,7 +28,7 @@ from vazao.scenario import kernels_at_hand
 from vazao.study import Study
 
 MOST = 500
-"""How many records are kept: those that were made last."""
+"""Records that are kept: those that were made last."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,14 @@ class Product:
 
 
 def product(kind: str, study: Study, directory: Path) -> Product:
-    """What is made of a directory's results as they are now. Raises `ResultsError` where they cannot be read."""
+    """The product of a directory's results as they are now. Raises `ResultsError` where they cannot be read."""
     known = [kind, program(), _asked(study), list(_stored(directory)), _named(study, directory)]
     return Product(directory, sha256(json.dumps(known).encode()).hexdigest())
 
 
 @cache
 def program() -> list[str]:
-    """What makes it: this package's own files with their templates and engine, the libraries, Python."""
+    """The program that makes it: this package's own files with their templates and engine, the libraries, Python."""
     libraries = sorted(f"{each.name} {each.version}" for each in distributions())
     return [tree(Path(__file__).parents[1]), platform.python_version(), *libraries]
 
@@ -91,7 +91,7 @@ def tree(folder: Path) -> str:
 
 
 def _asked(study: Study) -> list[Any]:
-    """What is asked: the study as it is written and changed, and the kernels that its guests can have here."""
+    """The question: the study as it is written and changed, and the kernels that its guests can have here."""
     return [study.text, repr(study.overrides), study.seed, kernels_at_hand(study.text, study.overrides)]
 
 

@@ -24,14 +24,14 @@ IDENTITY = {
     "overrides": "set of --set changes",
     "versions.engine": "version of the engine",
 }
-"""What the manifests of results that may stand in one directory agree in, and what a message calls it."""
+"""Fields in which manifests of results in one directory agree, and what a message calls each."""
 
 DIGESTS = {"inputs": "input", "kernels": "kernel"}
-"""What else they agree in as far as both have it, by names: files by their digests."""
+"""Tables of digests by name that agree as well as far as both manifests have them."""
 
 
 class Manifest(BaseModel):
-    """What a manifest of this version says, as far as anything here reads it."""
+    """A manifest of this version, as far as anything here reads it."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -93,7 +93,7 @@ def check_usable(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _difference(there: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """What keeps two manifests' results apart, in words."""
+    """The first difference that keeps two manifests' results apart, in words."""
     # What has a name comes first: a scenario's design differs too when a file of its does.
     for key, what in DIGESTS.items():
         for name, digest in now.get(key, {}).items():
@@ -115,7 +115,7 @@ def _entry(manifest: Mapping[str, Any], dotted: str) -> Any:
 
 
 def origin_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What a part says of the results that it belongs to: what of a manifest keeps results apart."""
+    """The part of a manifest that keeps results apart, as each batch records it."""
     whole = {name.partition(".")[0] for name in (*IDENTITY, *DIGESTS)}
     return {key: manifest[key] for key in sorted(whole) if key in manifest}
 

@@ -1,4 +1,4 @@
-"""How fast this machine simulates: for estimates of how long runs take, before they are run."""
+"""Pace of this machine: for estimates of how long runs take, before they are run."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _LARGER = SMALLEST.replace('size = "1 B" }', 'size = "100 MB" }')
 _GUESTS = SMALLEST + 'transport = { kind = "tcp", stack = "linux" }\n'
 
 _RUNS = 25
-"""How often the smallest run is timed."""
+"""Times that the smallest run is timed."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What things take, in seconds. As it stands, those of an ordinary machine."""
+    """Seconds that parts of a run take. As it stands, those of an ordinary machine."""
 
     hop: float = 50e-9
     """A packet over a link."""

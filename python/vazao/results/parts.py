@@ -25,10 +25,10 @@ from vazao.errors import ResultsError
 from vazao.files import TEMPORARY, owned, remove, replacing, write_atomically
 
 TABLES = ("scenarios", "samples", "links", "paths", "flows", "runs")
-"""In the order in which a batch is written."""
+"""Tables in the order in which a batch is written."""
 
 RECORD = b"vazao.batch"
-"""Where the metadata of a batch's part in `runs/` has its `Batch`."""
+"""Key of a batch's record, its `Batch`, in the metadata of its part in `runs/`."""
 
 _NAME = re.compile("[0-9]{6,9}")
 
@@ -43,18 +43,18 @@ class Piece(BaseModel):
 
 
 class Batch(BaseModel):
-    """What a batch says of itself."""
+    """The record of a batch."""
 
     model_config = ConfigDict(strict=True)
 
     origin: dict[str, Any] = {}
-    """What keeps its results apart from others, as their manifest has it; nothing in results of an older version."""
+    """Fields that keep its results apart from others, as their manifest has them; none in those of an older version."""
     parts: dict[str, Piece] = {}
-    """Its parts beside the one in `runs/`, by table."""
+    """Parts of the batch beside the one in `runs/`, by table."""
 
 
 def part(directory: Path, table: str, batch: str) -> Path:
-    """Where a batch has a table's rows."""
+    """File of a batch's rows of a table."""
     return directory / table / f"{batch}.parquet"
 
 
@@ -118,7 +118,7 @@ def as_parquet(rows: pl.DataFrame, said: Batch | None = None) -> bytes:
 
 
 def read(directory: Path, batch: str) -> Batch:
-    """What a batch says of itself. Raises `ResultsError` when its part in `runs/` is damaged."""
+    """Read the record of a batch. Raises `ResultsError` when its part in `runs/` is damaged."""
     runs = part(directory, "runs", batch)
     owned(runs)
     try:

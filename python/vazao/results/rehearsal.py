@@ -19,7 +19,7 @@ from vazao.results.result import table
 from vazao.study import Study, design_columns, findings
 
 LIMITS = Limits(seconds=60, gigabytes=1)
-"""What a question to tables without rows may take."""
+"""Limits of a question to tables without rows."""
 
 
 def rehearse(study: Study) -> None:
@@ -39,7 +39,7 @@ def rehearse(study: Study) -> None:
 
 
 class Stage:
-    """Where a study's queries find the tables that its runs will fill."""
+    """The tables without rows that a study's queries are rehearsed on."""
 
     def __init__(self, study: Study) -> None:
         """Raises `StudyError` for a view that cannot be."""

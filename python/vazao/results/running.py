@@ -28,13 +28,13 @@ FLUSH_SAMPLES = 2_000_000
 
 
 class Progress(Protocol):
-    """Who wants to know how far a campaign is."""
+    """An observer of how far a campaign is."""
 
     def start(self, total: int, done: int) -> None:
         """`total` runs in all, of which `done` were stored already."""
 
     def advance(self, runs: int, work: float) -> None:
-        """So many more have finished (0: time has passed); `work` is the share, 0 to 1, of all the work now done."""
+        """Note that `runs` more have finished (0: time has passed); `work` is the share of all work done, 0 to 1."""
 
     def close(self) -> None:
         """No more will be run."""
@@ -64,7 +64,7 @@ class _Batch:
     samples: list[_core.Table] = field(default_factory=list)
     since: float = 0.0
     not_run: dict[str, str] = field(default_factory=dict)
-    """Why scenarios, by their run_id, could not be run."""
+    """Reasons why scenarios, by their run_id, could not be run."""
 
     def add(self, scenario: _core.Scenario, outcome: _core.Outcome) -> None:
         if outcome.not_run is not None:

@@ -1,4 +1,4 @@
-"""What a query may say: one SELECT, as the database's own parser reads it."""
+"""Check of a query: one SELECT, as the database's own parser reads it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READING = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"
 TABLE_FUNCTIONS = {"range", "generate_series", "unnest", "repeat", "json_each", "json_tree"} | set(
     re.findall(r"CREATE MACRO (\w+)\([^)]*\) AS TABLE", dynamics.MACROS)
 )
-"""What may stand in FROM with arguments. Others read files, take addresses of memory, run text as SQL, set options."""
+"""Functions allowed in FROM. Others read files, take addresses of memory, run text as SQL, set options."""
 
 MOST_LETTERS = 100_000
 """The longest query."""

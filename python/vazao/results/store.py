@@ -24,7 +24,7 @@ NOT_RUN = "not_run.parquet"
 """Planned runs that could not be run here: the columns of the design, and the `reason`."""
 
 LIMITS = Limits(seconds=600, gigabytes=8)
-"""What a question to stored results may take."""
+"""Limits of a question to stored results."""
 
 _SAMPLES = pl.Schema(
     {"run_id": pl.String, "time_s": pl.Float64, "flow": pl.Int32, "path": pl.Int32, "link": pl.String}
@@ -45,7 +45,7 @@ class Store:
             lost = "its results have lost their" if parts.batches(self.directory) else "it has no"
             raise ResultsError(f"{directory}: is no results directory ({lost} {MANIFEST})")
         self.manifest: dict[str, Any] = manifest
-        """What was run: study, hash of its file, size, seed, parts with their counts, versions."""
+        """The manifest: study, hash of its file, size, seed, parts with their counts, versions."""
         self._database: tuple[list[str], Enclosure] | None = None
 
     def batches(self) -> list[str]:

@@ -37,7 +37,7 @@ class Link(Table):
 
 
 class App(Table):
-    """What a flow transfers."""
+    """An application: the traffic of a flow."""
 
 
 class Transport(Table):
@@ -427,7 +427,7 @@ def flow(
     start: str | None = None,
     **more: Any,
 ) -> Flow:
-    """What `client`, which opens the connection, and `server` exchange from `start` on.
+    """Traffic between `client`, which opens the connection, and `server` from `start` on.
 
     Hosts default to the i-th pair for the i-th flow, the start to 0 s, the transport to TCP.
     """

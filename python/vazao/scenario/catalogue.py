@@ -1,4 +1,4 @@
-"""What can be named in a scenario, from the engine's registry, and the scenarios that come with Vazão."""
+"""The registry of what a scenario can name, from the engine, and the scenarios that come with Vazão."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _entry(kind: str, entry: dict[str, Any]) -> Entry:
 
 
 def _preset(name: str, path: Path) -> Entry:
-    """What the comments at the head of a scenario say of it: what it is, and after `source:` whose."""
+    """Entry of a scenario from the comments at its head: what it is, and after `source:` whose."""
     text = path.read_text(encoding="utf-8")
     comments = [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")]
     about, _, source = " ".join(comments).partition(". source: ")

@@ -16,7 +16,7 @@ from vazao._core import Ack, Congestion, Sibling
 
 
 class CongestionControl:
-    """How much a sender may have in flight. Subclass it and change what is to be different; as it stands it is Reno.
+    """A congestion control. Subclass it and change what is to be different; as it stands it is Reno.
 
     Windows are bytes and may be fractions; the sender never goes below one segment. A method that raises ends the run
     with `RunError`. A run costs a few times as much as with a built-in control; runs with Python controls share one
@@ -30,7 +30,7 @@ class CongestionControl:
     """Whether `siblings` are to be shown: the other paths of the connection that carry data, before each call."""
     siblings: Sequence[Sibling] = ()
     told: float = 0.0
-    """What the other paths' controls, of this class like this one, see of this path as `told`."""
+    """Number that the other paths' controls, of this class like this one, see of this path."""
     pacing_rate: float | None = None
     """Bits a second at which data leaves; None: as the window admits it, or as the transport's `pacing` says."""
 

@@ -1,4 +1,4 @@
-"""What the guests of a scenario need: kernels."""
+"""Kernels that the guests of a scenario need."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def kernels_of(scenario: _core.Scenario) -> dict[str, str | None]:
 
 
 def lacking(scenario: _core.Scenario) -> str | None:
-    """Why it cannot be run on this machine, and what to do; None if nothing is lacking."""
+    """Reason why a scenario cannot be run on this machine, and what to do; None if nothing is lacking."""
     for name, digest in kernels_of(scenario).items():
         if digest is None:
             return kernel.missing(None if name == kernel.DEFAULT_SERIES else name)

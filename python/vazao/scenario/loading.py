@@ -28,7 +28,7 @@ def load(
 
 
 def kernels_at_hand(text: str, overrides: Sequence[tuple[str, object]] = ()) -> list[str]:
-    """What decides which guests of a text can be run here: the kernels that they can have, and why others are none."""
+    """Kernels that the guests of a text can have here, and why others are none: which can be run depends on them."""
     if not _may_have_guests(text, overrides):
         return []
     return [*map(repr, _kernels()), *map(kernel.missing, (None, *kernel.SERIES))]

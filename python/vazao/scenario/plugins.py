@@ -21,7 +21,7 @@ BASES: Mapping[str, type] = {"cc": CongestionControl, "scheduler": Scheduler, "p
 """The keys of a transport that take a class, and what it is a subclass of."""
 
 Own = tuple[str, str, type, str]
-"""What a class stands for, its name, itself, a digest of its code."""
+"""Kind of algorithm that a class is, its name, itself, a digest of its code."""
 
 
 @dataclass

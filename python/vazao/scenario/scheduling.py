@@ -20,7 +20,7 @@ Decision = SupportsIndex | Send | Copy | Repeat | None
 
 
 class Scheduler:
-    """Which subflow takes the next segment. Subclass it and say so in `decide`; as it stands it is `lowest-rtt`.
+    """A packet scheduler: `decide` says which subflow takes the next segment. As it stands it is `lowest-rtt`.
 
     An instance serves one end of one connection, and is made without arguments. What all schedulers share is done for
     them: which subflows are usable at all, what is sent again after a timeout, backups. A method that raises ends the
@@ -31,12 +31,12 @@ class Scheduler:
     queues: bool = False
     """Whether it assigns data to paths that have no room, where it then waits; it is asked though no path has any."""
     wake_s: float | None = None
-    """When to be asked again though nothing happens, in seconds of the run: read where `decide` waits. None, or a time
+    """Time to be asked again though nothing happens, in seconds of the run: read where `decide` waits. None, or a time
     that is past: not at all."""
 
     def decide(self, situation: Situation) -> Decision:
-        """What leaves next. Asked again after each segment, until it waits or names a path that takes nothing now."""
+        """Decide what leaves next. Called after each segment until it waits or names a path that takes none now."""
         return min(situation.available, key=lambda path: path.srtt_s or 0.0, default=None)
 
     def on_sent(self, path: int, data_bytes: int) -> None:
-        """So many bytes of data were given to a path that had not been sent before."""
+        """Note that `data_bytes` that had not been sent before were given to a path."""

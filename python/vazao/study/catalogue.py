@@ -26,7 +26,7 @@ def _study(name: str, path: Path) -> Entry:
 
 
 def kinds() -> list[str]:
-    """What can be listed: "congestion control", "queue", …, "study"."""
+    """Kinds that can be listed: "congestion control", "queue", …, "study"."""
     return list(dict.fromkeys(entry.kind for entry in entries()))
 
 

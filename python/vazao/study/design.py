@@ -12,7 +12,7 @@ Combination = dict[str, Level]
 
 
 def combinations(part: Part, size: Size) -> list[Combination]:
-    """What a part runs at a size. The quick combinations are a subset of the full ones, whatever the design."""
+    """Combinations that a part runs at a size. The quick ones are a subset of the full ones, whatever the design."""
     chosen = {
         tuple(level.label for level in combination.values()): combination
         for combination in _DESIGNS[part.design](part, size)

@@ -113,9 +113,9 @@ def _decide(
 def _lost(
     finding: Finding, sql: str, study: Study, not_run: pl.DataFrame, parameters: dict[str, Label]
 ) -> pl.DataFrame:
-    """What a finding needs of the runs that could not be run: those of the parts that its query names.
+    """Runs that a finding needs and that could not be run: those of the parts that its query names.
 
-    Of these `per` and `needs` choose; of a part without such a factor it needs all.
+    `per` and `needs` choose among these; of a part without such a factor it needs all.
     """
     lost = not_run.filter(pl.col("part").is_in(study.named_parts(sql)))
     if lost.is_empty():
@@ -129,12 +129,12 @@ def _lost(
 
 
 def reasons(not_run: pl.DataFrame) -> dict[str, int]:
-    """Why planned runs could not be run, and how many for each reason."""
+    """Reasons why planned runs could not be run, and the number of runs for each."""
     return dict(not_run.group_by("reason").len().sort("reason").iter_rows())
 
 
 def told_not_run(counts: Mapping[str, int]) -> str:
-    """How many planned runs were not run, and why, in words."""
+    """Sentence on how many planned runs were not run, and why."""
     return "; ".join(
         f"{count} planned {'run was' if count == 1 else 'runs were'} not run: {reason}"
         for reason, count in counts.items()

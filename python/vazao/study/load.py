@@ -1,4 +1,4 @@
-"""From a file, or a built-in name, to a validated `Study`."""
+"""Loading of a study: a file, or a built-in name, becomes a validated `Study`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vazao.study.source import Key, Source
 S = TypeVar("S", bound=Study)
 
 MOST_ERRORS = 8
-"""How many problems of one file are listed before the rest is only counted."""
+"""Problems of one file that are listed before the rest is only counted."""
 
 _TABLES = ("study", "scenario", "part", "view", "table", "figure", "finding", "design", "factor")
 _DESIGN = {"kind": "design", "replications": "replications", "exclude": "exclude", "runs": "runs"}
@@ -68,7 +68,7 @@ def _with_shared(part: Any, source: Source) -> Any:
 
 
 def _shared(part: dict[str, Any], source: Source) -> list[int]:
-    """Which of the study's own factors a part takes over."""
+    """Indices of the study's own factors that a part takes over."""
     own = {factor.get("name") for factor in part.get("factor", []) if isinstance(factor, dict)}
     every = enumerate(source.document.get("factor", []))
     return [n for n, factor in every if not (isinstance(factor, dict) and factor.get("name") in own)]
@@ -95,7 +95,7 @@ def _translate(error: ValidationError, source: Source, single: bool) -> StudyErr
 
 
 def _toml_key(loc: Key, source: Source, single: bool) -> Key:
-    """Where in the file the model's field `loc` stands."""
+    """Place in the file of the model's field `loc`."""
     if single and loc[:2] == ("part", 0):
         in_design = {part: key for key, part in _DESIGN.items()}
         loc = ("design", in_design[str(loc[2])], *loc[3:]) if loc[2:3] and loc[2] in in_design else loc[2:]
@@ -119,7 +119,7 @@ def _toml_key(loc: Key, source: Source, single: bool) -> Key:
 
 
 def _problem(detail: dict[str, Any], context: dict[str, Any]) -> str:
-    """What is wrong and what would be accepted, in the words of this project."""
+    """The mistake and what would be accepted, in the words of this project."""
     value = detail.get("input")
     match detail["type"]:
         case "vazao":

@@ -1,4 +1,4 @@
-"""What a study file says, validated: `Study`, `Part`, `Factor`, `Level`, `View`, `Summary`, `Figure`, `Finding`."""
+"""A study file, validated: `Study`, `Part`, `Factor`, `Level`, `View`, `Summary`, `Figure`, `Finding`."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Level(BaseModel):
 
 
 class Factor(Table):
-    """What is varied. `sets` names scenario keys; without it each level is a table of key to value."""
+    """A factor. `sets` names scenario keys; without it each level is a table of key to value."""
 
     name: Identifier
     title: str = ""
@@ -171,7 +171,7 @@ def _read_level(label: Any, value: Any, sets: list[str], n: int) -> Level:
 
 
 class Replications(Table):
-    """How often every combination is run, each time with another seed."""
+    """Replications of every combination, each with another seed."""
 
     quick: int = Field(ge=1)
     full: int = Field(ge=1)
@@ -379,12 +379,12 @@ class Study(Table):
 
     @property
     def overrides(self) -> list[tuple[str, Any]]:
-        """What the user changed in the scenario template, as (dotted key, value)."""
+        """Changes that the user made to the scenario template, as (dotted key, value)."""
         return list(self._overrides)
 
     @property
     def inputs(self) -> Mapping[str, Path]:
-        """Where files that its scenarios name are to be had if there are none beside the study."""
+        """Files that its scenarios can name if there are none beside the study."""
         return self._inputs
 
     def with_inputs(self, inputs: Mapping[str, Path]) -> Self:
@@ -424,7 +424,7 @@ class Study(Table):
         return study
 
     def _owner(self, key: str) -> str:
-        """Which part or factor sets a scenario key, in words; empty when none does."""
+        """The part or factor that sets a scenario key, in words; empty when none does."""
 
         def meets(other: str) -> bool:
             return f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")

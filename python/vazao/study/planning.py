@@ -1,4 +1,4 @@
-"""From a study to the list of its runs: scenarios with seeds, and the columns that say what each one is."""
+"""Plan of a study's runs: scenarios with seeds, and the columns that say what each one is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things stand in a TOML file: parsing with errors that name the line."""
+"""Lines of a TOML file's keys: parsing with errors that name the line."""
 
 import re
 import tomllib
