@@ -129,7 +129,7 @@ SPANS = ("1 s", "10 s", "100 s")
 IDLE_FLOWS = 10_000
 IDLE_TARGET_BYTES = 2000
 ACTIVE_TARGET_BYTES = 4000
-"""Of a flow at the peak of a run with as many flows as the largest case."""
+"""Bytes of a flow at the peak of a run with as many flows as the largest case."""
 ALGORITHM_TARGET = 0.80
 TRANSPORT_TARGET = 0.70
 PARALLEL_TARGET = 1.05 / 2

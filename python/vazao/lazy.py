@@ -20,7 +20,7 @@ def parsed(module: str) -> ast.Module:
 
 
 def homes(room: str) -> dict[str, str]:
-    """Where the names are to be had that a package imports for others to use: `import x as x`, or all of a module."""
+    """Places of the names that a package imports for others to use: `import x as x`, or all of a module."""
     found = [node for node in ast.walk(parsed(room)) if isinstance(node, ast.ImportFrom)]
     named = {alias.name: str(node.module) for node in found for alias in node.names if alias.name == alias.asname}
     whole = [str(node.module) for node in found if node.names[0].name == "*"]

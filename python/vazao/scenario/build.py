@@ -18,7 +18,7 @@ __all__ = [
     "dumbbell", "flow", "link", "messages", "mptcp", "multipath", "on_off", "packet_generator", "page",
     "parking_lot", "path", "point_to_point", "quic", "requests", "sctp", "tcp", "udp", "upload", "video",
 ]  # fmt: skip
-"""What a scenario is built of, as `vazao` and this room export it."""
+"""Parts that a scenario is built of, as `vazao` and this room export it."""
 
 
 class Table(dict[str, Any]):
