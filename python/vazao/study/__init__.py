@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 __all__ = [
-    "Asked", "Factor", "Figure", "Finding", "Label", "Level", "Part", "Plan", "PlannedRun", "Ruling", "Size",
+    "Asked", "Factor", "Figure", "Finding", "Label", "Level", "Pair", "Part", "Plan", "PlannedRun", "Ruling", "Size",
     "Source", "Study", "Summary", "View", "built_in_studies", "catalogue", "combinations", "design_columns", "find",
     "findings", "is_built_in", "is_study", "parse_as", "parse_study", "plan", "read_text", "reasons", "told_not_run",
 ]  # fmt: skip
@@ -13,7 +13,7 @@ __all__ = [
 if TYPE_CHECKING:
     from vazao.study import catalogue, findings
     from vazao.study.design import combinations
-    from vazao.study.findings import Asked, Ruling, reasons, told_not_run
+    from vazao.study.findings import Asked, Pair, Ruling, reasons, told_not_run
     from vazao.study.load import parse_as, parse_study
     from vazao.study.model import Factor, Figure, Finding, Label, Level, Part, Size, Study, Summary, View
     from vazao.study.named import built_in_studies, find, is_built_in, is_study
