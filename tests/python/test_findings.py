@@ -7,6 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import synthetic
+from vazao.cli import showing, terminal
 from vazao.errors import StudyError
 from vazao.results import database
 from vazao.study import Study, findings, parse_study
@@ -109,10 +111,23 @@ def test_a_criterion_that_was_changed_says_so_with_the_earlier_one() -> None:
     assert found.earlier == [findings.GivenUp("more than 1", "all passed")]
 
 
-@pytest.mark.parametrize("reported", ['"7 parsecs"', '"fast"', "true", '"1 bdp"'])
+@pytest.mark.parametrize("reported", ['"7 parsecs"', '"fast"', "true", "inf", '"1 bdp"'])
 def test_what_is_reported_is_a_quantity(reported: str) -> None:
     with pytest.raises(StudyError, match="is no number of an original; write a quantity like '70 s'"):
         study(f'numbers = [{{ reported = {reported}, measured = "x" }}]\nsql = "SELECT true AS holds"')
+
+
+def test_the_terminal_shows_criterion_numbers_and_effect(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal.out, "width", 120)
+    showing.show_findings(synthetic.FINDINGS, explained=True)
+    printed = capsys.readouterr().out
+    assert "criterion  The interval lies above 10.4 %." in printed
+    assert "earlier    It reaches 10.4 %. Changed: Few runs made it easier." in printed
+    assert "undecided: +12 ± 15 %" in printed
+    assert "time saved: 20.8 % reported, 12 % ± 15 % measured, 0.58 times" in printed
+    assert "10 findings: 5 reproduced, 3 differ, 1 undecided, 1 not testable" in printed
 
 
 def test_no_row_is_not_testable() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
 
@@ -63,7 +64,7 @@ def _as_label(value: Any) -> Any:
 
 def _as_measure(value: Any) -> Any:
     """A number, or a text like "70 s" or "20.8 %", with its unit."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return units.Measure(float(value), units.Unit(""))
     if isinstance(value, str) and (read := units.measure(value)):
         return read
