@@ -41,6 +41,11 @@ class Welch:
     p: float
     df: float
 
+    @property
+    def half(self) -> float:
+        """Half the interval's width."""
+        return (self.high - self.low) / 2
+
 
 def t_quantile(df: float, confidence: float = 0.95) -> float:
     """Two-sided quantile of Student's t: the half-width of a mean's interval, in standard errors."""

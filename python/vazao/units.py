@@ -24,6 +24,7 @@ _UNITS: dict[str, dict[str, str]] = {
 }
 _SCALES = {unit: (suffix, Decimal(scale)) for suffix, units in _UNITS.items() for unit, scale in units.items()}
 _QUANTITY = re.compile(r"\s*([+-]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµμ/]+)\s*")
+_PERCENTAGE = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?)\s*%\s*")
 
 PREFIXES = {12: "T", 9: "G", 6: "M", 3: "k", 0: "", -3: "m", -6: "µ", -9: "n"}
 """SI prefix of each power of ten, the largest first."""
@@ -165,6 +166,23 @@ class Unit:
         if self.symbol not in SCALED or value == 0:
             return 0
         return _exponent(value, most=0 if self.symbol == "s" else max(PREFIXES))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number and its unit, a percentage as the ratio that it is: 0.208 and %."""
+
+    value: float
+    unit: Unit
+
+
+def measure(text: str) -> Measure | None:
+    """A quantity or a percentage as a text says it: `70 s`, `9.96 Mbps`, `20.8 %`; None for anything else."""
+    if percent := _PERCENTAGE.fullmatch(text):
+        return Measure(float(Decimal(percent[1]) / 100), Unit("%"))
+    if (known := parse(text)) and (unit := SUFFIXES.get(f"_{known[0]}")):
+        return Measure(known[1], Unit(unit))
+    return None
 
 
 def unit_of(column: str, stated: str | None = None) -> Unit:

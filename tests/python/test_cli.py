@@ -88,7 +88,7 @@ def test_set_changes_a_key(vazao: Vazao) -> None:
 def test_a_study_runs_answers_and_resumes(vazao: Vazao, toy_file: Path) -> None:
     first = vazao("run", str(toy_file), "--quick", "--jobs", "2")
     assert first.code == 0, first.err
-    assert "3 findings: 2 reproduced, 0 differ, 1 not testable here" in first.out
+    assert "3 findings: 2 reproduced, 0 differ, 0 undecided, 1 not testable" in first.out
     assert Path("results/toy/report.html").is_file()
     assert {path.suffix for path in Path("results/toy/figures").iterdir()} >= {".svg", ".pdf", ".png"}
     assert "(0 simulated now)" in vazao("run", str(toy_file)).out

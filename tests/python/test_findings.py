@@ -7,6 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import synthetic
+from vazao.cli import showing, terminal
 from vazao.errors import StudyError
 from vazao.results import database
 from vazao.study import Study, findings, parse_study
@@ -47,16 +49,17 @@ def evaluate(finding: str) -> list[findings.Ruling]:
 
 
 @pytest.mark.parametrize(
-    ("holds", "verdict"), [("true", "reproduced"), ("false", "differs"), ("NULL::BOOLEAN", "not testable here")]
+    ("holds", "verdict"), [("true", "reproduced"), ("false", "differs"), ("NULL::BOOLEAN", "undecided")]
 )
 def test_the_verdict_is_that_of_the_row(holds: str, verdict: str) -> None:
     (found,) = evaluate(
         f'sql = "SELECT avg(y) AS mean, {holds} AS holds FROM runs"\nmeasured = "{{mean:.2f}} s"\n'
         'explanation = "always"\nif_reproduced = "as {mean:.0f}"\nif_differs = "not {mean:.0f}"\n'
+        'if_undecided = "or {mean:.0f}"\n'
     )
     assert found.verdict == verdict
     assert found.measured == "6.57 s"
-    texts = {"reproduced": "always as 7", "differs": "always not 7", "not testable here": "always"}
+    texts = {"reproduced": "always as 7", "differs": "always not 7", "undecided": "always or 7"}
     assert found.explanation == texts[verdict]
 
 
@@ -73,17 +76,68 @@ def test_a_finding_per_level_is_decided_for_each() -> None:
 
 def test_null_is_a_dash_in_a_text() -> None:
     (found,) = evaluate('sql = "SELECT NULL::DOUBLE AS x, NULL::BOOLEAN AS holds"\nmeasured = "{x:.3f} s"\n')
-    assert (found.verdict, found.measured) == ("not testable here", "– s")
+    assert (found.verdict, found.measured) == ("undecided", "– s")
+
+
+def test_one_run_of_what_is_random_decides_nothing() -> None:
+    sql = "SELECT avg(y) AS d, ci95(y) AS ci, greater(d, ci, 0) AS holds FROM runs WHERE y = 1"
+    (found,) = evaluate(f'sql = "{sql}"\n')
+    assert found.verdict == "undecided"
+
+
+def test_a_number_of_the_original_stands_beside_ours_with_its_effect() -> None:
+    numbers = """numbers = [
+        { of = "first", reported = "2 s", measured = "mean", ci = "ci" },
+        { of = "share", reported = "20.8 %", measured = "part" },
+        { of = "none", reported = "0 %", measured = "part" },
+        { of = "rate", reported = "4 Mbps", measured = "nothing" },
+    ]"""
+    columns = "avg(y) AS mean, ci95(y) AS ci, 0.104 AS part, NULL::DOUBLE AS nothing, true AS holds"
+    (found,) = evaluate(f'{numbers}\nsql = "SELECT {columns} FROM runs WHERE y < 5"\n')
+    first, share, none, rate = found.numbers
+    assert (first.reported, first.measured, first.effect, first.unit) == (2, 2.5, 1.25, "s")
+    assert first.told() == ("2 s", "2.5 s ± 2.1 s", "1.25")  # 3.182 √(5/3) / 2 for 1, 2, 3, 4
+    assert share.told() == ("20.8 %", "10.4 %", "0.50")
+    assert none.told() == ("0 %", "10.4 %", "–")
+    assert rate.told() == ("4 Mbit/s", "–", "–")
+
+
+def test_a_criterion_that_was_changed_says_so_with_the_earlier_one() -> None:
+    (found,) = evaluate(
+        'criterion = "more than 3"\nearlier = { criterion = "more than 1", because = "all passed" }\n'
+        'sql = "SELECT true AS holds"\n'
+    )
+    assert found.criterion == "more than 3"
+    assert found.earlier == [findings.GivenUp("more than 1", "all passed")]
+
+
+@pytest.mark.parametrize("reported", ['"7 parsecs"', '"fast"', "true", "inf", '"1 bdp"'])
+def test_what_is_reported_is_a_quantity(reported: str) -> None:
+    with pytest.raises(StudyError, match="is no number of an original; write a quantity like '70 s'"):
+        study(f'numbers = [{{ reported = {reported}, measured = "x" }}]\nsql = "SELECT true AS holds"')
+
+
+def test_the_terminal_shows_criterion_numbers_and_effect(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal.out, "width", 120)
+    showing.show_findings(synthetic.FINDINGS, explained=True)
+    printed = capsys.readouterr().out
+    assert "criterion  The interval lies above 10.4 %." in printed
+    assert "earlier    It reaches 10.4 %. Changed: Few runs made it easier." in printed
+    assert "undecided: +12 ± 15 %" in printed
+    assert "time saved: 20.8 % reported, 12 % ± 15 % measured, 0.58 times" in printed
+    assert "10 findings: 5 reproduced, 3 differ, 1 undecided, 1 not testable" in printed
 
 
 def test_no_row_is_not_testable() -> None:
     (found,) = evaluate('sql = "SELECT y, true AS holds FROM runs WHERE y > 99"\nmeasured = "{y}"\n')
-    assert (found.verdict, found.measured, found.explanation) == ("not testable here", "", findings.NO_ROW)
+    assert (found.verdict, found.measured, found.explanation) == ("not testable", "", findings.NO_ROW)
 
 
 def test_what_cannot_be_tested_says_why() -> None:
     (found,) = evaluate('not_testable = "no moon"\n')
-    assert (found.verdict, found.explanation) == ("not testable here", "no moon")
+    assert (found.verdict, found.explanation) == ("not testable", "no moon")
 
 
 @pytest.mark.parametrize(
@@ -98,6 +152,14 @@ def test_what_cannot_be_tested_says_why() -> None:
         ('sql = "SELECT true AS holds"\nmeasured = "{holds.__class__}"', "is no column of its query"),
         ('sql = "SELECT true AS holds, \'a\' AS t"\nmeasured = "{t:.2f}"', "cannot be filled in"),
         ('sql = "SELECT true AS holds"\nmeasured = "{"', "cannot be filled in"),
+        (
+            'sql = "SELECT true AS holds"\nnumbers = [{ reported = 1, measured = "x" }]',
+            "'x' in `numbers` is no column of its query (columns: holds)",
+        ),
+        (
+            'sql = "SELECT true AS holds, \'a\' AS x"\nnumbers = [{ reported = 1, measured = "x" }]',
+            "'x' is 'a', and `numbers` compares numbers",
+        ),
     ],
 )
 def test_a_mistake_names_the_finding(finding: str, expected: str) -> None:
@@ -108,6 +170,10 @@ def test_a_mistake_names_the_finding(finding: str, expected: str) -> None:
 
 
 def test_the_ledger_is_read_as_it_was_written(tmp_path: Path) -> None:
-    found = evaluate('sql = "SELECT true AS holds"\nmeasured = "ü"\n')
+    found = evaluate(
+        'criterion = "k"\nearlier = { criterion = "e", because = "b" }\n'
+        'numbers = [{ reported = "2 s", measured = "x" }]\n'
+        'sql = "SELECT true AS holds, 1 AS x"\nmeasured = "ü"\n'
+    )
     findings.write(found, tmp_path)
     assert findings.read(tmp_path) == found

@@ -94,9 +94,27 @@ def test_the_page_says_every_claim_with_its_verdict(html: str) -> None:
     for result in synthetic.FINDINGS:
         for said in result.claim, result.reported, result.measured, result.explanation:
             assert said.replace("'", "&#39;") in text or said.replace("'", "’") in text or said in text
+    assert html.count('class="verdict undecided"') == 3 * 1
     assert html.count('class="verdict reproduced"') == 3 * 5  # at a glance, beside the figure, in the ledger
     assert html.count('class="verdict differs"') == 3 * 3
     assert html.count('class="verdict open"') == 3 * 1
+
+
+def test_a_number_and_a_changed_criterion_stand_in_claim_and_ledger(html: str) -> None:
+    claim = html[html.index('id="claim-gain"') :]
+    claim = claim[: claim.index("</section>")]
+    assert re.findall(r'<td class="number">([^<]*)</td>', claim) == ["20.8 %", "12 % ± 15 %", "0.58"]
+    assert "Criterion: The interval lies above 10.4 %." in claim
+    assert "Changed after results were seen; earlier: It reaches 10.4 %. Few runs made it easier." in claim
+    ledger = html[html.index('id="ledger"') :]
+    assert "time saved: 20.8 %" in ledger
+    assert "time saved: 12 % ± 15 % (effect 0.58)" in ledger
+
+
+def test_each_verdict_has_a_sign_of_its_own_beside_its_colour(html: str) -> None:
+    signs = re.findall(r"\.(reproduced|differs|undecided|open)::before \{ content: \"(.)\"; \}", html)
+    assert dict(signs).keys() == {"reproduced", "differs", "undecided", "open"}
+    assert len({sign for _, sign in signs}) == len(signs)
 
 
 def test_a_claim_is_told_in_full_once_and_then_by_its_verdicts(tmp_path: Path) -> None:
@@ -125,7 +143,7 @@ def test_the_counts_are_those_of_the_ledger() -> None:
     counts = {
         column["name"]: list(column["counts"].values()) for column in tally(synthetic.FINDINGS, synthetic.SETTINGS)
     }
-    assert counts == {"historic": [3, 1, 0], "modern": [1, 2, 1], "decided as a whole": [1, 0, 0]}
+    assert counts == {"historic": [3, 1, 0, 0], "modern": [1, 2, 0, 1], "decided as a whole": [1, 0, 1, 0]}
 
 
 def test_the_page_says_how_to_make_it_again(html: str) -> None:

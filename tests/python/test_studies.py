@@ -53,10 +53,10 @@ def test_a_built_in_study_runs_and_concludes(ran: Run) -> None:
     assert done.not_run.is_empty() or not kernel.find()
     given_up = {finding.id for finding in study.findings if finding.not_testable}
     if kernel.find():
-        undecided = [f"{r.id} ({r.level})" for r in done.findings if r.verdict == "not testable here"]
+        untested = [f"{r.id} ({r.level})" for r in done.findings if r.verdict == "not testable"]
         # What only the full size can tell is said in the study's own words.
         allowed = given_up | {"access-rate-decides"}
-        assert [each for each in undecided if each.split(" ")[0] not in allowed] == []
+        assert [each for each in untested if each.split(" ")[0] not in allowed] == []
     for table in study.tables:
         assert done.table(table.id).height > 0, table.id
     figures.render(study, done.store, done.directory)
@@ -130,8 +130,9 @@ def test_the_front_page_shows_what_the_demonstration_finds(
 
 def test_the_front_page_counts_the_verdicts_as_they_are_stored() -> None:
     stored = Counter(tomllib.loads(VERDICTS.read_text(encoding="utf-8"))["hstcp-2010"].values())
-    counts = [stored[verdict] for verdict in ("reproduced", "differs", "not testable here")]
-    told = "Of the {} verdicts of `hstcp-2010` (quick, with a Linux kernel), {} say reproduced, {} differs, {} not"
+    counts = [stored[verdict] for verdict in ("reproduced", "differs", "undecided", "not testable")]
+    told = "Of the {} verdicts of `hstcp-2010` (quick, with a Linux kernel), "
+    told += "{} say reproduced, {} differs, {} undecided, {} not"
     readme = next(path for path in DOCUMENTS if path.name == "README.md").read_text(encoding="utf-8")
     assert told.format(sum(counts), *counts) in readme
 
@@ -145,7 +146,7 @@ def test_the_stored_verdicts_are_of_studies_that_exist_and_in_order() -> None:
 
 def test_a_verdict_that_turns_is_named() -> None:
     stored = {"a": "reproduced", "b (modern)": "differs", "gone": "differs", "guest": "reproduced"}
-    now = {"a": "differs", "b (modern)": "differs", "guest": "not testable here", "new": "differs"}
+    now = {"a": "differs", "b (modern)": "differs", "guest": "not testable", "new": "differs"}
     assert turned("s", stored, now, {"guest"}) == [
         "study s, finding a: stored 'reproduced', computed 'differs'",
         "study s, finding gone: stored 'differs', computed 'nothing'",

@@ -55,7 +55,7 @@ def sql(
     as_csv: Annotated[bool, typer.Option("--csv", help="Rows as CSV.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Rows as a JSON array of objects.")] = False,
 ) -> None:
-    """Ask the stored results anything (DuckDB; with ci95(x), low95(x), high95(x), welch_p(list(a), list(b)))."""
+    """Ask the stored results anything (DuckDB; with ci95(x), greater(d, ci, least), equivalent(d, ci, margin), …)."""
     rows = results.Store(directory).query(query)
     if as_csv:
         text = rows.write_csv()

@@ -14,11 +14,11 @@ from rich.text import Text
 from vazao.cli.terminal import out, table
 
 if TYPE_CHECKING:
-    from vazao.study import Ruling
+    from vazao.study import Pair, Ruling
 
-_VERDICTS = {"reproduced": "green", "differs": "yellow", "not testable here": "dim"}
+_VERDICTS = {"reproduced": "green", "differs": "yellow", "undecided": "magenta", "not testable": "dim"}
 
-_COUNTED = {"reproduced": "reproduced", "differs": "differ", "not testable here": "not testable here"}
+_COUNTED = {"reproduced": "reproduced", "differs": "differ", "undecided": "undecided", "not testable": "not testable"}
 
 _PROSE = 100
 """The longest line of the ledger's texts, however wide the terminal."""
@@ -128,20 +128,38 @@ def show_findings(results: Sequence[Ruling], *, explained: bool = False) -> None
         out.print()
         out.print(Text(claim[0].claim, style="bold"))
         rows = Table.grid(padding=(0, 2, 0, 0))
-        rows.add_column(min_width=max(levels, len("reported")) + 2, no_wrap=True)
+        rows.add_column(min_width=max(levels, len("criterion" if explained else "reported")) + 2, no_wrap=True)
         rows.add_column(overflow="fold", max_width=_PROSE)
         if claim[0].reported:
             rows.add_row(Text("  reported", style="dim"), Text(claim[0].reported, style="dim"))
+        if explained:
+            for label, text in _criteria(claim[0]):
+                rows.add_row(Text(f"  {label}", style="dim"), Text(text, style="dim"))
         explanations = _explanations(claim) if explained else [""] * len(claim)
         for result, why in zip(claim, explanations, strict=True):
             measured = f": {result.measured}" if result.measured else ""
             verdict = Text.assemble((result.verdict, _VERDICTS[result.verdict]), measured)
             rows.add_row(Text(f"  {result.level or 'measured'}"), verdict)
+            for pair in result.numbers:
+                rows.add_row("", Text(_side_by_side(pair), style="dim"))
             if why:
                 rows.add_row("", Text(why, style="dim"))
         out.print(rows)
     counts = [f"{sum(r.verdict == verdict for r in results)} {word}" for verdict, word in _COUNTED.items()]
     out.print(f"\n{len(results)} findings: {', '.join(counts)}")
+
+
+def _side_by_side(pair: Pair) -> str:
+    """A number of the original beside ours: `SACK: 70 s reported, 66.9 s measured, 0.96 times`."""
+    reported, measured, effect = pair.told()
+    of = f"{pair.of}: " if pair.of else ""
+    return f"{of}{reported} reported, {measured} measured" + (f", {effect} times" if pair.effect is not None else "")
+
+
+def _criteria(result: Ruling) -> list[tuple[str, str]]:
+    """What decides a claim, and what did before results were seen."""
+    now = [("criterion", result.criterion)] if result.criterion else []
+    return [*now, *(("earlier", f"{one.criterion} Changed: {one.because}") for one in result.earlier)]
 
 
 def _explanations(claim: Sequence[Ruling]) -> list[str]:

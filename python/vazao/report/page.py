@@ -21,7 +21,7 @@ from vazao.scenario import load
 from vazao.study import Factor, Figure, Part, Ruling, Size, Study, Summary, built_in_studies, reasons, told_not_run
 from vazao.units import cell, heading
 
-CSS = {"reproduced": "reproduced", "differs": "differs", "not testable here": "open"}
+CSS = {"reproduced": "reproduced", "differs": "differs", "undecided": "undecided", "not testable": "open"}
 """Verdict to CSS class, in the order in which they are counted."""
 
 # Pictures of a stranger would be fetched from wherever it says.
@@ -66,9 +66,9 @@ class Claim:
 
     @property
     def tone(self) -> str:
-        """The one verdict, or `mixed`."""
+        """The one verdict, or `mixed`; those that decide count first."""
         verdicts = {CSS[result.verdict] for result in self.results}
-        decided = verdicts - {"open"} or verdicts
+        decided = verdicts - {"open", "undecided"} or verdicts - {"open"} or verdicts
         return decided.pop() if len(decided) == 1 else "mixed"
 
 

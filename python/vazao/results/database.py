@@ -16,7 +16,7 @@ from duckdb.func import FunctionNullHandling
 
 from vazao import statistics
 from vazao.errors import ResultsError
-from vazao.results import dynamics
+from vazao.results import decisions, dynamics
 from vazao.results.statement import check
 
 _Numbers = list[float | None] | None
@@ -28,7 +28,8 @@ CREATE MACRO high95(x) AS coalesce(avg(x) + ci95(x), avg(x));
 """
 """`ci95(x)`: half-width of the mean's 95 % t-interval, NULL for one value; `low95`, `high95`: its ends, for one value
 the value itself. Plain functions beside them, over lists (`list(x) FILTER (…)`): `welch_p(a, b)`, `welch_low95(a, b)`,
-`welch_high95(a, b)`: Welch's test of a difference of means and the ends of its interval; `jain(shares)`."""
+`welch_high95(a, b)`, `welch_ci95(a, b)`: Welch's test of a difference of means, the ends of its interval and half its
+width; `jain(shares)`. What an interval decides: `decisions.py`."""
 
 
 def _t_quantile(df: int | None) -> float | None:
@@ -57,6 +58,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., float | None], list[Any]]] = {
     "welch_p": (_of_welch("p"), ["DOUBLE[]", "DOUBLE[]"]),
     "welch_low95": (_of_welch("low"), ["DOUBLE[]", "DOUBLE[]"]),
     "welch_high95": (_of_welch("high"), ["DOUBLE[]", "DOUBLE[]"]),
+    "welch_ci95": (_of_welch("half"), ["DOUBLE[]", "DOUBLE[]"]),
     "jain": (_jain, ["DOUBLE[]"]),
 }
 
@@ -80,7 +82,7 @@ def connect(files: Iterable[Path] = (), *, gigabytes: float | None = None) -> du
     connection = duckdb.connect(":memory:", config=_SEALED)
     for name, (function, parameters) in _FUNCTIONS.items():
         connection.create_function(name, function, parameters, "DOUBLE", null_handling=FunctionNullHandling.SPECIAL)
-    connection.sql(MACROS)
+    connection.sql(MACROS + decisions.MACROS)
     if gigabytes:
         connection.sql(f"SET memory_limit = '{gigabytes * 1000:.0f} MB'")
     connection.sql(f"SET allowed_paths = [{_texts(files)}]")

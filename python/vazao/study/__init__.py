@@ -7,7 +7,13 @@ from vazao import lazy
 if TYPE_CHECKING:
     from vazao.study import catalogue as catalogue, findings as findings
     from vazao.study.design import combinations as combinations
-    from vazao.study.findings import Asked as Asked, Ruling as Ruling, reasons as reasons, told_not_run as told_not_run
+    from vazao.study.findings import (
+        Asked as Asked,
+        Pair as Pair,
+        Ruling as Ruling,
+        reasons as reasons,
+        told_not_run as told_not_run,
+    )
     from vazao.study.load import parse_as as parse_as, parse_study as parse_study
     from vazao.study.model import (
         Factor as Factor,

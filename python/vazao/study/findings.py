@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import string
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -14,11 +15,13 @@ from pydantic import TypeAdapter
 
 from vazao.errors import ResultsError, StudyError
 from vazao.files import explained, read_file, write_json
-from vazao.study.model import Finding, Label, Study
+from vazao.study.model import Finding, Label, Number, Study
+from vazao.units import Unit
 
 FINDINGS = "findings.json"
 
-Verdict = Literal["reproduced", "differs", "not testable here"]
+Verdict = Literal["reproduced", "differs", "undecided", "not testable"]
+"""What the rows say of a claim: it holds, it does not, they allow both, or there are none that could say."""
 
 NO_ROW = "The stored runs cannot decide it: the query gives no row."
 
@@ -28,6 +31,37 @@ class Asked(Protocol):
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
         """The rows of a query. Raises `ResultsError`."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A number of the original and ours, in base units; a percentage is a ratio.
+
+    `effect` is ours as a part of the reported one, 1 when it is as large (the relative effect size of replications:
+    Open Science Collaboration, Science 349, 2015); None where nothing was measured or 0 reported.
+    """
+
+    of: str
+    unit: str
+    reported: float
+    measured: float | None
+    ci: float | None
+    effect: float | None
+
+    def told(self) -> tuple[str, str, str]:
+        """The number reported, the one measured with its interval, and the effect, as people read them."""
+        unit = Unit(self.unit)
+        interval = "" if self.ci is None else f" ± {unit.text(self.ci, 2)}"
+        effect = "–" if self.effect is None else f"{self.effect:.2f}"
+        return unit.text(self.reported), unit.text(self.measured, 3) + interval, effect
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """A criterion that was changed after results had been seen, and why."""
+
+    criterion: str
+    because: str
 
 
 @dataclass(frozen=True)
@@ -42,6 +76,9 @@ class Ruling:
     verdict: Verdict
     measured: str
     explanation: str
+    criterion: str = ""
+    earlier: list[GivenUp] = field(default_factory=list)
+    numbers: list[Pair] = field(default_factory=list)
 
 
 def evaluate(study: Study, store: Asked, not_run: pl.DataFrame | None = None) -> list[Ruling]:
@@ -87,27 +124,54 @@ def _decide(
     parameters: dict[str, Label],
 ) -> Ruling:
     where = f"{study.file}: finding {finding.id!r}" + (f" ({finding.per} = {level})" if level else "")
-    claim = (finding.id, finding.claim, finding.reported, finding.per, level)
+
+    def ruling(
+        verdict: Verdict, measured: str = "", explanation: str = "", row: dict[str, Any] | None = None
+    ) -> Ruling:
+        claim = (finding.id, finding.claim, finding.reported, finding.per, level)
+        earlier = [GivenUp(one.criterion, one.because) for one in finding.earlier]
+        numbers = [_pair(number, row or {}, where) for number in finding.numbers]
+        return Ruling(*claim, verdict, measured, explanation, finding.criterion, earlier, numbers)
+
     if finding.sql is None:
-        return Ruling(*claim, "not testable here", "", finding.not_testable or "")
+        return ruling("not testable", explanation=finding.not_testable or "")
     if not_run is not None and (lost := _lost(finding, finding.sql, study, not_run, parameters)).height:
         missing = f"It needs runs that are missing: {told_not_run(reasons(lost))}."
-        return Ruling(*claim, "not testable here", "", missing)
+        return ruling("not testable", explanation=missing)
     try:
         rows = store.query(finding.sql, parameters)
     except ResultsError as error:
         raise StudyError(f"{where}: {error}") from None
     _check_columns(finding, rows.columns, where)
     if rows.height == 0:
-        return Ruling(*claim, "not testable here", "", NO_ROW)
+        return ruling("not testable", explanation=NO_ROW)
     if rows.height > 1:
         raise StudyError(f"{where}: the query gives {rows.height} rows; a finding is decided by one")
     row = rows.row(0, named=True)
     verdict = _verdict(row, where)
-    texts = [finding.explanation, finding.if_reproduced if verdict == "reproduced" else ""]
-    texts.append(finding.if_differs if verdict == "differs" else "")
-    explanation = " ".join(_fill(text, row, where) for text in texts if text)
-    return Ruling(*claim, verdict, _measured(finding, row, where), explanation)
+    by_verdict = {
+        "reproduced": finding.if_reproduced,
+        "differs": finding.if_differs,
+        "undecided": finding.if_undecided,
+    }
+    explanation = " ".join(_fill(text, row, where) for text in (finding.explanation, by_verdict[verdict]) if text)
+    return ruling(verdict, _measured(finding, row, where), explanation, row)
+
+
+def _pair(number: Number, row: dict[str, Any], where: str) -> Pair:
+    """A number of the original beside that of the row."""
+    reported = number.reported.value
+    measured, ci = (_number(column, row, where) for column in (number.measured, number.ci))
+    effect = measured / reported if measured is not None and reported else None
+    return Pair(number.of, number.reported.unit.symbol, reported, measured, ci, effect)
+
+
+def _number(column: str | None, row: dict[str, Any], where: str) -> float | None:
+    """A column's number, None where it has none that is finite."""
+    value = row.get(column) if column else None
+    if value is not None and not isinstance(value, int | float):
+        raise StudyError(f"{where}: {column!r} is {value!r}, and `numbers` compares numbers")
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def _lost(
@@ -145,9 +209,15 @@ def _check_columns(finding: Finding, columns: list[str], where: str) -> None:
     """Whether the query gives what the verdict and the texts name, however many rows it has."""
     if "holds" not in columns:
         raise StudyError(f"{where}: the query gives no column `holds` (it gives {', '.join(columns)})")
-    for text in (finding.measured, finding.explanation, finding.if_reproduced, finding.if_differs):
-        if text:
-            _fill(text, dict.fromkeys(columns), where)
+    texts = (finding.measured, finding.explanation, finding.if_reproduced, finding.if_differs, finding.if_undecided)
+    for text in filter(None, texts):
+        _fill(text, dict.fromkeys(columns), where)
+    for number in finding.numbers:
+        for column in filter(None, (number.measured, number.ci)):
+            if column not in columns:
+                raise StudyError(
+                    f"{where}: {column!r} in `numbers` is no column of its query (columns: {', '.join(columns)})"
+                )
 
 
 def _verdict(row: dict[str, Any], where: str) -> Verdict:
@@ -155,7 +225,7 @@ def _verdict(row: dict[str, Any], where: str) -> Verdict:
         case bool(holds):
             return "reproduced" if holds else "differs"
         case None:
-            return "not testable here"
+            return "undecided"
         case other:
             raise StudyError(f"{where}: `holds` is {other!r}; it must be true, false or NULL")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
 
@@ -59,6 +60,15 @@ def _as_label(value: Any) -> Any:
     if not isinstance(value, str | int | float):
         wrong(f"{value!r} is not a label; write a text or a number")
     return value
+
+
+def _as_measure(value: Any) -> Any:
+    """A number, or a text like "70 s" or "20.8 %", with its unit."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return units.Measure(float(value), units.Unit(""))
+    if isinstance(value, str) and (read := units.measure(value)):
+        return read
+    wrong(f"{value!r} is no number of an original; write a quantity like '70 s', '9.96 Mbps', '20.8 %', or a number")
 
 
 LabelField = Annotated[Label, BeforeValidator(_as_label)]
@@ -273,6 +283,22 @@ class Summary(Table):
     sql: str
 
 
+class Number(Table):
+    """A number of the original beside ours: a quantity, and the columns of the finding's query with ours and its ci."""
+
+    of: str = ""
+    reported: Annotated[units.Measure, BeforeValidator(_as_measure)]
+    measured: Column
+    ci: Column | None = None
+
+
+class Earlier(Table):
+    """A criterion that was given up after results were seen, and why."""
+
+    criterion: str
+    because: str
+
+
 class Finding(Table):
     """A claim of the original and the query that decides it. One row: `holds`, `measured`, and what texts use."""
 
@@ -281,11 +307,15 @@ class Finding(Table):
     reported: str = ""
     per: str | None = None
     sql: str | None = None
+    numbers: list[Number] = []
+    criterion: str = ""
+    earlier: Annotated[list[Earlier], BeforeValidator(_as_list)] = []
     measured: str | None = None
     needs: dict[str, Annotated[list[LabelField], BeforeValidator(_as_list)]] = {}
     explanation: str = ""
     if_reproduced: str = ""
     if_differs: str = ""
+    if_undecided: str = ""
     not_testable: str | None = None
 
     @model_validator(mode="after")

@@ -1,0 +1,209 @@
+"""What an interval decides: less and less as it widens; and no built-in study lets one decide otherwise."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from vazao.errors import ResultsError
+from vazao.results import database, load_study
+from vazao.study import Study, built_in_studies
+
+CONNECTION = database.connect()
+
+FUNCTIONS = ["greater", "not_worse", "equivalent"]
+
+numbers = st.floats(-1e6, 1e6)
+positive = st.floats(0, 1e6)
+
+
+def answered(sql: str, *values: object) -> tuple[bool | None, ...]:
+    """The only row of a query."""
+    (row,) = CONNECTION.execute(sql, values).fetchall()
+    return tuple(row)
+
+
+def decide(function: str, d: float | None, ci: float | None, bound: float) -> bool | None:
+    sql = f"SELECT {function}(CAST($1 AS DOUBLE), CAST($2 AS DOUBLE), CAST($3 AS DOUBLE))"
+    return answered(sql, d, ci, bound)[0]
+
+
+def over(sql: str, rows: str) -> bool | None:
+    return answered(f"SELECT {sql} FROM {rows}")[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "d", "ci", "bound", "holds"),
+    [
+        ("greater", 10, 2, 7, True), ("greater", 10, 4, 7, None), ("greater", 4, 2, 7, False),
+        ("greater", 7, 0, 7, False), ("greater", 7.1, 0, 7, True), ("greater", -3, 1, -5, True),
+        ("not_worse", -1, 2, 2, True), ("not_worse", 1, 2, 2, None), ("not_worse", 5, 2, 2, False),
+        ("not_worse", 2, 0, 2, True),
+        ("equivalent", 1, 3, 5, True), ("equivalent", -1, 3, 5, True), ("equivalent", 4, 3, 5, None),
+        ("equivalent", -4, 3, 5, None), ("equivalent", 9, 3, 5, False), ("equivalent", -9, 3, 5, False),
+        ("equivalent", 0, 6, 5, None),
+    ],
+)  # fmt: skip
+def test_an_interval_decides_by_where_all_of_it_lies(
+    function: str, d: float, ci: float, bound: float, holds: bool | None
+) -> None:
+    assert decide(function, d, ci, bound) is holds
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("ci", [None, math.inf, math.nan])
+def test_without_an_interval_nothing_is_decided(function: str, ci: float | None) -> None:
+    assert decide(function, 0, ci, 1) is None
+    assert decide(function, 100, ci, 1) is None
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("d", [None, math.inf, math.nan])
+def test_without_a_difference_nothing_is_decided(function: str, d: float | None) -> None:
+    assert decide(function, d, 1, 1) is None
+
+
+def test_an_interval_of_negative_width_is_a_mistake() -> None:
+    with pytest.raises(ResultsError, match="never negative"):
+        database.query(CONNECTION, "SELECT greater(1, -1, 0)")
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@given(d=numbers, ci=positive, wider=positive, bound=numbers)
+def test_a_wider_interval_never_decides_what_a_narrower_one_left_open_nor_turns_it(
+    function: str, d: float, ci: float, wider: float, bound: float
+) -> None:
+    before, after = decide(function, d, ci, bound), decide(function, d, ci + wider, bound)
+    assert after is None or after is before
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@given(
+    values=st.lists(st.floats(-100, 100), min_size=3, max_size=12),
+    kept=st.integers(2, 11),
+    bound=st.floats(-50, 50),
+)
+def test_runs_taken_away_never_decide_more(function: str, values: list[float], kept: int, bound: float) -> None:
+    """Of runs with a mean and a spread, fewer of the same mean and spread: as an experiment that is cut short."""
+    assume(kept < len(values))
+    sql = f"""
+    WITH v AS (SELECT unnest(CAST($1 AS DOUBLE[])) AS x),
+         s AS (SELECT avg(x) AS mean, stddev_samp(x) AS sd, count(*) AS n FROM v),
+         c AS (SELECT mean, t_quantile(n - 1) * sd / sqrt(n) AS all_of_them, t_quantile($2 - 1) * sd / sqrt($2) AS fewer
+               FROM s)
+    SELECT {function}(mean, all_of_them, $3), {function}(mean, fewer, $3) FROM c"""
+    before, after = answered(sql, values, kept, bound)
+    assert after is None or after is before
+
+
+@given(x=st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=6))
+def test_what_holds_everywhere_and_somewhere_is_kleenes_and_and_or(x: list[bool | None]) -> None:
+    rows = f"(SELECT unnest(CAST({json.dumps(x)} AS BOOLEAN[])) AS x)"
+    everywhere = False if False in x else None if None in x else True
+    somewhere = True if True in x else None if None in x else False
+    assert over("everywhere(x)", rows) is everywhere
+    assert over("somewhere(x)", rows) is somewhere
+
+
+def test_of_no_rows_nothing_is_known() -> None:
+    nothing = "(SELECT true AS x WHERE false)"
+    assert over("everywhere(x)", nothing) is None
+    assert over("somewhere(x)", nothing) is None
+
+
+INTERVALS = {"ci95", "low95", "high95", "welch_p", "welch_low95", "welch_high95", "welch_ci95"}
+"""Functions that tell of an interval; what they give is compared by `FUNCTIONS` alone."""
+
+Node = dict[str, Any]
+
+
+def nodes(tree: Any) -> Iterator[Node]:
+    """Every object of a parsed query, but what stands inside a function that may decide by an interval."""
+    if isinstance(tree, list):
+        for each in tree:
+            yield from nodes(each)
+    elif isinstance(tree, dict):
+        if tree.get("function_name") in FUNCTIONS:
+            return
+        yield tree
+        for each in tree.values():
+            yield from nodes(each)
+
+
+def parsed(sql: str) -> Any:
+    ((text,),) = duckdb.connect().execute("SELECT json_serialize_sql(CAST($1 AS VARCHAR))", [sql]).fetchall()
+    tree = json.loads(text)
+    assert not tree["error"], tree
+    return tree["statements"]
+
+
+def mentions(tree: Any, tainted: set[str]) -> bool:
+    """Whether an expression takes an interval's end or width: of a function, or by a column's name."""
+    for node in nodes(tree):
+        if node.get("function_name") in INTERVALS:
+            return True
+        if node.get("class") == "COLUMN_REF" and node["column_names"][-1] in tainted:
+            return True
+    return False
+
+
+def by_hand(queries: list[str]) -> list[str]:
+    """What decides by an interval without the functions; later queries name columns of earlier ones."""
+    trees = [parsed(sql) for sql in queries]
+    tainted: set[str] = set()
+    while True:
+        found = {
+            node["alias"] for tree in trees for node in nodes(tree) if node.get("alias") and mentions(node, tainted)
+        }
+        # A subquery or a table has an alias, too; only expressions are columns.
+        if found <= tainted:
+            break
+        tainted |= found
+    wrong = []
+    for sql, tree in zip(queries, trees, strict=True):
+        for node in nodes(tree):
+            kind = str(node.get("type", ""))
+            if (kind.startswith("COMPARE_") or "BETWEEN" in kind) and mentions(node, tainted):
+                wrong.append(f"an interval is compared by hand in {sql.strip()[:80]!r}…")
+            if node.get("function_name") in ("bool_and", "bool_or"):
+                wrong.append(f"{node['function_name']} passes over what is undecided in {sql.strip()[:80]!r}…")
+    return wrong
+
+
+@pytest.mark.parametrize("name", built_in_studies())
+def test_no_built_in_study_decides_by_an_interval_but_by_the_functions(name: str) -> None:
+    study: Study = load_study(name)
+    views = [view.sql for view in study.views]
+    wrong = {
+        finding.id: found for finding in study.findings if finding.sql and (found := by_hand([*views, finding.sql]))
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT abs(avg(x)) - ci95(x) < 0.05 AS holds FROM runs",
+        "WITH c AS (SELECT avg(x) AS d, ci95(x) AS wide FROM runs) SELECT d + wide > 0 AS holds FROM c",
+        "WITH c AS (SELECT low95(x) AS low FROM runs), e AS (SELECT 2 * low AS b FROM c) SELECT b > 0 AS holds FROM e",
+        "SELECT welch_high95(list(x), list(y)) < 0 AS holds FROM runs",
+        "SELECT high95(x) BETWEEN 0 AND 1 AS holds FROM runs",
+        "SELECT bool_and(equivalent(x, y, 1)) AS holds FROM runs",
+    ],
+)  # fmt: skip
+def test_the_forbidden_forms_are_found(sql: str) -> None:
+    assert len(by_hand([sql])) == 1
+
+
+def test_what_the_functions_decide_is_no_interval_any_more() -> None:
+    assert (
+        by_hand(["WITH c AS (SELECT greater(avg(x), ci95(x), 0) AS won FROM runs) SELECT won = true AS holds FROM c"])
+        == []
+    )
