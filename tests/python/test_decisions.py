@@ -1,4 +1,4 @@
-"""What an interval decides: less and less as it widens; and no built-in study lets one decide otherwise."""
+"""Decisions by intervals: less and less as it widens; and no built-in study lets one decide otherwise."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from vazao.errors import ResultsError
 from vazao.results import database, load_study
@@ -91,7 +90,7 @@ def test_a_wider_interval_never_decides_what_a_narrower_one_left_open_nor_turns_
     bound=st.floats(-50, 50),
 )
 def test_runs_taken_away_never_decide_more(function: str, values: list[float], kept: int, bound: float) -> None:
-    """Of runs with a mean and a spread, fewer of the same mean and spread: as an experiment that is cut short."""
+    """Fewer runs of the same mean and spread: as an experiment that is cut short."""
     assume(kept < len(values))
     sql = f"""
     WITH v AS (SELECT unnest(CAST($1 AS DOUBLE[])) AS x),
@@ -155,7 +154,7 @@ def mentions(tree: Any, tainted: set[str]) -> bool:
 
 
 def by_hand(queries: list[str]) -> list[str]:
-    """What decides by an interval without the functions; later queries name columns of earlier ones."""
+    """Places that decide by an interval without the functions; later queries name columns of earlier ones."""
     trees = [parsed(sql) for sql in queries]
     tainted: set[str] = set()
     while True:

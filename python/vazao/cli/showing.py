@@ -157,7 +157,7 @@ def _side_by_side(pair: Pair) -> str:
 
 
 def _criteria(result: Ruling) -> list[tuple[str, str]]:
-    """What decides a claim, and what did before results were seen."""
+    """Return what decides a claim, and what did before results were seen."""
     now = [("criterion", result.criterion)] if result.criterion else []
     return [*now, *(("earlier", f"{one.criterion} Changed: {one.because}") for one in result.earlier)]
 

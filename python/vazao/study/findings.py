@@ -21,7 +21,7 @@ from vazao.units import Unit
 FINDINGS = "findings.json"
 
 Verdict = Literal["reproduced", "differs", "undecided", "not testable"]
-"""What the rows say of a claim: it holds, it does not, they allow both, or there are none that could say."""
+"""Answer of the rows to a claim: it holds, it does not, they allow both, or there are none that could say."""
 
 NO_ROW = "The stored runs cannot decide it: the query gives no row."
 
