@@ -101,9 +101,12 @@ fn direction(d: &Direction) -> Json {
         let settings: Vec<_> = parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
         format!("{kind} ({})", settings.join(", "))
     };
-    let loss = d.loss.as_ref().map(|(kind, parameters)| settings(kind, parameters));
-    let queue =
-        if d.queue.is_drop_tail() { d.queue.limit().to_string() } else { settings(d.queue.kind, &d.queue.parameters) };
+    let loss = d.loss.as_ref().map(|(model, parameters)| settings(model.name, parameters));
+    let queue = if d.queue.is_drop_tail() {
+        d.queue.limit().to_string()
+    } else {
+        settings(d.queue.entry.name, &d.queue.parameters)
+    };
     json!({
         "rate_bps": d.rate.as_bps(),
         "delay_s": d.delay.as_secs(),

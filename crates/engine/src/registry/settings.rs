@@ -28,6 +28,8 @@ from_value! {
     usize: Value::Number(x) => x as usize;
     bool: Value::Flag(x) => x;
     String: Value::Text(x) => x;
+    Vec<String>: Value::Names(x) => x;
+    Vec<Parameters>: Value::Tables(x) => x;
     Duration: Value::Duration(x) => x;
     Rate: Value::Rate(x) => x;
     Vec<Rate>: Value::Rates(x) => x;

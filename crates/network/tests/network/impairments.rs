@@ -196,7 +196,7 @@ fn outages_begin_and_end() {
         [0, 4_999, 5_000, 6_000, 34_999, 35_500, 36_000].map(|ms| at(&often, ms)),
         [false, false, true, false, false, true, false]
     );
-    let refused = |given: &[(&str, Raw)]| Outage::from(&parameters("outages", given)).unwrap_err().0;
+    let refused = |given: &[(&str, Raw)]| Outage::from(&parameters("outages", given)).unwrap_err().path.concat();
     assert_eq!(refused(&[("for", text("1 s"))]), "at");
     assert_eq!(refused(&[("at", text("1 s")), ("every", text("2 s")), ("for", text("1 s"))]), "at");
     assert_eq!(refused(&[("every", text("1 s")), ("for", text("1 s"))]), "for");

@@ -90,7 +90,28 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     ("loss = 0.001", "outages = 3", "network.bottleneck.outages", &["3 is not a table"]),
     ("loss = 0.001", "shaper = { rate = \"1 Mbps\" }", "network.bottleneck.shaper.burst", &["is missing"]),
     ("loss = 0.001", "shaper = \"leaky\"", "network.bottleneck.shaper", &["unknown shaper"]),
+    // Rates that vary.
     ("\"10 Mbps\"", "{ trace = \"x\" }", "network.bottleneck.rate.trace", &["\"x\"", "no files"]),
+    ("\"10 Mbps\"", "{ trace = \"cellular\", seed = -1 }", "network.bottleneck.rate.seed", &["-1 is not", "from 0 to"]),
+    ("\"10 Mbps\"", "{ trace = \"x\", steps = [] }", "network.bottleneck.rate", &["is not a rate", "steps, or { trace ="]),
+    ("\"10 Mbps\"", "{ steps = [], repeat = \"2 h\" }", "network.bottleneck.rate.repeat", &["\"2 h\" is not", "to 3600 s"]),
+    ("\"10 Mbps\"", "{ steps = [], reapet = \"2 s\" }", "network.bottleneck.rate.reapet", &["did you mean \"repeat\"?"]),
+    ("\"10 Mbps\"", "{ steps = 3 }", "network.bottleneck.rate.steps", &["3 is not a table"]),
+    ("\"10 Mbps\"", "{ steps = [] }", "network.bottleneck.rate.steps", &["is empty; write [{ at = \"0 s\""]),
+    ("\"10 Mbps\"", "[]", "network.bottleneck.rate", &["is empty; write [{ at = \"0 s\""]),
+    ("\"10 Mbps\"", "[3]", "network.bottleneck.rate.0", &["3 is not a table"]),
+    ("\"10 Mbps\"", "[{ rate = \"1 Mbps\" }]", "network.bottleneck.rate.0.at", &["is missing"]),
+    ("\"10 Mbps\"", "[{ at = \"0 s\", rate = 3 }]", "network.bottleneck.rate.0.rate", &["3 has no unit", "\"10 Mbps\""]),
+    ("\"10 Mbps\"", "[{ at = \"0 s\", rat = 3 }]", "network.bottleneck.rate.0.rat", &["did you mean \"rate\"?"]),
+    ("\"10 Mbps\"", "[{ at = \"1 s\", rate = \"1 Mbps\" }]", "network.bottleneck.rate.0.at", &["is not \"0 s\""]),
+    (
+        "\"10 Mbps\"", "[{ at = \"0 s\", rate = \"1 Mbps\" }, { at = \"0 s\", rate = \"2 Mbps\" }]",
+        "network.bottleneck.rate.1.at", &["is not later than the step before it"],
+    ),
+    (
+        "\"10 Mbps\"", "{ steps = [{ at = \"0 s\", rate = \"1 Mbps\" }, { at = \"2 s\", rate = \"2 Mbps\" }], repeat = \"2 s\" }",
+        "network.bottleneck.rate.steps", &["repeats before its last step"],
+    ),
     // Ends.
     ("\"left1\"", "\"left9\"", "flow.0.client", &["there is no host \"left9\""]),
     ("\"left1\"", "\"R1\"", "flow.0.client", &["there is no host \"R1\""]),
