@@ -244,10 +244,14 @@ class Kind:
 SOURCES = (
     Kind("crates/*/src/**/*.rs", 100),
     Kind("crates/*/tests/**/*.rs", 50),
+    Kind("crates/*/benches/**/*.rs", 2),
+    Kind("crates/*/build.rs", 2),
+    Kind("crates/guest/program/src/**/*.rs", 10),
     Kind("python/vazao/**/*.py", 50),
     Kind("tests/python/**/*.py", 40),
     Kind("bench/**/*.py", 10),
     Kind("fuzz/**/*.py", 10),
+    Kind("docs/**/*.py", 5),
 )
 
 
