@@ -20,9 +20,9 @@ class ScenarioError(VazaoError):
     value: str | None
     """As it stands in the file; None for a key that is missing."""
     problem: str | None
-    """What is wrong and what would be accepted."""
+    """The problem, and the values that would be accepted."""
     suggestion: str | None
-    """What was probably meant."""
+    """The value that was probably meant."""
 
 class RunError(VazaoError):
     """A run failed: a defect or a lack of memory, not the user's mistake."""
@@ -48,7 +48,7 @@ class Scenario:
     def inputs(self) -> list[tuple[str, Path, str]]:
         """The files that it names: name, path, and the SHA-256 of what they held."""
     def with_trace(self, measures: list[str], every_s: float | None = None) -> Scenario:
-        """The same scenario, recording time series of `measures` (at every change, or every `every_s` seconds)."""
+        """Returns a copy that records time series of `measures` (at every change, or every `every_s` seconds)."""
     def graph(self) -> dict[str, Any]:
         """Nodes, links and flows, for drawing."""
     def work(self) -> tuple[float, float, int, bool]:
@@ -56,7 +56,7 @@ class Scenario:
 
 @final
 class Ack:
-    """What one acknowledgement told the sender: times in seconds, sizes in bytes."""
+    """Facts that one acknowledgement told the sender: times in seconds, sizes in bytes."""
 
     now_s: float
     acked_bytes: int
@@ -76,7 +76,7 @@ class Ack:
     in_recovery: bool
     """Whether a loss is being repaired."""
     rate: RateSample | None
-    """How fast data was delivered: only where the class says `wants_rate = True`, and not on every acknowledgement."""
+    """Delivery rate: only where the class says `wants_rate = True`, and not on every acknowledgement."""
     lost_bytes: int
     """Bytes that it showed to be lost; with `wants_rate = True`."""
     pipe_bytes: int
@@ -110,7 +110,7 @@ class Sibling:
     ssthresh_bytes: float
     srtt_s: float | None
     told: float
-    """What its control has as `told`."""
+    """The `told` of its control."""
 
 @final
 class Congestion:
@@ -125,22 +125,22 @@ class PathState:
     """A subflow as a packet scheduler sees it: times in seconds, sizes in bytes. It stands for its index."""
 
     index: int
-    """Its number, in the order in which subflows were opened: what a scheduler returns."""
+    """Number that a scheduler returns for it, in the order in which subflows were opened."""
     cwnd_bytes: int
     ssthresh_bytes: float
     """The threshold of its slow start; infinite while there is none."""
     flight_bytes: int
-    """What is believed to be in the network."""
+    """Bytes believed to be in the network."""
     queued_bytes: int
-    """What was assigned to it and has not left so far."""
+    """Bytes that were assigned to it and have not left so far."""
     space_bytes: int
-    """What the window leaves free: `cwnd_bytes` less the two; below zero after a cut."""
+    """Room that the window leaves: `cwnd_bytes` less the two; below zero after a cut."""
     mss: int
     """Payload of a full segment."""
     srtt_s: float | None
     """Smoothed round-trip time; None before the first measurement."""
     rttvar_s: float | None
-    """How far it varies (RFC 6298)."""
+    """Variation of the smoothed round-trip time (RFC 6298)."""
     rtt_s: float | None
     """The latest round-trip time."""
     min_rtt_s: float | None
@@ -170,7 +170,7 @@ class PathState:
 
 @final
 class Situation:
-    """What a packet scheduler looks at: times in seconds, sizes in bytes."""
+    """Situation that a packet scheduler decides in: times in seconds, sizes in bytes."""
 
     now_s: float
     paths: tuple[PathState, ...]
@@ -179,9 +179,9 @@ class Situation:
     def available(self) -> tuple[PathState, ...]:
         """The paths by which a segment would leave at once."""
     waiting_bytes: int
-    """What waits to be sent for the first time; 0 where something is to be sent again, and only the path matters."""
+    """Bytes that wait to be sent for the first time; 0 where something is to be sent again, and only the path matters."""
     window_bytes: int
-    """What the receiver's window leaves room for beyond all that was sent."""
+    """Room that the receiver's window leaves beyond all that was sent."""
     buffer_bytes: int
     """The receiver's window: what it holds at most."""
     outstanding_bytes: int
@@ -256,7 +256,7 @@ def run_many(
 
 @final
 class Outcome:
-    """What a run measured."""
+    """Measurements of a run."""
 
     @property
     def run_id(self) -> str: ...

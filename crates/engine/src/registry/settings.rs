@@ -131,7 +131,7 @@ macro_rules! parameters {
         }
 
         impl $name {
-            /// What a user may set.
+            /// Parameters that a user may set.
             pub const PARAMETERS: &'static [$crate::registry::Parameter] =
                 &[$($crate::parameters!(@ $field $($value),+)),+];
         }

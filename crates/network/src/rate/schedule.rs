@@ -25,7 +25,7 @@ pub(super) const ENTRY: Entry<Vary> = Entry {
     parameters: Settings::PARAMETERS,
     build: |p, _| {
         let Settings { steps, repeat } = p.into();
-        let steps: Vec<_> = steps.iter().map(|p| Step::from(p)).map(|step| (step.at.as_nanos(), step.rate)).collect();
+        let steps: Vec<_> = steps.iter().map(Step::from).map(|step| (step.at.as_nanos(), step.rate)).collect();
         let repeat = repeat.map(Duration::as_nanos);
         check(&steps, repeat)?;
         Ok((Schedule::mean(&steps, repeat), Variation::Schedule { steps, repeat }))

@@ -1,4 +1,4 @@
-//! What wires do to packets: how often, when, and that none of it disturbs the rest.
+//! Effects of wires on packets: how often, when, and that none of it disturbs the rest.
 
 use crate::lab::{ENDLESS, Event, Lab};
 use proptest::prelude::*;
@@ -135,8 +135,8 @@ fn packets_are_doubled_and_spoilt() {
     assert_eq!(twins.count(), doubled);
 }
 
-/// Those that a middlebox alters come to it with a bit of their own, as often as was asked for (five standard errors), and each
-/// once.
+/// Packets that a middlebox alters come to it with a bit of their own, as often as was asked for (five standard errors),
+/// and each once.
 #[test]
 fn packets_are_altered() {
     let mut lab = lab(Impairments { alter: Some(Chance::new(0.05, stream("alter"))), ..Impairments::default() });
