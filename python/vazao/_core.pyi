@@ -179,7 +179,7 @@ class Situation:
     def available(self) -> tuple[PathState, ...]:
         """The paths by which a segment would leave at once."""
     waiting_bytes: int
-    """Bytes that wait to be sent for the first time; 0 where something is to be sent again, and only the path matters."""
+    """Bytes that wait to be sent for the first time; 0 where something is sent again, and only the path matters."""
     window_bytes: int
     """Room that the receiver's window leaves beyond all that was sent."""
     buffer_bytes: int
