@@ -120,7 +120,7 @@ fn settings(item: Item, known: &[Parameter]) -> Result<Parameters> {
         return item.into_table()?.parameters(known);
     }
     let given = BTreeMap::from([(known[0].name.to_owned(), item.node.value.raw())]);
-    Parameters::resolve(known, &given).map_err(|error| item.error_at(&error.path[1..], error.problem))
+    Parameters::resolve(known, &given).map_err(|error| item.refused(error, 1))
 }
 
 /// Reads a rate: fixed; or one that varies, by a list of steps or a table with the first parameter of a kind.
@@ -138,10 +138,8 @@ fn read_rate(item: Item, files: &Files) -> Result<(Rate, Variation)> {
         _ => return Ok((item.quantity("10 Mbps")?, Variation::Fixed)),
     };
     let parameters = settings(item.clone(), entry.parameters)?;
-    (entry.build)(&parameters, &|name| files.read(name)).map_err(|error| {
-        let path = if matches!(item.node.value, Toml::List(_)) { &error.path[1..] } else { &error.path };
-        item.error_at(path, error.problem)
-    })
+    let skipped = usize::from(matches!(item.node.value, Toml::List(_)));
+    (entry.build)(&parameters, &|name| files.read(name)).map_err(|error| item.refused(error, skipped))
 }
 
 fn read_shaper(item: Item) -> Result<(&'static Entry<Shape>, Parameters)> {

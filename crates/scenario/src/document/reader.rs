@@ -46,8 +46,14 @@ impl Item {
         ScenarioError::new(self.node.line, &self.path, problem).with_value(&self.node.value)
     }
 
+    /// Creates an error about a parameter below, after `skipped` steps of its path, which the user did not write.
+    pub fn refused(&self, ParameterError { path, problem }: ParameterError, skipped: usize) -> ScenarioError {
+        let text = problem.text.replacen("unknown parameter", "unknown key", 1);
+        self.error_at(&path[skipped..], Problem { text, ..problem })
+    }
+
     /// Creates an error about what a path below leads to: keys of tables, numbers of lists.
-    pub fn error_at(&self, path: &[String], problem: impl Into<Problem>) -> ScenarioError {
+    fn error_at(&self, path: &[String], problem: Problem) -> ScenarioError {
         let Some((step, rest)) = path.split_first() else { return self.error(problem) };
         let path = child(&self.path, step);
         let node = match &self.node.value {
@@ -200,10 +206,9 @@ impl Table {
     /// Reads the remaining keys as parameters.
     pub fn parameters(self, known: &[Parameter]) -> Result<Parameters> {
         let given = self.entries.iter().map(|(key, node)| (key.clone(), node.value.raw())).collect();
-        Parameters::resolve(known, &given).map_err(|ParameterError { path, problem }| {
-            let text = problem.text.replacen("unknown parameter", "unknown key", 1);
+        Parameters::resolve(known, &given).map_err(|error| {
             let node = Node { line: self.line, value: Toml::Table(self.entries) };
-            Item { path: self.path, node }.error_at(&path, Problem { text, ..problem })
+            Item { path: self.path, node }.refused(error, 0)
         })
     }
 }

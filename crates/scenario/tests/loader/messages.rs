@@ -102,7 +102,7 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     ("\"10 Mbps\"", "[3]", "network.bottleneck.rate.0", &["3 is not a table"]),
     ("\"10 Mbps\"", "[{ rate = \"1 Mbps\" }]", "network.bottleneck.rate.0.at", &["is missing"]),
     ("\"10 Mbps\"", "[{ at = \"0 s\", rate = 3 }]", "network.bottleneck.rate.0.rate", &["3 has no unit", "\"10 Mbps\""]),
-    ("\"10 Mbps\"", "[{ at = \"0 s\", rat = 3 }]", "network.bottleneck.rate.0.rat", &["did you mean \"rate\"?"]),
+    ("\"10 Mbps\"", "[{ at = \"0 s\", rat = 3 }]", "network.bottleneck.rate.0.rat", &["unknown key \"rat\"", "did you mean \"rate\"?"]),
     ("\"10 Mbps\"", "[{ at = \"1 s\", rate = \"1 Mbps\" }]", "network.bottleneck.rate.0.at", &["is not \"0 s\""]),
     (
         "\"10 Mbps\"", "[{ at = \"0 s\", rate = \"1 Mbps\" }, { at = \"0 s\", rate = \"2 Mbps\" }]",
