@@ -1,5 +1,6 @@
 //! Names the engine's version after what it is built from: results of one build are never taken for another's.
 
+use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -19,13 +20,15 @@ const ENGINE: &[&str] = &[
 ];
 /// Sources of each crate.
 const PARTS: &[&str] = &["Cargo.toml", "Cargo.lock", "build.rs", "src"];
-/// Versions and features of other people's crates, and how all is compiled.
-const WORKSPACE: &[&str] = &["Cargo.toml", "Cargo.lock"];
+/// Versions and features of other people's crates, and how and by what all is compiled.
+const WORKSPACE: &[&str] = &["Cargo.toml", "Cargo.lock", "rust-toolchain.toml"];
+/// What cargo gives the compiler besides.
+const FLAGS: &str = "CARGO_ENCODED_RUSTFLAGS";
 
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where")).join("../..");
     let parts = ENGINE.iter().flat_map(|name| PARTS.iter().map(move |part| format!("crates/{name}/{part}")));
-    let mut digest = Digest::new();
+    let mut digest = Sha256::new();
     for part in WORKSPACE.iter().map(|&file| file.to_owned()).chain(parts) {
         let path = root.join(&part);
         if !path.exists() {
@@ -34,31 +37,24 @@ fn main() {
         println!("cargo:rerun-if-changed={}", path.display());
         for file in files(&path) {
             let name = file.strip_prefix(&root).expect("a file of the workspace");
-            digest.update(name.as_os_str().as_encoded_bytes());
-            digest.update(&fs::read(&file).expect("a source file can be read"));
+            update(&mut digest, name.as_os_str().as_encoded_bytes());
+            update(&mut digest, &fs::read(&file).expect("a source file can be read"));
         }
     }
     let mut features: Vec<String> =
         env::vars().map(|(name, _)| name).filter(|name| name.starts_with("CARGO_FEATURE_")).collect();
     features.sort();
-    features.iter().for_each(|feature| digest.update(feature.as_bytes()));
-    println!("cargo:rustc-env=VAZAO_ENGINE_VERSION={}+{:016x}", env!("CARGO_PKG_VERSION"), digest.0);
+    features.iter().for_each(|feature| update(&mut digest, feature.as_bytes()));
+    println!("cargo:rerun-if-env-changed={FLAGS}");
+    update(&mut digest, env::var_os(FLAGS).unwrap_or_default().as_encoded_bytes());
+    let short: String = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    println!("cargo:rustc-env=VAZAO_ENGINE_VERSION={}+{short}", env!("CARGO_PKG_VERSION"));
 }
 
-/// FNV-1a (RFC 9923) of a sequence of parts, in 64 bits.
-struct Digest(u64);
-
-impl Digest {
-    fn new() -> Digest {
-        Digest(0xcbf2_9ce4_8422_2325)
-    }
-
-    /// Adds a part, after its length, so that where one ends counts too.
-    fn update(&mut self, part: &[u8]) {
-        for byte in (part.len() as u64).to_le_bytes().iter().chain(part) {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
+/// Adds a part, after its length, so that where one ends counts too.
+fn update(digest: &mut Sha256, part: &[u8]) {
+    digest.update((part.len() as u64).to_le_bytes());
+    digest.update(part);
 }
 
 /// Returns all files of a directory, or the only one, in an order that no file system decides.

@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(gaps, [10, 10, 105, 10, 10, 105]);
     }
 
-    /// Of the messages in an exponential on time T, there are E[ceil(T / gap)] = 1 / (1 - exp(-gap / mean)).
+    /// In an exponential on time T the number of messages is E[ceil(T / gap)] = 1 / (1 - exp(-gap / mean)).
     #[test]
     fn the_mean_rate_is_that_of_the_shares() {
         let on = Law::Exponential(50e6);

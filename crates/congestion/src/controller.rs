@@ -87,7 +87,7 @@ pub struct Setup {
 
 /// The state of a window, in bytes (fractions accumulate, so they are floats).
 #[derive(Clone, Copy, Debug)]
-pub struct State {
+pub struct WindowState {
     /// Congestion window.
     pub cwnd: f64,
     /// Slow-start threshold; infinite while there is none.
@@ -96,7 +96,7 @@ pub struct State {
     pub mss: f64,
 }
 
-impl State {
+impl WindowState {
     /// Returns the window in segments, the unit most papers reason in.
     pub fn segments(&self) -> f64 {
         self.cwnd / self.mss
@@ -114,7 +114,7 @@ impl State {
 
 /// A window-based congestion control: one algorithm's growth and decrease inside what all of them share.
 pub struct Controller<W> {
-    state: State,
+    state: WindowState,
     slow_start: Box<dyn SlowStart>,
     window: W,
     /// Window and threshold before the last reduction.
@@ -124,7 +124,7 @@ pub struct Controller<W> {
 impl<W: Window> Controller<W> {
     /// Creates a controller at the start of a connection.
     pub fn new(setup: Setup, window: W) -> Self {
-        let state = State {
+        let state = WindowState {
             cwnd: setup.initial_window as f64,
             ssthresh: setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64),
             mss: setup.mss as f64,

@@ -16,7 +16,7 @@ mod registry;
 pub mod slow_start;
 pub mod window;
 
-pub use controller::{CongestionControl, Controller, Setup, State};
+pub use controller::{CongestionControl, Controller, Setup, WindowState};
 pub use coupled::{Sibling, Siblings};
 pub use event::{Ack, Congestion, RateSample, Sending, Signal};
 pub use prr::Prr;

@@ -96,7 +96,7 @@ mod tests {
         assert_eq!((counts.iter().sum::<u64>(), pipe), (10, 10));
     }
 
-    /// The same with a threshold of 70 %: seven segments for ten acknowledgements.
+    /// The example with a threshold of 70 %: seven segments for ten acknowledgements.
     #[test]
     fn the_proportion_is_the_congestion_controls() {
         let (counts, pipe) = sent(70, 100, 99, 100);

@@ -234,7 +234,7 @@ fn westwood_plus_filters_a_sample_a_round_trip() {
     }
 }
 
-/// What Westwood+ is for: acknowledgements that come in one bunch do not make the path look faster than it is.
+/// The purpose of Westwood+: acknowledgements that come in one bunch do not make the path look faster than it is.
 #[test]
 fn westwood_plus_is_not_fooled_by_bunches() {
     let path = Path { base_rtt: 0.1, rate: 1_000.0, buffer: 50.0 };

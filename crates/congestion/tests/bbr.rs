@@ -18,7 +18,7 @@ struct Driver {
     control: Box<dyn CongestionControl>,
     now: Time,
     delivered: u64,
-    /// What is in flight, in bytes, whatever the control wants.
+    /// Bytes in flight, whatever the control wants.
     pipe: u64,
     bandwidth: f64,
     in_recovery: bool,

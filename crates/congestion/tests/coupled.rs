@@ -8,7 +8,7 @@ use bottleneck::packets::Network;
 use bottleneck::{MSS, Path, control, setup};
 use vazao_congestion::coupled::{Balia, Lia, Olia};
 use vazao_congestion::window::Window;
-use vazao_congestion::{Ack, Congestion, CongestionControl, Setup, Sibling, Signal, State};
+use vazao_congestion::{Ack, Congestion, CongestionControl, Setup, Sibling, Signal, WindowState};
 use vazao_engine::registry::Raw;
 use vazao_engine::{Duration, Time};
 
@@ -56,7 +56,7 @@ fn growth(name: &str, paths: &[Sibling], own: usize) -> f64 {
     acknowledge(control.as_mut(), window * MSS) / SEGMENT
 }
 
-/// What a loss leaves of it, in segments.
+/// Window that a loss leaves of it, in segments.
 fn left(name: &str, paths: &[Sibling], own: usize) -> f64 {
     let window = (paths[own].cwnd / SEGMENT) as u64;
     let mut control = avoiding(name, window);
@@ -86,7 +86,7 @@ fn one_path_is_reno() {
 /// n. Each of two then grows by alpha over both windows, a quarter of a segment for a window's worth.
 #[test]
 fn lia_takes_one_flows_growth_for_all_paths() {
-    let state = State { cwnd: 10.0 * SEGMENT, ssthresh: SEGMENT, mss: SEGMENT };
+    let state = WindowState { cwnd: 10.0 * SEGMENT, ssthresh: SEGMENT, mss: SEGMENT };
     for count in 1..=4 {
         let mut lia = Lia::default();
         let paths = vec![path(10.0, 5.0, 50); count];
@@ -103,7 +103,7 @@ fn lia_with_unequal_paths() {
     let mut lia = Lia::default();
     let paths = [path(10.0, 5.0, 50), path(20.0, 5.0, 200)];
     lia.siblings().expect("it is coupled").see(&paths, 0);
-    let state = State { cwnd: 10.0 * SEGMENT, ssthresh: SEGMENT, mss: SEGMENT };
+    let state = WindowState { cwnd: 10.0 * SEGMENT, ssthresh: SEGMENT, mss: SEGMENT };
     assert!((lia.alpha(&state) - 4.0 / 3.0).abs() < 1e-12);
     // A window's worth on the first path: 10 segments times 4/3 over 30, of a segment each.
     assert_near(growth("lia", &paths, 0), 4.0 / 9.0, "the first path");
@@ -171,7 +171,7 @@ fn by(profile: &str, name: &str, paths: &[Sibling], own: usize) -> Box<dyn Conge
     control
 }
 
-/// The same by Multipath TCP's Linux.
+/// Control by Multipath TCP's Linux.
 fn linux(name: &str, paths: &[Sibling], own: usize) -> Box<dyn CongestionControl> {
     by("linux", name, paths, own)
 }

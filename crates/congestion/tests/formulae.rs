@@ -9,7 +9,7 @@ use vazao_congestion::{CONGESTION_CONTROLS, Signal};
 use vazao_engine::registry::{Parameters, Raw, find};
 use vazao_engine::{Duration, Time};
 
-/// What is kept of a window of so many segments, after a loss unless said otherwise: 1 - b of each source.
+/// Part kept of a window of so many segments, after a loss unless said otherwise: 1 - b of each source.
 #[test]
 fn every_control_keeps_its_part_of_the_window() {
     let loss = |name, w, kept| (name, w, Signal::Loss, kept);

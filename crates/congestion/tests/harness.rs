@@ -1,4 +1,5 @@
-//! What every congestion control must keep under any events, and the average window of those that have a closed form.
+//! Invariants that every congestion control must keep under any events, and the average window of those that have a closed
+//! form.
 
 #[allow(dead_code)]
 mod bottleneck;
@@ -61,7 +62,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// How many segments an acknowledgement may add in slow start.
+/// Most segments that an acknowledgement may add in slow start.
 fn steepest(control: &str, slow_start: &str) -> f64 {
     match (control, slow_start) {
         // 2^rho - 1 with rho up to 16, twice for a delayed acknowledgement.
@@ -72,10 +73,107 @@ fn steepest(control: &str, slow_start: &str) -> f64 {
     }
 }
 
-/// What congestion leaves of a threshold at least, in segments: RFC 5681 equation 4's two, but for CMT/RPv2, whose sources
+/// Least threshold that congestion leaves, in segments: RFC 5681 equation 4's two, but for CMT/RPv2, whose sources
 /// spare one.
 fn least(control: &str) -> u64 {
     if control == "rpv2" { 1 } else { 2 }
+}
+
+/// A control, and the connection that it believes to be in.
+struct Play<'a> {
+    control: &'a mut dyn CongestionControl,
+    /// Segments by which a window's worth of acknowledgements may raise it in slow start.
+    steepest: f64,
+    /// Least threshold in segments.
+    least: u64,
+    now: Time,
+    min_rtt: Duration,
+    srtt: Duration,
+    delivered: u64,
+    largest: u64,
+}
+
+impl Play<'_> {
+    fn ack(
+        &mut self,
+        acked: u64,
+        rtt: Option<Duration>,
+        one_way: Option<i64>,
+        flags: [bool; 4],
+    ) -> Result<(), TestCaseError> {
+        let [round, window_limited, in_recovery, marked] = flags;
+        let Play { now, .. } = *self;
+        let rated = self.control.wants_rate();
+        let (cwnd, slow_start) = (self.control.cwnd(), self.control.in_slow_start());
+        self.min_rtt = self.min_rtt.min(rtt.unwrap_or(self.min_rtt));
+        let sample = rtt.unwrap_or(self.srtt);
+        self.srtt = if self.srtt == Duration::ZERO { sample } else { (self.srtt * 7 + sample) / 8 };
+        let (srtt, min_rtt, flight) = (self.srtt, self.min_rtt, cwnd.max(acked));
+        self.delivered += acked;
+        if rated && !window_limited {
+            self.control.on_send(&Sending { now, flight: 0, app_limited: true, srtt, min_rtt });
+        }
+        let lost = if in_recovery { acked } else { 0 };
+        self.control.on_ack(&Ack {
+            now,
+            acked,
+            delivered: acked,
+            advance: acked,
+            blocks: in_recovery,
+            same_window: round,
+            flight,
+            rtt,
+            echo_rtt: in_recovery.then_some(srtt),
+            srtt,
+            min_rtt,
+            round,
+            window_limited,
+            in_recovery,
+            marked: if marked { acked } else { 0 },
+            one_way,
+            pipe: flight - acked,
+            lost: if rated { lost } else { 0 },
+            rate: rtt.filter(|_| rated).map(|interval| RateSample {
+                delivered: self.delivered.min(flight),
+                interval,
+                prior_delivered: self.delivered.saturating_sub(flight),
+                total_delivered: self.delivered,
+                lost,
+                tx_in_flight: flight,
+                app_limited: !window_limited,
+            }),
+            ..Ack::default()
+        });
+        let window = self.control.cwnd();
+        if rated {
+            // It may go back to a window it had, grow by what is delivered, and has four segments (BBRMinPipeCwnd).
+            let most = (self.largest.max(flight) + acked + 1).max(4 * MSS);
+            prop_assert!(window <= most, "from {} to {}", cwnd, window);
+        } else if in_recovery || !window_limited {
+            // Without a loss only a sign of delay lowers it.
+            prop_assert!(window <= cwnd, "growth in recovery or without need");
+        } else if slow_start {
+            let most = cwnd + (self.steepest * MSS as f64) as u64 + 1;
+            prop_assert!(window <= most, "slow start from {} to {}", cwnd, window);
+        }
+        Ok(())
+    }
+
+    fn congestion(&mut self, signal: Signal, used: f64) -> Result<(), TestCaseError> {
+        let Play { now, srtt, min_rtt, .. } = *self;
+        let (cwnd, ssthresh) = (self.control.cwnd(), self.control.ssthresh());
+        let flight = (used * cwnd as f64) as u64;
+        self.control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
+        match signal {
+            Signal::Loss | Signal::Mark => prop_assert!(self.control.cwnd() <= cwnd, "a loss raised the window"),
+            _ => prop_assert_eq!(self.control.cwnd(), MSS),
+        }
+        match signal {
+            Signal::RepeatedTimeout => prop_assert_eq!(self.control.ssthresh(), ssthresh),
+            _ => prop_assert!(self.control.ssthresh() >= self.least * MSS),
+        }
+        Ok(())
+    }
 }
 
 /// Plays `events`, checks after each what must hold, and returns every (cwnd, ssthresh).
@@ -85,84 +183,28 @@ fn play(
     steepest: f64,
     least: u64,
 ) -> Result<Vec<(u64, u64)>, TestCaseError> {
-    let (mut now, mut min_rtt, mut srtt) = (Time::ZERO, Duration::MAX, Duration::ZERO);
-    let (mut trace, mut delivered, mut largest) = (vec![], 0, control.cwnd());
+    let largest = control.cwnd();
+    let (min_rtt, srtt) = (Duration::MAX, Duration::ZERO);
+    let mut play = Play { control, steepest, least, now: Time::ZERO, min_rtt, srtt, delivered: 0, largest };
+    let mut trace = vec![];
     for event in events {
-        let (cwnd, slow_start) = (control.cwnd(), control.in_slow_start());
         match *event {
-            Event::Ack { ns, segments, rtt_ns, one_way, flags: [round, window_limited, in_recovery, marked] } => {
-                now += Duration::from_nanos(ns);
-                let rtt = rtt_ns.map(Duration::from_nanos);
-                min_rtt = min_rtt.min(rtt.unwrap_or(min_rtt));
-                srtt = if srtt == Duration::ZERO { rtt.unwrap_or(srtt) } else { (srtt * 7 + rtt.unwrap_or(srtt)) / 8 };
+            Event::Ack { ns, segments, rtt_ns, one_way, flags } => {
+                play.now += Duration::from_nanos(ns);
                 let acked = ((segments * MSS as f64) as u64).max(1);
-                let flight = cwnd.max(acked);
-                delivered += acked;
-                if control.wants_rate() && !window_limited {
-                    control.on_send(&Sending { now, flight: 0, app_limited: true, srtt, min_rtt });
-                }
-                control.on_ack(&Ack {
-                    now,
-                    acked,
-                    delivered: acked,
-                    advance: acked,
-                    blocks: in_recovery,
-                    same_window: round,
-                    flight,
-                    rtt,
-                    echo_rtt: in_recovery.then_some(srtt),
-                    srtt,
-                    min_rtt,
-                    round,
-                    window_limited,
-                    in_recovery,
-                    marked: if marked { acked } else { 0 },
-                    one_way,
-                    pipe: flight - acked,
-                    lost: if control.wants_rate() && in_recovery { acked } else { 0 },
-                    rate: rtt.filter(|_| control.wants_rate()).map(|interval| RateSample {
-                        delivered: delivered.min(flight),
-                        interval,
-                        prior_delivered: delivered.saturating_sub(flight),
-                        total_delivered: delivered,
-                        lost: if in_recovery { acked } else { 0 },
-                        tx_in_flight: flight,
-                        app_limited: !window_limited,
-                    }),
-                    ..Ack::default()
-                });
-                if control.wants_rate() {
-                    // It may go back to a window it had, grow by what is delivered, and has four segments (BBRMinPipeCwnd).
-                    let most = (largest.max(flight) + acked + 1).max(4 * MSS);
-                    prop_assert!(control.cwnd() <= most, "from {} to {}", cwnd, control.cwnd());
-                } else if in_recovery || !window_limited {
-                    // Without a loss only a sign of delay lowers it.
-                    prop_assert!(control.cwnd() <= cwnd, "growth in recovery or without need");
-                } else if slow_start {
-                    let most = cwnd + (steepest * MSS as f64) as u64 + 1;
-                    prop_assert!(control.cwnd() <= most, "slow start from {} to {}", cwnd, control.cwnd());
-                }
+                play.ack(acked, rtt_ns.map(Duration::from_nanos), one_way, flags)?;
             }
             Event::Congestion { ns, signal, used } => {
-                now += Duration::from_nanos(ns);
-                let flight = (used * cwnd as f64) as u64;
-                let ssthresh = control.ssthresh();
-                control.on_congestion(&Congestion { now, signal, flight, srtt, min_rtt });
-                match signal {
-                    Signal::Loss | Signal::Mark => prop_assert!(control.cwnd() <= cwnd, "a loss raised the window"),
-                    _ => prop_assert_eq!(control.cwnd(), MSS),
-                }
-                match signal {
-                    Signal::RepeatedTimeout => prop_assert_eq!(control.ssthresh(), ssthresh),
-                    _ => prop_assert!(control.ssthresh() >= least * MSS),
-                }
+                play.now += Duration::from_nanos(ns);
+                play.congestion(signal, used)?;
             }
         }
-        prop_assert!(control.pacing_rate().is_none_or(|rate| (1..1 << 60).contains(&rate.as_bps())));
-        largest = largest.max(control.cwnd());
+        let (window, rate) = (play.control.cwnd(), play.control.pacing_rate());
+        prop_assert!(rate.is_none_or(|rate| (1..1 << 60).contains(&rate.as_bps())));
+        play.largest = play.largest.max(window);
         // Less than 2^60 also means finite: no number of segments in these runs comes near.
-        prop_assert!((MSS..1 << 60).contains(&control.cwnd()), "window of {}", control.cwnd());
-        trace.push((control.cwnd(), control.ssthresh()));
+        prop_assert!((MSS..1 << 60).contains(&window), "window of {}", window);
+        trace.push((window, play.control.ssthresh()));
     }
     Ok(trace)
 }
@@ -216,7 +258,7 @@ fn names_and_aliases_are_unique() {
 /// A long flow alone over a drop-tail queue of one BDP keeps the bottleneck busy: Reno exactly so once it left slow
 /// start (half of twice the BDP is the BDP), and everyone who gives up less, too; Vegas keeps alpha segments queued.
 ///
-/// Those that give way to delay do not wait for the queue to be full. TCP-LP falls to half at a queue of 0.15 BDP and stays
+/// Controls that give way to delay do not wait for the queue to be full. TCP-LP falls to half at a queue of 0.15 BDP and stays
 /// for three round trips: of the 3 + 42.5 + 15 * 1.075 until it is there again it uses 83 %. CDG falls to 0.7 at the
 /// earliest when a queue begins, so it uses 85 % at least.
 #[test]

@@ -7,7 +7,7 @@ mod bottleneck;
 use bottleneck::{Flow, MSS, Path, control, setup};
 use std::collections::BTreeMap;
 use vazao_congestion::slow_start::SlowStart;
-use vazao_congestion::{Ack, SLOW_STARTS, Setup, State, build_slow_start};
+use vazao_congestion::{Ack, SLOW_STARTS, Setup, WindowState, build_slow_start};
 use vazao_engine::registry::{Parameters, Raw, find};
 use vazao_engine::{Duration, Time};
 
@@ -20,7 +20,7 @@ fn hystart(changed: &[(&str, &str)]) -> Box<dyn SlowStart> {
 /// One round trip: a window of `segments`, acknowledged one each `spacing_us` with the round-trip times `rtt_ms`, which go
 /// on with the last. The number of the acknowledgement that ends slow start.
 fn round(page: &mut dyn SlowStart, segments: f64, start_ms: u64, spacing_us: u64, rtt_ms: &[f64]) -> Option<usize> {
-    let state = State { cwnd: segments * MSS as f64, ssthresh: f64::INFINITY, mss: MSS as f64 };
+    let state = WindowState { cwnd: segments * MSS as f64, ssthresh: f64::INFINITY, mss: MSS as f64 };
     (0..segments as usize).position(|i| {
         let rtt = Duration::from_secs_f64(rtt_ms[i.min(rtt_ms.len() - 1)] / 1e3);
         page.leave(

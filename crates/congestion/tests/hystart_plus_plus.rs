@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use vazao_congestion::slow_start::SlowStart;
-use vazao_congestion::{Ack, SLOW_STARTS, State, build_slow_start};
+use vazao_congestion::{Ack, SLOW_STARTS, WindowState, build_slow_start};
 use vazao_engine::registry::{Parameters, Raw, find};
 use vazao_engine::{Duration, Time};
 
@@ -11,14 +11,14 @@ const MSS: f64 = 1_000.0;
 /// A slow start under way.
 struct Start {
     page: Box<dyn SlowStart>,
-    state: State,
+    state: WindowState,
 }
 
 fn start(changed: &[(&str, f64)]) -> Start {
     let entry = find("slow start", SLOW_STARTS, "hystart++").unwrap();
     let changed: BTreeMap<_, _> = changed.iter().map(|(k, v)| ((*k).to_owned(), Raw::Number(*v))).collect();
     let page = build_slow_start(entry.name, &Parameters::resolve(entry.parameters, &changed).unwrap(), 1.0).unwrap();
-    Start { page, state: State { cwnd: 64.0 * MSS, ssthresh: f64::INFINITY, mss: MSS } }
+    Start { page, state: WindowState { cwnd: 64.0 * MSS, ssthresh: f64::INFINITY, mss: MSS } }
 }
 
 impl Start {

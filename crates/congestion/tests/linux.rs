@@ -25,7 +25,7 @@ fn linux_counts_whole_segments() {
     assert_eq!(flow.control.cwnd(), 5 * MSS);
 }
 
-/// What Linux keeps of a window: cwnd/2; beta 717/1024 and 819/1024; cwnd - cwnd/8 with the division rounded down; each
+/// Windows that Linux keeps: cwnd/2; beta 717/1024 and 819/1024; cwnd - cwnd/8 with the division rounded down; each
 /// rounded down to whole segments.
 #[test]
 fn linux_keeps_whole_segments() {

@@ -1,11 +1,11 @@
-//! What controls make of marks (ECN), against their sources.
+//! Reactions of controls to marks (ECN), against their sources.
 
 #[allow(dead_code)]
 mod bottleneck;
 
 use bottleneck::{Flow, MSS, control, setup, wide};
 use vazao_congestion::window::{Dctcp, Window};
-use vazao_congestion::{Ack, CONGESTION_CONTROLS, Congestion, Signal, State};
+use vazao_congestion::{Ack, CONGESTION_CONTROLS, Congestion, Signal, WindowState};
 use vazao_engine::registry::{Parameters, Raw, find};
 use vazao_engine::{Duration, Time};
 
@@ -15,15 +15,15 @@ fn dctcp() -> Dctcp {
 }
 
 /// A round trip of `w` segments, of which the first `marked` are.
-fn round(page: &mut Dctcp, state: &State, w: u64, marked: u64) {
+fn round(page: &mut Dctcp, state: &WindowState, w: u64, marked: u64) {
     for i in 0..w {
         let marked = if i < marked { MSS } else { 0 };
         page.observe(state, &Ack { acked: MSS, delivered: MSS, marked, round: i == w - 1, ..Ack::default() });
     }
 }
 
-fn state(segments: f64) -> State {
-    State { cwnd: segments * MSS as f64, ssthresh: segments * MSS as f64, mss: MSS as f64 }
+fn state(segments: f64) -> WindowState {
+    WindowState { cwnd: segments * MSS as f64, ssthresh: segments * MSS as f64, mss: MSS as f64 }
 }
 
 fn congestion(signal: Signal) -> Congestion {

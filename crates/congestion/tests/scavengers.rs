@@ -45,7 +45,7 @@ fn ledbat_holds_its_target() {
     }
 }
 
-/// The same: with off_target = (TARGET - queue) / TARGET, an acknowledged window adds GAIN off_target segments. A window
+/// With off_target = (TARGET - queue) / TARGET, an acknowledged window adds GAIN off_target segments (RFC 6817). It
 /// grows while it is acknowledged, by 1 % of 100 segments at most, and so does what is added.
 #[test]
 fn ledbat_grows_in_proportion_to_what_is_missing() {
@@ -174,7 +174,7 @@ fn tcp_lp_knows_delayed_acknowledgements() {
     }
 }
 
-/// What both are for: beside one Reno flow they take little, and alone nearly all. The queue of one bandwidth-delay
+/// The purpose of both: beside one Reno flow they take little, and alone nearly all. The queue of one bandwidth-delay
 /// product is 50 ms, so that LEDBAT has a target of 10 ms here: above the length of the queue it would be Reno.
 #[test]
 fn scavengers_leave_the_path_to_others() {

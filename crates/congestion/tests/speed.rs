@@ -1,4 +1,4 @@
-//! What an acknowledgement costs. Run with `cargo test --release -p vazao-congestion --test speed -- --ignored --nocapture`.
+//! Cost of an acknowledgement. Run with `cargo test --release -p vazao-congestion --test speed -- --ignored --nocapture`.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

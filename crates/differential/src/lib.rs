@@ -101,8 +101,8 @@ pub trait Case: Debug + Sized {
     }
 }
 
-fn pick<T: Copy>(lots: &mut RandomStream, choices: &[T]) -> T {
-    choices[lots.below(choices.len() as u64) as usize]
+fn pick<T: Copy>(draws: &mut RandomStream, choices: &[T]) -> T {
+    choices[draws.below(choices.len() as u64) as usize]
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -305,9 +305,9 @@ impl Dimension {
 
     fn read_table(self, kind: &str, given: &[(String, Raw)]) -> Result<Distribution, String> {
         let entry = find("distribution", DISTRIBUTIONS, kind)?;
-        let named = |ParameterError { parameter, problem }| match parameter.as_str() {
+        let named = |ParameterError { path, problem }| match path.join(".").as_str() {
             "value" => problem.text,
-            _ => format!("{parameter}: {}", problem.text.replacen("unknown parameter", "unknown key", 1)),
+            key => format!("{key}: {}", problem.text.replacen("unknown parameter", "unknown key", 1)),
         };
         let p =
             Parameters::resolve(entry.parameters, &given.iter().cloned().collect::<BTreeMap<_, _>>()).map_err(named)?;

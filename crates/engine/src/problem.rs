@@ -44,3 +44,35 @@ pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a s
     };
     Problem { text, suggestion }
 }
+
+/// Refused parameter, with the accepted values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterError {
+    /// The parameter's name as typed; in a list of tables also the table's number, from 0 on, and the name in there.
+    pub path: Vec<String>,
+    /// Problem and accepted values.
+    pub problem: Problem,
+}
+
+impl ParameterError {
+    /// Creates an error about what a path leads to.
+    pub fn new(path: &[&str], problem: impl Into<Problem>) -> ParameterError {
+        ParameterError { path: path.iter().map(|&step| step.to_owned()).collect(), problem: problem.into() }
+    }
+    /// Puts a step in front of the path.
+    pub(crate) fn within(mut self, step: impl ToString) -> ParameterError {
+        self.path.insert(0, step.to_string());
+        self
+    }
+}
+
+impl std::error::Error for ParameterError {}
+
+impl fmt::Display for ParameterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_slice() {
+            [] => write!(f, "{}", self.problem),
+            path => write!(f, "{}: {}", path.join("."), self.problem),
+        }
+    }
+}

@@ -7,7 +7,7 @@
 mod settings;
 
 use crate::distribution::{Dimension, Distribution, read_points};
-pub use crate::problem::{Problem, unknown};
+pub use crate::problem::{ParameterError, Problem, unknown};
 use crate::units::nearest;
 use crate::{Bytes, Capacity, Duration, Rate};
 pub use crate::{choice, parameters};
@@ -15,7 +15,6 @@ pub use settings::{Elsewhere, FromValue};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
-use thiserror::Error;
 
 /// The type and range of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,6 +51,8 @@ pub enum Kind {
     Names,
     /// A list of tables, each with a time (`at`) and one of these words with a whole number: what happens when to which.
     Schedule(&'static [&'static str]),
+    /// A list of tables, each with these parameters.
+    Tables(&'static [Parameter]),
     /// Any text.
     Text,
     /// The name of another registry's entry, or a table with `kind` and that entry's parameters.
@@ -59,7 +60,7 @@ pub enum Kind {
 }
 
 /// One parameter of an algorithm.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
     /// Name in kebab or snake case, as the user types it.
     pub name: &'static str,
@@ -82,6 +83,13 @@ impl Parameter {
     /// Returns a parameter that must be given.
     pub const fn required(name: &'static str, kind: Kind, help: &'static str) -> Parameter {
         Parameter { name, kind, default: "", required: true, help }
+    }
+
+    fn read(&self, raw: &Raw) -> Result<Value, ParameterError> {
+        match self.kind {
+            Kind::Tables(each) => read_tables(each, raw).map_err(|error| error.within(self.name)),
+            kind => kind.read(raw).map_err(|problem| ParameterError::new(&[self.name], problem)),
+        }
     }
 }
 
@@ -114,6 +122,8 @@ pub enum Value {
     Names(Vec<String>),
     /// Schedule of changes.
     Schedule(Vec<Change>),
+    /// Tables of parameters.
+    Tables(Vec<Parameters>),
     /// Another registry's entry, by its name, with its parameters.
     Entry(String, Parameters),
 }
@@ -166,6 +176,12 @@ impl fmt::Display for Value {
                 let own: String = parameters.iter().map(|(name, value)| format!(", {name} = {value}")).collect();
                 write!(f, "{{ kind = {kind}{own} }}")
             }
+            Value::Tables(tables) => {
+                let own =
+                    |p: &Parameters| p.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>();
+                let each = |p| format!("{{ {} }}", own(p).join(", "));
+                write!(f, "[{}]", tables.iter().map(each).collect::<Vec<_>>().join(", "))
+            }
             Value::Schedule(changes) => {
                 let each = |c: &Change| format!("{{ at = \"{}\", {} = {} }}", c.at, c.what, c.which);
                 write!(f, "[{}]", changes.iter().map(each).collect::<Vec<_>>().join(", "))
@@ -204,16 +220,6 @@ impl fmt::Display for Raw {
     }
 }
 
-/// Refused parameter, with the accepted values.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{parameter}: {problem}")]
-pub struct ParameterError {
-    /// The parameter's name as typed.
-    pub parameter: String,
-    /// Problem and accepted values.
-    pub problem: Problem,
-}
-
 impl Kind {
     /// Returns the accepted values, for messages and documentation.
     pub fn expected(&self) -> String {
@@ -245,6 +251,10 @@ impl Kind {
                 format!(
                     "a list such as [{{ at = \"5 s\", {example} = 1 }}], in each a time and one of {words} with a number from 1 on"
                 )
+            }
+            Kind::Tables(each) => {
+                let names: Vec<_> = each.iter().map(|p| p.name).collect();
+                format!("a list of tables, each with {}", names.join(" and "))
             }
             Kind::Text => "a text".into(),
             Kind::Entry(registry) => format!("the name of a {registry}, or a table with its kind and parameters"),
@@ -300,6 +310,7 @@ impl Kind {
             (Kind::Names | Kind::Rates | Kind::Schedule(_), Raw::List(list)) => {
                 self.read_list(list).map_or_else(refuse, Ok)
             }
+            (Kind::Tables(each), raw) => read_tables(each, raw).map_err(|error| error.to_string()),
             (Kind::Text, Raw::Text(x)) => Ok(Value::Text(x.clone())),
             (
                 Kind::Duration(..) | Kind::Rate | Kind::Size(..) | Kind::SizeOrAuto(_) | Kind::Capacity,
@@ -341,6 +352,26 @@ impl Kind {
     }
 }
 
+/// Reads a list of tables with these parameters each; a table alone is a list of one.
+fn read_tables(each: &[Parameter], raw: &Raw) -> Result<Value, ParameterError> {
+    let table = |raw: &Raw| match raw {
+        Raw::Table(entries) => Parameters::resolve(each, &entries.iter().cloned().collect()),
+        other => Err(ParameterError::new(&[], format!("{other} is not a table"))),
+    };
+    let tables = match raw {
+        Raw::List(list) => {
+            let table = |(i, raw)| table(raw).map_err(|error| error.within(i));
+            list.iter().enumerate().map(table).collect::<Result<_, _>>()?
+        }
+        Raw::Numbers(numbers) => match numbers.first() {
+            Some(first) => return Err(ParameterError::new(&["0"], format!("{first} is not a table"))),
+            None => Vec::new(),
+        },
+        other => vec![table(other)?],
+    };
+    Ok(Value::Tables(tables))
+}
+
 /// The parameters of one algorithm, every default filled in.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters(BTreeMap<&'static str, Value>);
@@ -354,19 +385,16 @@ impl Parameters {
         for name in given.keys() {
             if !known.iter().any(|p| p.name == name) {
                 let problem = unknown("parameter", name, known.iter().map(|p| p.name));
-                return Err(ParameterError { parameter: name.clone(), problem });
+                return Err(ParameterError::new(&[name], problem));
             }
         }
         let mut values = BTreeMap::new();
         for parameter in known {
             let value = match given.get(parameter.name) {
-                Some(raw) => parameter
-                    .kind
-                    .read(raw)
-                    .map_err(|problem| ParameterError { parameter: parameter.name.into(), problem: problem.into() })?,
+                Some(raw) => parameter.read(raw)?,
                 None if parameter.required => {
-                    let problem = format!("is missing; write {}", parameter.kind.expected()).into();
-                    return Err(ParameterError { parameter: parameter.name.into(), problem });
+                    let problem = format!("is missing; write {}", parameter.kind.expected());
+                    return Err(ParameterError::new(&[parameter.name], problem));
                 }
                 None if parameter.default.is_empty() => continue,
                 None => parameter.kind.read_default(parameter.default),

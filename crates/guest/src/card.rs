@@ -7,7 +7,7 @@
 use crate::Problem;
 use crate::clock::NEVER;
 use crate::ring::{Memory, Queue};
-use crate::vhost::{Connection, Interrupts, Request, request};
+use crate::vhost::{Interrupts, Request, RequestSocket, request};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ const GATEWAY: [u8; 6] = [0x02, 0xff, 0xff, 0xff, 0xff, 0xff];
 enum Link {
     /// The guest has not connected yet.
     Listening(OwnedFd),
-    Connected(Connection),
+    Connected(RequestSocket),
     /// The guest has closed the connection.
     Closed,
 }
@@ -104,7 +104,7 @@ impl Card {
         match &mut self.link {
             Link::Listening(listener) => {
                 let socket = accept_with(listener, SocketFlags::CLOEXEC).map_err(|e| Problem::card(e.to_string()))?;
-                self.link = Link::Connected(Connection::new(socket));
+                self.link = Link::Connected(RequestSocket::new(socket));
             }
             Link::Connected(connection) => {
                 if !connection.receive()? {

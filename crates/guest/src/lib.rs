@@ -15,6 +15,10 @@
 // A guest is a process of this machine: a wall clock watches it, and it has files.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+// The laboratory of the tests is also that of the unit tests.
+#[cfg(test)]
+extern crate self as vazao_guest;
+
 mod card;
 mod clock;
 mod console;

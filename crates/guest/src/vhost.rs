@@ -77,16 +77,16 @@ fn message(number: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 /// A guest's connection to a card, for its requests.
-pub(crate) struct Connection {
+pub(crate) struct RequestSocket {
     socket: OwnedFd,
     bytes: Vec<u8>,
     files: VecDeque<OwnedFd>,
 }
 
-impl Connection {
+impl RequestSocket {
     /// Makes a connection of a new socket.
-    pub fn new(socket: OwnedFd) -> Connection {
-        Connection { socket, bytes: Vec::new(), files: VecDeque::new() }
+    pub fn new(socket: OwnedFd) -> RequestSocket {
+        RequestSocket { socket, bytes: Vec::new(), files: VecDeque::new() }
     }
     /// Reads what has arrived. Returns false if the guest has closed the connection.
     pub fn receive(&mut self) -> Result<bool, Problem> {
@@ -125,7 +125,7 @@ impl Connection {
     }
 }
 
-impl AsFd for Connection {
+impl AsFd for RequestSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -1,4 +1,4 @@
-//! How fast guests are, in processor time of this process and all it starts, as a busy machine makes no difference to
+//! Speed of guests, in processor time of this process and all it starts, as a busy machine makes no difference to
 //! that. Bounds are the promised times (wall clock, on one core that is otherwise idle) and a half, for slower machines.
 //! `cargo test --release -p vazao-guest --test speed -- --nocapture` prints both times.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -16,7 +16,7 @@ pub fn at(ms: u64) -> Time {
 
 /// Two ends, 0 and 1, and the paths between them.
 pub trait Laboratory {
-    /// What the ends exchange.
+    /// Packet that the ends exchange.
     type Packet: Clone;
 
     /// The paths between the ends.

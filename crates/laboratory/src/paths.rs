@@ -15,11 +15,11 @@ pub struct Sent<P> {
     pub from: usize,
     /// By which path.
     pub path: usize,
-    /// Its size in bytes, where that matters to the path.
+    /// Size in bytes, where that matters to the path.
     pub size: u32,
-    /// How it was marked.
+    /// ECN mark.
     pub ecn: Ecn,
-    /// What it is.
+    /// Packet.
     pub packet: P,
 }
 
@@ -37,13 +37,13 @@ pub struct Arrival<P> {
     pub to: usize,
     /// By which path.
     pub path: usize,
-    /// How it is marked.
+    /// ECN mark.
     pub ecn: Ecn,
-    /// What it is.
+    /// Packet.
     pub packet: P,
 }
 
-/// What happens next.
+/// Next event.
 #[derive(Clone, Debug)]
 pub enum Event<P> {
     /// A packet arrives.
@@ -61,7 +61,7 @@ const EVENTS_AT_ONCE: u64 = 100_000;
 pub struct Paths<P> {
     /// The time.
     pub now: Time,
-    /// How each path treats packets: may be changed but for its rate and queue.
+    /// Treatment of packets by each path: may be changed but for its rate and queue.
     pub weather: Vec<Weather>,
     /// Packets sent.
     pub packets: u64,
@@ -76,7 +76,7 @@ pub struct Paths<P> {
     pub random: RandomStream,
     /// Whether what is sent is kept in the log.
     pub logs: bool,
-    /// What was sent.
+    /// Packets sent.
     pub log: Vec<Sent<P>>,
     network: Network<u32>,
     scheduler: Heap,
@@ -84,10 +84,10 @@ pub struct Paths<P> {
     /// The slots of the ends, with when they are due, and that of the first arrival.
     ends: [(Slot, Time); 2],
     arriving: Slot,
-    /// What the network carries, and the copies that are to arrive of it.
+    /// Packets in the network, and the copies of each that are to arrive.
     carried: Vec<(Arrival<P>, Vec<Copied>)>,
     free: Vec<u32>,
-    /// What is beyond the links, by time and then in the order of sending.
+    /// Arrivals of packets that have left the links, by time and then in the order of sending.
     flying: BTreeMap<(Time, u64), Arrival<P>>,
     order: u64,
 }

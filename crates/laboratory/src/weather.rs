@@ -1,9 +1,9 @@
-//! How a path treats what passes it.
+//! Treatment of the packets that pass a path.
 
 use std::ops::Range;
 use vazao_engine::{Duration, RandomStream, Rate, Time};
 
-/// How a path treats packets, both ways.
+/// Treatment of packets by a path, both ways.
 #[derive(Clone, Debug)]
 pub struct Weather {
     /// Rate at which packets are sent, one after the other; `None`: they take no time. Fixed at the start.
@@ -26,7 +26,7 @@ pub struct Weather {
     pub resets: Vec<Range<u64>>,
 }
 
-/// What becomes of one copy of a packet.
+/// Fate of one copy of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copied {
     pub delay: Duration,

@@ -1,9 +1,9 @@
 //! One direction of a link as a user describes it, and what it is made of.
 
 use crate::impairment::{Build, Impairments, Outage};
-use crate::loss::LOSS_MODELS;
-use crate::queue::{DROP_TAIL, Discipline, QUEUES, Setting};
-use crate::rate::{Opportunities, Schedule, Service, Shape, Trace};
+use crate::loss;
+use crate::queue::{self, Discipline, Setting, drop_tail};
+use crate::rate::{Schedule, Service, Shape, Trace, Variation};
 use vazao_engine::registry::{Entry, Parameters, Value};
 use vazao_engine::{Capacity, Duration, RandomStream, Rate};
 
@@ -22,39 +22,17 @@ pub struct Direction {
     pub overhead: u32,
     /// Queue.
     pub queue: QueueSpec,
-    /// Loss model by registry name, with its parameters.
-    pub loss: Option<(&'static str, Parameters)>,
+    /// Loss model by its entry in the registry, with its parameters.
+    pub loss: Option<(&'static Entry<loss::Constructor>, Parameters)>,
     /// Impairments of the wire.
     pub impairments: ImpairmentSpec,
 }
 
-/// Variation of a rate.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Variation {
-    /// Not at all.
-    #[default]
-    Fixed,
-    /// Rates that begin at given times in nanoseconds; they start anew after each `repeat`.
-    Schedule {
-        /// The first from 0, in order.
-        steps: Vec<(u64, Rate)>,
-        /// Period in nanoseconds.
-        repeat: Option<u64>,
-    },
-    /// Trace of opportunities to send.
-    Trace {
-        /// Name that the user gave.
-        name: String,
-        /// Opportunities to send.
-        opportunities: Opportunities,
-    },
-}
-
-/// A queue by its name in the registry, with its parameters.
-#[derive(Clone, Debug, PartialEq)]
+/// A queue by its entry in the registry, with its parameters.
+#[derive(Clone, Debug)]
 pub struct QueueSpec {
-    /// Name in [`QUEUES`].
-    pub kind: &'static str,
+    /// Entry in [`QUEUES`](crate::QUEUES).
+    pub entry: &'static Entry<queue::Constructor>,
     /// All its parameters, `limit` among them.
     pub parameters: Parameters,
 }
@@ -70,13 +48,20 @@ pub struct ImpairmentSpec {
     pub middlebox: u16,
 }
 
+/// Drop-tail with its default limit.
+impl Default for QueueSpec {
+    fn default() -> QueueSpec {
+        let entry = &drop_tail::ENTRY;
+        QueueSpec { entry, parameters: Parameters::defaults(entry.parameters) }
+    }
+}
+
 impl QueueSpec {
     /// Drop-tail with a limit.
     pub fn drop_tail(limit: Capacity) -> QueueSpec {
-        let entry = QUEUES.iter().find(|entry| entry.name == DROP_TAIL).expect("drop-tail is in the registry");
-        let mut parameters = Parameters::defaults(entry.parameters);
-        parameters.set("limit", Value::Capacity(limit));
-        QueueSpec { kind: DROP_TAIL, parameters }
+        let mut queue = QueueSpec::default();
+        queue.parameters.set("limit", Value::Capacity(limit));
+        queue
     }
 
     /// Returns the limit of the queue.
@@ -86,7 +71,7 @@ impl QueueSpec {
 
     /// Returns whether it is drop-tail, which links have without a discipline of its own.
     pub fn is_drop_tail(&self) -> bool {
-        self.kind == DROP_TAIL
+        self.entry.name == drop_tail::ENTRY.name
     }
 }
 
@@ -138,7 +123,7 @@ impl Direction {
         if self.loss.is_none() && wire.outages.is_empty() && spec.random.is_empty() && spec.middlebox == 0 {
             return None;
         }
-        wire.loss = self.loss.as_ref().map(|(kind, parameters)| make(LOSS_MODELS, kind)(parameters, stream("loss")));
+        wire.loss = self.loss.as_ref().map(|(model, parameters)| (model.build)(parameters, stream("loss")));
         for (entry, parameters) in &spec.random {
             if let Build::Strike(make) | Build::Delay(make) = entry.build {
                 make(parameters, stream(entry.name), &mut wire);
@@ -150,11 +135,6 @@ impl Direction {
     /// Makes the discipline of the queue, if it needs one; drop-tail does where arrivals are moved.
     pub fn discipline(&self, setting: &Setting) -> Option<Box<dyn Discipline>> {
         let moves = self.impairments.random.iter().any(|(entry, _)| matches!(entry.build, Build::Delay(_)));
-        (moves || !self.queue.is_drop_tail()).then(|| make(QUEUES, self.queue.kind)(&self.queue.parameters, setting))
+        (moves || !self.queue.is_drop_tail()).then(|| (self.queue.entry.build)(&self.queue.parameters, setting))
     }
-}
-
-/// Returns the factory of the entry called `name`.
-fn make<B: Copy>(registry: &[Entry<B>], name: &str) -> B {
-    registry.iter().find(|entry| entry.name == name).expect("a name from the registry").build
 }

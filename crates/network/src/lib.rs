@@ -16,7 +16,7 @@ pub mod rate;
 mod routing;
 pub mod topology;
 
-pub use direction::{Direction, ImpairmentSpec, QueueSpec, Variation};
+pub use direction::{Direction, ImpairmentSpec, QueueSpec};
 pub use graph::{Duplex, Graph, GraphError, Node, NodeKind, Step};
 pub use host::Host;
 pub use impairment::{IMPAIRMENTS, Impairments};
@@ -25,7 +25,7 @@ pub use loss::{LOSS_MODELS, LossModel};
 pub use network::{DropCause, Fate, LinkId, Network, RouteId};
 pub use packet::{Outgoing, Packet, PacketId};
 pub use queue::QUEUES;
-pub use rate::{RATES, SHAPERS};
+pub use rate::{RATES, SHAPERS, Variation};
 pub use routing::Routing;
 pub use vazao_engine::Capacity;
 pub use vazao_engine::Ecn;

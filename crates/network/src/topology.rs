@@ -15,8 +15,8 @@ pub struct LinkSpec {
 }
 
 impl Graph {
-    fn join(&mut self, name: impl Into<String>, source: usize, target: usize, line: &LinkSpec) {
-        let (forward, reverse) = (line.forward.clone(), line.reverse.clone());
+    fn join(&mut self, name: impl Into<String>, source: usize, target: usize, link: &LinkSpec) {
+        let (forward, reverse) = (link.forward.clone(), link.reverse.clone());
         self.links.push(Duplex { name: name.into(), source, target, forward, reverse });
     }
     fn host(&mut self, name: impl Into<String>) -> usize {
@@ -31,21 +31,21 @@ impl Graph {
 }
 
 /// Hosts `a` and `b` joined by one link, named `link`.
-pub fn point_to_point(line: &LinkSpec) -> Graph {
+pub fn point_to_point(link: &LinkSpec) -> Graph {
     let mut graph = Graph::default();
     let (a, b) = (graph.host("a"), graph.host("b"));
-    graph.join("link", a, b, line);
+    graph.join("link", a, b, link);
     graph.pair("a", "b");
     graph
 }
 
 /// Hosts `a` and `b` joined by a chain of links with routers `R1`, `R2`, … between them. Links are named `link1`, …
-pub fn path(lines: &[LinkSpec]) -> Graph {
+pub fn path(links: &[LinkSpec]) -> Graph {
     let mut graph = Graph::default();
     let mut node = graph.host("a");
-    for (i, line) in lines.iter().enumerate() {
-        let next = if i + 1 == lines.len() { graph.host("b") } else { graph.router(format!("R{}", i + 1)) };
-        graph.join(format!("link{}", i + 1), node, next, line);
+    for (i, link) in links.iter().enumerate() {
+        let next = if i + 1 == links.len() { graph.host("b") } else { graph.router(format!("R{}", i + 1)) };
+        graph.join(format!("link{}", i + 1), node, next, link);
         node = next;
     }
     graph.pair("a", "b");
@@ -59,11 +59,11 @@ pub fn dumbbell(pairs: usize, access: &[LinkSpec], bottleneck: &LinkSpec) -> Gra
     let (r1, r2) = (graph.router("R1"), graph.router("R2"));
     graph.join("bottleneck", r1, r2, bottleneck);
     for i in 0..pairs {
-        let line = &access[i.min(access.len() - 1)];
+        let link = &access[i.min(access.len() - 1)];
         let (left, right) = (format!("left{}", i + 1), format!("right{}", i + 1));
         let (l, r) = (graph.host(&left), graph.host(&right));
-        graph.join(&left, l, r1, line);
-        graph.join(&right, r2, r, line);
+        graph.join(&left, l, r1, link);
+        graph.join(&right, r2, r, link);
         graph.pair(left, right);
     }
     graph
@@ -93,25 +93,34 @@ pub fn parking_lot(hops: usize, access: &LinkSpec, bottleneck: &LinkSpec) -> Gra
 
 /// Hosts `a` and `b` joined by disjoint links `path1`, `path2`, …; interface `a.2` and interface `b.2` are the ends of
 /// `path2`.
-pub fn multipath(lines: &[LinkSpec]) -> Graph {
+pub fn multipath(links: &[LinkSpec]) -> Graph {
     let mut graph = Graph::default();
     let (a, b) = (graph.host("a"), graph.host("b"));
-    for (i, line) in lines.iter().enumerate() {
-        graph.join(format!("path{}", i + 1), a, b, line);
+    for (i, link) in links.iter().enumerate() {
+        graph.join(format!("path{}", i + 1), a, b, link);
         graph.pair(format!("a.{}", i + 1), format!("b.{}", i + 1));
     }
     graph
 }
 
-/// Any graph: hosts, routers, and named links between them (name, one end, other end, line). Flows name their hosts.
+/// Link with its name and the nodes that it joins.
+#[derive(Clone, Debug)]
+pub struct NamedLink {
+    /// Name.
+    pub name: String,
+    /// Node where it begins.
+    pub from: String,
+    /// Node where it ends.
+    pub to: String,
+    /// Both directions.
+    pub link: LinkSpec,
+}
+
+/// Any graph: hosts, routers, and named links between them. Flows name their hosts.
 ///
 /// # Errors
 /// A sentence when a name is used twice or a link ends at a node that does not exist.
-pub fn custom(
-    hosts: &[String],
-    routers: &[String],
-    links: &[(String, String, String, LinkSpec)],
-) -> Result<Graph, String> {
+pub fn custom(hosts: &[String], routers: &[String], links: &[NamedLink]) -> Result<Graph, String> {
     let mut graph = Graph::default();
     for (names, kind) in [(hosts, NodeKind::Host), (routers, NodeKind::Router)] {
         for name in names {
@@ -121,7 +130,7 @@ pub fn custom(
             graph.add(name, kind);
         }
     }
-    for (name, from, to, line) in links {
+    for NamedLink { name, from, to, link } in links {
         let node = |end: &String| {
             let names: Vec<_> = graph.nodes.iter().map(|n| n.name.as_str()).collect();
             names.iter().position(|n| n == end).ok_or_else(|| {
@@ -136,7 +145,7 @@ pub fn custom(
         if graph.links.iter().any(|l| l.name == *name) {
             return Err(format!("two links are called {name:?}"));
         }
-        graph.join(name, source, target, line);
+        graph.join(name, source, target, link);
     }
     let names: Vec<String> = graph.hosts().map(str::to_owned).collect();
     for pair in names.chunks_exact(2) {
@@ -156,8 +165,8 @@ pub enum Topology {
         /// Makes it from its parameters and the links under each key.
         build: fn(&Parameters, &[Vec<LinkSpec>]) -> Graph,
     },
-    /// Topology whose hosts, routers and links are named one by one; see [`custom`].
-    Named,
+    /// Topology whose links are named one by one: made from its parameters and them.
+    Named(fn(&Parameters, &[NamedLink]) -> Result<Graph, String>),
 }
 
 /// Key under which links of a topology are given.
@@ -192,6 +201,11 @@ parameters! {
     struct Dumbbell { pairs: u64 = Kind::Integer(1, 100_000), "1", "host pairs left1-right1, …"; }
 
     struct ParkingLot { hops: usize = Kind::Integer(1, 1_000), "3", "bottlenecks in the chain"; }
+
+    struct Custom {
+        hosts: Vec<String> = Kind::Names, "names of the hosts";
+        routers: Option<Vec<String>> = Kind::Names, "", "names of the routers";
+    }
 }
 
 /// All topologies: what `network` takes besides its links.
@@ -255,7 +269,10 @@ pub const TOPOLOGIES: &[Entry<Topology>] = &[
         title: "Any graph",
         source: "shortest paths by propagation delay",
         help: "network.hosts, network.routers, and [[network.link]] tables with name, from and to",
-        parameters: &[],
-        build: Topology::Named,
+        parameters: Custom::PARAMETERS,
+        build: Topology::Named(|p, links| {
+            let Custom { hosts, routers } = p.into();
+            custom(&hosts, &routers.unwrap_or_default(), links)
+        }),
     },
 ];

@@ -8,7 +8,7 @@ use vazao_congestion::{Ack, Congestion, CongestionControl, RateSample, Setup, Si
 use vazao_engine::Rate;
 use vazao_scenario::{ControlFactory, Plugin};
 
-/// What one acknowledgement told the sender. Times in seconds, sizes in bytes.
+/// Facts that one acknowledgement told the sender. Times in seconds, sizes in bytes.
 #[pyclass(frozen, get_all, name = "Ack", module = "vazao._core")]
 pub struct PyAck {
     /// When it arrived.
@@ -31,7 +31,7 @@ pub struct PyAck {
     window_limited: bool,
     /// Whether a loss is being repaired.
     in_recovery: bool,
-    /// How fast data was delivered: only where the class says `wants_rate = True`, and not on every acknowledgement.
+    /// Delivery rate: only where the class says `wants_rate = True`, and not on every acknowledgement.
     rate: Option<PyRateSample>,
     /// Bytes that it showed to be lost; with `wants_rate = True`.
     lost_bytes: u64,
@@ -89,13 +89,13 @@ pub struct PyCongestion {
 /// Another path of the connection, just before an acknowledgement or a sign of congestion on the own one.
 #[pyclass(frozen, get_all, name = "Sibling", module = "vazao._core")]
 pub struct PySibling {
-    /// Its congestion window.
+    /// Congestion window.
     cwnd_bytes: f64,
-    /// Its slow-start threshold.
+    /// Slow-start threshold.
     ssthresh_bytes: f64,
-    /// Its smoothed round-trip time, or None before the first measurement.
+    /// Smoothed round-trip time, or None before the first measurement.
     srtt_s: Option<f64>,
-    /// What its control has as `told`.
+    /// The `told` of its control.
     told: f64,
 }
 

@@ -85,7 +85,7 @@ impl PyScenario {
         &self.run_id
     }
 
-    /// The same scenario with these measures recorded, the least and the greatest value each `every_s` seconds.
+    /// Returns a copy that records these measures, the least and the greatest value each `every_s` seconds.
     #[pyo3(signature = (measures, every_s = None))]
     fn with_trace(&self, py: Python<'_>, measures: Vec<String>, every_s: Option<f64>) -> PyResult<PyScenario> {
         let measures = measures

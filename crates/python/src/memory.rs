@@ -20,7 +20,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// What holds from now on. Raises `ScenarioError` for a variable that is no size.
+    /// Sets the limit that holds from now on. Raises `ScenarioError` for a variable that is no size.
     pub fn now() -> PyResult<Limit> {
         let taken = resident().unwrap_or(0);
         let most = match std::env::var(VARIABLE) {

@@ -100,8 +100,8 @@ fn direction(d: &Direction) -> Json {
     json!({
         "rate_bps": d.rate.as_bps(),
         "delay_s": d.delay.as_secs(),
-        "queue": kind(d.queue.kind, &d.queue.parameters),
-        "loss": d.loss.as_ref().map(|(name, parameters)| kind(name, parameters)),
+        "queue": kind(d.queue.entry.name, &d.queue.parameters),
+        "loss": d.loss.as_ref().map(|(model, parameters)| kind(model.name, parameters)),
     })
 }
 

@@ -210,7 +210,7 @@ type Message = (usize, Result<PyOutcome, Stopped>);
 const TICK: Duration = Duration::from_millis(50);
 
 /// Waits for messages until the channel closes, with Python's other threads running meanwhile.
-fn attend(
+fn receive_outcomes(
     py: Python<'_>,
     messages: &Mutex<mpsc::Receiver<Message>>,
     shared: &Shared,
@@ -262,7 +262,7 @@ pub fn run(
         let _ = sender.send((0, run_one(&inner, &run_id, &theirs, &directories)));
     });
     let mut result = None;
-    let ended = attend(
+    let ended = receive_outcomes(
         py,
         &receiver,
         &shared,
@@ -315,7 +315,7 @@ pub fn run_many(
             }
         });
     });
-    let ended = attend(
+    let ended = receive_outcomes(
         py,
         &receiver,
         &shared,

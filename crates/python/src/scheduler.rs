@@ -12,16 +12,16 @@ use vazao_transport::common::{Decision, PacketScheduler, PathState, SchedulerFac
 /// A subflow as a scheduler sees it. Times in seconds, sizes in bytes.
 #[pyclass(frozen, get_all, name = "PathState", module = "vazao._core")]
 pub struct PyPathState {
-    /// Its number: what a scheduler returns.
+    /// Number that a scheduler returns for it.
     index: usize,
     /// Congestion window, and the threshold of its slow start; infinite while there is none.
     cwnd_bytes: u64,
     ssthresh_bytes: f64,
-    /// What is believed to be in the network.
+    /// Bytes believed to be in the network.
     flight_bytes: u64,
-    /// What was assigned to it and has not left so far.
+    /// Bytes that were assigned to it and have not left so far.
     queued_bytes: u64,
-    /// What the window leaves free, below zero after a cut.
+    /// Room that the window leaves, below zero after a cut.
     space_bytes: i64,
     /// Payload of a full segment.
     mss: u64,
@@ -94,16 +94,16 @@ impl PyPathState {
     }
 }
 
-/// What a scheduler looks at. Times in seconds, sizes in bytes.
+/// Situation that a scheduler decides in. Times in seconds, sizes in bytes.
 #[pyclass(frozen, get_all, name = "Situation", module = "vazao._core")]
 pub struct PySituation {
     /// The time.
     now_s: f64,
     /// The subflows, in the order in which they were opened; a subflow keeps its place when it is gone.
     paths: Py<PyTuple>,
-    /// What waits to be sent for the first time; zero where something is to be sent again, and only the path is asked for.
+    /// Bytes that wait to be sent for the first time; zero where something is to be sent again, and only the path is asked for.
     waiting_bytes: u64,
-    /// What the receiver's window leaves room for beyond all that was sent.
+    /// Room that the receiver's window leaves beyond all that was sent.
     window_bytes: u64,
     /// The receiver's window: what it holds at most.
     buffer_bytes: u64,

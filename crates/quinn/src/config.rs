@@ -90,7 +90,7 @@ pub fn endpoint(datagram: u16) -> Result<Arc<EndpointConfig>> {
     Ok(Arc::new(config))
 }
 
-/// How many tokens for later connections a server sends: the library's default.
+/// Number of tokens for later connections that a server sends: the library's default.
 const TOKENS: u32 = 2;
 
 /// A server's log of used tokens. It remembers none, as each comes back only once.

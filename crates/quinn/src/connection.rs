@@ -462,7 +462,7 @@ fn codepoint(transmit: &Transmit) -> Ecn {
 /// Makes both ends of a connection, the client first.
 ///
 /// # Errors
-/// What the plan asks for and the library cannot do.
+/// Setting in the plan that the library does not support.
 pub fn pair(plan: &Plan) -> Result<[Connection; 2], String> {
     let handshake = plan.parameters.text("handshake");
     let resumes = handshake.starts_with("0-rtt");

@@ -30,7 +30,7 @@ impl ControllerFactory for Ours {
         let control = (self.make)(u64::from(mtu), self.seed);
         let window = control.cwnd();
         let rated = control.wants_rate().then(Rates::default);
-        let state = State {
+        let state = Adapter {
             control,
             datagram: u64::from(mtu),
             initial: window,
@@ -49,9 +49,10 @@ impl ControllerFactory for Ours {
 
 /// One of our controls as the library sees it. Where only a path's port changes, the library copies its state: the copy is
 /// the same control.
-struct Plugged(Arc<Mutex<State>>);
+struct Plugged(Arc<Mutex<Adapter>>);
 
-struct State {
+/// A control, and what it needs to be told of that the library does not say.
+struct Adapter {
     control: Box<dyn CongestionControl>,
     datagram: u64,
     initial: u64,
@@ -67,7 +68,7 @@ struct State {
     acked: Acked,
 }
 
-/// What an acknowledgement has acknowledged so far: the library reports it packet by packet.
+/// Sums over the packets acknowledged so far by one acknowledgement: the library reports it packet by packet.
 #[derive(Default)]
 struct Acked {
     delivered: u64,
@@ -87,7 +88,7 @@ struct Rates {
 }
 
 impl Plugged {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Adapter> {
         self.0.lock().expect("a control that does not panic")
     }
 }
@@ -150,7 +151,7 @@ impl Controller for Plugged {
     }
 }
 
-impl State {
+impl Adapter {
     /// Returns the window, at least two datagrams (RFC 9002 section 7.2).
     fn window(&self) -> u64 {
         self.control.cwnd().max(2 * self.datagram)

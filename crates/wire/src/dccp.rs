@@ -10,8 +10,8 @@ pub const PROTOCOL: u8 = 33;
 /// Bytes of the generic header.
 const GENERIC: usize = 16;
 
-/// What follows the generic header of each packet type, by its number: whether an acknowledgement number does, and whether then
-/// a word that the type gives its own meaning.
+/// Fields that follow the generic header of each packet type, by its number: whether an acknowledgement number does, and
+/// whether then a word that the type gives its own meaning.
 const TYPES: [(bool, bool); 8] = [
     (false, true),  // Request: service code
     (true, true),   // Response: service code
@@ -35,7 +35,7 @@ pub mod option {
     pub const CONFIRM_R: u8 = 35;
     /// Ack Vector with a sum of nonces of 0.
     pub const ACK_VECTOR: u8 = 38;
-    /// How long ago the acknowledged packet arrived, in units of 10 µs.
+    /// Time since the acknowledged packet arrived, in units of 10 µs.
     pub const ELAPSED_TIME: u8 = 43;
 }
 

@@ -92,7 +92,7 @@ struct Exchange {
 
 /// A connection, both ends of it. Stream offsets.
 #[derive(Clone, Debug, Default)]
-struct Connection {
+struct HttpConnection {
     /// Whether it was opened.
     is_open: bool,
     /// Whether its client has seen it established.
@@ -129,7 +129,7 @@ pub struct Visit {
     user: User,
     start: Time,
     exchanges: Vec<Exchange>,
-    connections: Vec<Connection>,
+    connections: Vec<HttpConnection>,
     calls: VecDeque<Call>,
     first: Option<Time>,
     last: Option<Time>,
@@ -152,7 +152,7 @@ impl Visit {
             user,
             start: Time::ZERO,
             exchanges: Vec::new(),
-            connections: vec![Connection::default(); http.connections],
+            connections: vec![HttpConnection::default(); http.connections],
             calls: VecDeque::new(),
             first: None,
             last: None,
@@ -213,7 +213,8 @@ impl Visit {
     pub fn end(&mut self) {
         if !self.closing {
             self.closing = true;
-            let open = |(number, connection): (usize, &Connection)| connection.is_open.then_some(Call::Drive(number));
+            let open =
+                |(number, connection): (usize, &HttpConnection)| connection.is_open.then_some(Call::Drive(number));
             self.calls = self.connections.iter().enumerate().filter_map(open).collect();
         }
     }

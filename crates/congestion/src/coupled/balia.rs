@@ -1,7 +1,7 @@
 use super::{Settings, Sibling, Siblings};
 use crate::registry::Constructor;
 use crate::window::{Reno, WholeSegments, Window, windowed};
-use crate::{Ack, Congestion, State};
+use crate::{Ack, Congestion, WindowState};
 use vazao_engine::registry::{Entry, Parameters};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
@@ -43,7 +43,7 @@ impl Balia {
 
 impl Window for Balia {
     /// x / rtt / (sum of x)² * (1 + alpha) / 2 * (4 + alpha) / 5 segments for each segment acknowledged, with x = w / rtt.
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let (share, alpha) = (self.siblings.share(state, Sibling::rate), self.alpha());
         let growth = share * share * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0;
         match &mut self.linux {
@@ -53,7 +53,7 @@ impl Window for Balia {
     }
 
     /// w / 2 * min(alpha, 1.5) less.
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         let alpha = self.alpha();
         let Some(whole) = &mut self.linux else { return state.in_use(congestion) * (1.0 - alpha.min(1.5) / 2.0) };
         let window = WholeSegments::window(state);

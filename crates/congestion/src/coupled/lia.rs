@@ -1,7 +1,7 @@
 use super::{Settings, Sibling, Siblings};
 use crate::registry::Constructor;
 use crate::window::{Reno, WholeSegments, Window, windowed};
-use crate::{Ack, Congestion, State};
+use crate::{Ack, Congestion, WindowState};
 use vazao_engine::registry::{Entry, Parameters};
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
@@ -31,7 +31,7 @@ impl Lia {
     }
 
     /// Equation 2's alpha: how fast all together grow, as a part of what windows of their sum would; 1 of a path alone.
-    pub fn alpha(&self, state: &State) -> f64 {
+    pub fn alpha(&self, state: &WindowState) -> f64 {
         let (total, _) = self.siblings.sum(state, |path| path.cwnd);
         let (rates, _) = self.siblings.sum(state, Sibling::rate);
         let best = self.siblings.most(|path| path.rate() / path.seconds());
@@ -41,7 +41,7 @@ impl Lia {
 
 impl Window for Lia {
     /// Section 3: min(alpha / total, 1 / cwnd) segments for each segment acknowledged.
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let (total, own) = self.siblings.sum(state, |path| path.cwnd);
         let alpha = self.alpha(state);
         match &mut self.linux {
@@ -52,7 +52,7 @@ impl Window for Lia {
         }
     }
 
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         match &mut self.linux {
             Some(whole) => whole.keep(state, WholeSegments::window(state) / 2.0),
             None => state.in_use(congestion) / 2.0,

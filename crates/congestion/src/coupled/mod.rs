@@ -19,7 +19,7 @@ pub use rpv1::Rpv1;
 pub use rpv2::Rpv2;
 pub use wvegas::WVegas;
 
-use crate::State;
+use crate::WindowState;
 use crate::window::Profile;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, parameters};
@@ -107,7 +107,7 @@ impl Siblings {
     }
 
     /// Returns the sum of a quantity over all paths, and its value on the own one; of a window alone, that of `state`.
-    pub fn sum(&self, state: &State, quantity: impl Fn(&Sibling) -> f64) -> (f64, f64) {
+    pub fn sum(&self, state: &WindowState, quantity: impl Fn(&Sibling) -> f64) -> (f64, f64) {
         let ssthresh = state.ssthresh.min(u64::MAX as f64);
         let alone = [Sibling { cwnd: state.cwnd, ssthresh, srtt: Duration::ZERO, told: self.told }];
         let (paths, own) = if self.paths.is_empty() { (&alone[..], 0) } else { (&self.paths[..], self.own) };
@@ -115,7 +115,7 @@ impl Siblings {
     }
 
     /// Returns the own path's part of the sum of a quantity over all paths.
-    pub fn share(&self, state: &State, quantity: impl Fn(&Sibling) -> f64) -> f64 {
+    pub fn share(&self, state: &WindowState, quantity: impl Fn(&Sibling) -> f64) -> f64 {
         let (all, own) = self.sum(state, quantity);
         own / all
     }

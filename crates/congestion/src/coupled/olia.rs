@@ -1,7 +1,7 @@
 use super::{Settings, Sibling, Siblings};
 use crate::registry::Constructor;
 use crate::window::{Profile, Reno, WholeSegments, Window, windowed};
-use crate::{Ack, Congestion, State};
+use crate::{Ack, Congestion, WindowState};
 use vazao_engine::Time;
 use vazao_engine::registry::{Entry, Parameters};
 
@@ -43,7 +43,7 @@ struct Steps {
 
 impl Steps {
     /// Returns the window in bytes, where an acknowledgement adds `growth` over the window.
-    fn take(&mut self, state: &State, growth: f64) -> f64 {
+    fn take(&mut self, state: &WindowState, growth: f64) -> f64 {
         const SEGMENT: f64 = 1024.0;
         let window = WholeSegments::window(state);
         self.credit += (SEGMENT * growth / window).trunc();
@@ -84,13 +84,13 @@ impl Olia {
 }
 
 impl Window for Olia {
-    fn observe(&mut self, _: &State, ack: &Ack) {
+    fn observe(&mut self, _: &WindowState, ack: &Ack) {
         self.since += ack.delivered as f64;
         self.tell();
     }
 
     /// Returns the increase for each byte acknowledged: w / rtt² / (sum of w / rtt)² + alpha / w segments.
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let share = self.siblings.share(state, Sibling::rate);
         let growth = share * share + self.alpha();
         match &mut self.linux {
@@ -99,7 +99,7 @@ impl Window for Olia {
         }
     }
 
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         self.before = (self.between, self.since);
         if self.since > 0.0 {
             (self.between, self.since) = (self.since, 0.0);

@@ -1,7 +1,7 @@
 use super::Siblings;
 use crate::registry::Constructor;
 use crate::window::{Reno, Window, windowed};
-use crate::{Ack, Congestion, State};
+use crate::{Ack, Congestion, WindowState};
 use vazao_engine::registry::Entry;
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
@@ -24,21 +24,21 @@ pub struct Rpv1 {
 
 impl Rpv1 {
     /// ŝ: the path's threshold over the sum of all.
-    fn share(&self, state: &State) -> f64 {
+    fn share(&self, state: &WindowState) -> f64 {
         self.siblings.share(state, |path| path.ssthresh)
     }
 }
 
 impl Window for Rpv1 {
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         state.cwnd + self.share(state) * Reno::increase(state, ack)
     }
 
-    fn slow_start(&mut self, state: &State, ack: &Ack) -> Option<f64> {
+    fn slow_start(&mut self, state: &WindowState, ack: &Ack) -> Option<f64> {
         Some(state.cwnd + self.share(state) * (ack.acked as f64).min(state.mss))
     }
 
-    fn shrink(&mut self, state: &State, _: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, _: &Congestion) -> f64 {
         let (all, _) = self.siblings.sum(state, |path| path.cwnd);
         (state.cwnd - all / 2.0).max(self.share(state) * 4.0 * state.mss)
     }

@@ -1,7 +1,7 @@
 use super::{Sibling, Siblings};
 use crate::registry::Constructor;
 use crate::window::{Reno, Window, windowed};
-use crate::{Ack, Congestion, Signal, State};
+use crate::{Ack, Congestion, Signal, WindowState};
 use vazao_engine::registry::{Entry, Parameters, choice, parameters};
 
 choice! { enum Profile { Rfc = "rfc", Usrsctp = "usrsctp" } }
@@ -28,7 +28,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// its window over its round-trip time; it grows by its part of that, and a loss takes as much of it as half of all make, of
 /// which a segment is left at least.
 ///
-/// So it is in the simulation of the first author (INET, SctpCcFunctions.cc), and in his version for Multipath TCP. The
+/// This is the rule in the simulation of the first author (INET, SctpCcFunctions.cc), and in his version for Multipath TCP. The
 /// usrsctp stack (sctp_cc_functions.c) grows so, too, but has another decrease, which is nearer to version 1's.
 #[derive(Debug, Default)]
 pub struct Rpv2 {
@@ -43,18 +43,18 @@ impl Rpv2 {
     }
 
     /// Returns the path's rate over the sum of all.
-    fn share(&self, state: &State) -> f64 {
+    fn share(&self, state: &WindowState) -> f64 {
         self.siblings.share(state, Sibling::rate)
     }
 
     /// Half of all rates, as what the path has under way at them.
-    fn half_of_all(&self, state: &State) -> f64 {
+    fn half_of_all(&self, state: &WindowState) -> f64 {
         state.cwnd / (2.0 * self.share(state))
     }
 
     /// usrsctp's threshold: the window less half of all windows, and at least the path's part of four segments; after a
     /// timeout at least all windows less half of all rates.
-    fn usrsctp(&self, state: &State, signal: Signal) -> f64 {
+    fn usrsctp(&self, state: &WindowState, signal: Signal) -> f64 {
         let (all, _) = self.siblings.sum(state, |path| path.cwnd);
         let least = match signal {
             Signal::Loss | Signal::Mark => self.share(state) * 4.0 * state.mss,
@@ -65,15 +65,15 @@ impl Rpv2 {
 }
 
 impl Window for Rpv2 {
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         state.cwnd + self.share(state) * Reno::increase(state, ack)
     }
 
-    fn slow_start(&mut self, state: &State, ack: &Ack) -> Option<f64> {
+    fn slow_start(&mut self, state: &WindowState, ack: &Ack) -> Option<f64> {
         Some(state.cwnd + self.share(state) * (ack.acked as f64).min(state.mss))
     }
 
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         if self.usrsctp { self.usrsctp(state, congestion.signal) } else { state.cwnd - self.half_of_all(state) }
     }
 

@@ -2,7 +2,7 @@ use super::{PROFILE, Sibling, Siblings};
 use crate::registry::Constructor;
 use crate::window::round::Round;
 use crate::window::{Profile, WholeSegments, Window, windowed};
-use crate::{Ack, Congestion, State};
+use crate::{Ack, Congestion, WindowState};
 use std::cmp::Ordering;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
@@ -81,12 +81,12 @@ impl WVegas {
     }
 
     /// Returns the part of the window that waits in queues, in segments.
-    fn queued(&self, state: &State, (rtt, delay): (Duration, Duration)) -> f64 {
+    fn queued(&self, state: &WindowState, (rtt, delay): (Duration, Duration)) -> f64 {
         self.counted(self.counted(state.segments()) * delay.as_nanos() as f64 / rtt.as_nanos() as f64)
     }
 
     /// Tells the path's rate at the end of an adjustment, and moves alpha to its part of all rates.
-    fn weigh(&mut self, state: &State, rate: f64) {
+    fn weigh(&mut self, state: &WindowState, rate: f64) {
         let (all, before) = self.siblings.sum(state, |path: &Sibling| path.told);
         self.alpha = self.counted(self.total_alpha * rate / (all - before + rate)).max(LEAST_ALPHA);
         self.siblings.tell(rate);
@@ -107,7 +107,7 @@ impl WVegas {
 }
 
 impl Window for WVegas {
-    fn observe(&mut self, _: &State, ack: &Ack) {
+    fn observe(&mut self, _: &WindowState, ack: &Ack) {
         if ack.round {
             let mean = self.round.take_mean().map(Duration::from_secs_f64);
             self.seen = mean.map(|mean| (mean, mean.saturating_sub(ack.min_rtt)));
@@ -118,7 +118,7 @@ impl Window for WVegas {
     }
 
     /// Once a round trip a segment more, or one less; never below two.
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let Some((rtt, delay)) = self.seen.filter(|_| ack.round) else { return state.cwnd };
         let queued = self.queued(state, (rtt, delay));
         if queued >= self.alpha {
@@ -134,18 +134,18 @@ impl Window for WVegas {
         self.counted((state.cwnd + step) / state.mss * kept).max(2.0) * state.mss
     }
 
-    fn leave_slow_start(&mut self, state: &State, ack: &Ack) -> bool {
+    fn leave_slow_start(&mut self, state: &WindowState, ack: &Ack) -> bool {
         ack.round && self.seen.is_some_and(|seen| self.queued(state, seen) > self.gamma)
     }
 
     /// Returns the capacity of the path without a queue, and a segment.
-    fn after_slow_start(&mut self, state: &State) -> f64 {
+    fn after_slow_start(&mut self, state: &WindowState) -> f64 {
         let queued = self.seen.map_or(0.0, |seen| self.queued(state, seen));
         (self.counted(state.segments()) + (1.0 - queued).min(0.0)).max(2.0) * state.mss
     }
 
     /// Loss is Reno's; what was known of the equilibrium is not any more.
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         (self.alpha, self.least) = (LEAST_ALPHA, None);
         self.siblings.tell(0.0);
         if self.linux {

@@ -1,7 +1,7 @@
 use super::{SlowStart, Standard};
 use crate::registry::SlowStartConstructor;
 use crate::window::Profile;
-use crate::{Ack, State};
+use crate::{Ack, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, choice, parameters};
 use vazao_engine::{Duration, Time};
 
@@ -148,11 +148,11 @@ impl HyStart {
 }
 
 impl SlowStart for HyStart {
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         self.standard.grow(state, ack)
     }
 
-    fn leave(&mut self, state: &State, ack: &Ack) -> bool {
+    fn leave(&mut self, state: &WindowState, ack: &Ack) -> bool {
         if ack.round {
             self.round = Round::new(ack.now);
         }

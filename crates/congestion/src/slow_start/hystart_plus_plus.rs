@@ -1,6 +1,6 @@
 use super::{SlowStart, Standard};
 use crate::registry::SlowStartConstructor;
-use crate::{Ack, State};
+use crate::{Ack, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};
 
@@ -104,13 +104,13 @@ impl HyStartPlusPlus {
 }
 
 impl SlowStart for HyStartPlusPlus {
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let conservative = matches!(self.phase, Phase::Conservative { .. });
         let divisor = if conservative { self.settings.css_growth_divisor } else { 1.0 };
         state.cwnd + self.standard.increase(state, ack) / divisor
     }
 
-    fn leave(&mut self, _: &State, ack: &Ack) -> bool {
+    fn leave(&mut self, _: &WindowState, ack: &Ack) -> bool {
         if self.phase == Phase::Standard {
             return false;
         }

@@ -1,6 +1,6 @@
 use super::{SlowStart, Standard};
 use crate::registry::SlowStartConstructor;
-use crate::{Ack, State};
+use crate::{Ack, WindowState};
 use vazao_engine::registry::{Entry, Kind, parameters};
 
 parameters! {
@@ -30,7 +30,7 @@ pub struct Limited {
 }
 
 impl SlowStart for Limited {
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let increase = self.standard.increase(state, ack);
         if state.segments() <= self.max_ssthresh {
             return state.cwnd + increase;

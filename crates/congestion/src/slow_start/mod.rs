@@ -10,15 +10,15 @@ pub use hystart_plus_plus::HyStartPlusPlus;
 pub use limited::Limited;
 pub use standard::Standard;
 
-use crate::{Ack, State};
+use crate::{Ack, WindowState};
 use vazao_engine::Time;
 
 /// A slow start.
 pub trait SlowStart: Send {
     /// Returns the window after `ack`.
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64;
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64;
     /// Returns whether slow start should end now, without a loss.
-    fn leave(&mut self, _state: &State, _ack: &Ack) -> bool {
+    fn leave(&mut self, _state: &WindowState, _ack: &Ack) -> bool {
         false
     }
     /// Restarts slow start after a timeout at `now`.

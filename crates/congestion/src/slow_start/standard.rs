@@ -1,6 +1,6 @@
 use super::SlowStart;
 use crate::registry::SlowStartConstructor;
-use crate::{Ack, State};
+use crate::{Ack, WindowState};
 use vazao_engine::registry::Entry;
 
 pub(crate) const ENTRY: Entry<SlowStartConstructor> = Entry {
@@ -23,13 +23,13 @@ pub struct Standard {
 
 impl Standard {
     /// Returns the growth for one acknowledgement.
-    pub fn increase(&self, state: &State, ack: &Ack) -> f64 {
+    pub fn increase(&self, state: &WindowState, ack: &Ack) -> f64 {
         (ack.acked as f64).min(self.limit * state.mss)
     }
 }
 
 impl SlowStart for Standard {
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         state.cwnd + self.increase(state, ack)
     }
 }

@@ -1,6 +1,6 @@
 use super::{FAST_CONVERGENCE, PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, Signal, State};
+use crate::{Ack, Congestion, Signal, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 
 parameters! {
@@ -101,7 +101,7 @@ impl Bic {
 }
 
 impl Window for Bic {
-    fn observe(&mut self, state: &State, ack: &Ack) {
+    fn observe(&mut self, state: &WindowState, ack: &Ack) {
         let Some(linux) = &mut self.linux else { return };
         if linux.open {
             linux.ratio += (ack.advance as f64 / state.mss).floor() - (linux.ratio / 16.0).floor();
@@ -109,7 +109,7 @@ impl Window for Bic {
         linux.open = !ack.in_recovery && !ack.blocks;
     }
 
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let w = state.segments();
         if let Some(mut linux) = self.linux.take() {
             let every = self.segments_for_one_more(w.floor(), linux.ratio);
@@ -126,7 +126,7 @@ impl Window for Bic {
         state.cwnd + self.step * Reno::increase(state, ack)
     }
 
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         let window = if self.linux.is_some() { state.cwnd } else { state.in_use(congestion) };
         let w = window / state.mss;
         // Fast convergence: a maximum below the last one means that others want room, so aim lower still.

@@ -1,6 +1,6 @@
 use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, Signal, State};
+use crate::{Ack, Congestion, Signal, WindowState};
 use std::collections::VecDeque;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, RandomStream};
@@ -161,14 +161,14 @@ impl Cdg {
 
 impl Window for Cdg {
     /// Linux's first round trip is the handshake's, too, whose small packets wait for less than data does.
-    fn initial(&mut self, _: &State, rtt: Option<Duration>) -> Option<f64> {
+    fn initial(&mut self, _: &WindowState, rtt: Option<Duration>) -> Option<f64> {
         if let (Some(rtt), true) = (rtt, self.linux.is_some()) {
             self.gradients.add(rtt.as_secs() * 1e3, false);
         }
         None
     }
 
-    fn observe(&mut self, state: &State, ack: &Ack) {
+    fn observe(&mut self, state: &WindowState, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             let late = self.linux.as_mut().is_some_and(|linux| linux.is_late(ack, state.mss));
             self.gradients.add(rtt.as_secs() * 1e3, late);
@@ -182,7 +182,7 @@ impl Window for Cdg {
         self.linux.is_some()
     }
 
-    fn yield_early(&mut self, state: &State, ack: &Ack) -> Option<State> {
+    fn yield_early(&mut self, state: &WindowState, ack: &Ack) -> Option<WindowState> {
         if !ack.window_limited {
             self.shadow = self.shadow.min(state.cwnd);
         }
@@ -200,10 +200,10 @@ impl Window for Cdg {
             None => self.beta * state.cwnd,
         };
         let kept = kept.max(2.0 * state.mss);
-        Some(State { cwnd: kept, ssthresh: kept, ..*state })
+        Some(WindowState { cwnd: kept, ssthresh: kept, ..*state })
     }
 
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let grown = match &mut self.linux {
             Some(linux) => linux.whole.grow(state, ack, WholeSegments::window(state)),
             None => state.cwnd + Reno::increase(state, ack),
@@ -214,7 +214,7 @@ impl Window for Cdg {
         grown
     }
 
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         let lost = matches!(congestion.signal, Signal::Loss);
         let measured = std::mem::take(&mut self.measured);
         if lost && self.tolerant && measured && self.queue != Queue::Full {
@@ -231,7 +231,7 @@ impl Window for Cdg {
         if self.shadowed { half.max(self.shadow) } else { half }
     }
 
-    fn recovered(&mut self, _: &State) -> Option<f64> {
+    fn recovered(&mut self, _: &WindowState) -> Option<f64> {
         match &mut self.linux {
             Some(linux) => linux.recovered = true,
             None => self.gradients.skip_round(),

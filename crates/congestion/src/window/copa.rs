@@ -1,6 +1,6 @@
 use crate::registry::Constructor;
 use crate::slow_start::SlowStart;
-use crate::{Ack, Congestion, CongestionControl, Setup, Signal, State};
+use crate::{Ack, Congestion, CongestionControl, Setup, Signal, WindowState};
 use std::collections::VecDeque;
 use vazao_engine::registry::{Entry, Kind, Parameters, choice, parameters};
 use vazao_engine::{Duration, Rate, Time};
@@ -43,7 +43,7 @@ const MIN_SPAN: Duration = Duration::from_secs(10);
 /// that holds less than 1/delta segments of each flow. It errs where RTTmin is not seen, as all that goes by delay; and many
 /// flows that are out of step never empty the queue, so that they take each other for TCP and fill it.
 pub struct Copa {
-    state: State,
+    state: WindowState,
     slow_start: Box<dyn SlowStart>,
     /// 1/delta in the default mode, and now.
     default_room: f64,
@@ -65,7 +65,7 @@ pub struct Copa {
 impl Copa {
     /// Copa with the registry's parameters.
     pub fn new(p: &Parameters, setup: Setup) -> Self {
-        let state = State {
+        let state = WindowState {
             cwnd: setup.initial_window as f64,
             ssthresh: setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64),
             mss: setup.mss as f64,

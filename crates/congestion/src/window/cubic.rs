@@ -1,6 +1,6 @@
 use super::{ABE, FAST_CONVERGENCE, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, Signal, State};
+use crate::{Ack, Congestion, Signal, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, choice, parameters};
 use vazao_engine::{Duration, Time};
 
@@ -254,7 +254,7 @@ impl Cubic {
 }
 
 impl Window for Cubic {
-    fn observe(&mut self, _: &State, ack: &Ack) {
+    fn observe(&mut self, _: &WindowState, ack: &Ack) {
         let (last, drained) = std::mem::replace(&mut self.last_ack, (ack.now, ack.acked >= ack.flight));
         let Some(epoch) = &mut self.epoch else { return };
         match self.profile.pause {
@@ -264,7 +264,7 @@ impl Window for Cubic {
         }
     }
 
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let (w, part) = (state.segments(), (ack.acked as f64 / state.cwnd).min(1.0));
         let counted = self.counted.filter(|_| self.epoch.is_some());
         let mut epoch = self.epoch.take().unwrap_or_else(|| self.begin(w, ack.now));
@@ -289,7 +289,7 @@ impl Window for Cubic {
     }
 
     /// Sections 4.6 to 4.8.
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         let w = match self.profile.growth {
             Growth::Fractions | Growth::AtOnce => state.segments(),
             Growth::WholeSegments => state.segments().floor(),

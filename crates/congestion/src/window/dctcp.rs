@@ -1,6 +1,6 @@
 use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, Signal, State};
+use crate::{Ack, Congestion, Signal, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 
 parameters! {
@@ -74,7 +74,7 @@ fn in_1024ths(alpha: f64, g: f64, part: f64) -> f64 {
 }
 
 impl Window for Dctcp {
-    fn observe(&mut self, _: &State, ack: &Ack) {
+    fn observe(&mut self, _: &WindowState, ack: &Ack) {
         self.acked += ack.delivered;
         self.marked += ack.marked;
         if ack.round {
@@ -86,7 +86,7 @@ impl Window for Dctcp {
         true
     }
 
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         match &mut self.linux {
             Some(whole) => whole.grow(state, ack, WholeSegments::window(state)),
             None => state.cwnd + Reno::increase(state, ack),
@@ -94,7 +94,7 @@ impl Window for Dctcp {
     }
 
     /// Section 3.3, step 9 for marks: cwnd (1 - alpha/2); a loss is answered as Reno does (section 3.5).
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         let marked = congestion.signal == Signal::Mark;
         let given_up = if marked { self.alpha / 2.0 } else { 0.5 };
         match &mut self.linux {

@@ -1,6 +1,6 @@
 use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, State};
+use crate::{Ack, Congestion, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 
 parameters! {
@@ -148,7 +148,7 @@ fn row(w: f64) -> usize {
 }
 
 impl Window for HighSpeed {
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         if let Some(linux) = &mut self.linux {
             let w = WholeSegments::window(state);
             linux.row = row(w);
@@ -158,7 +158,7 @@ impl Window for HighSpeed {
         state.cwnd + a * Reno::increase(state, ack)
     }
 
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         if let Some(mut linux) = self.linux.take() {
             let w = WholeSegments::window(state);
             // Linux has b as a number of 256ths.

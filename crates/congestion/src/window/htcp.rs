@@ -1,7 +1,7 @@
 use super::tick::{Clock, TICK};
 use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, State};
+use crate::{Ack, Congestion, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};
 
@@ -32,9 +32,9 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// the time t in seconds since the last loss, alpha(t) = 1 + 10 (t - 1) + 0.25 (t - 1)², from a second on and 1 before;
 /// so flows that share a link, which lose together, grow alike whatever their windows.
 ///
-/// What is kept on loss is RTTmin/RTTmax, between 0.5 and 0.8: what the queue held is given up and the link stays busy. If
-/// throughput changed by more than a fifth since the loss before, the path's load did, and half is given up. Growth is
-/// 2 (1 - beta) alpha, so that the average window does not depend on beta.
+/// The part of the window that is kept on loss is RTTmin/RTTmax, between 0.5 and 0.8: what the queue held is given up and
+/// the link stays busy. If throughput changed by more than a fifth since the loss before, the path's load did, and half is
+/// given up. Growth is 2 (1 - beta) alpha, so that the average window does not depend on beta.
 ///
 /// Where it errs: random losses keep t small, and it is then no better than Reno; RTTmax fades by a twentieth a loss, so
 /// a path with little queue keeps 0.8 though others queue. The increase is polynomial: long after a loss it overshoots by
@@ -160,7 +160,7 @@ impl Htcp {
     }
 
     /// Over a window and a least RTT at least. Early samples after a loss replace each other, later ones are smoothed.
-    fn measure_throughput(&mut self, state: &State, ack: &Ack, now: f64, since: f64) {
+    fn measure_throughput(&mut self, state: &WindowState, ack: &Ack, now: f64, since: f64) {
         let clock = self.clock;
         let measured = &mut self.throughput;
         let from = *measured.from.get_or_insert(now);
@@ -186,7 +186,7 @@ impl Htcp {
 }
 
 impl Window for Htcp {
-    fn observe(&mut self, state: &State, ack: &Ack) {
+    fn observe(&mut self, state: &WindowState, ack: &Ack) {
         let now = self.clock.now(ack.now);
         if std::mem::replace(&mut self.repairing, ack.repairing()) && !ack.repairing() {
             (self.since, self.before) = (Some(now), None);
@@ -200,7 +200,7 @@ impl Window for Htcp {
         }
     }
 
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let elapsed = self.clock.now(ack.now) - self.since.unwrap_or(0.0);
         let alpha = self.alpha(elapsed);
         let Some(linux) = &mut self.linux else {
@@ -216,7 +216,7 @@ impl Window for Htcp {
         (window + 1.0) * state.mss
     }
 
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         let now = self.clock.now(congestion.now);
         let since = self.since.unwrap_or(now);
         self.before = Some((since, self.rtt_max, self.throughput.previous));

@@ -1,6 +1,6 @@
 use super::{PROFILES, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, State};
+use crate::{Ack, Congestion, WindowState};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 
@@ -120,7 +120,7 @@ impl Hybla {
 }
 
 impl Window for Hybla {
-    fn initial(&mut self, state: &State, rtt: Option<Duration>) -> Option<f64> {
+    fn initial(&mut self, state: &WindowState, rtt: Option<Duration>) -> Option<f64> {
         let rtt = rtt?;
         match &mut self.ns3 {
             // Nothing has been acknowledged yet.
@@ -130,7 +130,7 @@ impl Window for Hybla {
         self.linux.as_ref().map(|_| self.rho.floor() * state.mss)
     }
 
-    fn observe(&mut self, _: &State, ack: &Ack) {
+    fn observe(&mut self, _: &WindowState, ack: &Ack) {
         match &mut self.linux {
             Some(linux) => {
                 linux.repairing = ack.repairing();
@@ -142,7 +142,7 @@ impl Window for Hybla {
         }
     }
 
-    fn slow_start(&mut self, state: &State, ack: &Ack) -> Option<f64> {
+    fn slow_start(&mut self, state: &WindowState, ack: &Ack) -> Option<f64> {
         let leap = self.leap();
         let grown = match &mut self.linux {
             Some(linux) if linux.repairing => return None,
@@ -156,7 +156,7 @@ impl Window for Hybla {
         Some(grown.min(state.ssthresh).max(state.cwnd))
     }
 
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let squared = self.rho * self.rho;
         let window = WholeSegments::window(state);
         match &mut self.linux {
@@ -176,7 +176,7 @@ impl Window for Hybla {
         }
     }
 
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         match &mut self.linux {
             Some(linux) => linux.whole.keep(state, WholeSegments::window(state) / 2.0),
             None => state.in_use(congestion) / 2.0,

@@ -1,7 +1,7 @@
 use super::round::Round;
 use super::{Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, Signal, State};
+use crate::{Ack, Congestion, Signal, WindowState};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 
@@ -141,7 +141,7 @@ impl Illinois {
     }
 
     /// Updates the parameters at the end of a round trip.
-    fn update(&mut self, state: &State) {
+    fn update(&mut self, state: &WindowState) {
         self.due = false;
         let mean = self.round.take_mean();
         if state.segments() < self.win_thresh {
@@ -167,7 +167,7 @@ impl Illinois {
 }
 
 impl Window for Illinois {
-    fn observe(&mut self, state: &State, ack: &Ack) {
+    fn observe(&mut self, state: &WindowState, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             (self.least, self.largest) = (self.least.min(rtt), self.largest.max(rtt));
             self.round.add(rtt);
@@ -178,7 +178,7 @@ impl Window for Illinois {
         }
     }
 
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let window = WholeSegments::window(state);
         match &mut self.counting {
             Counting::Fractions => state.cwnd + self.alpha * Reno::increase(state, ack),
@@ -202,7 +202,7 @@ impl Window for Illinois {
         }
     }
 
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         let kept = match &mut self.counting {
             Counting::Fractions => (1.0 - self.beta) * state.in_use(congestion),
             Counting::Linux { credit } => {

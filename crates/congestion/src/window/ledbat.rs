@@ -1,6 +1,6 @@
 use super::{Profile, Reno, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, State};
+use crate::{Ack, Congestion, WindowState};
 use std::collections::VecDeque;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};
@@ -76,7 +76,7 @@ impl Window for Ledbat {
         true
     }
 
-    fn observe(&mut self, _: &State, ack: &Ack) {
+    fn observe(&mut self, _: &WindowState, ack: &Ack) {
         let Some(delay) = ack.one_way else { return };
         self.base.add(ack.now, delay);
         if self.current.len() == self.settings.current_filter {
@@ -86,7 +86,7 @@ impl Window for Ledbat {
     }
 
     /// Section 2.4.2: cwnd += GAIN * off_target * bytes_newly_acked * MSS / cwnd, bounded from both sides.
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let Some(queueing_delay) = self.queueing_delay() else { return state.cwnd + Reno::increase(state, ack) };
         let off_target = (self.target - queueing_delay) / self.target;
         let grown = state.cwnd + self.settings.gain * off_target * ack.acked as f64 * state.mss / state.cwnd;
@@ -95,12 +95,12 @@ impl Window for Ledbat {
     }
 
     /// Returns whether slow start ends: at the target, congestion avoidance would not grow any more.
-    fn leave_slow_start(&mut self, _: &State, _: &Ack) -> bool {
+    fn leave_slow_start(&mut self, _: &WindowState, _: &Ack) -> bool {
         self.settings.profile == Profile::Rfc && self.queueing_delay().is_some_and(|delay| delay >= self.target)
     }
 
     /// Section 2.4.2: half, as Reno.
-    fn shrink(&mut self, state: &State, _: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, _: &Congestion) -> f64 {
         (state.cwnd / 2.0).max(self.settings.min_cwnd * state.mss)
     }
 }

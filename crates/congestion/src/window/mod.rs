@@ -43,7 +43,7 @@ pub use westwood_plus::WestwoodPlus;
 pub(crate) use whole::WholeSegments;
 pub use yeah::Yeah;
 
-use crate::{Ack, Congestion, CongestionControl, Controller, Setup, Siblings, State};
+use crate::{Ack, Congestion, CongestionControl, Controller, Setup, Siblings, WindowState};
 use vazao_engine::registry::{Kind, Parameter, choice};
 use vazao_engine::{Duration, Time};
 
@@ -88,11 +88,11 @@ pub(crate) const PROFILES: Parameter = Parameter::shared(
 /// Window-based algorithm. All windows are in bytes.
 pub trait Window: Send + 'static {
     /// Returns the window after `ack` in congestion avoidance.
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64;
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64;
 
     /// Returns the slow-start threshold after `congestion`; the window itself falls to it, or to one segment on a timeout.
     /// At least [two segments](Self::least_threshold) are kept whatever is returned (RFC 5681 equation 4).
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64;
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64;
 
     /// Returns the least slow-start threshold after congestion, in segments.
     fn least_threshold(&self) -> f64 {
@@ -107,12 +107,12 @@ pub trait Window: Send + 'static {
 
     /// Returns the window with which data transfer starts, where the algorithm does not leave that to the protocol;
     /// `rtt` is the handshake's round-trip time.
-    fn initial(&mut self, _state: &State, _rtt: Option<Duration>) -> Option<f64> {
+    fn initial(&mut self, _state: &WindowState, _rtt: Option<Duration>) -> Option<f64> {
         None
     }
 
     /// Sees every acknowledgement first, also in slow start and recovery: for estimators.
-    fn observe(&mut self, _state: &State, _ack: &Ack) {}
+    fn observe(&mut self, _state: &WindowState, _ack: &Ack) {}
 
     /// Returns whether it lives by marks, of which the receiver is to tell each.
     fn wants_marks(&self) -> bool {
@@ -126,7 +126,7 @@ pub trait Window: Send + 'static {
 
     /// Returns the state after an early sign of congestion that `ack` shows, if it does: no larger a window, in
     /// whatever phase and whether or not the window was in use. Not asked in recovery.
-    fn yield_early(&mut self, _state: &State, _ack: &Ack) -> Option<State> {
+    fn yield_early(&mut self, _state: &WindowState, _ack: &Ack) -> Option<WindowState> {
         None
     }
 
@@ -136,23 +136,23 @@ pub trait Window: Send + 'static {
     }
 
     /// Returns the window after `ack` in slow start, where the algorithm has a slow start of its own.
-    fn slow_start(&mut self, _state: &State, _ack: &Ack) -> Option<f64> {
+    fn slow_start(&mut self, _state: &WindowState, _ack: &Ack) -> Option<f64> {
         None
     }
 
     /// Returns whether slow start should end now, without a loss.
-    fn leave_slow_start(&mut self, _state: &State, _ack: &Ack) -> bool {
+    fn leave_slow_start(&mut self, _state: &WindowState, _ack: &Ack) -> bool {
         false
     }
 
     /// Returns the window with which congestion avoidance starts once slow start ended without a loss.
-    fn after_slow_start(&mut self, state: &State) -> f64 {
+    fn after_slow_start(&mut self, state: &WindowState) -> f64 {
         state.cwnd
     }
 
     /// Returns the window, and with it the threshold, once a loss has been repaired, where the algorithm sets them only
     /// then.
-    fn recovered(&mut self, _state: &State) -> Option<f64> {
+    fn recovered(&mut self, _state: &WindowState) -> Option<f64> {
         None
     }
 

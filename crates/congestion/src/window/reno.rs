@@ -1,6 +1,6 @@
 use super::{ABE, PROFILE, Profile, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, Signal, State};
+use crate::{Ack, Congestion, Signal, WindowState};
 use vazao_engine::registry::{Entry, Parameters, parameters};
 
 parameters! {
@@ -38,13 +38,13 @@ impl Reno {
 
     /// Equation 3, by bytes acknowledged so that delayed acknowledgements do not slow it (RFC 3465 section 2.1); at
     /// most a segment, however much one acknowledgement covers.
-    pub fn increase(state: &State, ack: &Ack) -> f64 {
+    pub fn increase(state: &WindowState, ack: &Ack) -> f64 {
         state.mss * (ack.acked as f64 / state.cwnd).min(1.0)
     }
 }
 
 impl Window for Reno {
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         match &mut self.linux {
             Some(whole) => whole.grow(state, ack, WholeSegments::window(state)),
             None => state.cwnd + Reno::increase(state, ack),
@@ -53,7 +53,7 @@ impl Window for Reno {
 
     /// Equation 4: half of what is in flight; or more after a mark, which tells of a queue that is kept short anyway (RFC
     /// 8511 section 3).
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         let kept = if congestion.signal == Signal::Mark { self.beta_ecn } else { 0.5 };
         match &mut self.linux {
             Some(whole) => whole.keep(state, kept * WholeSegments::window(state)),

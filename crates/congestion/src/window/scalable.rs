@@ -1,6 +1,6 @@
 use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, State};
+use crate::{Ack, Congestion, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 
 parameters! {
@@ -46,13 +46,13 @@ impl Scalable {
         Scalable { increase, decrease, legacy_window, linux: WholeSegments::wanted(profile) }
     }
 
-    fn is_legacy(&self, state: &State) -> bool {
+    fn is_legacy(&self, state: &WindowState) -> bool {
         state.segments() <= self.legacy_window
     }
 }
 
 impl Window for Scalable {
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         if let Some(whole) = &mut self.linux {
             return whole.grow(state, ack, WholeSegments::window(state).min((1.0 / self.increase).floor()));
         }
@@ -62,7 +62,7 @@ impl Window for Scalable {
         state.cwnd + self.increase * ack.acked as f64
     }
 
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         if let Some(whole) = &mut self.linux {
             let window = WholeSegments::window(state);
             return whole.keep(state, window - (self.decrease * window).floor());

@@ -1,6 +1,6 @@
 use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, State};
+use crate::{Ack, Congestion, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};
 
@@ -35,7 +35,7 @@ const DELAYED_ACK: Duration = Duration::from_millis(40);
 /// Another one within the phase means that others use the path: the window falls to one segment. When the phase passes
 /// in silence, growth resumes.
 ///
-/// What the halved window did shows a round trip and a half later, for nothing is sent during half of it; so smoothing
+/// The effect of halving the window shows a round trip and a half later, for nothing is sent during half of it; so smoothing
 /// begins anew then, and only then is there another indication. (The pseudocode says nothing of this; its text has a flow
 /// take two round trips from its full window to one segment.) It errs where d_max has not been seen: with a large queue that never filled,
 /// 15 % of what was seen is little; and alone on a path it leaves part of it idle after each halving.
@@ -103,7 +103,7 @@ impl Window for TcpLp {
         self.linux.is_none()
     }
 
-    fn observe(&mut self, state: &State, ack: &Ack) {
+    fn observe(&mut self, state: &WindowState, ack: &Ack) {
         // A segment alone after such a silence waited for the receiver's timer, which would seem a queue for ever.
         let silence = ack.now.since(std::mem::replace(&mut self.last, ack.now));
         let timed = ack.delivered as f64 <= state.mss && silence >= DELAYED_ACK;
@@ -115,7 +115,7 @@ impl Window for TcpLp {
     }
 
     /// Section III, the pseudocode. In slow start the delays are only learnt.
-    fn yield_early(&mut self, state: &State, ack: &Ack) -> Option<State> {
+    fn yield_early(&mut self, state: &WindowState, ack: &Ack) -> Option<WindowState> {
         if state.in_slow_start() || !self.is_congested() {
             return None;
         }
@@ -124,10 +124,10 @@ impl Window for TcpLp {
         }
         let cwnd = if self.infers(ack.now) { state.mss } else { state.cwnd / 2.0 };
         self.answered = Some((ack.now, ack.now + ack.srtt * self.inference));
-        Some(State { cwnd, ssthresh: cwnd, ..*state })
+        Some(WindowState { cwnd, ssthresh: cwnd, ..*state })
     }
 
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let infers = self.infers(ack.now);
         match &mut self.linux {
             Some(whole) => whole.grow(state, ack, WholeSegments::window(state)),
@@ -136,7 +136,7 @@ impl Window for TcpLp {
         }
     }
 
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         match &mut self.linux {
             Some(whole) => whole.keep(state, WholeSegments::window(state) / 2.0),
             None => state.in_use(congestion) / 2.0,

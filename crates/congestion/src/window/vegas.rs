@@ -1,7 +1,7 @@
 use super::round::Round;
 use super::{Profile, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, Signal, State};
+use crate::{Ack, Congestion, Signal, WindowState};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 
@@ -89,7 +89,7 @@ impl Kernel {
     }
 
     /// Returns the window when nothing can be compared.
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         match &mut self.rules {
             Rules::Linux(whole) => whole.grow(state, ack, WholeSegments::window(state)),
             Rules::Ns3 { .. } => state.cwnd + state.mss * state.mss / state.cwnd,
@@ -97,7 +97,7 @@ impl Kernel {
     }
 
     /// Returns the threshold after a loss.
-    fn shrink(&mut self, state: &State) -> f64 {
+    fn shrink(&mut self, state: &WindowState) -> f64 {
         match &mut self.rules {
             Rules::Linux(whole) => whole.keep(state, WholeSegments::window(state) / 2.0),
             Rules::Ns3 { threshold } => {
@@ -108,7 +108,7 @@ impl Kernel {
     }
 
     /// Handles a comparison that has set the window, or left it.
-    fn on_compared(&mut self, state: &State, window: f64) {
+    fn on_compared(&mut self, state: &WindowState, window: f64) {
         if let Rules::Ns3 { threshold } = &mut self.rules {
             if window < state.cwnd {
                 *threshold = threshold.min(window - state.mss);
@@ -151,7 +151,7 @@ impl Vegas {
 }
 
 impl Window for Vegas {
-    fn observe(&mut self, state: &State, ack: &Ack) {
+    fn observe(&mut self, state: &WindowState, ack: &Ack) {
         if let Some(kernel) = &mut self.kernel {
             let sample = kernel.sample(ack);
             if let Some(rtt) = sample {
@@ -178,7 +178,7 @@ impl Window for Vegas {
     }
 
     /// Section III-B: a segment more, a segment less or neither, once a round trip; never below two segments.
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         if ack.round
             && self.queued.is_none()
             && let Some(kernel) = &mut self.kernel
@@ -199,7 +199,7 @@ impl Window for Vegas {
     }
 
     /// Section III-C: the window doubles only every other round trip and stays fixed in between.
-    fn slow_start(&mut self, state: &State, ack: &Ack) -> Option<f64> {
+    fn slow_start(&mut self, state: &WindowState, ack: &Ack) -> Option<f64> {
         if self.kernel.is_some() {
             return None;
         }
@@ -207,13 +207,13 @@ impl Window for Vegas {
         self.hold.then_some(state.cwnd)
     }
 
-    fn leave_slow_start(&mut self, _: &State, ack: &Ack) -> bool {
+    fn leave_slow_start(&mut self, _: &WindowState, ack: &Ack) -> bool {
         ack.round && (self.hold || self.kernel.is_some()) && self.queued.is_some_and(|queued| queued > self.gamma)
     }
 
     /// Returns the window after slow start, an eighth less to drain its queue (the authors' implementation, as ported
     /// to ns-2).
-    fn after_slow_start(&mut self, state: &State) -> f64 {
+    fn after_slow_start(&mut self, state: &WindowState) -> f64 {
         let Some(kernel) = &mut self.kernel else { return (state.cwnd * 7.0 / 8.0).max(2.0 * state.mss) };
         let window = state.cwnd.min(kernel.carried * state.mss).max(2.0 * state.mss);
         if let Rules::Ns3 { threshold } = &mut kernel.rules {
@@ -223,7 +223,7 @@ impl Window for Vegas {
     }
 
     /// Section III-A: a quarter less after a fast retransmit, for it comes early; half after a timeout, as in Reno.
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         self.hold = false;
         if let Some(kernel) = &mut self.kernel {
             return kernel.shrink(state);

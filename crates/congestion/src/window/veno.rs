@@ -1,6 +1,6 @@
 use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, Signal, State};
+use crate::{Ack, Congestion, Signal, WindowState};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 
@@ -61,7 +61,7 @@ impl Veno {
     }
 
     /// Linux looks at the queue whenever the window may grow.
-    fn look(&mut self, state: &State) {
+    fn look(&mut self, state: &WindowState) {
         let Some(linux) = self.linux.as_mut().filter(|linux| !linux.repairing) else { return };
         let latest = std::mem::replace(&mut linux.latest, Duration::MAX);
         let halves = 2.0 * WholeSegments::window(state);
@@ -71,7 +71,7 @@ impl Veno {
 }
 
 impl Window for Veno {
-    fn observe(&mut self, state: &State, ack: &Ack) {
+    fn observe(&mut self, state: &WindowState, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt);
         }
@@ -85,12 +85,12 @@ impl Window for Veno {
         }
     }
 
-    fn slow_start(&mut self, state: &State, _: &Ack) -> Option<f64> {
+    fn slow_start(&mut self, state: &WindowState, _: &Ack) -> Option<f64> {
         self.look(state);
         None
     }
 
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         self.look(state);
         let congested = self.queued >= self.beta;
         let Some(linux) = &mut self.linux else {
@@ -106,7 +106,7 @@ impl Window for Veno {
         (window + f64::from(u8::from(grown))) * state.mss
     }
 
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         let chance = self.queued < self.beta;
         if let Some(linux) = &mut self.linux {
             return linux.whole.keep(state, WholeSegments::window(state) * if chance { 0.8 } else { 0.5 });

@@ -3,7 +3,7 @@ use super::westwood_ns3::Ns3Westwood;
 use super::westwood_plus::Theirs;
 use super::{PROFILES, Profile, Reno, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, State};
+use crate::{Ack, Congestion, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};
 
@@ -49,14 +49,14 @@ impl Westwood {
 
 impl Window for Westwood {
     /// Every acknowledgement is a sample (section 2.2), also a duplicate one, in slow start and in recovery.
-    fn observe(&mut self, state: &State, ack: &Ack) {
+    fn observe(&mut self, state: &WindowState, ack: &Ack) {
         if let Some(theirs) = &mut self.theirs {
             return theirs.acknowledge(state, ack);
         }
         self.estimate.acknowledge(ack.now, ack.delivered);
     }
 
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         match &mut self.theirs {
             Some(theirs) => theirs.grow(state, ack),
             None => state.cwnd + Reno::increase(state, ack),
@@ -64,7 +64,7 @@ impl Window for Westwood {
     }
 
     /// Section 3: ssthresh = BWE RTTmin, after a fast retransmit and after a timeout alike.
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         if let Some(theirs) = &mut self.theirs {
             return theirs.shrink(state, congestion);
         }
@@ -74,7 +74,7 @@ impl Window for Westwood {
         self.estimate.bytes_per_second() * congestion.min_rtt.as_secs()
     }
 
-    fn recovered(&mut self, state: &State) -> Option<f64> {
+    fn recovered(&mut self, state: &WindowState) -> Option<f64> {
         self.theirs.as_ref().map(|theirs| theirs.recovered(state))
     }
 }

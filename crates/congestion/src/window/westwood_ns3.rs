@@ -1,7 +1,7 @@
 //! ns-3's Westwood and Westwood+.
 
 use super::Reno;
-use crate::{Ack, State};
+use crate::{Ack, WindowState};
 use vazao_engine::{Duration, Time};
 
 /// Differences of ns-3 (tcp-westwood.cc in 3.37): one filter for both, which keeps nine tenths of the estimate whatever the
@@ -85,7 +85,7 @@ impl Ns3Westwood {
     }
 
     /// Returns the window of Reno.
-    pub fn grow(&self, state: &State, ack: &Ack) -> f64 {
+    pub fn grow(&self, state: &WindowState, ack: &Ack) -> f64 {
         state.cwnd + Reno::increase(state, ack)
     }
 

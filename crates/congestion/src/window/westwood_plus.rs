@@ -2,7 +2,7 @@ use super::tick::{Clock, TICK};
 use super::westwood_ns3::Ns3Westwood;
 use super::{PROFILES, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, Signal, State};
+use crate::{Ack, Congestion, Signal, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};
 
@@ -63,7 +63,7 @@ impl WestwoodPlus {
 }
 
 impl Window for WestwoodPlus {
-    fn observe(&mut self, state: &State, ack: &Ack) {
+    fn observe(&mut self, state: &WindowState, ack: &Ack) {
         if let Some(theirs) = &mut self.theirs {
             return theirs.acknowledge(state, ack);
         }
@@ -75,14 +75,14 @@ impl Window for WestwoodPlus {
         }
     }
 
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         match &mut self.theirs {
             Some(theirs) => theirs.grow(state, ack),
             None => state.cwnd + Reno::increase(state, ack),
         }
     }
 
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         if let Some(theirs) = &mut self.theirs {
             return theirs.shrink(state, congestion);
         }
@@ -92,7 +92,7 @@ impl Window for WestwoodPlus {
         }
     }
 
-    fn recovered(&mut self, state: &State) -> Option<f64> {
+    fn recovered(&mut self, state: &WindowState) -> Option<f64> {
         self.theirs.as_ref().map(|theirs| theirs.recovered(state))
     }
 }
@@ -114,28 +114,28 @@ impl Theirs {
         }
     }
 
-    pub fn acknowledge(&mut self, state: &State, ack: &Ack) {
+    pub fn acknowledge(&mut self, state: &WindowState, ack: &Ack) {
         match self {
             Theirs::Linux(linux) => linux.acknowledge(state, ack),
             Theirs::Ns3(ns3) => ns3.acknowledge(ack),
         }
     }
 
-    pub fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    pub fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         match self {
             Theirs::Linux(linux) => linux.grow(state, ack),
             Theirs::Ns3(ns3) => ns3.grow(state, ack),
         }
     }
 
-    pub fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    pub fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         match self {
             Theirs::Linux(linux) => linux.shrink(state, congestion),
             Theirs::Ns3(ns3) => ns3.shrink(),
         }
     }
 
-    pub fn recovered(&self, state: &State) -> f64 {
+    pub fn recovered(&self, state: &WindowState) -> f64 {
         match self {
             Theirs::Linux(linux) => linux.recovered(state),
             Theirs::Ns3(ns3) => ns3.recovered(),
@@ -181,7 +181,7 @@ impl LinuxWestwood {
     }
 
     /// Every acknowledgement counts.
-    pub fn acknowledge(&mut self, state: &State, ack: &Ack) {
+    pub fn acknowledge(&mut self, state: &WindowState, ack: &Ack) {
         if let Some(rtt) = ack.rtt.or(ack.echo_rtt) {
             self.rtt = self.clock.span(rtt);
         }
@@ -223,12 +223,12 @@ impl LinuxWestwood {
     }
 
     /// Returns the window of Reno.
-    pub fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    pub fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         self.whole.grow(state, ack, WholeSegments::window(state))
     }
 
     /// Half; after a timeout what the path carries, and the least RTT is looked for anew.
-    pub fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    pub fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         if congestion.signal != Signal::Timeout {
             return self.whole.keep(state, WholeSegments::window(state) / 2.0);
         }
@@ -238,7 +238,7 @@ impl LinuxWestwood {
     }
 
     /// Returns the window once a loss is repaired.
-    pub fn recovered(&self, state: &State) -> f64 {
+    pub fn recovered(&self, state: &WindowState) -> f64 {
         (self.carried() / state.mss).floor() * state.mss
     }
 

@@ -1,5 +1,5 @@
 use super::Profile;
-use crate::{Ack, State};
+use crate::{Ack, WindowState};
 
 /// Window in Linux's counting: a whole number of segments, and one more is due for so many acknowledged
 /// (net/ipv4/tcp_cong.c). What is kept of a window on loss is rounded down, and what was acknowledged towards the next
@@ -19,17 +19,17 @@ impl WholeSegments {
     }
 
     /// Returns the window in segments.
-    pub fn window(state: &State) -> f64 {
+    pub fn window(state: &WindowState) -> f64 {
         state.segments().floor()
     }
 
     /// Returns the window in bytes after `ack`, when a segment more is due for `every` acknowledged.
-    pub fn grow(&mut self, state: &State, ack: &Ack, every: f64) -> f64 {
+    pub fn grow(&mut self, state: &WindowState, ack: &Ack, every: f64) -> f64 {
         self.add(state, ack.acked as f64 / state.mss, every)
     }
 
     /// Adds growth with `credit` segments counted as acknowledged.
-    pub fn add(&mut self, state: &State, credit: f64, every: f64) -> f64 {
+    pub fn add(&mut self, state: &WindowState, credit: f64, every: f64) -> f64 {
         let mut window = Self::window(state);
         if self.credit >= every {
             // It was saved up while more was asked for: one segment is enough at once.
@@ -51,13 +51,13 @@ impl WholeSegments {
     }
 
     /// Returns the window in bytes after an acknowledgement, where a segment is [due](Self::due) for `every` of them.
-    pub fn acknowledge(&mut self, state: &State, every: f64) -> f64 {
+    pub fn acknowledge(&mut self, state: &WindowState, every: f64) -> f64 {
         let due = self.due(1.0, every);
         (Self::window(state) + f64::from(u8::from(due))) * state.mss
     }
 
     /// Returns the threshold in bytes after a congestion that keeps `kept` segments.
-    pub fn keep(&mut self, state: &State, kept: f64) -> f64 {
+    pub fn keep(&mut self, state: &WindowState, kept: f64) -> f64 {
         self.credit = 0.0;
         kept.floor() * state.mss
     }

@@ -1,7 +1,7 @@
 use super::round::Round;
 use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
 use crate::registry::Constructor;
-use crate::{Ack, Congestion, State};
+use crate::{Ack, Congestion, WindowState};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 
@@ -120,7 +120,7 @@ impl Yeah {
     }
 
     /// Returns the window in bytes after `ack`, as the mode of now has it.
-    fn increase(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn increase(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let w = state.segments().floor();
         let slow = self.slow > 0.0;
         match &mut self.linux {
@@ -132,7 +132,7 @@ impl Yeah {
 }
 
 impl Window for Yeah {
-    fn observe(&mut self, _: &State, ack: &Ack) {
+    fn observe(&mut self, _: &WindowState, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt);
             self.round.add(rtt);
@@ -145,23 +145,23 @@ impl Window for Yeah {
         }
     }
 
-    fn grow(&mut self, state: &State, ack: &Ack) -> f64 {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         let grown = self.increase(state, ack);
         self.decide(grown / state.mss).map_or(grown, |w| w * state.mss)
     }
 
     /// Returns whether slow start ends, as it does with a queue above the bound.
-    fn leave_slow_start(&mut self, state: &State, ack: &Ack) -> bool {
+    fn leave_slow_start(&mut self, state: &WindowState, ack: &Ack) -> bool {
         let w = (state.cwnd + ack.acked as f64) / state.mss;
         self.drained = self.decide(self.whole(w));
         self.drained.is_some()
     }
 
-    fn after_slow_start(&mut self, state: &State) -> f64 {
+    fn after_slow_start(&mut self, state: &WindowState) -> f64 {
         self.drained.take().map_or(state.cwnd, |w| state.cwnd.min(w * state.mss))
     }
 
-    fn shrink(&mut self, state: &State, congestion: &Congestion) -> f64 {
+    fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         let window = if self.linux.is_some() { state.cwnd } else { state.in_use(congestion) };
         let w = self.whole(window / state.mss);
         let half = self.whole(w / 2.0).max(LEAST);

@@ -104,7 +104,7 @@ impl Flow {
         }
     }
 
-    /// What was delivered in the last round-trip time: all that was in flight.
+    /// Data delivered in the last round-trip time: all that was in flight.
     fn rate(&self, rtt: Duration) -> RateSample {
         let total = self.acked * MSS;
         let window = total.min(self.control.cwnd());
@@ -119,7 +119,7 @@ impl Flow {
         }
     }
 
-    /// What waits in the queue, in seconds.
+    /// Length of the queue in seconds.
     pub fn queueing(&self) -> f64 {
         self.rtt() - self.path.base_rtt
     }

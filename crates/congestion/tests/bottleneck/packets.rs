@@ -18,7 +18,7 @@ pub struct Network {
     loss: f64,
     early: f64,
     chance: u64,
-    /// Of all packets since the last reset: how many, how long they waited together, and how many found nothing waiting.
+    /// Packets since the last reset: how many, how long they waited together, and how many found nothing waiting.
     pub packets: u64,
     pub waited: f64,
 }
@@ -125,12 +125,12 @@ impl Network {
         Network { path, senders, now: 0.0, free: 0.0, loss: 0.0, early: 0.0, chance: 1, packets: 0, waited: 0.0 }
     }
 
-    /// The same with a part of all packets lost at random.
+    /// Adds losses of a part of all packets at random.
     pub fn losing(self, loss: f64, seed: u64) -> Self {
         Network { loss, chance: seed, ..self }
     }
 
-    /// The same with packets lost at random, in proportion to the queue that they find up to `most` of all at a full one.
+    /// Adds losses at random, in proportion to the queue that they find up to `most` of all at a full one.
     pub fn dropping_early(self, most: f64, seed: u64) -> Self {
         Network { early: most, chance: seed, ..self }
     }
@@ -157,7 +157,7 @@ impl Network {
         (at, who)
     }
 
-    /// What happens next happens.
+    /// Handles the next event.
     pub fn step(&mut self) {
         let (at, who) = self.next();
         self.now = at;

@@ -105,69 +105,69 @@ pub struct Habits {
     pub(super) spoils: bool,
 }
 
-fn event(lots: &mut RandomStream) -> Event {
+fn event(draws: &mut RandomStream) -> Event {
     let ms = Duration::from_millis;
-    let tag = |lots: &mut RandomStream| pick(lots, &[Tag::Right, Tag::Right, Tag::Reflected, Tag::Wrong]);
-    match lots.below(20) {
-        0 => Event::Window(pick(lots, &[0, 500, 1_500, 5_000, 20_000])),
-        1 | 2 => Event::Closed(ms(pick(lots, &[50, 400, 1_500]))),
-        3 => Event::Silence(ms(pick(lots, &[100, 700, 2_500]))),
+    let tag = |draws: &mut RandomStream| pick(draws, &[Tag::Right, Tag::Right, Tag::Reflected, Tag::Wrong]);
+    match draws.below(20) {
+        0 => Event::Window(pick(draws, &[0, 500, 1_500, 5_000, 20_000])),
+        1 | 2 => Event::Closed(ms(pick(draws, &[50, 400, 1_500]))),
+        3 => Event::Silence(ms(pick(draws, &[100, 700, 2_500]))),
         4 => Event::Renege,
-        5 => Event::Wild { ahead: lots.below(2) == 0 },
+        5 => Event::Wild { ahead: draws.below(2) == 0 },
         6 | 7 => Event::Shutdown,
-        8 => Event::Abort(tag(lots), lots.below(2) == 0),
-        9 | 10 => Event::Unknown { kind: pick(lots, &[0x3a, 0x7a, 0xba, 0xfa]), followed: lots.below(2) == 0 },
+        8 => Event::Abort(tag(draws), draws.below(2) == 0),
+        9 | 10 => Event::Unknown { kind: pick(draws, &[0x3a, 0x7a, 0xba, 0xfa]), followed: draws.below(2) == 0 },
         11 => Event::Error,
-        12 => Event::Heartbeat { bytes: pick(lots, &[4, 12, 44, 300]), tag: tag(lots) },
-        13 | 14 => Event::Init { again: lots.below(2) == 0 },
+        12 => Event::Heartbeat { bytes: pick(draws, &[4, 12, 44, 300]), tag: tag(draws) },
+        13 | 14 => Event::Init { again: draws.below(2) == 0 },
         // SHUTDOWN ACK, COOKIE ACK, SHUTDOWN COMPLETE, HEARTBEAT ACK.
-        15 => Event::Stray(pick(lots, &[8, 11, 14, 5])),
-        16 => pick(lots, &[Event::StrayInitAck, Event::StrayCookie]),
-        17 | 18 => Event::Data(pick(lots, &[Odd::Stream, Odd::Empty, Odd::Ahead])),
-        _ => Event::Malformed { long: lots.below(2) == 0 },
+        15 => Event::Stray(pick(draws, &[8, 11, 14, 5])),
+        16 => pick(draws, &[Event::StrayInitAck, Event::StrayCookie]),
+        17 | 18 => Event::Data(pick(draws, &[Odd::Stream, Odd::Empty, Odd::Ahead])),
+        _ => Event::Malformed { long: draws.below(2) == 0 },
     }
 }
 
 impl Habits {
     /// Draws the habits of a peer, which sends data or else receives, and opens or is opened to.
-    pub fn draw(lots: &mut RandomStream, sends: bool) -> Habits {
-        let rtt = Duration::from_millis(pick(lots, &[1, 7, 23, 60, 150]));
-        let window = pick(lots, &[1_500, 4_000, 10_000, 65_535, 65_535, 1_000_000]);
-        let odd = lots.below(20);
+    pub fn draw(draws: &mut RandomStream, sends: bool) -> Habits {
+        let rtt = Duration::from_millis(pick(draws, &[1, 7, 23, 60, 150]));
+        let window = pick(draws, &[1_500, 4_000, 10_000, 65_535, 65_535, 1_000_000]);
+        let odd = draws.below(20);
         let offer = Offer {
             window: if odd == 0 { 1_000 } else { window },
-            streams: if odd == 1 { (0, 1) } else { pick(lots, &[(1, 1), (10, 10), (65_535, 65_535)]) },
-            unknown: (0..pick(lots, &[0, 0, 0, 0, 0, 0, 0, 0, 1, 2]))
-                .map(|_| pick(lots, &[0x3abc, 0x7abc, 0xbabc, 0xfabc]))
+            streams: if odd == 1 { (0, 1) } else { pick(draws, &[(1, 1), (10, 10), (65_535, 65_535)]) },
+            unknown: (0..pick(draws, &[0, 0, 0, 0, 0, 0, 0, 0, 1, 2]))
+                .map(|_| pick(draws, &[0x3abc, 0x7abc, 0xbabc, 0xfabc]))
                 .collect(),
-            ecn: lots.below(2) == 0,
-            partial: lots.below(2) == 0,
-            extensions: lots.below(4) == 0,
-            lists: lots.below(3) == 0,
+            ecn: draws.below(2) == 0,
+            partial: draws.below(2) == 0,
+            extensions: draws.below(4) == 0,
+            lists: draws.below(3) == 0,
             host_name: odd == 2,
-            cookie: if odd == 3 { 0 } else { pick(lots, &[4, 33, 228]) },
+            cookie: if odd == 3 { 0 } else { pick(draws, &[4, 33, 228]) },
             has_tag: odd != 4,
         };
-        let events = (0..pick(lots, &[0, 1, 1, 1, 2])).map(|_| {
-            let event = event(lots);
-            (1 + lots.below(16) as u32, event)
+        let events = (0..pick(draws, &[0, 1, 1, 1, 2])).map(|_| {
+            let event = event(draws);
+            (1 + draws.below(16) as u32, event)
         });
         let events = events.collect();
         Habits {
             offer,
             window,
             rtt,
-            jitter: rtt * pick(lots, &[0, 0, 1, 10]) / 10,
-            loss: pick(lots, &[0.0, 0.0, 0.02, 0.1, 0.3]),
-            repeats: pick(lots, &[0.0, 0.0, 0.05]),
-            every: pick(lots, &[1, 2, 2, 3]),
+            jitter: rtt * pick(draws, &[0, 0, 1, 10]) / 10,
+            loss: pick(draws, &[0.0, 0.0, 0.02, 0.1, 0.3]),
+            repeats: pick(draws, &[0.0, 0.0, 0.05]),
+            every: pick(draws, &[1, 2, 2, 3]),
             events,
-            sends: if sends { pick(lots, &[1, 3_000, 20_000, 60_000]) } else { 0 },
-            mixes: lots.below(3) == 0,
-            stale: pick(lots, &[0, 0, 0, 0, 0, 1, 2]),
-            eager: lots.below(6) == 0,
-            keeps: Duration::from_millis(pick(lots, &[0, 0, 0, 0, 2_500])),
-            spoils: lots.below(30) == 0,
+            sends: if sends { pick(draws, &[1, 3_000, 20_000, 60_000]) } else { 0 },
+            mixes: draws.below(3) == 0,
+            stale: pick(draws, &[0, 0, 0, 0, 0, 1, 2]),
+            eager: draws.below(6) == 0,
+            keeps: Duration::from_millis(pick(draws, &[0, 0, 0, 0, 2_500])),
+            spoils: draws.below(30) == 0,
         }
     }
 }

@@ -35,7 +35,7 @@ struct Pace {
     count: u64,
 }
 
-/// Settings of both stacks. No path is potentially failed after one timeout: the heartbeats that ask it leave by lot,
+/// Settings of both stacks. No path is potentially failed after one timeout: the heartbeats that ask it leave at random times,
 /// and what they measure decides on the next timeout.
 #[derive(Clone, Debug)]
 struct Settings {
@@ -50,14 +50,14 @@ struct Settings {
 }
 
 impl Settings {
-    fn draw(lots: &mut RandomStream) -> Settings {
+    fn draw(draws: &mut RandomStream) -> Settings {
         Settings {
-            initial_rto: pick(lots, &[3_000, 3_000, 500]),
-            min_rto: pick(lots, &[1_000, 1_000, 400]),
-            cookie_life: pick(lots, &[60_000, 60_000, 2_000]),
-            sack_delay: pick(lots, &[200, 200, 100]),
-            max_burst: pick(lots, &[4, 4, 2]),
-            buffer: pick(lots, &[212_992, 212_992, 40_000, 8_000]),
+            initial_rto: pick(draws, &[3_000, 3_000, 500]),
+            min_rto: pick(draws, &[1_000, 1_000, 400]),
+            cookie_life: pick(draws, &[60_000, 60_000, 2_000]),
+            sack_delay: pick(draws, &[200, 200, 100]),
+            max_burst: pick(draws, &[4, 4, 2]),
+            buffer: pick(draws, &[212_992, 212_992, 40_000, 8_000]),
         }
     }
 
@@ -83,17 +83,17 @@ impl crate::Case for Case {
     type Piece = Packet;
 
     fn new(seed: u64) -> Case {
-        let mut lots = RandomStream::new(seed, "differential/sctp/case");
-        let (opens, sends) = (lots.below(3) > 0, lots.below(3) > 0);
-        let bytes = pick(&mut lots, &[1, 1_000, 5_000, 14_520, 40_000, 100_000]);
+        let mut draws = RandomStream::new(seed, "differential/sctp/case");
+        let (opens, sends) = (draws.below(3) > 0, draws.below(3) > 0);
+        let bytes = pick(&mut draws, &[1, 1_000, 5_000, 14_520, 40_000, 100_000]);
         let pace = Pace {
-            message: pick(&mut lots, &[100, 700, 3_000, 10_000]),
-            interval_ms: pick(&mut lots, &[1, 5, 50]),
-            count: pick(&mut lots, &[3, 10, 30]),
+            message: pick(&mut draws, &[100, 700, 3_000, 10_000]),
+            interval_ms: pick(&mut draws, &[1, 5, 50]),
+            count: pick(&mut draws, &[3, 10, 30]),
         };
-        let pace = (lots.below(4) == 0).then_some(pace);
-        let settings = Settings::draw(&mut lots);
-        Case { seed, habits: Habits::draw(&mut lots, !sends), opens, sends, bytes, pace, settings }
+        let pace = (draws.below(4) == 0).then_some(pace);
+        let settings = Settings::draw(&mut draws);
+        Case { seed, habits: Habits::draw(&mut draws, !sends), opens, sends, bytes, pace, settings }
     }
 
     fn seed(&self) -> u64 {
@@ -134,8 +134,8 @@ impl crate::Case for Case {
     }
 
     fn peer(&self, seen: Seen) -> Box<dyn Host> {
-        let lots = RandomStream::new(self.seed, "differential/sctp/peer");
-        Box::new(Scripted::new(Peer::new(self.habits.clone(), !self.opens, lots), seen))
+        let draws = RandomStream::new(self.seed, "differential/sctp/peer");
+        Box::new(Scripted::new(Peer::new(self.habits.clone(), !self.opens, draws), seen))
     }
 
     fn pieces(seen: &[(Time, Vec<u8>)]) -> Vec<Packet> {

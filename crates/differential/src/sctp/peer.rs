@@ -1,6 +1,6 @@
 //! A peer of an association that does what a seed says: it opens or is opened to, accepts, loses, reorders, repeats, shrinks its
 //! window, aborts, shuts down, and says what is out of season. It draws by the packets that come, so that two stacks that do
-//! the same meet the same peer. HEARTBEATs, which leave when a lot says, it answers without drawing.
+//! the same meet the same peer. HEARTBEATs, which leave at random times, it answers without drawing.
 
 use super::habits::{Event, Habits, Odd, Tag};
 use super::write::{self, Chunk, TAGS, TSN, bare};
@@ -31,7 +31,7 @@ enum Phase {
 /// The peer of one association.
 pub struct Peer {
     habits: Habits,
-    lots: RandomStream,
+    draws: RandomStream,
     post: Post,
     /// Addresses and ports, the peer's own first.
     ends: [([u8; 4], u16); 2],
@@ -58,12 +58,12 @@ pub struct Peer {
 
 impl Peer {
     /// Creates a peer with these habits.
-    pub fn new(habits: Habits, opens: bool, lots: RandomStream) -> Peer {
+    pub fn new(habits: Habits, opens: bool, draws: RandomStream) -> Peer {
         let ends = if opens { ENDS } else { [ENDS[1], ENDS[0]] };
         let mut peer = Peer {
             stale: habits.stale,
             habits,
-            lots,
+            draws,
             post: Post::default(),
             ends,
             phase: Phase::Closed,
@@ -88,12 +88,12 @@ impl Peer {
     }
 
     fn chance(&mut self, probability: f64) -> bool {
-        self.lots.uniform() < probability
+        self.draws.uniform() < probability
     }
 
     /// Returns the time at which an answer arrives.
     fn answer_at(&mut self, now: Time) -> Time {
-        let late = self.lots.uniform() * self.habits.jitter.as_nanos() as f64;
+        let late = self.draws.uniform() * self.habits.jitter.as_nanos() as f64;
         now + self.habits.rtt + Duration::from_nanos(late as u64)
     }
 
@@ -111,7 +111,7 @@ impl Peer {
         let at = self.answer_at(now);
         self.send(at, chunks);
         if self.chance(self.habits.repeats) {
-            let late = pick(&mut self.lots, &[0, 10, 300]);
+            let late = pick(&mut self.draws, &[0, 10, 300]);
             self.send(at + Duration::from_millis(late), chunks);
         }
     }
@@ -153,12 +153,12 @@ impl Peer {
             if left == 0 {
                 (left, flags) = (1, 2);
                 if self.habits.mixes {
-                    left = pick(&mut self.lots, &[1, 2, 5]);
-                    stream = self.lots.below(u64::from(self.habits.offer.streams.0.clamp(1, 3))) as usize;
-                    unordered = pick(&mut self.lots, &[0, 0, 4]);
+                    left = pick(&mut self.draws, &[1, 2, 5]);
+                    stream = self.draws.below(u64::from(self.habits.offer.streams.0.clamp(1, 3))) as usize;
+                    unordered = pick(&mut self.draws, &[0, 0, 4]);
                 }
             }
-            let length = pick(&mut self.lots, &[1, 100, 1_000, 1_452, 1_452, 1_452]).min(size - offset);
+            let length = pick(&mut self.draws, &[1, 100, 1_000, 1_452, 1_452, 1_452]).min(size - offset);
             left -= 1;
             if offset + length == size {
                 left = 0;
@@ -179,13 +179,13 @@ impl Peer {
 
     /// Sends one of its chunks.
     fn launch(&mut self, at: &mut Time, chunk: Chunk) {
-        *at += Duration::from_micros(pick(&mut self.lots, &[0, 0, 0, 20, 1_000, 30_000]));
+        *at += Duration::from_micros(pick(&mut self.draws, &[0, 0, 0, 20, 1_000, 30_000]));
         // Lost, and repaired a while later.
-        let late = pick(&mut self.lots, &[1, 40, 300]);
+        let late = pick(&mut self.draws, &[1, 40, 300]);
         let late = if self.chance(self.habits.loss) { late } else { 0 };
         self.send(*at + Duration::from_millis(late), std::slice::from_ref(&chunk));
         if self.chance(self.habits.repeats) {
-            let late = Duration::from_millis(pick(&mut self.lots, &[0, 5, 100]));
+            let late = Duration::from_millis(pick(&mut self.draws, &[0, 5, 100]));
             self.send(*at + late, &[chunk]);
         }
     }

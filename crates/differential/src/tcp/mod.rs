@@ -23,10 +23,10 @@ impl crate::Case for Case {
     type Piece = Segment;
 
     fn new(seed: u64) -> Case {
-        let mut lots = RandomStream::new(seed, "differential/case");
-        let downloads = lots.below(3) == 0;
-        let bytes = [1, 1_000, 5_000, 14_480, 40_000, 100_000][lots.below(6) as usize];
-        Case { seed, habits: Habits::draw(&mut lots, downloads), downloads, bytes }
+        let mut draws = RandomStream::new(seed, "differential/case");
+        let downloads = draws.below(3) == 0;
+        let bytes = [1, 1_000, 5_000, 14_480, 40_000, 100_000][draws.below(6) as usize];
+        Case { seed, habits: Habits::draw(&mut draws, downloads), downloads, bytes }
     }
 
     fn seed(&self) -> u64 {

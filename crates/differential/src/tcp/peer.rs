@@ -54,35 +54,35 @@ pub struct Habits {
 
 impl Habits {
     /// Draws the habits of a peer, which sends data if the stack `downloads` and else receives.
-    pub fn draw(lots: &mut RandomStream, downloads: bool) -> Habits {
-        let rtt = Duration::from_millis(pick(lots, &[1, 7, 23, 60, 150]));
-        let loss = pick(lots, &[0.0, 0.0, 0.02, 0.1, 0.3]);
-        let events = (0..pick(lots, &[0, 0, 1, 1, 2])).map(|_| {
-            let event = match lots.below(9) {
-                0 => Event::Window(pick(lots, &[500, 1_000, 3_000, 20_000])),
-                1 | 2 => Event::Closed(Duration::from_millis(pick(lots, &[50, 400, 1_500]))),
-                3 => Event::Reset { exact: lots.below(2) == 0 },
+    pub fn draw(draws: &mut RandomStream, downloads: bool) -> Habits {
+        let rtt = Duration::from_millis(pick(draws, &[1, 7, 23, 60, 150]));
+        let loss = pick(draws, &[0.0, 0.0, 0.02, 0.1, 0.3]);
+        let events = (0..pick(draws, &[0, 0, 1, 1, 2])).map(|_| {
+            let event = match draws.below(9) {
+                0 => Event::Window(pick(draws, &[500, 1_000, 3_000, 20_000])),
+                1 | 2 => Event::Closed(Duration::from_millis(pick(draws, &[50, 400, 1_500]))),
+                3 => Event::Reset { exact: draws.below(2) == 0 },
                 4 => Event::Syn,
-                5 | 6 => Event::Wild { ahead: lots.below(2) == 0 },
+                5 | 6 => Event::Wild { ahead: draws.below(2) == 0 },
                 7 => Event::Fin,
-                _ => Event::Silence(Duration::from_millis(pick(lots, &[100, 700, 2_500]))),
+                _ => Event::Silence(Duration::from_millis(pick(draws, &[100, 700, 2_500]))),
             };
-            (2 + lots.below(20) as u32, event)
+            (2 + draws.below(20) as u32, event)
         });
         let events = events.collect();
         Habits {
-            mss: pick(lots, &[None, Some(536), Some(1000), Some(1460), Some(1460), Some(1460)]),
-            sack: lots.below(4) > 0,
-            timestamps: lots.below(4) > 0,
-            scale: pick(lots, &[None, Some(0), Some(7), Some(7)]),
-            window: pick(lots, &[2_000, 8_000, 30_000, 65_535, 65_535]),
+            mss: pick(draws, &[None, Some(536), Some(1000), Some(1460), Some(1460), Some(1460)]),
+            sack: draws.below(4) > 0,
+            timestamps: draws.below(4) > 0,
+            scale: pick(draws, &[None, Some(0), Some(7), Some(7)]),
+            window: pick(draws, &[2_000, 8_000, 30_000, 65_535, 65_535]),
             rtt,
-            jitter: rtt * pick(lots, &[0, 0, 1, 10]) / 10,
+            jitter: rtt * pick(draws, &[0, 0, 1, 10]) / 10,
             loss,
-            repeats: pick(lots, &[0.0, 0.0, 0.05]),
-            every: pick(lots, &[1, 2, 2, 3]),
+            repeats: pick(draws, &[0.0, 0.0, 0.05]),
+            every: pick(draws, &[1, 2, 2, 3]),
             events,
-            sends: if downloads { pick(lots, &[1, 3_000, 20_000, 60_000]) } else { 0 },
+            sends: if downloads { pick(draws, &[1, 3_000, 20_000, 60_000]) } else { 0 },
         }
     }
 }
@@ -90,7 +90,7 @@ impl Habits {
 /// The peer of one connection.
 pub struct Peer {
     habits: Habits,
-    lots: RandomStream,
+    draws: RandomStream,
     post: Post,
     /// Addresses and ports, the peer's own first; known from the first SYN.
     ends: Option<[([u8; 4], u16); 2]>,
@@ -112,10 +112,10 @@ pub struct Peer {
 
 impl Peer {
     /// Creates a peer with these habits.
-    pub fn new(habits: Habits, lots: RandomStream) -> Peer {
+    pub fn new(habits: Habits, draws: RandomStream) -> Peer {
         Peer {
             habits,
-            lots,
+            draws,
             post: Post::default(),
             ends: None,
             irs: 0,
@@ -133,7 +133,7 @@ impl Peer {
     }
 
     fn chance(&mut self, probability: f64) -> bool {
-        self.lots.uniform() < probability
+        self.draws.uniform() < probability
     }
 
     /// Sends a segment that arrives at the stack at `at`: `sequence` and `acknowledgment` count from the SYNs.
@@ -184,7 +184,7 @@ impl Peer {
 
     /// Returns the time at which an answer arrives.
     fn answer_at(&mut self, now: Time) -> Time {
-        let late = self.lots.uniform() * self.habits.jitter.as_nanos() as f64;
+        let late = self.draws.uniform() * self.habits.jitter.as_nanos() as f64;
         now + self.habits.rtt + Duration::from_nanos(late as u64)
     }
 
@@ -223,19 +223,19 @@ impl Peer {
         let mut at = now + self.habits.rtt;
         let mut offset = 0;
         while offset < size {
-            let length = pick(&mut self.lots, &[1, 100, 1_000, 1_400, 1_400, 1_400]).min(size - offset);
-            let step = pick(&mut self.lots, &[0, 0, 0, 20, 1_000, 30_000]);
+            let length = pick(&mut self.draws, &[1, 100, 1_000, 1_400, 1_400, 1_400]).min(size - offset);
+            let step = pick(&mut self.draws, &[0, 0, 0, 20, 1_000, 30_000]);
             at += Duration::from_micros(step);
             let segment = |peer: &mut Peer, at| peer.send(at, Flags::ACK, 1 + offset, length as u32, |_| {});
             if self.chance(self.habits.loss) {
                 // Lost, and repaired a while later.
-                let late = self.habits.rtt + Duration::from_millis(pick(&mut self.lots, &[1, 40, 300]));
+                let late = self.habits.rtt + Duration::from_millis(pick(&mut self.draws, &[1, 40, 300]));
                 segment(self, at + late);
             } else {
                 segment(self, at);
             }
             if self.chance(self.habits.repeats) {
-                let late = Duration::from_millis(pick(&mut self.lots, &[0, 5, 100]));
+                let late = Duration::from_millis(pick(&mut self.draws, &[0, 5, 100]));
                 segment(self, at + late);
             }
             offset += length;

@@ -1,4 +1,4 @@
-//! What the tests of every protocol do. Skipped where no kernel is named by VAZAO_KERNEL.
+//! Tests that every protocol has. Skipped where no kernel is named by VAZAO_KERNEL.
 #![allow(clippy::print_stdout)]
 
 use std::path::PathBuf;

@@ -31,6 +31,8 @@ from_value! {
     usize: Value::Number(x) => x as usize;
     bool: Value::Flag(x) => x;
     String: Value::Text(x) => x;
+    Vec<String>: Value::Names(x) => x;
+    Vec<Parameters>: Value::Tables(x) => x;
     Duration: Value::Duration(x) => x;
     Rate: Value::Rate(x) => x;
     Vec<Rate>: Value::Rates(x) => x;
@@ -184,7 +186,7 @@ macro_rules! parameters {
         }
 
         impl $name {
-            /// What a user may set.
+            /// Parameters that a user may set.
             pub const PARAMETERS: &'static [$crate::registry::Parameter] =
                 &[$($crate::parameters!(@parameter $field $($value),+)),+];
         }

@@ -35,7 +35,7 @@ impl Ready {
     /// root of programs.
     ///
     /// # Errors
-    /// What of the flow cannot be had, and why.
+    /// Settings of the flow that cannot be had, and why.
     pub fn new(flow: Flow) -> Result<Ready, String> {
         let Flow { number, role, start, task } = flow;
         let wrong = |what: String, failure: Failure| format!("flow {number} {what}: {failure}");

@@ -1,4 +1,4 @@
-//! What goes wrong is told, with the host's name, what it printed and what to do.
+//! Failures are told, with the host's name, what it printed and what to do.
 
 use crate::lab::{GO_ON, PATIENCE, boot, kernel, program};
 use std::os::unix::fs::PermissionsExt;

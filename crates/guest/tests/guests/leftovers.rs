@@ -26,7 +26,7 @@ fn with_seed(seed: u64) -> Vec<u32> {
     processes().filter(is_one).filter(|pid| runs(*pid)).collect()
 }
 
-/// What another process does until it is killed: one guest that idles, then one that computes.
+/// Body of another process, until it is killed: one guest that idles, then one that computes.
 #[test]
 #[ignore = "a part of killing_the_run_leaves_nothing"]
 fn until_killed() {

@@ -1,4 +1,4 @@
-//! What guests send each other arrives, when it should.
+//! Data that guests send each other arrives, when it should.
 
 use crate::lab::{GO_ON, Lab, PATIENCE, Wire, boot, kernel, last, pair, upload};
 use vazao_engine::{Duration, Time};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use vazao_guest::{Boot, Guest, has_walls};
 use vazao_guest_protocol::Plan;
 
-/// What a program prints that runs in a kernel's place.
+/// Output of a program that runs in a kernel's place.
 fn said(program: &str, files: &[PathBuf]) -> String {
     let name = format!("intruder-{}", program.len() + files.len());
     let intruder = imposter(&name, &format!("#!/bin/sh\n{program}\necho done\nexit 3\n"));

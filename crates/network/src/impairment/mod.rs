@@ -6,13 +6,13 @@ mod outage;
 mod reorder;
 
 pub use jitter::Jitter;
-pub use outage::Outage;
 pub(crate) use outage::any_at;
+pub use outage::{ENTRY as OUTAGES, Outage};
 pub use reorder::Reorder;
 
 use crate::loss::LossModel;
 use vazao_engine::RandomStream;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, parameters};
+use vazao_engine::registry::{Entry, Kind, Parameter, ParameterError, Parameters, parameters};
 
 /// Most packets in a row that may be struck.
 pub(crate) const IN_A_ROW: Parameter = Parameter::shared(
@@ -32,7 +32,7 @@ pub enum Build {
     /// Impairment that moves arrivals.
     Delay(Make),
     /// Time spans in which nothing gets through, of which a link may have several.
-    Outage,
+    Outage(fn(&Parameters) -> Result<Outage, ParameterError>),
 }
 
 parameters! {
@@ -49,7 +49,8 @@ parameters! {
     struct Alter { probability: f64 = Kind::Number(0.0, 1.0), "of a packet's payload to be altered"; }
 }
 
-/// All impairments, by the key that a link has for each. The first parameter may stand for all of them.
+/// All impairments, by the key that a link has for each. The first parameter may stand for all of them; one whose
+/// first is the number 0 does nothing.
 pub const IMPAIRMENTS: &[Entry<Build>] = &[
     jitter::ENTRY,
     reorder::ENTRY,

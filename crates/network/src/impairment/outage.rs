@@ -1,4 +1,4 @@
-use vazao_engine::registry::{Entry, Kind, Parameters, choice, parameters};
+use vazao_engine::registry::{Entry, Kind, ParameterError, Parameters, choice, parameters};
 use vazao_engine::{Duration, Time};
 
 const LEAST: Duration = Duration::from_nanos(1);
@@ -17,14 +17,15 @@ parameters! {
     }
 }
 
-pub(super) const ENTRY: Entry<super::Build> = Entry {
+/// Outages, of which a link may have several.
+pub const ENTRY: Entry<super::Build> = Entry {
     name: "outages",
     aliases: &[],
     title: "Outages",
     source: "a modem that retrains; a path that leads nowhere",
     help: "times at which nothing gets through: outages = [{ at = \"10 s\", for = \"2 s\" }], or { every, for }",
     parameters: Settings::PARAMETERS,
-    build: super::Build::Outage,
+    build: super::Build::Outage(Outage::from),
 };
 
 /// Time span in which nothing gets through.
@@ -42,18 +43,19 @@ impl Outage {
     ///
     /// # Errors
     /// The parameter and a sentence when it is neither one nor periodic, or longer than its period.
-    pub fn from(p: &Parameters) -> Result<Outage, (&'static str, String)> {
+    pub fn from(p: &Parameters) -> Result<Outage, ParameterError> {
+        let refuse = |parameter: &str, problem: &str| Err(ParameterError::new(&[parameter], problem));
         let Settings { at, r#for: length, every, first, kind } = p.into();
         let [at, every, first] = [at, every, first].map(|span| span.map(Duration::as_nanos));
         let length = length.as_nanos();
         let (first, every) = match (at, every, first) {
             (Some(at), None, None) => (at, None),
             (None, Some(every), first) => (first.unwrap_or(every), Some(every)),
-            (Some(_), ..) => return Err(("at", "stands alone; periodic outages have every and first".into())),
-            (None, None, _) => return Err(("at", "is missing; write when it begins, or every how long".into())),
+            (Some(_), ..) => return refuse("at", "stands alone; periodic outages have every and first"),
+            (None, None, _) => return refuse("at", "is missing; write when it begins, or every how long"),
         };
         if every.is_some_and(|every| length >= every) {
-            return Err(("for", "is not shorter than every; something must get through".into()));
+            return refuse("for", "is not shorter than every; something must get through");
         }
         Ok(Outage { first, length, every, loses: kind == Effect::Loss })
     }

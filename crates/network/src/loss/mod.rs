@@ -24,6 +24,9 @@ pub trait LossModel: Send {
 /// Makes a loss model from its parameters and the random stream of its link and direction.
 pub type Constructor = fn(&Parameters, RandomStream) -> Box<dyn LossModel>;
 
+/// The loss model that a number alone, its first parameter, stands for.
+pub const INDEPENDENT: Entry<Constructor> = bernoulli::ENTRY;
+
 /// All loss models.
 pub const LOSS_MODELS: &[Entry<Constructor>] =
     &[bernoulli::ENTRY, gilbert_elliott::ENTRY, bit_errors::ENTRY, periodic::ENTRY, list::ENTRY];

@@ -42,7 +42,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
         let Settings { limit, target, interval, ce_threshold, ecn } = p.into();
         let rules = Rules { target, interval, ce_threshold, ecn, max_packet: 0 };
         let limit = setting.limits(limit).into();
-        Box::new(CoDel { queue: Fifo::default(), limit, rules, state: State::default() })
+        Box::new(CoDel { queue: Fifo::default(), limit, rules, state: CoDelState::default() })
     },
 };
 
@@ -72,7 +72,7 @@ impl Rules {
 
 /// State of CoDel for one queue (RFC 8289, section 5.1).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct State {
+pub(super) struct CoDelState {
     /// Time at which the wait will have been above target for an interval, if it is above.
     first_above: Option<Time>,
     dropping: bool,
@@ -82,7 +82,7 @@ pub(super) struct State {
     last_count: u32,
 }
 
-impl State {
+impl CoDelState {
     /// Takes the first packet, and says whether it may be dropped (section 5.6).
     fn take(&mut self, now: Time, queue: &mut Fifo, rules: &Rules) -> (Option<Queued>, bool) {
         let Some(packet) = queue.pop() else {
@@ -152,7 +152,7 @@ pub struct CoDel {
     queue: Fifo,
     limit: Limit,
     rules: Rules,
-    state: State,
+    state: CoDelState,
 }
 
 impl Discipline for CoDel {

@@ -1,11 +1,12 @@
-use super::{Constructor, DROP_TAIL, Discipline, Drops, Fifo, LIMIT, Queued};
+use super::{Constructor, Discipline, Drops, Fifo, LIMIT, Queued};
 use vazao_engine::registry::{Entry, parameters};
 use vazao_engine::{Capacity, Time};
 
 parameters! { struct Settings { limit: Capacity = LIMIT; } }
 
+/// The queue that a link has unless it is given another, and the only one that costs one event a packet.
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
-    name: DROP_TAIL,
+    name: "drop-tail",
     aliases: &["fifo"],
     title: "Drop-tail",
     source: "first in, first out",

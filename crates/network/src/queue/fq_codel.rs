@@ -1,4 +1,4 @@
-use super::codel::{CE_THRESHOLD, INTERVAL, Rules, State, TARGET};
+use super::codel::{CE_THRESHOLD, CoDelState, INTERVAL, Rules, TARGET};
 use super::device::{DEVICE, above_device};
 use super::{Constructor, Discipline, Drops, ECN, Fifo, Limit, Queued, Setting};
 use std::collections::{BTreeMap, VecDeque};
@@ -45,7 +45,7 @@ enum List {
 #[derive(Clone, Debug)]
 struct Flow {
     queue: Fifo,
-    codel: State,
+    codel: CoDelState,
     /// Bytes that it may still send in this turn.
     deficit: i64,
     list: List,
@@ -73,7 +73,7 @@ impl FqCoDel {
     pub fn from(p: &Parameters, setting: &Setting) -> Self {
         let Settings { limit, flows, exact, quantum, target, interval, ce_threshold, device: _, ecn } = p.into();
         let exact = exact.then(BTreeMap::new);
-        let idle = Flow { queue: Fifo::default(), codel: State::default(), deficit: 0, list: List::Idle };
+        let idle = Flow { queue: Fifo::default(), codel: CoDelState::default(), deficit: 0, list: List::Idle };
         let flows = if exact.is_some() { 0 } else { flows };
         FqCoDel {
             flows: vec![idle; flows],
@@ -100,7 +100,7 @@ impl FqCoDel {
             return ((u128::from(x) * self.flows.len() as u128) >> 64) as usize;
         };
         *exact.entry(flow).or_insert_with(|| {
-            let idle = Flow { queue: Fifo::default(), codel: State::default(), deficit: 0, list: List::Idle };
+            let idle = Flow { queue: Fifo::default(), codel: CoDelState::default(), deficit: 0, list: List::Idle };
             self.flows.push(idle);
             self.flows.len() - 1
         })

@@ -5,7 +5,7 @@
 
 mod codel;
 mod device;
-mod drop_tail;
+pub(crate) mod drop_tail;
 mod fifo;
 mod fq_codel;
 mod pie;
@@ -136,6 +136,3 @@ const ECN: Parameter =
 /// All queues.
 pub const QUEUES: &[Entry<Constructor>] =
     &[drop_tail::ENTRY, red::ENTRY, codel::ENTRY, fq_codel::ENTRY, pie::ENTRY, threshold::ENTRY];
-
-/// The queue that a link has unless it is given another, and the only one that costs one event a packet.
-pub const DROP_TAIL: &str = "drop-tail";

@@ -11,7 +11,8 @@ pub use schedule::Schedule;
 pub use token_bucket::TokenBucket;
 pub use trace::{Opportunities, Trace};
 
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters};
+use vazao_engine::Rate;
+use vazao_engine::registry::{Entry, ParameterError, Parameters};
 
 /// After every run: when a packet has been sent that never is.
 const NEVER: u64 = u64::MAX / 4;
@@ -25,51 +26,47 @@ pub trait Service: Send {
     fn capacity(&self, until: u64) -> f64;
 }
 
-/// Kind of a varying rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Varying {
-    /// Rate given by steps.
-    Schedule,
-    /// Rate given by a trace.
-    Trace,
+/// Variation of a rate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Variation {
+    /// Not at all.
+    #[default]
+    Fixed,
+    /// Rates that begin at given times in nanoseconds; they start anew after each `repeat`.
+    Schedule {
+        /// The first from 0, in order.
+        steps: Vec<(u64, Rate)>,
+        /// Period in nanoseconds.
+        repeat: Option<u64>,
+    },
+    /// Trace of opportunities to send.
+    Trace {
+        /// Name that the user gave.
+        name: String,
+        /// Opportunities to send.
+        opportunities: Opportunities,
+    },
 }
 
-/// Kinds of a link's `rate`.
-pub const RATES: &[Entry<Varying>] = &[
-    Entry {
-        name: "schedule",
-        aliases: &[],
-        title: "Rate schedule",
-        source: "scripted",
-        help: "rate = [{ at = \"0 s\", rate = \"10 Mbps\" }, …], or a table with these as steps and repeat",
-        parameters: &[
-            Parameter::required("steps", Kind::Text, "tables with at and rate: from when on which rate"),
-            Parameter::new(
-                "repeat",
-                Kind::Duration(vazao_engine::Duration::from_nanos(1), vazao_engine::Duration::MAX),
-                "",
-                "after how long it begins anew; without it the last rate lasts",
-            ),
-        ],
-        build: Varying::Schedule,
-    },
-    Entry {
-        name: "trace",
-        aliases: &["mahimahi", "cellular"],
-        title: "Delivery trace",
-        source: "Winstein, Sivaraman, Balakrishnan, NSDI 2013; mahimahi's format",
-        help: "rate = { trace = \"file\" }: a millisecond a line, each an instant at which 1500 B may pass, or else do not",
-        parameters: &[
-            Parameter::required(
-                "trace",
-                Kind::Text,
-                "the file, beside the scenario's; \"cellular\" is a synthetic one",
-            ),
-            Parameter::new("seed", Kind::Integer(0, 1 << 53), "1", "which synthetic one: trace = \"cellular\" only"),
-        ],
-        build: Varying::Trace,
-    },
-];
+impl Variation {
+    /// Returns the name in [`RATES`] of a rate that varies.
+    pub fn kind(&self) -> Option<&'static str> {
+        match self {
+            Variation::Fixed => None,
+            Variation::Schedule { .. } => Some(schedule::ENTRY.name),
+            Variation::Trace { .. } => Some(trace::ENTRY.name),
+        }
+    }
+}
+
+/// Reads the text file of a name, or says why it cannot.
+pub type ReadFile<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+/// Makes a rate that varies from its parameters and the files that they name: its mean, and how it varies.
+pub type Vary = fn(&Parameters, ReadFile) -> Result<(Rate, Variation), ParameterError>;
+
+/// Kinds of a link's `rate`. A table is of the kind whose first parameter it has, a list that of the first kind.
+pub const RATES: &[Entry<Vary>] = &[schedule::ENTRY, trace::ENTRY];
 
 /// Puts a shaper in front of what sends.
 pub type Shape = fn(&Parameters, Box<dyn Service>) -> Box<dyn Service>;

@@ -1,6 +1,54 @@
-use super::Service;
+use super::{Service, Variation, Vary};
 use crate::impairment::{Outage, any_at};
-use vazao_engine::Rate;
+use vazao_engine::registry::{Entry, Kind, ParameterError, Parameters, parameters};
+use vazao_engine::{Duration, Rate};
+
+parameters! {
+    struct Step {
+        at: Duration = Kind::Duration(Duration::ZERO, Duration::from_secs(366 * 86_400)), "when the rate begins";
+        rate: Rate = Kind::Rate, "from then on";
+    }
+
+    struct Settings {
+        steps: Vec<Parameters> = Kind::Tables(Step::PARAMETERS), "tables with at and rate: from when on which rate";
+        repeat: Option<Duration> = Kind::Duration(Duration::from_nanos(1), Duration::from_secs(3600)), "",
+            "after how long it begins anew; without it the last rate lasts";
+    }
+}
+
+pub(super) const ENTRY: Entry<Vary> = Entry {
+    name: "schedule",
+    aliases: &[],
+    title: "Rate schedule",
+    source: "scripted",
+    help: "rate = [{ at = \"0 s\", rate = \"10 Mbps\" }, …], or a table with these as steps and repeat",
+    parameters: Settings::PARAMETERS,
+    build: |p, _| {
+        let Settings { steps, repeat } = p.into();
+        let steps: Vec<_> = steps.iter().map(Step::from).map(|step| (step.at.as_nanos(), step.rate)).collect();
+        let repeat = repeat.map(Duration::as_nanos);
+        check(&steps, repeat)?;
+        Ok((Schedule::mean(&steps, repeat), Variation::Schedule { steps, repeat }))
+    },
+};
+
+/// Checks that there are steps, the first at 0 and each later than the one before, all within a period.
+fn check(steps: &[(u64, Rate)], repeat: Option<u64>) -> Result<(), ParameterError> {
+    let refuse = |path: &[&str], problem: &str| Err(ParameterError::new(path, problem));
+    let Some((first, _)) = steps.first() else {
+        return refuse(&["steps"], "is empty; write [{ at = \"0 s\", rate = \"10 Mbps\" }]");
+    };
+    if *first > 0 {
+        return refuse(&["steps", "0", "at"], "is not \"0 s\"; the first rate must hold from the start");
+    }
+    if let Some(i) = (1..steps.len()).find(|&i| steps[i].0 <= steps[i - 1].0) {
+        return refuse(&["steps", &i.to_string(), "at"], "is not later than the step before it");
+    }
+    if repeat.is_some_and(|period| period <= steps[steps.len() - 1].0) {
+        return refuse(&["steps"], "repeats before its last step; write a longer repeat");
+    }
+    Ok(())
+}
 
 /// Rate that changes at given times, and is zero during outages. Exact: the time that a packet takes is the integral of
 /// the rate over it, and the bits that a nanosecond has too many are carried to the next packet.

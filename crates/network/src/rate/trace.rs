@@ -1,7 +1,38 @@
-use super::Service;
+use super::{Service, Variation, Vary};
 use crate::impairment::{Outage, any_at};
 use std::sync::Arc;
+use vazao_engine::registry::{Entry, Kind, ParameterError, parameters};
 use vazao_engine::{RandomStream, Rate};
+
+/// Name of a trace that is no file.
+const SYNTHETIC: &str = "cellular";
+
+parameters! {
+    struct Settings {
+        trace: String = Kind::Text, "the file, beside the scenario's; \"cellular\" is a synthetic one";
+        seed: u64 = Kind::Integer(0, 1 << 53), "1", "which synthetic one: trace = \"cellular\" only";
+    }
+}
+
+pub(super) const ENTRY: Entry<Vary> = Entry {
+    name: "trace",
+    aliases: &["mahimahi", SYNTHETIC],
+    title: "Delivery trace",
+    source: "Winstein, Sivaraman, Balakrishnan, NSDI 2013; mahimahi's format",
+    help: "rate = { trace = \"file\" }: a millisecond a line, each an instant at which 1500 B may pass, or else do not",
+    parameters: Settings::PARAMETERS,
+    build: |p, read_file| {
+        let Settings { trace: name, seed } = p.into();
+        let refuse = |problem: String| ParameterError::new(&["trace"], problem);
+        let opportunities = if name == SYNTHETIC {
+            Opportunities::cellular(seed)
+        } else {
+            let text = read_file(&name).map_err(|problem| refuse(format!("{name:?}: {problem}")))?;
+            Opportunities::parse(&text).map_err(|(line, problem)| refuse(format!("{name}:{line}: {problem}")))?
+        };
+        Ok((opportunities.mean(), Variation::Trace { name, opportunities }))
+    },
+};
 
 /// Bytes that each opportunity of a trace delivers.
 const OPPORTUNITY: u32 = 1500;

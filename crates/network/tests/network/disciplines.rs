@@ -1,4 +1,4 @@
-//! What every queue must do, whatever it is for: one harness for all of the registry.
+//! Duties of every queue, whatever it is for: one harness for all of the registry.
 
 use crate::lab::queue;
 use proptest::prelude::*;

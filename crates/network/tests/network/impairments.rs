@@ -1,4 +1,4 @@
-//! What wires do to packets: how often, when, and that none of it disturbs the rest.
+//! Effects of wires on packets: how often, when, and that none of it disturbs the rest.
 
 use crate::lab::{ENDLESS, Event, Lab};
 use proptest::prelude::*;
@@ -135,8 +135,8 @@ fn packets_are_doubled_and_spoilt() {
     assert_eq!(twins.count(), doubled);
 }
 
-/// Those that a middlebox alters come to it with a bit of their own, as often as was asked for (five standard errors), and each
-/// once.
+/// Packets that a middlebox alters come to it with a bit of their own, as often as was asked for (five standard errors),
+/// and each once.
 #[test]
 fn packets_are_altered() {
     let mut lab = lab(Impairments { alter: Some(Chance::new(0.05, stream("alter"))), ..Impairments::default() });
@@ -196,7 +196,7 @@ fn outages_begin_and_end() {
         [0, 4_999, 5_000, 6_000, 34_999, 35_500, 36_000].map(|ms| at(&often, ms)),
         [false, false, true, false, false, true, false]
     );
-    let refused = |given: &[(&str, Raw)]| Outage::from(&parameters("outages", given)).unwrap_err().0;
+    let refused = |given: &[(&str, Raw)]| Outage::from(&parameters("outages", given)).unwrap_err().path.concat();
     assert_eq!(refused(&[("for", text("1 s"))]), "at");
     assert_eq!(refused(&[("at", text("1 s")), ("every", text("2 s")), ("for", text("1 s"))]), "at");
     assert_eq!(refused(&[("every", text("1 s")), ("for", text("1 s"))]), "for");

@@ -7,7 +7,7 @@ use vazao_network::queue::{Discipline, DropTail, QUEUES, Setting};
 use vazao_network::rate::Service;
 use vazao_network::{DropCause, Ecn, Fate, Impairments, LinkId, LossModel, Network, Outgoing, RouteId};
 
-/// What becomes of a packet: its number, when, and how.
+/// Fate of a packet: its number, when, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Arrived(u32, u64),
@@ -59,7 +59,7 @@ impl Lab {
         Lab { network, scheduler, route, log: Vec::new(), next: 0, flow: 0, ecn: Ecn::NotEct }
     }
 
-    /// The same on the two-event path, with the queue as a discipline of its own.
+    /// A laboratory on the two-event path, with the queue as a discipline of its own.
     pub fn served(lines: &[Line]) -> Lab {
         let mut lab = Lab::new(lines);
         for (link, line) in lines.iter().enumerate() {

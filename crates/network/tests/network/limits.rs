@@ -1,4 +1,4 @@
-//! What a queue holds and what a link loses, packet by packet.
+//! Contents of a queue and losses of a link, packet by packet.
 
 use crate::lab::{ENDLESS, Lab};
 use vazao_engine::{Duration, RandomStream, Rate, Time};
@@ -63,7 +63,7 @@ fn room_is_made_when_transmission_ends() {
     }
 }
 
-/// What waits is counted without the packet being sent, at every instant of its draining.
+/// The packets that wait are counted without the packet being sent, at every instant of its draining.
 #[test]
 fn the_queue_drains_at_the_rate() {
     for mut lab in [Lab::new(&[(8_000_000, 500, 0, ENDLESS)]), Lab::served(&[(8_000_000, 500, 0, ENDLESS)])] {

@@ -21,7 +21,7 @@ fn a_packet_that_finds_k_waiting_is_marked() {
     }
 }
 
-/// The same in bytes.
+/// The threshold in bytes.
 #[test]
 fn k_may_be_in_bytes() {
     let mut lab = Lab::queued(8_000_000, "threshold", &[("mark", Raw::Text("2500 B".into()))]);

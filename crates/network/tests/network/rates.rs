@@ -48,7 +48,7 @@ fn a_packet_takes_the_integral_of_the_rate() {
     assert_eq!(departures(schedule, 5), [1_000, 2_000, 4_500, 8_500, 12_500]);
 }
 
-/// The same with an outage that keeps packets: the one being sent stops, and goes on where it was.
+/// An outage that keeps packets: the one being sent stops, and goes on where it was.
 #[test]
 fn a_pause_stops_what_is_being_sent() {
     let schedule = Schedule::new(steps(&[(0, 8_000_000)]), None, vec![pause("1500 us", "10 ms")]);
@@ -81,8 +81,8 @@ fn a_trace_delivers_at_its_instants() {
     assert_eq!(link.capacity(30 * MS), 11.0 * 12_000.0);
 }
 
-/// What is not used at its instant is lost: a packet that comes after an instant waits for the next, and cannot use what
-/// another left of one before.
+/// An opportunity that is not used at its instant is lost: a packet that comes after an instant waits for the next, and
+/// cannot use what another left of one before.
 #[test]
 fn unused_opportunities_are_lost() {
     let link = Trace::new(Opportunities::parse("1\n4\n10").unwrap(), vec![]);

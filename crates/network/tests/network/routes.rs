@@ -1,7 +1,7 @@
 //! Routes in every topology, by the names of the links they cross.
 
 use vazao_engine::{Duration, Rate};
-use vazao_network::topology::{self, LinkSpec};
+use vazao_network::topology::{self, LinkSpec, NamedLink};
 use vazao_network::{Capacity, Direction, Graph, GraphError, QueueSpec, Routing};
 
 fn direction(delay_ms: u64) -> Direction {
@@ -10,8 +10,12 @@ fn direction(delay_ms: u64) -> Direction {
 }
 
 /// A link with this delay each way.
-fn line(delay_ms: u64) -> LinkSpec {
+fn link(delay_ms: u64) -> LinkSpec {
     LinkSpec { forward: direction(delay_ms).into(), reverse: direction(delay_ms).into() }
+}
+
+fn named(name: &str, from: &str, to: &str, link: LinkSpec) -> NamedLink {
+    NamedLink { name: name.into(), from: from.into(), to: to.into(), link }
 }
 
 /// The route as text: links in order, with `-` before those crossed against their direction.
@@ -38,14 +42,14 @@ fn pairs(graph: &Graph) -> Vec<(&str, &str)> {
 
 #[test]
 fn point_to_point_is_one_link() {
-    let graph = topology::point_to_point(&line(1));
+    let graph = topology::point_to_point(&link(1));
     assert_routes(&graph, &[("a", "b", "link")]);
     assert_eq!(pairs(&graph), [("a", "b")]);
 }
 
 #[test]
 fn a_path_is_a_chain() {
-    let graph = topology::path(&[line(1), line(2), line(3)]);
+    let graph = topology::path(&[link(1), link(2), link(3)]);
     assert_routes(&graph, &[("a", "b", "link1 link2 link3")]);
     assert_eq!(graph.delay(&graph.route("a", "b").unwrap()), Duration::from_millis(6));
     assert_eq!(pairs(&graph), [("a", "b")]);
@@ -53,7 +57,7 @@ fn a_path_is_a_chain() {
 
 #[test]
 fn pairs_of_a_dumbbell_share_its_bottleneck() {
-    let graph = topology::dumbbell(2, &[line(1), line(5)], &line(10));
+    let graph = topology::dumbbell(2, &[link(1), link(5)], &link(10));
     assert_routes(
         &graph,
         &[
@@ -69,7 +73,7 @@ fn pairs_of_a_dumbbell_share_its_bottleneck() {
 
 #[test]
 fn a_parking_lot_has_one_long_flow_and_one_a_hop() {
-    let graph = topology::parking_lot(3, &line(1), &line(10));
+    let graph = topology::parking_lot(3, &link(1), &link(10));
     assert_routes(
         &graph,
         &[
@@ -85,7 +89,7 @@ fn a_parking_lot_has_one_long_flow_and_one_a_hop() {
 /// Interfaces choose the path: the sender's, and the receiver's where the sender names none.
 #[test]
 fn interfaces_choose_among_disjoint_paths() {
-    let graph = topology::multipath(&[line(30), line(10), line(20)]);
+    let graph = topology::multipath(&[link(30), link(10), link(20)]);
     assert_routes(&graph, &[("a.1", "b.1", "path1"), ("a.2", "b.2", "path2"), ("a.3", "b.3", "path3")]);
     // Without one, the shortest; with one end's, that end's; with two different ones, the sender's.
     assert_routes(&graph, &[("a", "b", "path2"), ("a.3", "b", "path3"), ("a", "b.1", "path1")]);
@@ -111,7 +115,7 @@ fn interfaces_choose_among_disjoint_paths() {
 fn a_custom_graph_takes_the_shortest_way() {
     let text = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
     let build = |links: &[(&str, &str, &str, u64)]| {
-        let links: Vec<_> = links.iter().map(|&(n, f, t, d)| (n.into(), f.into(), t.into(), line(d))).collect();
+        let links: Vec<_> = links.iter().map(|&(name, from, to, ms)| named(name, from, to, link(ms))).collect();
         topology::custom(&text(&["a", "b", "c"]), &text(&["R1", "R2"]), &links)
     };
     let mut links = vec![("up", "a", "R1", 1), ("slow", "R1", "b", 9), ("in", "R1", "R2", 2), ("out", "R2", "b", 3)];
@@ -139,8 +143,7 @@ fn a_custom_graph_takes_the_shortest_way() {
 fn directions_have_routes_of_their_own() {
     let asymmetric = |there, back| LinkSpec { forward: direction(there).into(), reverse: direction(back).into() };
     let text = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
-    let link = |n: &str, line| (n.to_owned(), "a".to_owned(), "b".to_owned(), line);
-    let links = [link("one", asymmetric(1, 100)), link("two", asymmetric(100, 1))];
+    let links = [named("one", "a", "b", asymmetric(1, 100)), named("two", "a", "b", asymmetric(100, 1))];
     let graph = topology::custom(&text(&["a", "b"]), &[], &links).unwrap();
     assert_eq!((route(&graph, "a", "b"), route(&graph, "b", "a")), ("one".into(), "-two".into()));
 }

@@ -78,7 +78,7 @@ impl Wire {
     }
 }
 
-/// What came of a transfer.
+/// Outcome of a transfer.
 pub struct Outcome {
     pub ends: [Connection; 2],
     pub applications: [Application; 2],

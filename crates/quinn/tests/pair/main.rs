@@ -17,7 +17,7 @@ fn last_byte(outcome: &Outcome) -> f64 {
     outcome.sink().last_byte().expect("bytes").as_secs() / RTT.as_secs()
 }
 
-/// What fits the initial window comes half a round trip after it may leave: at once with early data (RFC 9001 section
+/// Data that fits the initial window comes half a round trip after it may leave: at once with early data (RFC 9001 section
 /// 4.6), after one round trip with the full handshake or when early data is refused and sent again, after two when the client is to
 /// prove its address first (RFC 9000 section 8.1.2).
 #[test]
@@ -104,7 +104,7 @@ fn lossy(seed: u64, control: &str, handshake: &str) -> Outcome {
     transfer(&plan(seed, &[("cc", control), ("handshake", handshake)]), true, 300_000, wire)
 }
 
-/// The same run sends the same bytes at the same times, another seed others.
+/// A run sends the same bytes at the same times again, with another seed others.
 #[test]
 fn a_run_can_be_repeated_to_the_byte() {
     for (control, handshake) in [("cubic", "1-rtt"), ("quinn-cubic", "0-rtt"), ("quinn-bbr", "retry"), ("bbr", "1-rtt")]

@@ -7,14 +7,13 @@ use crate::packs::tcp::strip;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, Value};
-use vazao_engine::{Bytes, Capacity, Duration, Rate};
-use vazao_network::impairment::{Build, Outage};
-use vazao_network::rate::{Opportunities, Schedule, Shape, Varying};
+use vazao_engine::registry::{Entry, Parameter, Parameters, Value};
+use vazao_engine::{Bytes, Duration, Rate};
+use vazao_network::impairment::{Build, IMPAIRMENTS, OUTAGES};
+use vazao_network::loss::{self, INDEPENDENT, LOSS_MODELS};
+use vazao_network::rate::{RATES, SHAPERS, Shape, Variation};
 use vazao_network::topology::LinkSpec;
-use vazao_network::{
-    Direction, IMPAIRMENTS, ImpairmentSpec, LOSS_MODELS, QUEUES, QueueSpec, RATES, SHAPERS, Variation,
-};
+use vazao_network::{Direction, ImpairmentSpec, QUEUES, QueueSpec};
 
 /// Longest delay of a link: more than the way to Mars and back.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -84,7 +83,7 @@ impl Keys {
             shaper,
             delay: delay.unwrap_or(Duration::ZERO),
             overhead: overhead.unwrap_or(0),
-            queue: queue.unwrap_or_else(|| QueueSpec::drop_tail(Capacity::Packets(1000))),
+            queue: queue.unwrap_or_default(),
             loss: loss.flatten(),
             impairments: self.read_impairments()?,
         })
@@ -94,13 +93,19 @@ impl Keys {
         let mut spec = ImpairmentSpec::default();
         for entry in IMPAIRMENTS {
             let Some(item) = self.0.remove(entry.name) else { continue };
-            if let Build::Outage = entry.build {
-                spec.outages = read_outages(item, entry.parameters)?;
+            if let Build::Outage(build) = entry.build {
+                let read = |item: Item| {
+                    let parameters = item.clone().into_table()?.parameters(entry.parameters)?;
+                    let outage =
+                        build(&parameters).map_err(|e| item.error(format!("{} {}", e.path.join("."), e.problem)))?;
+                    Ok((outage, parameters))
+                };
+                spec.outages = item.into_list().into_iter().map(read).collect::<Result<_>>()?;
                 continue;
             }
             let parameters = settings(item, entry.parameters)?;
             // An impairment that never strikes is left out.
-            if parameters.get("probability").is_none_or(|p| *p != Value::Number(0.0)) {
+            if parameters.get(entry.parameters[0].name) != Some(&Value::Number(0.0)) {
                 spec.random.push((entry, parameters));
             }
         }
@@ -115,68 +120,26 @@ fn settings(item: Item, known: &[Parameter]) -> Result<Parameters> {
         return item.into_table()?.parameters(known);
     }
     let given = BTreeMap::from([(known[0].name.to_owned(), item.node.value.raw())]);
-    Parameters::resolve(known, &given).map_err(|error| item.error(error.problem))
+    Parameters::resolve(known, &given).map_err(|error| item.refused(error, 1))
 }
 
-/// Reads a rate: fixed; a list of rates with their times, or a table with such `steps`; or a table with a trace.
+/// Reads a rate: fixed; or one that varies, by a list of steps or a table with the first parameter of a kind.
 fn read_rate(item: Item, files: &Files) -> Result<(Rate, Variation)> {
-    match &item.node.value {
-        Toml::List(_) => read_schedule(item, None),
-        Toml::Table(_) => {
-            let whole = item.clone();
-            let mut table = item.into_table()?;
-            let (steps, trace) = (table.take("steps"), table.take("trace"));
-            match (steps, trace) {
-                (Some(steps), None) => {
-                    let repeat = table.duration("repeat", Duration::from_nanos(1), LONGEST)?;
-                    table.finish()?;
-                    read_schedule(steps, repeat)
-                }
-                (None, Some(trace)) => {
-                    let seed = table.whole("seed", Kind::Integer(0, 1 << 53))?;
-                    table.finish()?;
-                    read_trace(&trace, seed.unwrap_or(1), files)
-                }
-                _ => Err(whole.error("is not a rate; write \"10 Mbps\", steps, or { trace = \"cellular\" }")),
+    let entry = match &item.node.value {
+        Toml::List(_) => &RATES[0],
+        Toml::Table(entries) => {
+            let has = |name: &str| entries.iter().any(|(key, _)| key == name);
+            let mut kinds = RATES.iter().filter(|entry| has(entry.parameters[0].name));
+            match (kinds.next(), kinds.next()) {
+                (Some(entry), None) => entry,
+                _ => return Err(item.error("is not a rate; write \"10 Mbps\", steps, or { trace = \"cellular\" }")),
             }
         }
-        _ => Ok((item.quantity("10 Mbps")?, Variation::Fixed)),
-    }
-}
-
-fn read_schedule(item: Item, repeat: Option<Duration>) -> Result<(Rate, Variation)> {
-    let mut steps: Vec<(u64, Rate)> = Vec::new();
-    for item in item.clone().into_list() {
-        let mut table = item.into_table()?;
-        let at_item = table.require("at", "a time such as \"20 s\"")?;
-        let at = duration(&at_item, Duration::ZERO, crate::document::reader::LONGEST)?.as_nanos();
-        let rate = table.require("rate", "a rate such as \"10 Mbps\"")?.quantity("10 Mbps")?;
-        table.finish()?;
-        match steps.last() {
-            None if at > 0 => return Err(at_item.error("is not \"0 s\"; the first rate must hold from the start")),
-            Some((before, _)) if at <= *before => return Err(at_item.error("is not later than the step before it")),
-            _ => steps.push((at, rate)),
-        }
-    }
-    let Some((last, _)) = steps.last() else {
-        return Err(item.error("is empty; write [{ at = \"0 s\", rate = \"10 Mbps\" }]"));
+        _ => return Ok((item.quantity("10 Mbps")?, Variation::Fixed)),
     };
-    let repeat = repeat.map(Duration::as_nanos);
-    if repeat.is_some_and(|period| period <= *last) {
-        return Err(item.error("repeats before its last step; write a longer repeat"));
-    }
-    Ok((Schedule::mean(&steps, repeat), Variation::Schedule { steps, repeat }))
-}
-
-fn read_trace(item: &Item, seed: u64, files: &Files) -> Result<(Rate, Variation)> {
-    let name = item.text()?.to_owned();
-    let opportunities = if name == "cellular" {
-        Opportunities::cellular(seed)
-    } else {
-        let text = files.read(&name).map_err(|problem| item.error(format!("{name:?}: {problem}")))?;
-        Opportunities::parse(&text).map_err(|(line, problem)| item.error(format!("{name}:{line}: {problem}")))?
-    };
-    Ok((opportunities.mean(), Variation::Trace { name, opportunities }))
+    let parameters = settings(item.clone(), entry.parameters)?;
+    let skipped = usize::from(matches!(item.node.value, Toml::List(_)));
+    (entry.build)(&parameters, &|name| files.read(name)).map_err(|error| item.refused(error, skipped))
 }
 
 fn read_shaper(item: Item) -> Result<(&'static Entry<Shape>, Parameters)> {
@@ -190,15 +153,6 @@ fn read_overhead(item: Item) -> Result<u32> {
         return Err(item.error(format!("{bytes} is too large; write at most \"65535 B\"")));
     }
     Ok(bytes.get() as u32)
-}
-
-fn read_outages(item: Item, known: &[Parameter]) -> Result<Vec<(Outage, Parameters)>> {
-    let read = |item: Item| {
-        let parameters = item.clone().into_table()?.parameters(known)?;
-        let outage = Outage::from(&parameters).map_err(|(key, problem)| item.error(format!("{key} {problem}")))?;
-        Ok((outage, parameters))
-    };
-    item.into_list().into_iter().map(read).collect()
 }
 
 /// Reads the strips of a middlebox: one name or several.
@@ -217,31 +171,32 @@ fn read_queue(item: Item) -> Result<QueueSpec> {
             let problem = format!("{}; or a limit: write \"100 packets\"", error.problem);
             ScenarioError { problem: if is_name { problem } else { error.problem }, ..error }
         })?;
-        return Ok(QueueSpec { kind: entry.name, parameters: table.parameters(entry.parameters)? });
+        return Ok(QueueSpec { entry, parameters: table.parameters(entry.parameters)? });
     }
     item.quantity("100 packets").map(QueueSpec::drop_tail)
 }
 
-fn read_loss(item: Item) -> Result<Option<(&'static str, Parameters)>> {
+/// Reads a loss model: a probability, or a model's name, or a table with its kind.
+fn read_loss(item: Item) -> Result<Option<(&'static Entry<loss::Constructor>, Parameters)>> {
     if let Toml::Number(p) = item.node.value {
-        if !(0.0..=1.0).contains(&p) {
-            return Err(item.error(format!("{p} is not a probability; write a number from 0 to 1, or a loss model")));
-        }
-        let mut parameters = Parameters::default();
-        parameters.set("p", Value::Number(p));
-        return Ok((p > 0.0).then_some(("bernoulli", parameters)));
+        let parameters = settings(item, INDEPENDENT.parameters).map_err(|error| {
+            let expected = INDEPENDENT.parameters[0].kind.expected();
+            let problem = format!("{p} is not a probability; write {expected}, or a loss model");
+            ScenarioError { problem, ..error }
+        })?;
+        return Ok((p > 0.0).then_some((&INDEPENDENT, parameters)));
     }
     let (entry, table) = item.entry("loss model", LOSS_MODELS)?;
-    Ok(Some((entry.name, table.parameters(entry.parameters)?)))
+    Ok(Some((entry, table.parameters(entry.parameters)?)))
 }
 
 /// Describes a direction in canonical form. Absent keys leave no trace, so that new ones change no run's identity.
 pub(crate) fn direction_json(direction: &Direction) -> Json {
-    let loss = direction.loss.as_ref().map(|(kind, parameters)| kind_json(kind, parameters));
+    let loss = direction.loss.as_ref().map(|(model, parameters)| kind_json(model.name, parameters));
     // Drop-tail is its limit.
     let queue = match &direction.queue {
         queue if queue.is_drop_tail() => queue.limit().to_string().into(),
-        queue => Json::from(kind_json(queue.kind, &queue.parameters)),
+        queue => Json::from(kind_json(queue.entry.name, &queue.parameters)),
     };
     let mut json = json!({
         "rate": rate_json(direction),
@@ -258,7 +213,7 @@ pub(crate) fn direction_json(direction: &Direction) -> Json {
         json[entry.name] = parameters_json(parameters).into();
     }
     if !outages.is_empty() {
-        json["outages"] = outages.iter().map(|(_, parameters)| parameters_json(parameters)).collect();
+        json[OUTAGES.name] = outages.iter().map(|(_, parameters)| parameters_json(parameters)).collect();
     }
     if *middlebox != 0 {
         json["strip"] = strip::stripped(*middlebox).map(|entry| entry.name).collect();
@@ -266,21 +221,17 @@ pub(crate) fn direction_json(direction: &Direction) -> Json {
     json
 }
 
-/// Returns the name of a kind of rate.
-fn rate_name(way: Varying) -> &'static str {
-    RATES.iter().find(|entry| entry.build == way).map_or("", |entry| entry.name)
-}
-
 fn rate_json(direction: &Direction) -> Json {
+    let kind = direction.variation.kind();
     match &direction.variation {
         Variation::Fixed => direction.rate.to_string().into(),
         Variation::Schedule { steps, repeat } => {
             let steps: Vec<_> = steps.iter().map(|(at, rate)| json!([at, rate.as_bps()])).collect();
-            json!({ "kind": rate_name(Varying::Schedule), "steps": steps, "repeat": repeat })
+            json!({ "kind": kind, "steps": steps, "repeat": repeat })
         }
         Variation::Trace { name, opportunities } => {
             let digest = format!("{:016x}", opportunities.digest());
-            json!({ "kind": rate_name(Varying::Trace), "trace": name, "digest": digest })
+            json!({ "kind": kind, "trace": name, "digest": digest })
         }
     }
 }

@@ -6,18 +6,23 @@ use crate::document::files::Files;
 use crate::document::reader::{Item, Table};
 use crate::model::memory::{self, Budget};
 use serde_json::{Value as Json, json};
-use vazao_engine::registry::{Parameter, Parameters, Value};
-use vazao_network::topology::{self, Count, Key, LinkSpec, TOPOLOGIES, Topology};
+use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
+use vazao_network::topology::{Count, Key, LinkSpec, NamedLink, TOPOLOGIES, Topology};
 use vazao_network::{Graph, Node, NodeKind};
 
 pub(crate) fn read_network(mut table: Table, files: &Files, budget: &Budget) -> Result<Graph> {
     let names: Vec<_> = TOPOLOGIES.iter().map(|t| t.name).collect();
     let item = table.require("topology", &format!("one of {}", names.join(", ")))?;
     let entry = vazao_engine::registry::find("topology", TOPOLOGIES, item.text()?).map_err(|e| item.error(e))?;
+    let (parameters, given) = read_parameters(&mut table, entry.parameters)?;
     let graph = match &entry.build {
-        Topology::Named => read_custom(&mut table, files)?,
+        Topology::Named(build) => {
+            let whole = table.require("link", "[[network.link]] tables with from, to, rate and delay")?;
+            let read = |item| read_named_link(item, files);
+            let links = whole.clone().into_list().into_iter().map(read).collect::<Result<Vec<_>>>()?;
+            build(&parameters, &links).map_err(|problem| whole.error(problem))?
+        }
         Topology::Links { keys, copies, build } => {
-            let (parameters, given) = read_parameters(&mut table, entry.parameters)?;
             let given = given.unwrap_or(item);
             budget.take(copies(&parameters), "access links", memory::LINK).map_err(|problem| given.error(problem))?;
             let read = |key: &Key| read_links(&mut table, key, &parameters, files);
@@ -30,41 +35,54 @@ pub(crate) fn read_network(mut table: Table, files: &Files, budget: &Budget) -> 
 
 /// Takes a topology's parameters out of a table. Returns the last given item too, for errors.
 fn read_parameters(table: &mut Table, known: &[Parameter]) -> Result<(Parameters, Option<Item>)> {
-    let (mut parameters, mut given) = (Parameters::defaults(known), None);
+    let optional: Vec<_> = known.iter().copied().filter(|parameter| !parameter.required).collect();
+    let (mut parameters, mut given) = (Parameters::defaults(&optional), None);
     for parameter in known {
-        if let Some(item) = table.take(parameter.name) {
-            parameters.set(parameter.name, Value::Number(item.whole(parameter.kind)? as f64));
+        let item = match parameter.required {
+            true => Some(table.require(parameter.name, &parameter.kind.expected())?),
+            false => table.take(parameter.name),
+        };
+        if let Some(item) = item {
+            parameters.set(parameter.name, read_parameter(&item, parameter.kind)?);
             given = Some(item);
         }
     }
     Ok((parameters, given))
 }
 
+/// Reads a parameter of a topology. Its names are of hosts and routers.
+fn read_parameter(item: &Item, kind: Kind) -> Result<Value> {
+    match kind {
+        Kind::Names => item.clone().into_list().iter().map(read_name).collect::<Result<_>>().map(Value::Names),
+        kind => kind.read(&item.node.value.raw()).map_err(|problem| item.error(problem)),
+    }
+}
+
 /// Reads the links under a key, and checks their number.
 fn read_links(table: &mut Table, key: &Key, parameters: &Parameters, files: &Files) -> Result<Vec<LinkSpec>> {
-    let item = table.require(key.name, if key.count == Count::Many { LINES } else { LINE })?;
+    let item = table.require(key.name, if key.count == Count::Many { LINKS } else { LINK })?;
     match key.count {
         Count::One => Ok(vec![read_link(item, files)?]),
         Count::Many => read_each_link(item, files),
         Count::OneOrEach(parameter) => {
-            let (lines, most) = (read_each_link(item.clone(), files)?, parameters.integer(parameter) as usize);
-            if lines.len() == 1 || lines.len() == most {
-                return Ok(lines);
+            let (links, most) = (read_each_link(item.clone(), files)?, parameters.integer(parameter) as usize);
+            if links.len() == 1 || links.len() == most {
+                return Ok(links);
             }
-            let (found, key) = (lines.len(), key.name);
+            let (found, key) = (links.len(), key.name);
             let one = parameter.strip_suffix('s').unwrap_or(parameter);
             Err(item.error(format!("{found} {key} links for {most} {parameter}; write one, or one a {one}")))
         }
     }
 }
 
-const LINE: &str = "a link, as in { rate = \"10 Mbps\", delay = \"50 ms\" }";
-const LINES: &str = "one table a link, as in { rate = \"10 Mbps\", delay = \"50 ms\" }";
+const LINK: &str = "a link, as in { rate = \"10 Mbps\", delay = \"50 ms\" }";
+const LINKS: &str = "one table a link, as in { rate = \"10 Mbps\", delay = \"50 ms\" }";
 
 fn read_each_link(item: Item, files: &Files) -> Result<Vec<LinkSpec>> {
     let whole = item.clone();
-    let lines = item.into_list().into_iter().map(|item| read_link(item, files)).collect::<Result<Vec<_>>>()?;
-    if lines.is_empty() { Err(whole.error(format!("is empty; write {LINES}"))) } else { Ok(lines) }
+    let links = item.into_list().into_iter().map(|item| read_link(item, files)).collect::<Result<Vec<_>>>()?;
+    if links.is_empty() { Err(whole.error(format!("is empty; write {LINKS}"))) } else { Ok(links) }
 }
 
 /// Most characters of a name.
@@ -82,26 +100,16 @@ fn read_name(item: &Item) -> Result<String> {
     Ok(name.to_owned())
 }
 
-fn read_custom(table: &mut Table, files: &Files) -> Result<Graph> {
-    let names = |item: Option<Item>| -> Result<Vec<String>> {
-        item.map_or(Ok(Vec::new()), |list| list.into_list().iter().map(read_name).collect())
+/// Reads a link with its ends. Its name is made of theirs, unless it has one.
+fn read_named_link(item: Item, files: &Files) -> Result<NamedLink> {
+    let mut table = item.into_table()?;
+    let from = table.require("from", "the name of a host or router")?.text()?.to_owned();
+    let to = table.require("to", "the name of a host or router")?.text()?.to_owned();
+    let name = match table.take("name") {
+        Some(item) => read_name(&item)?,
+        None => format!("{from}-{to}"),
     };
-    let hosts = table.require("hosts", "a list of names such as [\"client\", \"server\"]")?;
-    let hosts = names(Some(hosts))?;
-    let routers = names(table.take("routers"))?;
-    let whole = table.require("link", "[[network.link]] tables with from, to, rate and delay")?;
-    let mut links = Vec::new();
-    for item in whole.clone().into_list() {
-        let mut link = item.into_table()?;
-        let from = link.require("from", "the name of a host or router")?.text()?.to_owned();
-        let to = link.require("to", "the name of a host or router")?.text()?.to_owned();
-        let name = match link.take("name") {
-            Some(item) => read_name(&item)?,
-            None => format!("{from}-{to}"),
-        };
-        links.push((name, from, to, read_link_table(link, files)?));
-    }
-    topology::custom(&hosts, &routers, &links).map_err(|problem| whole.error(problem))
+    Ok(NamedLink { name, from, to, link: read_link_table(table, files)? })
 }
 
 /// Describes the links of a network in canonical form, with every default.

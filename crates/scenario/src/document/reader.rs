@@ -46,6 +46,27 @@ impl Item {
         ScenarioError::new(self.node.line, &self.path, problem).with_value(&self.node.value)
     }
 
+    /// Creates an error about a parameter below, after `skipped` steps of its path, which the user did not write.
+    pub fn refused(&self, ParameterError { path, problem }: ParameterError, skipped: usize) -> ScenarioError {
+        let text = problem.text.replacen("unknown parameter", "unknown key", 1);
+        self.error_at(&path[skipped..], Problem { text, ..problem })
+    }
+
+    /// Creates an error about what a path below leads to: keys of tables, numbers of lists.
+    fn error_at(&self, path: &[String], problem: Problem) -> ScenarioError {
+        let Some((step, rest)) = path.split_first() else { return self.error(problem) };
+        let path = child(&self.path, step);
+        let node = match &self.node.value {
+            Toml::Table(entries) => entries.iter().find(|(key, _)| key == step).map(|(_, node)| node),
+            Toml::List(items) => step.parse().ok().and_then(|number: usize| items.get(number)),
+            _ => None,
+        };
+        match node.cloned() {
+            Some(node) => Item { path, node }.error_at(rest, problem),
+            None => ScenarioError::new(self.node.line, path, problem),
+        }
+    }
+
     pub fn into_table(self) -> Result<Table> {
         match self.node.value {
             Toml::Table(entries) => Ok(Table { path: self.path, line: self.node.line, entries, known: Vec::new() }),
@@ -112,12 +133,17 @@ impl Item {
     }
 }
 
+/// Returns the path of a key of what is at a path.
+fn child(path: &str, key: &str) -> String {
+    // What TOML wants in quotes is shown in quotes.
+    let is_bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    let key = if is_bare { key.to_owned() } else { format!("{key:?}") };
+    if path.is_empty() { key } else { format!("{path}.{key}") }
+}
+
 impl Table {
     fn child(&self, key: &str) -> String {
-        // What TOML wants in quotes is shown in quotes.
-        let is_bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-        let key = if is_bare { key.to_owned() } else { format!("{key:?}") };
-        if self.path.is_empty() { key } else { format!("{}.{key}", self.path) }
+        child(&self.path, key)
     }
 
     pub fn error(&self, problem: impl Into<Problem>) -> ScenarioError {
@@ -178,16 +204,11 @@ impl Table {
     }
 
     /// Reads the remaining keys as parameters.
-    pub fn parameters(mut self, known: &[Parameter]) -> Result<Parameters> {
-        let entries = std::mem::take(&mut self.entries);
-        let given = entries.iter().map(|(key, node)| (key.clone(), node.value.raw())).collect();
-        Parameters::resolve(known, &given).map_err(|ParameterError { parameter, problem }| {
-            let text = problem.text.replacen("unknown parameter", "unknown key", 1);
-            let problem = Problem { text, ..problem };
-            let given = entries.iter().find(|(key, _)| *key == parameter).map(|(_, node)| node);
-            let line = given.map_or(self.line, |node| node.line);
-            let error = ScenarioError::new(line, self.child(&parameter), problem);
-            given.map_or(error.clone(), |node| error.with_value(&node.value))
+    pub fn parameters(self, known: &[Parameter]) -> Result<Parameters> {
+        let given = self.entries.iter().map(|(key, node)| (key.clone(), node.value.raw())).collect();
+        Parameters::resolve(known, &given).map_err(|error| {
+            let node = Node { line: self.line, value: Toml::Table(self.entries) };
+            Item { path: self.path, node }.refused(error, 0)
         })
     }
 }

@@ -90,7 +90,28 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     ("loss = 0.001", "outages = 3", "network.bottleneck.outages", &["3 is not a table"]),
     ("loss = 0.001", "shaper = { rate = \"1 Mbps\" }", "network.bottleneck.shaper.burst", &["is missing"]),
     ("loss = 0.001", "shaper = \"leaky\"", "network.bottleneck.shaper", &["unknown shaper"]),
+    // Rates that vary.
     ("\"10 Mbps\"", "{ trace = \"x\" }", "network.bottleneck.rate.trace", &["\"x\"", "no files"]),
+    ("\"10 Mbps\"", "{ trace = \"cellular\", seed = -1 }", "network.bottleneck.rate.seed", &["-1 is not", "from 0 to"]),
+    ("\"10 Mbps\"", "{ trace = \"x\", steps = [] }", "network.bottleneck.rate", &["is not a rate", "steps, or { trace ="]),
+    ("\"10 Mbps\"", "{ steps = [], repeat = \"2 h\" }", "network.bottleneck.rate.repeat", &["\"2 h\" is not", "to 3600 s"]),
+    ("\"10 Mbps\"", "{ steps = [], reapet = \"2 s\" }", "network.bottleneck.rate.reapet", &["did you mean \"repeat\"?"]),
+    ("\"10 Mbps\"", "{ steps = 3 }", "network.bottleneck.rate.steps", &["3 is not a table"]),
+    ("\"10 Mbps\"", "{ steps = [] }", "network.bottleneck.rate.steps", &["is empty; write [{ at = \"0 s\""]),
+    ("\"10 Mbps\"", "[]", "network.bottleneck.rate", &["is empty; write [{ at = \"0 s\""]),
+    ("\"10 Mbps\"", "[3]", "network.bottleneck.rate.0", &["3 is not a table"]),
+    ("\"10 Mbps\"", "[{ rate = \"1 Mbps\" }]", "network.bottleneck.rate.0.at", &["is missing"]),
+    ("\"10 Mbps\"", "[{ at = \"0 s\", rate = 3 }]", "network.bottleneck.rate.0.rate", &["3 has no unit", "\"10 Mbps\""]),
+    ("\"10 Mbps\"", "[{ at = \"0 s\", rat = 3 }]", "network.bottleneck.rate.0.rat", &["unknown key \"rat\"", "did you mean \"rate\"?"]),
+    ("\"10 Mbps\"", "[{ at = \"1 s\", rate = \"1 Mbps\" }]", "network.bottleneck.rate.0.at", &["is not \"0 s\""]),
+    (
+        "\"10 Mbps\"", "[{ at = \"0 s\", rate = \"1 Mbps\" }, { at = \"0 s\", rate = \"2 Mbps\" }]",
+        "network.bottleneck.rate.1.at", &["is not later than the step before it"],
+    ),
+    (
+        "\"10 Mbps\"", "{ steps = [{ at = \"0 s\", rate = \"1 Mbps\" }, { at = \"2 s\", rate = \"2 Mbps\" }], repeat = \"2 s\" }",
+        "network.bottleneck.rate.steps", &["repeats before its last step"],
+    ),
     // Ends.
     ("\"left1\"", "\"left9\"", "flow.0.client", &["there is no host \"left9\""]),
     ("\"left1\"", "\"R1\"", "flow.0.client", &["there is no host \"R1\""]),
@@ -132,40 +153,36 @@ fn errors_name_the_line() {
     }
 }
 
-/// Whole documents that cannot be.
-#[test]
-fn documents_that_are_none() {
-    let network = "[network]\ntopology = \"point-to-point\"\nlink = { rate = \"1 Mbps\" }\n";
-    let custom = |rest: &str| {
-        format!("[network]\ntopology = \"custom\"\n{rest}\n[[flow]]\napp = {{ kind = \"upload\", size = \"1 B\" }}")
-    };
-    let hosts = "hosts = [\"a\", \"b\"]";
-    let link = "[[network.link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\n";
-    let flow = |app: &str, transport: &str| format!("{network}[[flow]]\napp = {app}\ntransport = {transport}");
+/// A document, the beginning of the key complained of, and a part of the complaint.
+type Case = (String, &'static str, &'static str);
+
+const NETWORK: &str = "[network]\ntopology = \"point-to-point\"\nlink = { rate = \"1 Mbps\" }\n";
+
+fn flow(app: &str, transport: &str) -> String {
+    format!("{NETWORK}[[flow]]\napp = {app}\ntransport = {transport}")
+}
+
+fn documents() -> Vec<Case> {
+    let network = NETWORK;
     let endless = "[[flow]]\napp = { kind = \"upload\" }";
-    let cases = [
+    vec![
         (String::new(), "network", "is missing"),
         ("until = ".into(), "", "not TOML"),
         ("name = \"a\"\nname = \"b\"".into(), "", "not TOML"),
         (network.into(), "flow", "is missing"),
         (format!("{network}{endless}"), "flow.0.app", "until = \"60 s\""),
+        (format!("flow = []\n{network}"), "flow", "empty"),
+        (format!("flow = 3\n{network}"), "flow", "3 is not a table"),
+        ("network = 3".into(), "network", "3 is not a table"),
+    ]
+}
+
+fn applications() -> Vec<Case> {
+    vec![
         (flow("\"on-off\"", "\"udp\""), "flow.0.app", "give it a size or a duration"),
         (flow("\"packets\"", "\"tcp\""), "flow.0.app", "give it a count or a size or a duration"),
         (flow("\"requests\"", "\"tcp\""), "flow.0.app", "give it a count or a duration"),
         (flow("\"arrivals\"", "\"tcp\""), "flow.0.app", "give it a count or a duration"),
-        (
-            flow("{ kind = \"upload\", size = \"1 B\" }", "{ kind = \"mptcp\", fast_open = true }"),
-            "flow.0.transport",
-            "leave fast_open out",
-        ),
-        (
-            flow(
-                "{ kind = \"upload\", size = \"1 B\" }",
-                "{ kind = \"mptcp\", stack = { client = \"linux\" }, changes = [{ at = \"1 s\", remove = 1 }] }",
-            ),
-            "flow.0.transport",
-            "leave changes out",
-        ),
         (flow("{ kind = \"requests\", count = 1 }", "\"udp\""), "flow.0.app", "over udp"),
         (flow("\"video\"", "\"tcp\""), "flow.0.app", "give it a duration"),
         (flow("\"page\"", "\"udp\""), "flow.0.app", "needs a reliable stream"),
@@ -176,14 +193,6 @@ fn documents_that_are_none() {
         ),
         (flow("{ kind = \"page\", http = \"2\" }", "\"quic\""), "flow.0.app", "over quic write http = \"3\""),
         (flow("\"video\"", "{ kind = \"quic\", streams = 3 }"), "flow.0.app", "give it a duration"),
-        (
-            flow(
-                "{ kind = \"upload\", size = \"1 kB\" }",
-                "{ kind = \"quic\", handshake = \"retry\", address_token = true }",
-            ),
-            "flow.0.transport",
-            "address_token goes with 1-rtt, 0-rtt and 0-rtt-rejected",
-        ),
         (flow("\"page\"", "{ kind = \"quic\", streams = 3 }"), "flow.0.app", "its own use for streams"),
         (flow("{ kind = \"page\", http = 2 }", "\"tcp\""), "flow.0.app.http", "one of 1.1, 2, 3"),
         (flow("\"page\"", "{ kind = \"sctp\", streams = 3 }"), "flow.0.app", "its own use for streams"),
@@ -204,17 +213,55 @@ fn documents_that_are_none() {
         (flow("{ kind = \"packets\", count = 1, idt = 5 }", "\"tcp\""), "flow.0.app.idt", "5 has no unit"),
         (flow("{ kind = \"packets\", count = 1, ps = { mean = \"1 B\" } }", "\"tcp\""), "flow.0.app.ps", "kind"),
         (flow("{ kind = \"arrivals\", duration = \"1 h\", interval = \"1 us\" }", "\"tcp\""), "flow.0.app", "count"),
-        (format!("flow = []\n{network}"), "flow", "empty"),
-        (format!("flow = 3\n{network}"), "flow", "3 is not a table"),
-        ("network = 3".into(), "network", "3 is not a table"),
+    ]
+}
+
+fn transports() -> Vec<Case> {
+    vec![
+        (
+            flow("{ kind = \"upload\", size = \"1 B\" }", "{ kind = \"mptcp\", fast_open = true }"),
+            "flow.0.transport",
+            "leave fast_open out",
+        ),
+        (
+            flow(
+                "{ kind = \"upload\", size = \"1 B\" }",
+                "{ kind = \"mptcp\", stack = { client = \"linux\" }, changes = [{ at = \"1 s\", remove = 1 }] }",
+            ),
+            "flow.0.transport",
+            "leave changes out",
+        ),
+        (
+            flow(
+                "{ kind = \"upload\", size = \"1 kB\" }",
+                "{ kind = \"quic\", handshake = \"retry\", address_token = true }",
+            ),
+            "flow.0.transport",
+            "address_token goes with 1-rtt, 0-rtt and 0-rtt-rejected",
+        ),
+    ]
+}
+
+fn graphs() -> Vec<Case> {
+    let custom = |rest: &str| {
+        format!("[network]\ntopology = \"custom\"\n{rest}\n[[flow]]\napp = {{ kind = \"upload\", size = \"1 B\" }}")
+    };
+    let hosts = "hosts = [\"a\", \"b\"]";
+    let link = "[[network.link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\n";
+    vec![
         (custom("hosts = []"), "network.link", "is missing"),
         (custom(&format!("hosts = [\"a\", \"a\"]\n{link}")), "network.link", "two nodes are called \"a\""),
         (custom(&format!("{hosts}\n{link}{link}")), "network.link", "two links are called \"a-b\""),
         (custom(&format!("{hosts}\n{}", link.replace("\"b\"", "\"c\""))), "network.link", "unknown node \"c\""),
         (custom(&format!("{hosts}\n{}", link.replace("\"b\"", "\"a\""))), "network.link", "to itself"),
         (custom(&format!("hosts = [\"a\"]\nrouters = [\"b\"]\n{link}")), "flow.0", "no pairs"),
-    ];
-    for (text, key, part) in cases {
+    ]
+}
+
+/// Whole documents that cannot be.
+#[test]
+fn documents_that_are_none() {
+    for (text, key, part) in [documents(), applications(), transports(), graphs()].concat() {
         let e = error(&text);
         let message = e.to_string();
         assert!(message.contains(part), "{message:?} does not say {part:?} of\n{text}");

@@ -88,6 +88,26 @@ struct Seen {
 }
 
 impl Seen {
+    /// Checks that data stays within what the peer allowed, or the `initial` limits of all data and of each stream.
+    fn inspect_flow_control(&mut self, peer: &Seen, initial: (u64, u64), frame: &Frame) {
+        match *frame {
+            Frame::Stream(stream) => {
+                let highest = self.highest.entry(stream.id).or_default();
+                *highest = stream.end().max(*highest);
+                let limit = peer.stream_limits.get(&stream.id).map_or(initial.1, |limit| *limit);
+                assert!(stream.end() <= limit, "stream {}: {} of {limit}", stream.id, stream.end());
+                let total: u64 = self.highest.values().sum();
+                assert!(total <= peer.data_limit.max(initial.0), "{total} bytes");
+            }
+            Frame::MaxData(limit) => self.data_limit = self.data_limit.max(limit),
+            Frame::MaxStreamData(id, limit) => {
+                let told = self.stream_limits.entry(id).or_insert(initial.1);
+                *told = limit.max(*told);
+            }
+            _ => {}
+        }
+    }
+
     /// Records an arriving datagram.
     fn note(&mut self, datagram: &Datagram) {
         let address = datagram.address.number;
@@ -269,20 +289,7 @@ impl Lab {
                     Frame::PathAbandon { path, .. } => {
                         ended.insert(path);
                     }
-                    Frame::Stream(stream) => {
-                        let highest = seen.highest.entry(stream.id).or_default();
-                        *highest = stream.end().max(*highest);
-                        let limit = peer.stream_limits.get(&stream.id).map_or(self.initial.1, |limit| *limit);
-                        assert!(stream.end() <= limit, "stream {}: {} of {limit}", stream.id, stream.end());
-                        let total: u64 = seen.highest.values().sum();
-                        assert!(total <= peer.data_limit.max(self.initial.0), "{total} bytes");
-                    }
-                    Frame::MaxData(limit) => seen.data_limit = seen.data_limit.max(limit),
-                    Frame::MaxStreamData(id, limit) => {
-                        let told = seen.stream_limits.entry(id).or_insert(self.initial.1);
-                        *told = limit.max(*told);
-                    }
-                    _ => {}
+                    _ => seen.inspect_flow_control(peer, self.initial, frame),
                 }
             }
         }

@@ -207,6 +207,19 @@ fn of(cookie: &str) -> Cookie {
     Cookie::new(&number.to_be_bytes()[16 - length..]).expect("a cookie of RFC 7413")
 }
 
+/// Flag that a word alone stands for.
+fn flag(word: &str) -> Option<Flags> {
+    Some(match word {
+        "SYN" => Flags::SYN,
+        "FIN" => Flags::FIN,
+        "RST" => Flags::RST,
+        "ECE" => Flags::ECE,
+        "CWR" => Flags::CWR,
+        "PSH" => Flags::PSH,
+        _ => return None,
+    })
+}
+
 /// Segment for the endpoint from a line. The window is 60 000 unless given.
 fn parse(line: &str) -> (Segment, Option<Extra>) {
     let mut segment = Segment { window: 60_000, ..Segment::default() };
@@ -227,58 +240,35 @@ fn parse(line: &str) -> (Segment, Option<Extra>) {
             }
             continue;
         }
-        let flag = match word {
-            "SYN" => Flags::SYN,
-            "FIN" => Flags::FIN,
-            "RST" => Flags::RST,
-            "ECE" => Flags::ECE,
-            "CWR" => Flags::CWR,
-            "ce" => {
-                segment.ecn = Ecn::Ce;
-                continue;
-            }
-            "PSH" => Flags::PSH,
+        if let Some(flag) = flag(word) {
+            segment.flags = segment.flags.with(flag);
+            continue;
+        }
+        match word {
+            "ce" => segment.ecn = Ecn::Ce,
             "ack" => {
                 segment.acknowledgment = ISS.wrapping_add(number());
-                Flags::ACK
+                segment.flags = segment.flags.with(Flags::ACK);
             }
             "ts" => {
                 (segment.timestamp, segment.echo) = (number(), number());
                 segment.has_timestamps = true;
-                continue;
             }
-            "sack" => {
-                in_sack = true;
-                segment.has_extra = true;
-                continue;
-            }
-            "win" => {
-                segment.window = number() as u16;
-                continue;
-            }
+            "sack" => (in_sack, segment.has_extra) = (true, true),
+            "win" => segment.window = number() as u16,
             "mss" => {
                 syn.mss = number() as u16;
-                has_options = true;
-                segment.has_extra = true;
-                continue;
+                (has_options, segment.has_extra) = (true, true);
             }
-            "wscale" => {
-                syn.window_scale = Some(number() as u8);
-                continue;
-            }
+            "wscale" => syn.window_scale = Some(number() as u8),
             "cookie" => {
                 let cookie = words.next().expect("a cookie");
                 syn.fast_open =
                     Some(if cookie == "0" { CookieOption::Request } else { CookieOption::Cookie(of(cookie)) });
-                continue;
             }
-            "sackok" => {
-                syn.sack_permitted = true;
-                continue;
-            }
+            "sackok" => syn.sack_permitted = true,
             other => panic!("{other:?} in {line:?}"),
-        };
-        segment.flags = segment.flags.with(flag);
+        }
     }
     extra.syn = has_options.then_some(syn);
     (segment, segment.has_extra.then_some(extra))

@@ -27,8 +27,8 @@ impl Options {
     /// No options.
     pub const NONE: Options = Options { bytes: [0; MAX_OPTIONS_LENGTH], length: 0 };
 
-    /// Adds an option behind the others, of a header that has no options else.
-    /// [`tcp::Options::push_mptcp`](crate::tcp::Options::push_mptcp) heeds those.
+    /// Adds an option behind the others, of a header that has no options else; where it has,
+    /// [`tcp::Options::push_mptcp`](crate::tcp::Options::push_mptcp) counts those too.
     ///
     /// # Errors
     /// [`NoRoom`] if the header would be longer than TCP's can be; then nothing changes.

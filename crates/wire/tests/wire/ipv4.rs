@@ -14,7 +14,7 @@ fn bytes_of(header: &Header) -> Vec<u8> {
     bytes
 }
 
-/// The same header as etherparse has it.
+/// The header as etherparse has it.
 fn theirs(header: &Header) -> etherparse::Ipv4Header {
     let mut theirs = etherparse::Ipv4Header {
         dscp: IpDscp::try_new(header.dscp).unwrap(),

@@ -31,18 +31,20 @@ fn mapping(data_sequence: DataSequence, checksum: Option<u16>) -> Option<Mapping
     Some(Mapping { data_sequence, subflow_sequence: 0x0102_0304, length: 0x0506, checksum })
 }
 
-/// The figures of RFC 8684 section 3 (and of RFC 6824 where those of version 0 differ), filled in by hand: kind, length,
-/// subtype with what is beside it, and the fields in their order.
-fn layouts() -> Vec<(&'static str, MptcpOption)> {
-    use MptcpOption::{AddAddress as Add, Capable as Cap, Dss as Signal, Join as J};
-    let (sender, receiver) = (0x1112_1314_1516_1718, 0x2122_2324_2526_2728);
+/// A figure filled in by hand (kind, length, subtype with what is beside it, and the fields in their order), and the option
+/// that it shows.
+type Layout = (&'static str, MptcpOption);
+
+const SENDER: u64 = 0x1112_1314_1516_1718;
+const RECEIVER: u64 = 0x2122_2324_2526_2728;
+
+/// Figures 4 to 7 of RFC 8684, and figure 4 of RFC 6824 where that of version 0 differs.
+fn handshakes() -> Vec<Layout> {
+    use MptcpOption::{Capable as Cap, Join as J};
+    let (sender, receiver) = (SENDER, RECEIVER);
     let with_data = |checksum| Keys::WithData { sender, receiver, length: 0x0506, checksum };
-    let (short, long) = (DataSequence::Short(0x3132_3334), DataSequence::Long(0x4142_4344_4546_4748));
-    let add = |port, proof| Add(AddAddress { address_id: 7, address: [10, 0, 0, 4], port, proof });
-    let ids = |ids: &[u8]| MptcpOption::RemoveAddress(AddressIds::new(ids).unwrap());
     let required = Capable { checksum_required: true, no_join: true, ..capable(Keys::None) };
     let old = Capable { version: Version::V0, ..capable(Keys::Sender(sender)) };
-    let signal = |data_fin, ack, mapping| Signal(Dss { data_fin, ack, mapping });
     vec![
         // Figure 4.
         ("1e 04 01 01", Cap(capable(Keys::None))),
@@ -64,7 +66,14 @@ fn layouts() -> Vec<(&'static str, MptcpOption)> {
             J(Join::SynAck { backup: false, address_id: 7, truncated_hmac: sender, nonce: 0x0506_0708 }),
         ),
         ("1e 18 10 00 0909090909090909090909090909090909090909", J(Join::Ack { hmac: [9; 20] })),
-        // Figure 9: F m M a A are the five lowest bits.
+    ]
+}
+
+/// Figure 9 of RFC 8684: F m M a A are the five lowest bits.
+fn signals() -> Vec<Layout> {
+    let (short, long) = (DataSequence::Short(0x3132_3334), DataSequence::Long(0x4142_4344_4546_4748));
+    let signal = |data_fin, ack, mapping| MptcpOption::Dss(Dss { data_fin, ack, mapping });
+    vec![
         ("1e 04 20 00", signal(false, None, None)),
         ("1e 08 20 01 31323334", signal(false, Some(short), None)),
         ("1e 0c 20 03 4142434445464748", signal(false, Some(long), None)),
@@ -75,6 +84,15 @@ fn layouts() -> Vec<(&'static str, MptcpOption)> {
             "1e 1c 20 1f 4142434445464748 4142434445464748 01020304 0506 0708",
             signal(true, Some(long), mapping(long, Some(0x0708))),
         ),
+    ]
+}
+
+/// Figures 11 to 16 of RFC 8684, and those of RFC 6824 where version 0 differs.
+fn others() -> Vec<Layout> {
+    let sender = SENDER;
+    let add = |port, proof| MptcpOption::AddAddress(AddAddress { address_id: 7, address: [10, 0, 0, 4], port, proof });
+    let ids = |ids: &[u8]| MptcpOption::RemoveAddress(AddressIds::new(ids).unwrap());
+    vec![
         // Figure 12, and RFC 6824's.
         ("1e 10 30 07 0a000004 1112131415161718", add(None, Proof::TruncatedHmac(sender))),
         ("1e 12 30 07 0a000004 0050 1112131415161718", add(Some(80), Proof::TruncatedHmac(sender))),
@@ -98,7 +116,7 @@ fn layouts() -> Vec<(&'static str, MptcpOption)> {
 
 #[test]
 fn options_lie_as_the_figures_show() {
-    for (text, option) in layouts() {
+    for (text, option) in handshakes().into_iter().chain(signals()).chain(others()) {
         assert_eq!(bytes(&option), hex(text), "{option:?}");
         assert_eq!(MptcpOption::decode(&hex(text)[2..]), Some(option), "{text}");
     }
@@ -142,7 +160,7 @@ fn what_linux_sent_is_read_and_written_alike() {
     }
 }
 
-/// Of the same connection: the first mapping, one in the middle of the stream on the second subflow, and the end of the
+/// Mappings of one connection: the first, one in the middle of the stream on the second subflow, and the end of the
 /// server's, which has no data.
 #[test]
 fn linux_computes_the_same_checksums() {
@@ -235,7 +253,7 @@ proptest! {
         prop_assert_eq!(MptcpOption::decode(&bytes[2..]), Some(option));
     }
 
-    /// What is read was there: written again, it is read as the same.
+    /// A decoded option was there: written again, it is read as it was.
     #[test]
     fn any_body_is_read_without_panic(subtype in 0_u8..10, low in 0_u8..8, flags: u8, rest in prop::collection::vec(any::<u8>(), 0..37)) {
         let body = [&[subtype << 4 | low, flags], &rest[..]].concat();

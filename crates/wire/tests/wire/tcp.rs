@@ -101,7 +101,7 @@ proptest! {
         prop_assert_eq!(got.options, Options { sack: fitting, ..options });
     }
 
-    /// What is stripped is gone and the rest is as it was, checksum and length included; a segment that was spoilt stays so.
+    /// A stripped option is gone and the rest is as it was, checksum and length included; a segment that was spoilt stays so.
     #[test]
     fn what_is_stripped_is_gone((ip, header, payload) in packet(), which in prop::array::uniform4(any::<bool>()), ecn: bool, bit in 0_usize..64) {
         let bytes = bytes_of(&ip, &header, &payload).split_off(ipv4::HEADER_LENGTH);
@@ -129,7 +129,7 @@ proptest! {
         prop_assert_eq!(decode(&spoilt, ip.pseudo_header()), Err(DecodeError::BadChecksum));
     }
 
-    /// What is altered passes TCP's checksum, differs in a bit, and so in any ones' complement sum over the payload.
+    /// An altered payload passes TCP's checksum, differs in a bit, and so in any ones' complement sum over the payload.
     #[test]
     fn what_is_altered_passes_the_checksum((ip, header, payload) in packet()) {
         let mut bytes = bytes_of(&ip, &header, &payload).split_off(ipv4::HEADER_LENGTH);

@@ -123,7 +123,7 @@ const FIELDS: [&str; 18] = [
     "_ws.malformed",
 ];
 
-/// What tshark should print of a packet.
+/// Fields that tshark should print of a packet.
 fn expected(seen: &Seen) -> Vec<String> {
     let (header, options) = (&seen.header, &seen.header.options);
     let or_empty = |value: Option<u64>| value.map_or(String::new(), |n| n.to_string());

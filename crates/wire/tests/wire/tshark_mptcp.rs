@@ -21,6 +21,7 @@ const HASHED: [[(u32, u64); 2]; 2] = [
 
 /// A segment: by which subflow, whether the client sends it, its flags, sequence number, payload, MPTCP options, and what
 /// tshark is to print of these.
+#[derive(Clone)]
 struct Seen {
     subflow: u8,
     from_client: bool,
@@ -65,35 +66,32 @@ fn capable(version: Version, keys: Keys) -> MptcpOption {
     MptcpOption::Capable(Capable { version, checksum_required: true, hmac: true, keys, ..Capable::default() })
 }
 
-/// What tshark says of a key: the token and the initial number that it derives.
+/// Fields that tshark prints of a key: the token and the initial number that it derives.
 fn derived(version: Version, server: bool) -> [(&'static str, u64); 2] {
     let (token, idsn) = HASHED[usize::from(version == Version::V0)][usize::from(server)];
     [("mptcp.expected_token", token.into()), ("mptcp.expected_idsn", idsn)]
 }
 
-/// Both keys, a thousand bytes, a second subflow, an address announced and taken back, the end.
-fn conversation() -> Vec<Seen> {
+/// The first numbers of the data of the client and of the server.
+fn first_data() -> (u64, u64) {
+    (HASHED[0][0].1 + 1, HASHED[0][1].1 + 1)
+}
+
+fn only_ack(number: u64) -> MptcpOption {
+    MptcpOption::Dss(Dss { ack: Some(DataSequence::Long(number)), ..Dss::default() })
+}
+
+fn subtype(number: u64) -> (&'static str, u64) {
+    ("tcp.options.mptcp.subtype", number)
+}
+
+/// Both keys, a thousand bytes, an address announced.
+fn first_subflow() -> Vec<Seen> {
     let v1 = |keys| capable(Version::V1, keys);
-    let (first, server_first) = (HASHED[0][0].1 + 1, HASHED[0][1].1 + 1);
+    let (first, _) = first_data();
     let both = Keys::Both { sender: CLIENT, receiver: SERVER };
     let data = Keys::WithData { sender: CLIENT, receiver: SERVER, length: 1000, checksum: Some(0xabcd) };
-    let ack = |number| Some(DataSequence::Long(number));
-    let only_ack = |number| MptcpOption::Dss(Dss { ack: ack(number), ..Dss::default() });
-    let place = Mapping {
-        data_sequence: DataSequence::Long(first + 1000),
-        subflow_sequence: 1,
-        length: 1000,
-        checksum: Some(0x1234),
-    };
-    let second = MptcpOption::Dss(Dss { data_fin: false, ack: ack(server_first), mapping: Some(place) });
-    let end =
-        Mapping { data_sequence: DataSequence::Long(first + 2000), subflow_sequence: 0, length: 1, checksum: None };
-    let end = MptcpOption::Dss(Dss { data_fin: true, ack: ack(server_first), mapping: Some(end) });
     let add = |proof| MptcpOption::AddAddress(AddAddress { address_id: 2, address: [10, 0, 0, 4], port: None, proof });
-    let syn = Join::Syn { backup: true, address_id: 3, token: HASHED[0][1].0, nonce: 0x0102_0304 };
-    let answer =
-        Join::SynAck { backup: false, address_id: 4, truncated_hmac: 0x1122_3344_5566_7788, nonce: 0x0506_0708 };
-    let subtype = |number: u64| ("tcp.options.mptcp.subtype", number);
     let [v1_client, v1_server] = [false, true].map(|server| derived(Version::V1, server));
     vec![
         seen(1, true, Flags::SYN, 0, 0).with(v1(Keys::None), [subtype(0), ("tcp.options.mptcp.version", 1)]),
@@ -104,6 +102,27 @@ fn conversation() -> Vec<Seen> {
             .with(only_ack(first + 1000), [subtype(2), ("tcp.options.mptcp.rawdataack", first + 1000)])
             .with(add(Proof::TruncatedHmac(0x99)), [("tcp.options.mptcp.addaddrtrunchmac", 0x99)]),
         seen(1, true, ACK, 1001, 0).with(add(Proof::Echo), [("tcp.options.mptcp.echo", 1), subtype(3)]),
+    ]
+}
+
+/// A second subflow with data, an address taken back, the end of the data.
+fn second_subflow() -> Vec<Seen> {
+    let (first, server_first) = first_data();
+    let ack = |number| Some(DataSequence::Long(number));
+    let place = Mapping {
+        data_sequence: DataSequence::Long(first + 1000),
+        subflow_sequence: 1,
+        length: 1000,
+        checksum: Some(0x1234),
+    };
+    let second = MptcpOption::Dss(Dss { data_fin: false, ack: ack(server_first), mapping: Some(place) });
+    let end =
+        Mapping { data_sequence: DataSequence::Long(first + 2000), subflow_sequence: 0, length: 1, checksum: None };
+    let end = MptcpOption::Dss(Dss { data_fin: true, ack: ack(server_first), mapping: Some(end) });
+    let syn = Join::Syn { backup: true, address_id: 3, token: HASHED[0][1].0, nonce: 0x0102_0304 };
+    let answer =
+        Join::SynAck { backup: false, address_id: 4, truncated_hmac: 0x1122_3344_5566_7788, nonce: 0x0506_0708 };
+    vec![
         seen(2, true, Flags::SYN, 0, 0).with(
             MptcpOption::Join(syn),
             [subtype(1), ("tcp.options.mptcp.recvtok", HASHED[0][1].0.into()), ("tcp.options.mptcp.addrid", 3)],
@@ -129,6 +148,13 @@ fn conversation() -> Vec<Seen> {
             .with(MptcpOption::Priority { backup: true, address_id: None }, [("tcp.options.mptcp.backup.flag", 1)])
             .with(MptcpOption::RemoveAddress(AddressIds::new(&[2, 5, 6, 7, 8]).unwrap()), [("mptcp.rm_addr.count", 5)]),
         seen(2, true, ACK, 1001, 0).with(end, [("tcp.options.mptcp.datafin.flag", 1)]),
+    ]
+}
+
+/// Three ways of giving up, and a connection of version 0.
+fn endings() -> Vec<Seen> {
+    let (first, _) = first_data();
+    vec![
         seen(1, true, ACK, 1001, 0).with(MptcpOption::Fail { data_sequence: first }, [subtype(6)]),
         seen(1, true, ACK, 1001, 0).with(MptcpOption::FastClose { receiver_key: SERVER }, [subtype(7)]),
         seen(1, false, Flags::RST | ACK, 1, 0).with(
@@ -139,6 +165,10 @@ fn conversation() -> Vec<Seen> {
         seen(3, false, Flags::SYN | ACK, 0, 0)
             .with(capable(Version::V0, Keys::Sender(SERVER)), derived(Version::V0, true)),
     ]
+}
+
+fn conversation() -> Vec<Seen> {
+    [first_subflow(), second_subflow(), endings()].concat()
 }
 
 fn file(conversation: &[Seen]) -> Vec<u8> {

@@ -175,7 +175,7 @@ fn download(conversation: &mut Conversation) {
     conversation.data(0, 12, &[Frame::Close { code: 0, application: true }]);
 }
 
-/// What tshark is asked for, one line a datagram.
+/// Fields that tshark is asked for, one line a datagram.
 const FIELDS: [&str; 9] = [
     "quic.long.packet_type",
     "quic.packet_number",
