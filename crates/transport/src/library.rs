@@ -3,6 +3,7 @@
 
 use crate::common::ControlFactory;
 use crate::common::Streams;
+use crate::counters;
 use crate::quic::Address;
 use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Ecn, Histogram, Time};
@@ -48,35 +49,36 @@ pub struct Datagram {
     pub address: Address,
 }
 
-/// Statistics reported by a library's endpoint.
-#[derive(Clone, Debug, Default)]
-pub struct Report {
-    /// Time at which application data could first be sent.
-    pub ready: Option<Time>,
-    /// Congestion window in bytes.
-    pub cwnd: u64,
-    /// Slow-start threshold in bytes, if there is one.
-    pub ssthresh: Option<u64>,
-    /// Smoothed round-trip time, once measured.
-    pub srtt: Option<Duration>,
-    /// Latest round-trip time sample.
-    pub latest_rtt: Option<Duration>,
-    /// Bytes in flight.
-    pub flight: u64,
-    /// Stream bytes written by the application.
-    pub written: u64,
-    /// Datagrams sent.
-    pub datagrams: u64,
-    /// Packets declared lost and whose contents were retransmitted.
-    pub lost: u64,
-    /// Number of congestion window reductions.
-    pub cuts: u64,
-    /// Whether no packet sent since the last window reduction has been acknowledged yet.
-    pub is_repairing: bool,
-    /// Receiver: STREAM frames received.
-    pub stream_frames: u64,
-    /// Receiver: pieces of data whose contents do not match their stream offset.
-    pub misplaced: u64,
+counters! {
+    /// Statistics reported by a library's endpoint.
+    pub struct Report {
+        /// Time at which application data could first be sent.
+        pub ready: Option<Time>,
+        /// Congestion window in bytes.
+        pub cwnd: u64,
+        /// Slow-start threshold in bytes, if there is one.
+        pub ssthresh: Option<u64>,
+        /// Smoothed round-trip time, once measured.
+        pub srtt: Option<Duration>,
+        /// Latest round-trip time sample.
+        pub latest_rtt: Option<Duration>,
+        /// Bytes in flight.
+        pub flight: u64,
+        /// Stream bytes written by the application.
+        pub written: u64,
+        /// Datagrams sent.
+        pub datagrams: u64 = "packets_sent",
+        /// Packets declared lost and whose contents were retransmitted.
+        pub lost: u64 = "retransmissions",
+        /// Number of congestion window reductions.
+        pub cuts: u64 = "recoveries",
+        /// Whether no packet sent since the last window reduction has been acknowledged yet.
+        pub is_repairing: bool,
+        /// Receiver: STREAM frames received.
+        pub stream_frames: u64,
+        /// Receiver: pieces of data whose contents do not match their stream offset.
+        pub misplaced: u64,
+    }
 }
 
 /// Everything needed to create the two ends of a connection.

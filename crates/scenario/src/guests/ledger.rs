@@ -71,11 +71,8 @@ impl Ledger {
 
     /// Returns the receiver's counts, to which `dropped` packets were lost on the way.
     pub fn arrivals(&self, dropped: u64) -> Tally {
-        let stats = self.datagrams.as_ref().map(udp::Endpoint::stats);
-        Tally::default()
-            .with("packets_lost", dropped)
-            .and("duplicates", stats.map(|stats| stats.duplicates))
-            .and("reordered", stats.map(|stats| stats.reordered))
+        let stats = self.datagrams.iter().map(udp::Endpoint::stats);
+        Tally::of(stats.flat_map(|stats| stats.arrivals())).with("packets_lost", dropped)
     }
 
     /// Applies an event that a guest reports of its end.

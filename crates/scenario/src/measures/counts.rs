@@ -45,6 +45,16 @@ pub(crate) enum Combine {
 pub(crate) struct Tally(Vec<(&'static str, Count)>);
 
 impl Tally {
+    /// Tallies counters under their columns.
+    pub fn of(counters: impl Iterator<Item = (&'static str, u64)>) -> Tally {
+        Tally::default().with_all(counters)
+    }
+
+    /// Adds counters.
+    pub fn with_all(self, counters: impl Iterator<Item = (&'static str, u64)>) -> Tally {
+        counters.fold(self, |tally, (column, count)| tally.with(column, count))
+    }
+
     /// Adds a value, if there is one.
     pub fn and(mut self, column: &'static str, count: Option<impl Into<Count>>) -> Tally {
         self.0.extend(count.map(|count| (column, count.into())));

@@ -38,7 +38,8 @@ pub(crate) struct Repair {
     pub sacked: u64,
 }
 
-/// State of one path of a sender, as its pack fills it in: a measure of paths is a field here, its line below, and a value in the packs that have it.
+/// State of one path of a sender, as its pack fills it in: a measure of paths is a field here, its line below, and a value in
+/// the packs that have it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathState {
     pub cwnd: u64,

@@ -1,6 +1,6 @@
 //! DCCP.
 
-use super::{IP_HEADER, forward, measured, set};
+use super::{IP_HEADER, forward, measured, path_state};
 use crate::endpoint::codec::Codec;
 use crate::endpoint::{Arrival, Body, Content, Contents, Crossing, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
@@ -56,22 +56,14 @@ impl Endpoint for Dccp {
     fn counts(&self, _end: Time) -> Counts<'_> {
         let stats = self.0.stats();
         Counts {
-            tally: Tally::default()
-                .with("packets_sent", self.0.packets())
-                .with("timeouts", stats.timeouts)
-                .with("recoveries", stats.recoveries)
-                .with("mark_reductions", stats.mark_reductions),
+            tally: Tally::of(stats.counts()).with("packets_sent", self.0.packets()),
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: measured(self.0.rtt().srtt()),
             is_over: self.0.is_over(),
         }
     }
     fn arrivals(&self, dropped: u64) -> Tally {
-        let stats = self.0.received();
-        Tally::default()
-            .with("packets_lost", dropped)
-            .with("duplicates", stats.duplicates)
-            .with("reordered", stats.reordered)
+        Tally::of(self.0.received().arrivals()).with("packets_lost", dropped)
     }
     fn is_reliable(&self) -> bool {
         false
@@ -107,14 +99,7 @@ impl SenderState for dccp::Endpoint {
         Sent { segments: self.packets(), bytes: self.sent_bytes(), flight: self.flight() }
     }
     fn path(&self, _number: usize) -> PathState {
-        PathState {
-            cwnd: self.control().cwnd(),
-            ssthresh: set(self.control().ssthresh()),
-            srtt: measured(self.rtt().srtt()),
-            latest_rtt: measured(self.rtt().latest()),
-            flight: self.flight(),
-            ..PathState::default()
-        }
+        path_state(self.control().cwnd(), self.control().ssthresh(), self.rtt(), self.flight())
     }
 }
 

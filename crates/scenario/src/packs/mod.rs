@@ -10,11 +10,13 @@ pub(crate) mod udp;
 
 use crate::document::ScenarioError;
 use crate::document::reader::{Item, Table};
+use crate::measures::series::PathState;
 use crate::model::stack;
 use crate::model::transport::Pack;
 use std::iter::repeat;
 use vazao_engine::registry::{Entry, Parameter};
 use vazao_engine::{Duration, Time};
+use vazao_transport::common::RttEstimator;
 
 /// All transports.
 pub const TRANSPORTS: &[Entry<Pack>] = &[tcp::ENTRY, udp::ENTRY, dccp::ENTRY, sctp::ENTRY, mptcp::ENTRY, quic::ENTRY];
@@ -124,6 +126,19 @@ impl Means {
 /// Returns a round-trip time, unless none was measured.
 fn measured(span: Duration) -> Option<Duration> {
     Some(span).filter(|&span| span > Duration::ZERO)
+}
+
+/// Returns the state of a path with a window and a round-trip time, which is all that most protocols have.
+#[inline]
+fn path_state(cwnd: u64, ssthresh: u64, rtt: &RttEstimator, flight: u64) -> PathState {
+    PathState {
+        cwnd,
+        ssthresh: set(ssthresh),
+        srtt: measured(rtt.srtt()),
+        latest_rtt: measured(rtt.latest()),
+        flight,
+        ..PathState::default()
+    }
 }
 
 /// Returns a slow-start threshold, unless none was set.

@@ -49,11 +49,7 @@ impl Endpoint for udp::Endpoint {
         Counts { tally: Tally::default().with("packets_sent", self.sent()), is_over: true, ..Counts::default() }
     }
     fn arrivals(&self, _dropped: u64) -> Tally {
-        let stats = self.stats();
-        Tally::default()
-            .with("packets_lost", self.lost())
-            .with("duplicates", stats.duplicates)
-            .with("reordered", stats.reordered)
+        Tally::of(self.stats().arrivals()).with("packets_lost", self.lost())
     }
     fn is_reliable(&self) -> bool {
         false

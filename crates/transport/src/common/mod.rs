@@ -2,6 +2,7 @@
 
 mod bucket;
 mod control;
+mod counters;
 pub mod datagrams;
 mod delivery_rate;
 mod pacer;

@@ -3,6 +3,7 @@
 use super::Config;
 use super::packet::{Fate, Run};
 use crate::common::{DeliveryRate, Pacer, PacketState, RtoRule, RttEstimator, Spread};
+use crate::counters;
 use std::collections::VecDeque;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Sending, Signal};
 use vazao_engine::{Duration, Histogram, Time};
@@ -26,23 +27,24 @@ struct Sent {
     state: Option<PacketState>,
 }
 
-/// Statistics of a sender.
-#[derive(Clone, Debug, Default)]
-pub struct Stats {
-    /// Packets with data that were sent.
-    pub packets: u64,
-    /// How many of them were declared lost.
-    pub lost: u64,
-    /// Bytes of payload acknowledged.
-    pub delivered: u64,
-    /// Windows of data in which something was lost.
-    pub recoveries: u64,
-    /// Windows cut for a mark.
-    pub mark_reductions: u64,
-    /// How often the timer expired.
-    pub timeouts: u64,
-    /// Round-trip times measured.
-    pub rtt: Histogram,
+counters! {
+    /// Statistics of a sender.
+    pub struct Stats {
+        /// Packets with data that were sent.
+        pub packets: u64,
+        /// How many of them were declared lost.
+        pub lost: u64,
+        /// Bytes of payload acknowledged.
+        pub delivered: u64,
+        /// Windows of data in which something was lost.
+        pub recoveries: u64 = "recoveries",
+        /// Windows cut for a mark.
+        pub mark_reductions: u64 = "mark_reductions",
+        /// How often the timer expired.
+        pub timeouts: u64 = "timeouts",
+        /// Round-trip times measured.
+        pub rtt: Histogram,
+    }
 }
 
 /// The sending half of a connection.

@@ -39,9 +39,9 @@ impl TcpState {
             cwnd: bytes(info.snd_cwnd),
             ssthresh,
             srtt: srtt(info.rtt_us.into()),
-            latest_rtt: None,
             flight,
             repair: Some(Repair { ca_state: info.ca_state, lost: info.lost.into(), sacked: info.sacked.into() }),
+            ..PathState::default()
         };
         let bytes = info.bytes_sent.saturating_sub(info.bytes_retrans);
         self.sent = Sent { segments: info.segs_out.into(), bytes, flight };

@@ -119,10 +119,7 @@ impl Endpoint for Box<dyn Library> {
     fn counts(&self, _end: Time) -> Counts<'_> {
         let report = self.report();
         Counts {
-            tally: Tally::default()
-                .with("packets_sent", report.datagrams)
-                .with("retransmissions", report.lost)
-                .with("recoveries", report.cuts),
+            tally: Tally::of(report.counts()),
             rtt: Cow::Owned(self.rtt()),
             srtt: report.srtt,
             is_over: (**self).is_over(),

@@ -5,7 +5,7 @@ mod ways;
 
 use super::{
     IP_HEADER, Means, default_entry, forward, join, measured,
-    tcp::{SETTINGS, like, tally},
+    tcp::{SETTINGS, like},
 };
 use crate::document::ScenarioError;
 use crate::document::reader::Table;
@@ -20,6 +20,7 @@ use crate::model::transport::{
     KernelProtocol, Making, MultipathSpec, Named, Pack, PlannedWay, Reading, Rule, TransportSpec,
 };
 use std::borrow::Cow;
+use std::iter::once;
 use std::sync::Arc;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameter};
@@ -87,22 +88,19 @@ impl Endpoint for Mptcp {
         subflows.iter().for_each(|subflow| rtt.merge(&subflow.tcp().stats().rtt));
         let srtt = subflows.iter().map(|subflow| subflow.tcp().rtt().srtt()).filter(|_| rtt.count() > 0).min();
         let stats = self.connection.stats();
-        let all = subflows.iter().map(|subflow| tally(subflow.tcp()));
+        let all = subflows.iter().map(|subflow| Tally::of(subflow.tcp().stats().counts()));
         Counts {
-            tally: Tally::sum(all)
-                .with("subflows_joined", stats.joined)
-                .with("subflows_died", stats.died)
-                .with("reinjected_bytes", stats.reinjected)
-                .with("repeated_bytes", stats.repeated)
-                .with("penalties", stats.penalties),
+            tally: Tally::sum(all).with_all(stats.counts()),
             rtt: Cow::Owned(rtt),
             srtt,
             is_over: self.connection.is_over(),
         }
     }
     fn arrivals(&self, dropped: u64) -> Tally {
-        let duplicates = self.sum(|stats| stats.duplicates_received);
-        Tally::default().with("packets_lost", dropped).with("duplicates", duplicates)
+        // A server that nothing has reached yet has no subflow, and no duplicates.
+        let nothing = tcp::Stats::default();
+        let all = once(&nothing).chain(self.connection.subflows().iter().map(|subflow| subflow.tcp().stats()));
+        Tally::sum(all.map(|stats| Tally::of(stats.arrivals()))).with("packets_lost", dropped)
     }
     /// Reports each subflow; losses are unknown if a guest is the receiver.
     fn paths(&self, receiver: Option<&dyn Endpoint>, start: Time, end: Time) -> Option<Vec<PathReport>> {
@@ -112,14 +110,9 @@ impl Endpoint for Mptcp {
             let stats = subflow.tcp().stats();
             PathReport {
                 way: Some(usize::from(subflow.tuple().pair)),
-                tally: Tally::default()
+                tally: Tally::of(stats.counts())
                     .with("bytes", stats.bytes)
-                    .with("packets_sent", stats.segments)
                     .and("packets_lost", receiver.map(|receiver| receiver.lost(subflow)))
-                    .with("retransmissions", stats.retransmissions)
-                    .with("fast_retransmissions", stats.fast_retransmissions)
-                    .with("timeout_retransmissions", stats.timeout_retransmissions)
-                    .with("timeouts", stats.timeouts)
                     .and("srtt_s", measured(subflow.tcp().rtt().srtt()))
                     .and("cwnd_mean_bytes", cwnd_mean),
             }

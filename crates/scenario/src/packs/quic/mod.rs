@@ -104,35 +104,19 @@ impl Endpoint for Quic {
         let sender = &self.connection;
         let stats = sender.stats();
         Counts {
-            tally: Tally::default()
-                .with("packets_sent", stats.datagrams)
-                .with("retransmissions", stats.retransmissions)
-                .with("timeouts", stats.probes)
-                .with("recoveries", stats.recoveries)
-                .with("mark_reductions", stats.mark_reductions)
-                .with("parity_packets", stats.parities)
-                .with("spurious_retransmissions", stats.spurious_losses),
+            tally: Tally::of(stats.counts()),
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: sender.is_measured().then(|| sender.rtt().srtt()),
             is_over: sender.is_over(),
         }
     }
     fn arrivals(&self, dropped: u64) -> Tally {
-        let stats = self.connection.stats();
-        Tally::default()
-            .with("packets_lost", dropped)
-            .with("duplicates", stats.duplicates_received)
-            .with("recovered_packets", stats.recovered)
+        Tally::of(self.connection.stats().arrivals()).with("packets_lost", dropped)
     }
     fn paths(&self, _receiver: Option<&dyn Endpoint>, _start: Time, _end: Time) -> Option<Vec<PathReport>> {
         let report = |path: PathView| PathReport {
             way: Some(usize::from(path.interface)),
-            tally: Tally::default()
-                .with("bytes", path.stats.bytes)
-                .with("packets_sent", path.stats.datagrams)
-                .with("retransmissions", path.stats.retransmissions)
-                .with("timeouts", path.stats.probes)
-                .and("srtt_s", path.srtt),
+            tally: Tally::of(path.stats.counts()).and("srtt_s", path.srtt),
         };
         Some(self.connection.paths().map(report).collect())
     }

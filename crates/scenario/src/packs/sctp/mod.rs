@@ -3,7 +3,7 @@
 pub(crate) mod bytes;
 mod read;
 
-use super::{IP_HEADER, Means, forward, join, measured, set};
+use super::{IP_HEADER, Means, forward, join, measured, path_state};
 use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Notice, Turn, known};
 use crate::measures::counts::{Counts, PathReport, Tally};
 use crate::measures::measure::{FlowMeasure, SenderState, Sent};
@@ -82,24 +82,16 @@ impl Endpoint for Sctp {
     fn counts(&self, _end: Time) -> Counts<'_> {
         let sender = &self.association;
         let stats = sender.stats();
+        let of_paths = Tally::sum(sender.paths().iter().map(|path| Tally::of(path.stats().counts())));
         Counts {
-            tally: Tally::default()
-                .with("packets_sent", stats.packets)
-                .with("retransmissions", sender.sum(|path| path.retransmissions))
-                .with("fast_retransmissions", sender.sum(|path| path.fast_retransmissions))
-                .with("timeout_retransmissions", sender.sum(|path| path.timeout_retransmissions))
-                .with("timeouts", sender.sum(|path| path.timeouts))
-                .with("recoveries", sender.sum(|path| path.recoveries))
-                .with("spurious_retransmissions", stats.duplicate_reports)
-                .with("messages_abandoned", stats.messages_abandoned),
+            tally: of_paths.with_all(stats.counts()),
             rtt: Cow::Borrowed(&stats.rtt),
             srtt: measured(sender.paths()[0].rtt().srtt()),
             is_over: sender.is_over(),
         }
     }
     fn arrivals(&self, dropped: u64) -> Tally {
-        let duplicates = self.association.stats().duplicates_received;
-        Tally::default().with("packets_lost", dropped).with("duplicates", duplicates)
+        Tally::of(self.association.stats().arrivals()).with("packets_lost", dropped)
     }
     fn paths(&self, receiver: Option<&dyn Endpoint>, start: Time, end: Time) -> Option<Vec<PathReport>> {
         let receiver: &Sctp = known(receiver?)?;
@@ -108,14 +100,10 @@ impl Endpoint for Sctp {
             let stats = path.stats();
             PathReport {
                 way: Some(way),
-                tally: Tally::default()
+                tally: Tally::of(stats.counts())
                     .with("bytes", stats.bytes)
                     .with("packets_sent", stats.packets)
                     .with("packets_lost", receiver.lost[way])
-                    .with("retransmissions", stats.retransmissions)
-                    .with("fast_retransmissions", stats.fast_retransmissions)
-                    .with("timeout_retransmissions", stats.timeout_retransmissions)
-                    .with("timeouts", stats.timeouts)
                     .and("srtt_s", measured(path.rtt().srtt()))
                     .and("cwnd_mean_bytes", cwnd_mean),
             }
@@ -266,13 +254,6 @@ impl SenderState for Association {
     }
     fn path(&self, number: usize) -> PathState {
         let path = &Association::paths(self)[number];
-        PathState {
-            cwnd: path.cwnd(),
-            ssthresh: set(path.ssthresh()),
-            srtt: measured(path.rtt().srtt()),
-            latest_rtt: measured(path.rtt().latest()),
-            flight: path.flight(),
-            ..PathState::default()
-        }
+        path_state(path.cwnd(), path.ssthresh(), path.rtt(), path.flight())
     }
 }

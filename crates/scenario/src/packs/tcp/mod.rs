@@ -4,7 +4,7 @@ pub(crate) mod bytes;
 pub(crate) mod like;
 pub(crate) mod strip;
 
-use super::{IP_HEADER, join, measured, set};
+use super::{IP_HEADER, join, path_state};
 use crate::document::ScenarioError;
 use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
@@ -93,7 +93,7 @@ impl Endpoint for Tcp {
         let sender = &self.connection;
         let rtt = &sender.stats().rtt;
         Counts {
-            tally: tally(sender)
+            tally: Tally::of(sender.stats().counts())
                 .with("busy_s", sender.busy_time(end))
                 .with("rwnd_limited_s", sender.rwnd_limited(end))
                 .and("reordering", sender.reordering()),
@@ -103,8 +103,7 @@ impl Endpoint for Tcp {
         }
     }
     fn arrivals(&self, dropped: u64) -> Tally {
-        let duplicates = self.connection.stats().duplicates_received;
-        Tally::default().with("packets_lost", dropped).with("duplicates", duplicates)
+        Tally::of(self.connection.stats().arrivals()).with("packets_lost", dropped)
     }
     fn delivered(&self) -> Option<u64> {
         Some(self.connection.acknowledged_bytes())
@@ -118,22 +117,6 @@ impl Endpoint for Tcp {
 fn drive_over_tls(now: Time, connection: &mut Connection, session: &mut Session, application: &mut Application) {
     session.pump(now, connection);
     application.drive(now, &mut session.over(connection));
-}
-
-/// Returns the counts of a sender of segments, a connection or a subflow.
-pub(super) fn tally(sender: &Connection) -> Tally {
-    let stats = sender.stats();
-    Tally::default()
-        .with("packets_sent", stats.segments)
-        .with("retransmissions", stats.retransmissions)
-        .with("fast_retransmissions", stats.fast_retransmissions)
-        .with("timeout_retransmissions", stats.timeout_retransmissions)
-        .with("timeouts", stats.timeouts)
-        .with("recoveries", stats.recoveries)
-        .with("duplicate_acks", stats.duplicate_acks)
-        .with("spurious_retransmissions", stats.spurious_retransmissions)
-        .with("spurious_timeouts", stats.spurious_timeouts)
-        .with("mark_reductions", stats.mark_reductions)
 }
 
 /// Parameters of TCP, and the personality.
@@ -228,12 +211,8 @@ impl SenderState for Connection {
     fn path(&self, _number: usize) -> PathState {
         let (lost, sacked) = (self.lost_segments(), self.sacked_segments());
         PathState {
-            cwnd: Connection::cwnd(self),
-            ssthresh: set(self.control().ssthresh()),
-            srtt: measured(self.rtt().srtt()),
-            latest_rtt: measured(self.rtt().latest()),
-            flight: self.flight(),
             repair: Some(Repair { ca_state: self.ca_state() as u8, lost, sacked }),
+            ..path_state(Connection::cwnd(self), self.control().ssthresh(), self.rtt(), self.flight())
         }
     }
 }

@@ -1,21 +1,23 @@
 //! Receiving half: arrivals, duplicates, reordering and losses.
 
 use super::Datagram;
+use crate::counters;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use vazao_engine::{Histogram, Time};
 
-/// Counters of a receiver.
-#[derive(Clone, Debug, Default)]
-pub struct Stats {
-    /// Datagrams that arrived, each counted once.
-    pub datagrams: u64,
-    /// Duplicate datagrams (RFC 5560).
-    pub duplicates: u64,
-    /// Datagrams with a lower number than an earlier arrival: Type-P-Reordered (RFC 4737 section 3.3).
-    pub reordered: u64,
-    /// Time from the transmission of a message until all of it has arrived.
-    pub latency: Histogram,
+counters! {
+    /// Counters of a receiver.
+    pub struct Stats {
+        /// Datagrams that arrived, each counted once.
+        pub datagrams: u64,
+        /// Duplicate datagrams (RFC 5560).
+        pub duplicates: u64 = receiver "duplicates",
+        /// Datagrams with a lower number than an earlier arrival: Type-P-Reordered (RFC 4737 section 3.3).
+        pub reordered: u64 = receiver "reordered",
+        /// Time from the transmission of a message until all of it has arrived.
+        pub latency: Histogram,
+    }
 }
 
 #[derive(Clone, Debug, Default)]

@@ -15,6 +15,7 @@ use super::subflow::{Stage, Subflow};
 use crate::common::ByteStream;
 use crate::common::PathState;
 use crate::common::scheduler::PacketScheduler;
+use crate::counters;
 use crate::tcp::multipath::Tuple;
 use crate::tcp::{self, Failure};
 use std::ops::Range;
@@ -25,27 +26,28 @@ use vazao_engine::{Duration, Time};
 /// Hash of version 1 of the protocol.
 const HASH: Hash = Hash::Sha256;
 
-/// Connection-level counters, besides those of the subflows.
-#[derive(Clone, Debug, Default)]
-pub struct Stats {
-    /// Time at which the handshake completed, on either side.
-    pub established: Option<Time>,
-    /// Bytes reinjected on another subflow after a timeout or failure of the original one.
-    pub reinjected: u64,
-    /// Bytes retransmitted because they blocked the receiver's window (opportunistic retransmission).
-    pub repeated: u64,
-    /// Number of times that a window was halved for that (penalisation).
-    pub penalties: u64,
-    /// Subflows joined.
-    pub joined: u64,
-    /// Subflows that failed.
-    pub died: u64,
-    /// Receiver: segments with a wrong checksum.
-    pub checksum_failures: u64,
-    /// Receiver: segments whose payload does not match their mapping; above zero, data was corrupted.
-    pub misplaced: u64,
-    /// Zero-window probes sent.
-    pub probes: u64,
+counters! {
+    /// Connection-level counters, besides those of the subflows.
+    pub struct Stats {
+        /// Time at which the handshake completed, on either side.
+        pub established: Option<Time>,
+        /// Bytes reinjected on another subflow after a timeout or failure of the original one.
+        pub reinjected: u64 = "reinjected_bytes",
+        /// Bytes retransmitted because they blocked the receiver's window (opportunistic retransmission).
+        pub repeated: u64 = "repeated_bytes",
+        /// Number of times that a window was halved for that (penalisation).
+        pub penalties: u64 = "penalties",
+        /// Subflows joined.
+        pub joined: u64 = "subflows_joined",
+        /// Subflows that failed.
+        pub died: u64 = "subflows_died",
+        /// Receiver: segments with a wrong checksum.
+        pub checksum_failures: u64,
+        /// Receiver: segments whose payload does not match their mapping; above zero, data was corrupted.
+        pub misplaced: u64,
+        /// Zero-window probes sent.
+        pub probes: u64,
+    }
 }
 
 /// Correspondence between data and subflow octets.

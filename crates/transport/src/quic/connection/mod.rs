@@ -25,6 +25,7 @@ use super::packet::{Address, Kind, Space};
 use super::sent::SentPackets;
 use super::stream::{StreamState, Window};
 use crate::common::{Bucket, RttEstimator};
+use crate::counters;
 use carrier::Carrier;
 use datagrams::Datagrams;
 use handshake::Progress;
@@ -74,47 +75,48 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Counters of an endpoint, as a sender unless stated otherwise.
-#[derive(Clone, Debug, Default)]
-pub struct Stats {
-    /// Datagrams sent, and packets in them.
-    pub datagrams: u64,
-    /// See `datagrams`.
-    pub packets: u64,
-    /// Packets declared lost.
-    pub lost: u64,
-    /// Packets declared lost by the time threshold alone.
-    pub lost_by_time: u64,
-    /// Packets declared lost that arrived later.
-    pub spurious_losses: u64,
-    /// Packets with retransmitted data.
-    pub retransmissions: u64,
-    /// Parts of streams that a scheduler sent on a second path too.
-    pub copies: u64,
-    /// Expiries of the probe timer.
-    pub probes: u64,
-    /// FEC parity packets.
-    pub parities: u64,
-    /// Receiver: packets recovered by FEC.
-    pub recovered: u64,
-    /// Window reductions due to losses, and occurrences of persistent congestion.
-    pub recoveries: u64,
-    /// See `recoveries`.
-    pub persistent_congestions: u64,
-    /// Window reductions due to ECN marks.
-    pub mark_reductions: u64,
-    /// Server: migrations of the client.
-    pub migrations: u64,
-    /// Round-trip time samples.
-    pub rtt: Histogram,
-    /// Receiver: packets that had arrived before.
-    pub duplicates_received: u64,
-    /// Receiver: STREAM frames whose data does not match their stream offset.
-    pub misplaced: u64,
-    /// Time at which data could first be sent, and time of handshake completion.
-    pub ready: Option<Time>,
-    /// See `ready`.
-    pub established: Option<Time>,
+counters! {
+    /// Counters of an endpoint, as a sender unless stated otherwise.
+    pub struct Stats {
+        /// Datagrams sent, and packets in them.
+        pub datagrams: u64 = "packets_sent",
+        /// See `datagrams`.
+        pub packets: u64,
+        /// Packets declared lost.
+        pub lost: u64,
+        /// Packets declared lost by the time threshold alone.
+        pub lost_by_time: u64,
+        /// Packets declared lost that arrived later.
+        pub spurious_losses: u64 = "spurious_retransmissions",
+        /// Packets with retransmitted data.
+        pub retransmissions: u64 = "retransmissions",
+        /// Parts of streams that a scheduler sent on a second path too.
+        pub copies: u64,
+        /// Expiries of the probe timer.
+        pub probes: u64 = "timeouts",
+        /// FEC parity packets.
+        pub parities: u64 = "parity_packets",
+        /// Receiver: packets recovered by FEC.
+        pub recovered: u64 = receiver "recovered_packets",
+        /// Window reductions due to losses, and occurrences of persistent congestion.
+        pub recoveries: u64 = "recoveries",
+        /// See `recoveries`.
+        pub persistent_congestions: u64,
+        /// Window reductions due to ECN marks.
+        pub mark_reductions: u64 = "mark_reductions",
+        /// Server: migrations of the client.
+        pub migrations: u64,
+        /// Round-trip time samples.
+        pub rtt: Histogram,
+        /// Receiver: packets that had arrived before.
+        pub duplicates_received: u64 = receiver "duplicates",
+        /// Receiver: STREAM frames whose data does not match their stream offset.
+        pub misplaced: u64,
+        /// Time at which data could first be sent, and time of handshake completion.
+        pub ready: Option<Time>,
+        /// See `ready`.
+        pub established: Option<Time>,
+    }
 }
 
 /// Lifecycle of the connection.

@@ -23,23 +23,25 @@ pub(super) struct Validation {
     pub before: Address,
 }
 
-/// Counters of one path as a sender.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PathStats {
-    /// Stream bytes first sent on this path.
-    pub bytes: u64,
-    /// Datagrams sent, and packets in them.
-    pub datagrams: u64,
-    /// See `datagrams`.
-    pub packets: u64,
-    /// Packets declared lost.
-    pub lost: u64,
-    /// Packets with retransmitted data.
-    pub retransmissions: u64,
-    /// Expiries of the probe timer.
-    pub probes: u64,
-    /// Bytes in flight that were acknowledged.
-    pub delivered: u64,
+counters! {
+    /// Counters of one path as a sender.
+    #[derive(Copy)]
+    pub struct PathStats {
+        /// Stream bytes first sent on this path.
+        pub bytes: u64 = "bytes",
+        /// Datagrams sent, and packets in them.
+        pub datagrams: u64 = "packets_sent",
+        /// See `datagrams`.
+        pub packets: u64,
+        /// Packets declared lost.
+        pub lost: u64,
+        /// Packets with retransmitted data.
+        pub retransmissions: u64 = "retransmissions",
+        /// Expiries of the probe timer.
+        pub probes: u64 = "timeouts",
+        /// Bytes in flight that were acknowledged.
+        pub delivered: u64,
+    }
 }
 
 /// Snapshot of a path. Sizes are in bytes.
