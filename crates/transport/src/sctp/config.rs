@@ -1,35 +1,10 @@
 //! Settings of an SCTP endpoint.
 
-use super::{Growth, PathChoice, Policy, Reliability, Scope, Split, StreamScheduler};
+use super::host::Personality;
+use super::{Growth, PathChoice, Policy, Reliability, Scope, Semantics, Split, StreamScheduler};
 use crate::common::{ControlFactory, RtoRule, RttEstimator, TIMEOUT};
 use vazao_engine::Duration;
-use vazao_engine::registry::{Elsewhere, Kind, choice, parameters};
-
-choice! {
-    /// Specification to follow where they differ: unit, initial size and minimum of windows, and number of missing
-    /// reports.
-    pub enum Semantics {
-        /// RFC 9260: windows count DATA chunk bytes per packet (PMDCS).
-        Rfc9260 = "rfc9260",
-        /// RFC 4960: windows count whole packets (PMTU).
-        Rfc4960 = "rfc4960",
-        /// RFC 2960: initial window and minimum ssthresh are two packets; a chunk is lost at its fourth missing report.
-        Rfc2960 = "rfc2960",
-        /// RFC 4960 as implemented in Linux 4.18: see [`Config::is_linux`].
-        Linux = "linux",
-    }
-}
-
-/// Default growth rule and retransmission policy.
-fn default_policies(semantics: Semantics, cmt: bool) -> (Growth, Policy) {
-    match (cmt, semantics) {
-        (true, Semantics::Linux) => (Growth::CucV2, Policy::RetranPath),
-        (true, _) => (Growth::CucV2, Policy::Same),
-        (false, Semantics::Linux) => (Growth::GapAcked, Policy::RetranPath),
-        (false, Semantics::Rfc9260) => (Growth::Rfc8540, Policy::Alternate),
-        (false, _) => (Growth::Rfc4960, Policy::Alternate),
-    }
-}
+use vazao_engine::registry::{Elsewhere, Kind, parameters};
 
 parameters! {
     /// Configuration of an SCTP endpoint.
@@ -49,20 +24,20 @@ parameters! {
             "congestion control of each path; without it SCTP's own (RFC 9260 section 7)";
         pub cwnd_growth: Growth = Growth::KIND, "",
             "what lets a window grow; default: cuc-v2 with cmt, else rfc8540, or rfc4960 with older semantics",
-            else default_policies(semantics, cmt).0;
+            else if cmt { Growth::CucV2 } else { semantics.personality().growth };
         pub fast_recovery: Scope = Scope::KIND, "per-association",
             "whether a fast recovery stops every path's window, as the RFC says, or that of the path with the loss; \
              none: each SACK that shows a loss cuts the path's window";
         pub missing_reports: u8 = Kind::Integer(1, 100), "",
             "reports of a missing chunk that make a fast retransmission; default: 3, or 4 with rfc2960",
-            else if semantics == Semantics::Rfc2960 { 4 } else { 3 };
+            else semantics.personality().missing_reports;
         pub sfr: bool = Kind::Flag, "", "count missing reports for each path by itself; default: with cmt", else cmt;
         pub dac: bool = Kind::Flag, "",
             "delay acknowledgements in spite of gaps, and say how many packets each answers; default: with cmt",
             else cmt;
         pub retransmission: Policy = Policy::KIND, "",
             "which path a chunk is sent again by; default: same with cmt, else alternate (RFC 9260 section 6.4.1); \
-             retran-path with the semantics of linux", else default_policies(semantics, cmt).1;
+             retran-path with the semantics of linux", else semantics.personality().retransmission[usize::from(cmt)];
         pub nr_sack: bool = Kind::Flag, "false",
             "gap reports are for good (NR-SACK): what they acknowledge leaves the send buffer";
         pub buffer_split: Split = Split::KIND, "none", "whose buffer is split evenly among the paths with cmt";
@@ -99,7 +74,7 @@ parameters! {
             "initial slow-start threshold; auto: the peer's receive buffer";
         pub initial_rto: Duration = TIMEOUT, "",
             "RTO.Initial; default: 1 s, or 3 s with older semantics",
-            else Duration::from_secs(if semantics == Semantics::Rfc9260 { 1 } else { 3 });
+            else semantics.personality().initial_rto;
         pub min_rto: Duration = TIMEOUT, "1 s", "RTO.Min";
         pub max_rto: Duration = TIMEOUT, "60 s", "RTO.Max";
         pub max_burst: u32 = Kind::Integer(0, 1000), "4", "packets sent in one go at most (Max.Burst); 0: no limit";
@@ -120,7 +95,7 @@ parameters! {
         pub partial_delivery_point: Option<u64> = Kind::Size(1, u64::MAX), "",
             "bytes of an unfinished message that the application is given before the rest of it; default: half of \
              receive_buffer, or with the semantics of linux not before that is full (RFC 9260 section 6.9)",
-            else (semantics != Semantics::Linux).then_some(receive_buffer / 2);
+            else (!semantics.personality().delivers_parts_when_full).then_some(receive_buffer / 2);
         // Without a limit an upload would write all its messages at once, and all but the first would expire.
         pub send_buffer: Option<u64> = Kind::SizeOrAuto(1500), "auto",
             "unacknowledged and unsent bytes; auto: no limit, but as many as receive_buffer where messages have a \
@@ -132,6 +107,11 @@ parameters! {
 const IP_HEADER: u32 = 20;
 
 impl Config {
+    /// Answers of the host that follows these semantics.
+    #[inline]
+    pub(super) fn host(&self) -> &'static Personality {
+        self.semantics.personality()
+    }
     /// Bytes available for chunks in a packet.
     pub fn room(&self) -> u32 {
         self.mtu - IP_HEADER - super::COMMON_HEADER
@@ -151,23 +131,15 @@ impl Config {
     }
     /// Unit in which windows count.
     pub fn segment(&self) -> u64 {
-        u64::from(match self.semantics {
-            Semantics::Rfc9260 => self.room(),
-            Semantics::Rfc4960 | Semantics::Rfc2960 | Semantics::Linux => self.mtu,
-        })
+        u64::from(if self.host().counts_whole_packets { self.mtu } else { self.room() })
     }
     /// Section 7.2.1: initial window of three or four packets, as RFC 3390 allows TCP; two in RFC 2960.
     pub fn first_window(&self) -> u64 {
-        let floor = match self.semantics {
-            Semantics::Rfc9260 => 4404,
-            Semantics::Rfc4960 | Semantics::Linux => 4380,
-            Semantics::Rfc2960 => 0,
-        };
-        self.initial_window.unwrap_or((4 * self.segment()).min((2 * self.segment()).max(floor)))
+        self.initial_window.unwrap_or((4 * self.segment()).min((2 * self.segment()).max(self.host().window_floor)))
     }
     /// Section 7.2.3: minimum slow-start threshold.
     pub fn min_ssthresh(&self) -> u64 {
-        self.segment() * if self.semantics == Semantics::Rfc2960 { 2 } else { 4 }
+        self.segment() * self.host().min_ssthresh
     }
     /// Section 9.2: T5-shutdown-guard, which bounds a shutdown from its first SHUTDOWN on.
     pub fn shutdown_guard(&self) -> Duration {
@@ -181,35 +153,8 @@ impl Config {
     pub(super) fn estimator(&self) -> RttEstimator {
         RttEstimator::new(self.initial_rto, self.min_rto, self.max_rto, RtoRule::Rfc6298)
     }
-    /// Whether to follow Linux (net/sctp of version 4.18, and its author's changes for CMT where those apply):
-    /// - A path's T3-rtx restarts when the cumulative TSN passes a chunk of it, not when a gap report covers its
-    ///   earliest.
-    /// - No new data leaves on any path while a retransmission is pending.
-    /// - Fast recovery stops growth in slow start only, and lasts until all data sent by the association is
-    ///   acknowledged.
-    /// - Split fast retransmit reports chunks below the highest TSN newly acknowledged on any path, if one on their own
-    ///   was.
-    /// - Data acknowledged while its retransmission is pending does not grow the window.
-    /// - A SACK has at most 16 gap ack blocks, and filling the last gap does not trigger an immediate SACK
-    ///   (`sctp_gen_sack`). It reports the window before the application reads the data, and another one follows if
-    ///   reading opens the window substantially (`sctp_peer_needs_update`).
-    /// - Each message written renews the burst allowance (`sctp_outq_flush`).
-    /// - Retransmissions too need room at the peer (`sctp_packet_can_append_data`), and a fast retransmission may
-    ///   exceed the window only if no retransmission is pending before it (`__sctp_outq_flush_rtx`).
-    /// - When T3-rtx expires one packet leaves, whatever other paths' windows admit (`sctp_retransmit`).
-    /// - In I-DATA the fragments after a message's first are numbered from 0 (`sctp_chunk_assign_mid`), from 1 in RFC
-    ///   8260 section 2.1: no fragmented message arrives between the two.
-    /// - Replies to a packet leave before the application hears of it (`sctp_outq_uncork`). A pending SACK leaves alone
-    ///   before data that does not fit beside it (`sctp_packet_transmit_chunk`), and not on a path that received only
-    ///   data filling a gap (`sctp_tsnmap_mark`).
-    /// - T1-cookie uses RTO.Initial, whatever the INIT has measured (`sctp_association_init`).
-    /// - T5-shutdown-guard does not run in SHUTDOWN-ACK-SENT (`sctp_sf_timer_ignore`).
-    pub fn is_linux(&self) -> bool {
-        self.semantics == Semantics::Linux
-    }
-    /// Whether a path is first probed by a heartbeat after half an RTO and used for nothing else until it answers, as
-    /// in Linux. CMT, which is not the kernel's own, does not wait.
+    /// Whether the host probes paths slowly. CMT, which is not the kernel's own, does not wait.
     pub fn has_slow_heartbeats(&self) -> bool {
-        self.is_linux() && !self.cmt
+        self.host().probes_slowly && !self.cmt
     }
 }

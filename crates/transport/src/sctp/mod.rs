@@ -17,6 +17,7 @@ mod chunk;
 mod config;
 mod cookie;
 mod growth;
+mod host;
 mod notification;
 mod order;
 mod outstanding;
@@ -39,9 +40,10 @@ pub use cause::Cause;
 pub use chunk::{
     Addresses, COMMON_HEADER, Control, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, Skip, data_header, stamp,
 };
-pub use config::{Config, Semantics};
+pub use config::Config;
 pub use cookie::Cookie;
 pub use growth::Growth;
+pub use host::Semantics;
 pub use notification::{Notification, Subject};
 pub use path::Path;
 pub use path_choice::PathChoice;

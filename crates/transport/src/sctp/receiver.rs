@@ -10,10 +10,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use vazao_engine::Time;
 
-/// Maximum gap ack blocks of Linux's SACKs (SCTP_MAX_GABS in its include/net/sctp/constants.h). RFC 9260 section 6.7
-/// allows as many as fit.
-const LINUX_GAPS: usize = 16;
-
 /// Maximum duplicate TSNs in a SACK: Linux's SCTP_MAX_DUP_TSNS, used for all hosts.
 const DUPLICATES: usize = 16;
 
@@ -42,7 +38,7 @@ pub(super) struct Receiver {
     /// Bytes read by the application.
     read: u64,
     advertised: u64,
-    /// Window of Linux's next SACK, which is determined before the application reads the data.
+    /// Window of the next SACK, if it was determined before the application read the data.
     before: Option<u64>,
     /// Bytes received so far of the last message.
     piece: u64,
@@ -121,10 +117,9 @@ impl Receiver {
         self.config.receive_buffer.saturating_sub(self.inbound.held + self.unread())
     }
 
-    /// Whether there is room for `bytes`. Linux's last chunk may exceed the window by a packet, since its sender may
-    /// not have known (`sctp_eat_data`).
+    /// Whether there is room for `bytes`.
     fn has_room(&self, bytes: u64) -> bool {
-        if !self.config.is_linux() {
+        if !self.config.host().overfills_buffer {
             return bytes <= self.window();
         }
         let used = self.inbound.held + self.unread();
@@ -132,19 +127,11 @@ impl Receiver {
         used <= self.config.receive_buffer && used + bytes <= self.config.receive_buffer + spill
     }
 
-    /// How far beyond the cumulative TSN a chunk may be: the range of a gap ack block (section 3.3.4), or of Linux's
-    /// TSN map (SCTP_TSN_MAP_SIZE).
-    fn reach(&self) -> u64 {
-        if self.config.is_linux() { 4096 } else { u64::from(u16::MAX) }
-    }
-
     /// Handles the data chunks of a packet that arrived on `path`. Returns an invalid stream, if any: its data is
     /// acknowledged and dropped (section 6.5).
     pub fn on_data(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) -> Option<u16> {
         self.hear_from(path);
-        let linux = self.config.is_linux();
-        // Linux delays the SACK for data that fills the last gap; section 6.7 can be read either way.
-        let gap_before = !self.above.is_empty() && !linux;
+        let gap_before = !self.above.is_empty() && !self.config.host().delays_sack_of_last_gap;
         // Section 5.1: the first acknowledgement of an association is not delayed.
         let mut hasty = std::mem::take(&mut self.is_first_awaited);
         for data in &packet.data {
@@ -154,7 +141,7 @@ impl Receiver {
         let gap = gap_before || !self.above.is_empty();
         if hasty || (gap && !self.config.dac) || self.packets >= self.config.delayed_sack {
             self.due = now;
-            self.before = linux.then(|| self.window());
+            self.before = self.config.host().reports_window_before_reading.then(|| self.window());
         } else {
             self.due = self.due.min(now + self.config.delayed_sack_timeout);
         }
@@ -164,8 +151,7 @@ impl Receiver {
 
     fn hear_from(&mut self, path: usize) {
         self.path = path;
-        // Linux counts only in-order data while nothing is missing (sctp_tsnmap_mark).
-        if !self.config.is_linux() {
+        if !self.config.host().hears_data_in_order {
             self.heard |= 1 << path;
         }
     }
@@ -198,7 +184,7 @@ impl Receiver {
         if self.above.contains(tsn, tsn + 1) {
             return self.on_duplicate(data.tsn, stats);
         }
-        if tsn - self.next >= self.reach() {
+        if tsn - self.next >= self.config.host().reach {
             return true;
         }
         // The next TSN is accepted beyond the buffer if data waits for it, to avoid a deadlock.
@@ -218,8 +204,7 @@ impl Receiver {
         let before = if data.flags.has(DataFlags::BEGIN) { 0 } else { self.piece };
         self.piece = before + u64::from(data.length.max(1));
         if data.stream < self.streams {
-            let is_later = interleaved && !data.flags.has(DataFlags::BEGIN) && self.config.is_linux();
-            // Linux does not count the first fragment.
+            let is_later = interleaved && !data.flags.has(DataFlags::BEGIN) && self.config.host().skips_first_fragment;
             let data = Data { fsn: data.fsn + u32::from(is_later), ..*data };
             self.inbound.take(tsn, &data, interleaved);
             self.deliver_partially(&data, interleaved);
@@ -255,9 +240,8 @@ impl Receiver {
     }
 
     pub fn sack_bytes(&self) -> u32 {
-        let most = if self.config.is_linux() { LINUX_GAPS } else { usize::MAX };
         Sack { non_renegable: self.config.nr_sack, ..Sack::default() }.fixed_bytes()
-            + 4 * (self.above.len().min(most) + self.duplicates.len()) as u32
+            + 4 * (self.above.len().min(self.config.host().max_gaps) + self.duplicates.len()) as u32
     }
 
     /// Adds a SACK to `out` in at most `room` bytes.
@@ -270,10 +254,9 @@ impl Receiver {
         let sack = Sack { cumulative: self.cumulative(), window, packets, non_renegable: self.config.nr_sack };
         out.sack = Some(sack);
         let most = ((room - sack.fixed_bytes()) / 4) as usize - self.duplicates.len();
-        let most = if self.config.is_linux() { most.min(LINUX_GAPS) } else { most };
         let offset = |tsn: u64| u16::try_from(tsn + 1 - self.next);
         let blocks = self.above.iter().map_while(|(a, b)| Some((offset(a).ok()?, offset(b - 1).ok()?)));
-        out.gaps.extend(blocks.take(most));
+        out.gaps.extend(blocks.take(most.min(self.config.host().max_gaps)));
         out.duplicates.append(&mut self.duplicates);
         (self.packets, self.heard) = (0, 0);
         // Data read in the meantime may call for a window update.
@@ -304,7 +287,7 @@ impl Receiver {
 
     /// Whether a window update is due.
     fn is_window_update_due(&self) -> bool {
-        if self.config.is_linux() {
+        if self.config.host().reports_window_before_reading {
             return self.window() >= self.advertised + self.min_window_growth();
         }
         // A peer with a closed window waits for an update (silly window avoidance).
@@ -312,15 +295,15 @@ impl Receiver {
         self.advertised < enough && self.window() >= enough
     }
 
-    /// Window growth that Linux announces (`sctp_peer_needs_update`): a sixteenth of the socket buffer, half of which
-    /// is advertised; it checks after each whole message.
+    /// Window growth announced at most. Where reading triggers SACKs, each whole message read is checked.
     fn announced_growth(&self) -> u64 {
-        if !self.config.is_linux() {
+        if !self.config.host().reports_window_before_reading {
             return u64::MAX >> 1;
         }
         self.min_window_growth().next_multiple_of(self.piece)
     }
 
+    /// Window growth that triggers a SACK: a sixteenth of the socket buffer, half of which is advertised.
     fn min_window_growth(&self) -> u64 {
         (self.config.receive_buffer / 8).max(self.config.segment())
     }

@@ -41,8 +41,7 @@ impl Association {
             }
         }
         self.advance_shutdown(now);
-        if self.config.is_linux() {
-            // Linux ends the processing of any packet with a new burst allowance (`sctp_cmd_interpreter`).
+        if self.config.host().renews_bursts {
             self.tx.refill();
         }
         self.tx.report_changes();
@@ -164,8 +163,7 @@ impl Association {
                 if !std::mem::replace(&mut self.peer_shut_down, true) {
                     self.tx.notices.notify(Notification::PeerShutdown);
                 }
-                if self.config.is_linux() {
-                    // sctp_sf_timer_ignore: everything is acknowledged at the peer, so no SACK is needed.
+                if self.config.host().ignores_timers_in_shutdown {
                     self.rx.cancel_sack();
                 }
                 self.tx.backlog.close();
@@ -174,7 +172,7 @@ impl Association {
             State::ShutdownSent => {
                 self.state = State::ShutdownAckSent;
                 self.peer_shut_down = true;
-                if self.config.is_linux() {
+                if self.config.host().ignores_timers_in_shutdown {
                     self.guard = Time::NEVER;
                 }
                 self.send(path, Control::ShutdownAck);

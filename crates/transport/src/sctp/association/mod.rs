@@ -6,7 +6,7 @@ mod setup;
 
 use super::cause::Cause;
 use super::chunk::{Addresses, Control, Extensions, Init};
-use super::config::{Config, Semantics};
+use super::config::Config;
 use super::cookie::Cookie;
 use super::notification::Notification;
 use super::path::Path;
@@ -55,9 +55,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Streams that Linux requests at least (`sctp_init_sock`).
-const LINUX_STREAMS: u16 = 10;
-
 /// One endpoint of an association.
 pub struct Association {
     config: Arc<Config>,
@@ -100,7 +97,7 @@ impl Association {
         let seed = u64::from(tag) << 32 | u64::from(tsn);
         let window = u32::try_from(config.receive_buffer).unwrap_or(u32::MAX);
         let paths = paths.clamp(1, 8);
-        let streams = if config.is_linux() { config.streams.max(LINUX_STREAMS) } else { config.streams };
+        let streams = config.streams.max(config.host().min_streams);
         Association {
             state,
             // A tag of zero is reserved for INIT (section 3.3.2).

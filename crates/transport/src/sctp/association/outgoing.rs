@@ -3,7 +3,7 @@
 use super::*;
 use crate::sctp::chunk::Packet;
 
-/// Replies that Linux sends before the application can act (`sctp_outq_uncork`, `sctp_outq_tail`).
+/// Replies that leave before the application can act.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Replies {
     /// Number of leading control chunks that belong to it.
@@ -65,11 +65,11 @@ impl Association {
         Begun { path: self.answer_path(), room: left }
     }
 
-    /// Begins a packet with control chunks, or with the SACK that is due if Linux scheduled it earlier.
+    /// Begins a packet with control chunks, or with the SACK that is due if it was scheduled earlier.
     #[cold]
     fn fill_control(&mut self, now: Time, sacks: bool, out: &mut Packet) -> Begun {
-        let is_linux = self.config.is_linux();
-        let most = if sacks && is_linux { self.replies.chunks.min(self.outbox.len()) } else { self.outbox.len() };
+        let waits = sacks && self.config.host().replies_first;
+        let most = if waits { self.replies.chunks.min(self.outbox.len()) } else { self.outbox.len() };
         if most == 0 {
             return self.fill_sack(now, out);
         }
@@ -139,23 +139,23 @@ impl Association {
         Some(turn.path)
     }
 
-    /// Adds a pending SACK before a chunk of `bytes`. Returns false if the chunk must wait for the next packet, as in
-    /// Linux if it does not fit beside the SACK (`sctp_packet_transmit_chunk`).
+    /// Adds a pending SACK before a chunk of `bytes`. Returns false if the chunk must wait for the next packet.
     #[inline(never)]
     fn add_waiting_sack(&mut self, now: Time, bytes: u32, room: &mut u32, out: &mut Packet) -> bool {
         let sack = self.rx.sack_bytes();
         let fits = sack + bytes <= *room;
-        if fits || (self.config.is_linux() && sack <= *room) {
+        let parts = self.config.host().parts_sack_from_data;
+        if fits || (parts && sack <= *room) {
             self.rx.sack(now, *room, out);
             *room -= sack;
         }
-        fits || !self.config.is_linux()
+        fits || !parts
     }
 
-    /// Linux: separates replies due now from what the application triggers next.
+    /// Separates replies due now from what the application triggers next, if they leave first.
     #[inline]
     pub(super) fn split_replies(&mut self) {
-        if self.config.is_linux() && (self.rx.due() <= self.clock || !self.outbox.is_empty()) {
+        if self.config.host().replies_first && (self.rx.due() <= self.clock || !self.outbox.is_empty()) {
             self.replies = Replies { chunks: self.outbox.len(), alone: self.tx.has_nothing() };
         }
     }

@@ -49,15 +49,14 @@ impl Association {
         if self.state == State::ShutdownAckSent {
             return self.send(path, Control::ShutdownAck);
         }
-        // Section 3.3.2: silently discarded; RFC 4960 sends an ABORT.
+        // Section 3.3.2: silently discarded.
         if init.tag == 0 {
-            if self.config.semantics != Semantics::Rfc9260 {
+            if self.config.host().aborts_untagged_init {
                 self.outbox.push((path, 0, Control::Abort(false, Some(Cause::InvalidParameter))));
             }
             return;
         }
-        // Linux ignores an INIT with the peer's current tag, where section 5.2.2 requires an INIT ACK.
-        if self.config.is_linux() && self.is_connected() && init.tag == self.peer.tag {
+        if self.config.host().ignores_repeated_init && self.is_connected() && init.tag == self.peer.tag {
             return;
         }
         // Section 5.1.2 A: the source address belongs to the sender, listed or not.
@@ -77,8 +76,8 @@ impl Association {
         let own = if self.is_connected() { self.successor() } else { self.own };
         // Section 3.3.3: no more outbound streams than the peer accepts.
         let own = Init { preservative: 0, streams: (own.streams.0.min(init.streams.1), own.streams.1), ..own };
-        // Linux does not accept more inbound streams than the peer sends either (`sctp_process_init`).
-        let most = if self.config.is_linux() { own.streams.1.min(init.streams.0) } else { own.streams.1 };
+        let adopts = self.config.host().adopts_stream_limits;
+        let most = if adopts { own.streams.1.min(init.streams.0) } else { own.streams.1 };
         let own = Init { streams: (own.streams.0, most), ..own };
         let cookie = Cookie::new(own, init, ties, now, self.config.cookie_life, self.secret);
         // Section 3.2.1: unrecognized parameters are reported if they fit.
@@ -108,7 +107,7 @@ impl Association {
         self.peer = Init { addresses: init.addresses.with_path(path), ..init };
         self.cookie = Some(cookie);
         self.state = State::CookieEchoed;
-        if self.attempts == 0 && !self.config.is_linux() {
+        if self.attempts == 0 && !self.config.host().ignores_init_round_trip {
             self.rto.sample(now.since(self.requested_at));
         }
         self.send(path, Control::CookieEcho(cookie));
@@ -119,10 +118,10 @@ impl Association {
     }
 
     /// Sections 3.3.3 and 5.1: aborts because of an invalid INIT ACK. If the peer gave no tag, the ABORT carries our
-    /// own; Linux's carries zero.
+    /// own, or zero if the host says so.
     fn refuse_init_ack(&mut self, path: usize, tag: u32, cause: Cause) {
         self.failure = Some(Failure::Refused(cause));
-        let is_reflected = tag == 0 && !self.config.is_linux();
+        let is_reflected = tag == 0 && !self.config.host().aborts_without_tag;
         let tag = if is_reflected { self.own.tag } else { tag };
         self.outbox.push((path, tag, Control::Abort(is_reflected, Some(cause))));
         self.fail();
@@ -137,8 +136,7 @@ impl Association {
         self.tx.stats.stale_cookies += 1;
         let longer = (now.since(self.requested_at) + Duration::from_secs(1)).as_nanos().div_ceil(1_000_000);
         self.own.preservative = u32::try_from(longer).unwrap_or(u32::MAX);
-        if self.config.is_linux() {
-            // The peer's stream limits apply to the next attempt (`sctp_process_init`).
+        if self.config.host().adopts_stream_limits {
             let (out, most) = self.own.streams;
             self.own.streams = (out.min(self.peer.streams.1), most.min(self.peer.streams.0));
         }

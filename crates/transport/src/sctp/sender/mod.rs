@@ -159,9 +159,8 @@ impl Sender {
         let held = self.held();
         let taken = bytes.min(self.config.send_buffer.map_or(u64::MAX, |limit| limit.saturating_sub(held)));
         let idle = self.backlog.cut == self.backlog.written;
-        if self.config.is_linux() && self.config.max_burst > 0 {
-            // sctp_outq_flush examines the queue and renews the burst limit after each message; an allowance that found
-            // nothing to send has lapsed.
+        if self.config.host().renews_bursts && self.config.max_burst > 0 {
+            // An allowance that found nothing to send has lapsed.
             let more = taken.div_ceil(self.backlog.message_size()) * self.burst();
             let over = taken > 0 && idle && self.paths.iter().all(|path| path.order.marked.is_empty());
             for path in &mut self.paths {
@@ -241,7 +240,7 @@ impl Sender {
         }
         let (tsn, from, target) = found?;
         let length = self.records.get(tsn).length;
-        if self.config.is_linux() && !self.admits(u64::from(length)) {
+        if !self.admits_again(length) {
             return None;
         }
         Some(Turn { path: target, bytes: self.chunk_bytes(u64::from(length)), what: Content::Retransmission(from) })
@@ -257,7 +256,7 @@ impl Sender {
         while let Some(&tsn) = self.paths[from].order.marked.first() {
             let length = self.records.get(tsn).length;
             let size = self.chunk_bytes(u64::from(length));
-            if size > left || (self.config.is_linux() && !self.admits(u64::from(length))) {
+            if size > left || !self.admits_again(length) {
                 break;
             }
             left -= size;
@@ -292,7 +291,7 @@ impl Sender {
         self.count(now, target, bytes);
         // Restarts T3-rtx by sections 6.3.2 rule R1 and 7.2.4 step 4.
         let path = &mut self.paths[target];
-        if (first && !self.config.is_linux()) || path.timer == Time::NEVER {
+        if (first && !self.config.host().restarts_timer_cumulatively) || path.timer == Time::NEVER {
             path.timer = now + path.rtt.rto();
         }
     }
@@ -310,7 +309,7 @@ impl Sender {
     #[inline]
     fn next_new(&mut self, now: Time, empty: bool) -> Option<Turn> {
         let fragment = self.peek(now, true)?;
-        let waits = self.config.is_linux() && self.paths.iter().any(|path| !path.order.marked.is_empty());
+        let waits = self.config.host().retransmits_first && self.paths.iter().any(|path| !path.order.marked.is_empty());
         if waits || !self.admits(fragment.length) || (empty && self.is_delayed(&fragment)) {
             return None;
         }
@@ -342,18 +341,22 @@ impl Sender {
         (bytes <= self.peer_window || self.flight == 0) && self.records.next() - self.records.first < 1 << 15
     }
 
-    /// Nagle's algorithm, which is on by default in Linux (`sctp_packet_can_append_data`): a single-chunk message waits
-    /// while data is in flight, until the backlog fills a packet.
+    /// Whether the peer has room for a retransmission of `length` bytes, if this host asks.
+    fn admits_again(&self, length: u16) -> bool {
+        !self.config.host().retransmits_within_peer_window || self.admits(u64::from(length))
+    }
+
+    /// Nagle's algorithm: whether a single-chunk message waits for more.
     fn is_delayed(&self, fragment: &Fragment) -> bool {
         let header = u64::from(data_header(self.interleaved));
-        self.config.is_linux()
+        self.config.host().delays_small_messages
             && self.flight > 0
             && fragment.flags.has(DataFlags::WHOLE)
             && self.backlog.waiting(header).is_some_and(|bytes| bytes + header + 4 <= u64::from(self.config.room()))
     }
 
     fn choose(&mut self, now: Time) -> Option<usize> {
-        if self.flight == 0 && !self.config.is_linux() {
+        if self.flight == 0 && !self.config.host().keeps_idle_windows {
             self.paths.iter_mut().for_each(|path| path.decay(now));
         }
         if self.config.cmt {
@@ -383,8 +386,7 @@ impl Sender {
             expiry: self.backlog.expiry(message),
             number,
             message: message as u32,
-            // Linux does not count the first fragment (sctp_chunk_assign_mid), unlike RFC 8260 section 2.1.
-            fsn: if self.config.is_linux() { fsn.saturating_sub(1) } else { fsn },
+            fsn: fsn.saturating_sub(u32::from(self.config.host().skips_first_fragment)),
             stamp: stamp(stream, place, offset),
             length: length as u16,
             stream,

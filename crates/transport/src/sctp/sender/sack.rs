@@ -68,15 +68,14 @@ impl Sender {
         self.leave_recovery(cumulative);
         self.leave_changeover(cumulative);
         self.grow(now);
-        let linux = self.config.is_linux();
-        if linux {
-            // sctp_check_transmitted looks at the flight before anything is marked lost.
+        let cumulatively = self.config.host().restarts_timer_cumulatively;
+        if cumulatively {
             self.set_timers(now, earliest);
         }
         self.find_missing(now, packets, &newly, if advances { highest_reported } else { 0 });
         // Section 6.2.1 B and D: a lost chunk is not outstanding, but frees no room at the peer.
         self.peer_window = u64::from(window).saturating_sub(self.flight);
-        if !linux {
+        if !cumulatively {
             self.set_timers(now, earliest);
         }
         self.reassess_paths();
@@ -120,7 +119,7 @@ impl Sender {
             path.flight -= record.bytes();
             self.flight -= record.bytes();
         }
-        if record.place != Place::Marked || !self.config.is_linux() {
+        if record.place != Place::Marked || !self.config.host().discounts_pending {
             path.progress.acked += record.bytes();
         }
         path.newly.add(tsn);
@@ -155,8 +154,7 @@ impl Sender {
             path.flight += bytes;
             path.progress.acked = path.progress.acked.saturating_sub(bytes);
             self.flight += bytes;
-            if self.config.is_linux() {
-                // sctp_check_transmitted restarts the timer.
+            if self.config.host().restarts_timer_cumulatively {
                 path.passed = true;
             } else {
                 let seen = if self.config.sfr { &path.newly } else { newly };
@@ -285,7 +283,7 @@ impl Sender {
             }
             let counted = self.config.cwnd_growth.counts(&path.progress, path.in_slow_start());
             let recovering = stopped || path.exit.is_some();
-            let held = recovering && (path.in_slow_start() || !self.config.is_linux());
+            let held = recovering && (path.in_slow_start() || !self.config.host().grows_in_recovery);
             path.grow(now, counted, held, next);
         }
     }
@@ -305,7 +303,7 @@ impl Sender {
         let mut exit = None;
         for i in 0..self.paths.len() {
             let mut seen = if self.config.sfr { self.paths[i].newly } else { *newly };
-            if self.config.sfr && self.config.is_linux() && !seen.is_nothing() {
+            if self.config.sfr && self.config.host().reports_across_paths && !seen.is_nothing() {
                 seen.highest = newly.highest;
             }
             if !self.config.sfr && self.is_recovering(i) {
@@ -344,9 +342,8 @@ impl Sender {
         for &tsn in lost {
             self.mark(tsn, false);
         }
-        // In Linux a packet may exceed the window only if no earlier retransmission waits for the window.
         let first = self.paths[number].order.marked.first() == Some(&lost[0]);
-        self.paths[number].window_exempt = first || !self.config.is_linux();
+        self.paths[number].window_exempt = first || !self.config.host().exempts_foremost_only;
         if recovering {
             return None;
         }
@@ -355,7 +352,7 @@ impl Sender {
         path.cut(now, flight);
         match self.config.fast_recovery {
             Scope::PerAssociation => return Some(self.records.next() - 1),
-            Scope::PerPath if self.config.is_linux() => path.exit = Some(self.records.next() - 1),
+            Scope::PerPath if self.config.host().recovers_all_paths => path.exit = Some(self.records.next() - 1),
             Scope::PerPath => path.exit = Some(highest),
             Scope::None => {}
         }
@@ -379,13 +376,13 @@ impl Sender {
 
     /// Section 6.3.2 rules R2 and R3: stops and restarts T3-rtx.
     fn set_timers(&mut self, now: Time, earliest: [Option<u64>; 8]) {
-        let linux = self.config.is_linux();
+        let cumulatively = self.config.host().restarts_timer_cumulatively;
         for (i, path) in self.paths.iter_mut().enumerate().filter(|(_, path)| !path.newly.is_nothing() || path.passed) {
             let first = earliest.get(i).copied().flatten();
+            let left = || first.is_none_or(|tsn| !self.records.is_in_flight(tsn, i as u8));
             if path.flight == 0 {
                 path.timer = Time::NEVER;
-            } else if if linux { path.passed } else { first.is_none_or(|tsn| !self.records.is_in_flight(tsn, i as u8)) }
-            {
+            } else if if cumulatively { path.passed } else { left() } {
                 path.timer = now + path.rtt.rto();
             }
         }

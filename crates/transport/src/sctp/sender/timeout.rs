@@ -25,8 +25,7 @@ impl Sender {
         }
         self.reassess_paths();
         self.refill();
-        if expired && self.config.is_linux() {
-            // sctp_retransmit forces one packet out, even if another path's window is open.
+        if expired && self.config.host().timeout_sends_one {
             self.paths.iter_mut().for_each(|path| path.allowance = path.flight + 1);
         }
         self.errors <= self.config.retries
