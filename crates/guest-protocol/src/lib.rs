@@ -4,10 +4,12 @@
 //! Both sides are built from these types, and `line` alone knows how they are written, so that they cannot
 //! disagree. A plan or a report is one line of text that no content can break: what users and kernels write is escaped.
 
+mod datagram;
 mod line;
 mod plan;
 mod report;
 
+pub use datagram::Head;
 pub use line::{Coded, Malformed, Words};
 pub use plan::{Act, Flow, Messages, MptcpEndpoint, Plan, Role, Route, Sctp, Setup, Task, Transfer, Transport};
 pub use report::{End, Event, Report, Sample, TcpInfo};

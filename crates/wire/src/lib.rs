@@ -24,6 +24,7 @@ pub mod content;
 pub mod dccp;
 pub mod ipv4;
 pub mod mptcp;
+pub mod payload;
 pub mod pcapng;
 pub mod qlog;
 pub mod quic;

@@ -1,8 +1,4 @@
-//! Flows over UDP: datagrams at a constant rate, each of which says where in the flow it belongs.
-//!
-//! A flow of n bytes is cut into payloads. Each begins with the offset of its first byte in the flow (8 bytes, big
-//! endian) and goes on with the content from that offset, so that a receiver can place and check it alone. Three datagrams
-//! mark the end: offset 2^64 - 1, the flow's bytes, its datagrams.
+//! Flows over UDP: datagrams at a constant rate, each of which says where in the flow it belongs ([`Head`]).
 
 use crate::content;
 use crate::failure::Failure;
@@ -10,10 +6,8 @@ use crate::report;
 use crate::socket::Socket;
 use crate::timer::{sleep_for, sleep_until};
 use std::collections::BTreeMap;
-use vazao_guest_protocol::{Act, Event};
+use vazao_guest_protocol::{Act, Event, Head};
 
-/// The offset in a datagram that marks the end.
-const END: u64 = u64::MAX;
 /// Number of end marks, and their distance in ns.
 const ENDS: u32 = 3;
 const BETWEEN_ENDS: u64 = 10_000_000;
@@ -36,14 +30,14 @@ impl Datagrams {
     /// Runs an end of the flow, which starts at virtual time `start`.
     pub fn run(&self, act: &Act, start: u64, socket: &Socket) -> Result<(), Failure> {
         match *act {
-            Act::Send { size, duration, .. } => self.send(size.unwrap_or(END), duration, start, socket),
+            Act::Send { size, duration, .. } => self.send(size.unwrap_or(u64::MAX), duration, start, socket),
             Act::Receive { size, .. } => self.receive(size, socket),
         }
     }
 
     fn send(&self, size: u64, duration: Option<u64>, start: u64, socket: &Socket) -> Result<(), Failure> {
         let Datagrams { flow, payload, rate } = *self;
-        let payload = payload.max(8) as usize;
+        let payload = payload.max(Head::LENGTH as u64) as usize;
         let mut buffer = vec![0; payload];
         let (mut sent, mut datagrams) = (0_u64, 0_u64);
         sleep_until(start);
@@ -55,7 +49,7 @@ impl Datagrams {
             }
             sleep_until(start.saturating_add(after));
             // The last one may be short, but never too short for its offset.
-            let length = payload.min(usize::try_from(size - sent).unwrap_or(payload)).max(8);
+            let length = payload.min(usize::try_from(size - sent).unwrap_or(payload)).max(Head::LENGTH);
             deliver(socket, place(&mut buffer[..length], sent))?;
             (sent, datagrams) = (sent + length as u64, datagrams + 1);
         }
@@ -64,7 +58,7 @@ impl Datagrams {
             if nth > 0 {
                 sleep_for(BETWEEN_ENDS);
             }
-            deliver(socket, &[END, sent, datagrams].map(u64::to_be_bytes).concat())?;
+            deliver(socket, &end(sent, datagrams))?;
         }
         Ok(())
     }
@@ -96,10 +90,15 @@ impl Datagrams {
 
 /// Makes `datagram` the piece of the flow that begins at `offset`.
 fn place(datagram: &mut [u8], offset: u64) -> &[u8] {
-    let (head, body) = datagram.split_at_mut(8);
-    head.copy_from_slice(&offset.to_be_bytes());
+    let (head, body) = datagram.split_at_mut(Head::LENGTH);
+    head.copy_from_slice(&Head::Offset(offset).to_bytes());
     content::fill(offset, body);
     datagram
+}
+
+/// Returns a datagram that marks the end of a flow of `sent` bytes.
+fn end(sent: u64, datagrams: u64) -> Vec<u8> {
+    [Head::End.to_bytes(), sent.to_be_bytes(), datagrams.to_be_bytes()].concat()
 }
 
 /// Sends a datagram, even if an earlier one was refused.
@@ -130,16 +129,16 @@ impl Default for Tally {
 impl Tally {
     /// Counts a datagram. Returns whether it marks the end.
     fn take(&mut self, datagram: &[u8]) -> bool {
-        let Some((head, body)) = datagram.split_first_chunk() else {
-            self.intact = false;
-            return false;
+        let offset = match Head::read(datagram) {
+            Some(Head::Offset(offset)) => offset,
+            Some(Head::End) => return true,
+            None => {
+                self.intact = false;
+                return false;
+            }
         };
-        let offset = u64::from_be_bytes(*head);
-        if offset == END {
-            return true;
-        }
         let length = datagram.len() as u64;
-        self.intact &= content::verify(offset, body);
+        self.intact &= content::verify(offset, &datagram[Head::LENGTH..]);
         if self.add(offset, offset.saturating_add(length)) {
             self.bytes += length;
         }
@@ -174,7 +173,7 @@ mod tests {
             for number in arrivals {
                 assert!(!tally.take(place(&mut [0; 100], number * 100)));
             }
-            assert!(tally.take(&[END, 500, 5].map(u64::to_be_bytes).concat()));
+            assert!(tally.take(&end(500, 5)));
             assert_eq!((tally.bytes, tally.intact), (100 * different, true), "{arrivals:?}");
         }
     }

@@ -47,9 +47,10 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
     }
     let sender = stacks[usize::from(!client_sends)];
     let reading = Reading { whole: &whole, stacks, schedulers: &extensions.schedulers };
-    if stacks == [Stack::Linux; 2] && !pack.accepted.is_empty() {
+    let accepted = pack.kernel.map_or(&[][..], |kernel| kernel.accepted);
+    if stacks == [Stack::Linux; 2] && !accepted.is_empty() {
         let own = &entry.parameters[..entry.parameters.len() - stack::PARAMETERS.len()];
-        refuse_own(&table, own, pack.accepted, KERNEL)?;
+        refuse_own(&table, own, accepted, KERNEL)?;
     }
     (pack.refuse)(&table, &reading)?;
     (pack.expand)(&mut table)?;

@@ -7,20 +7,38 @@ mod program;
 
 use crate::endpoint::codec::{Address, Codec};
 use crate::model::address::Addresses;
-use crate::model::transport::{KernelProtocol, TransportSpec};
+use crate::model::transport::TransportSpec;
 use ledger::{Ledger, Tuple};
 use meter::TcpMeter;
 use std::collections::BTreeMap;
 use vazao_application::Sides;
 use vazao_engine::{Duration, Ecn, Slot, Time};
+use vazao_guest_protocol::Head;
 use vazao_network::{Host, RouteId};
 use vazao_transport::udp::{Config, Datagram, Endpoint};
+use vazao_wire::payload::{data_bytes, ports};
 use vazao_wire::{ipv4, tcp, udp};
 
-/// Flag in the destination of a guest's packet; the other bits are its flow's number and the sending side.
-pub(crate) const OF_BYTES: u32 = 1 << 30;
-/// Flag in the destination of a packet that belongs to no flow; the other bits are the interface where it arrives.
-pub(crate) const OF_NO_FLOW: u32 = OF_BYTES | 1 << 29;
+/// Flow of a guest's packet to queues that serve flows fairly.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Label {
+    /// Direction of a flow, by the side that sends.
+    Flow { number: usize, side: usize },
+    /// Packets of no flow, by the interface where they arrive.
+    Interface(usize),
+}
+
+impl Label {
+    /// Returns a number beside those of our machines' ends, which are counted from 0.
+    pub fn number(self) -> u32 {
+        const GUESTS: u32 = 1 << 30;
+        const NO_FLOW: u32 = 1 << 29;
+        match self {
+            Label::Flow { number, side } => GUESTS | (2 * number + side) as u32,
+            Label::Interface(interface) => GUESTS | NO_FLOW | interface as u32,
+        }
+    }
+}
 
 /// Longest time for which a guest runs ahead.
 pub(crate) const LONGEST_AHEAD: Duration = Duration::from_secs(1);
@@ -58,8 +76,8 @@ pub(crate) struct Way {
 
 /// Flow with a guest at one end at least.
 pub(crate) struct GuestFlow {
-    /// Protocol of the kernel.
-    pub kernel: KernelProtocol,
+    /// Whether it is one of datagrams without feedback.
+    pub is_datagrams: bool,
     /// Bytes of payload in a full datagram, if each carries its offset in the flow.
     pub payload: Option<u64>,
     /// Commands of client and server, if the flow is one of programs.
@@ -123,19 +141,19 @@ impl Guests {
 
     /// Adds a flow with a guest at one end at least.
     pub fn add_flow(&mut self, number: usize, transport: &TransportSpec, sides: &Sides) {
-        let kernel = transport.pack().kernel.expect("a guest's kernel has the protocol");
-        let programs = sides.programs();
-        let datagrams = kernel == KernelProtocol::Udp && programs.is_none();
+        let kernel = transport.pack().kernel.as_ref().expect("a guest's kernel has the protocol");
+        let (programs, is_datagrams) = (sides.programs(), transport.is_datagrams());
+        let full = || (transport.pack().load)(&transport.parameters).0 as u64;
         let sockets = self.addresses.sockets[number];
         let flow = GuestFlow {
-            kernel,
-            payload: datagrams.then(|| transport.parameters.integer("payload")),
+            is_datagrams,
+            payload: (is_datagrams && programs.is_none()).then(full),
             programs: programs.map(|programs| programs.map(str::to_owned)),
             client_sends: sides.client_sends,
             nodes: sockets.map(|socket| self.addresses.interfaces[socket.interface].node),
             under_way: 0,
             is_heard: false,
-            codec: transport.pack().translator.map(|make| make(&self.addresses, number)),
+            codec: kernel.translator.map(|make| make(&self.addresses, number)),
             ledger: Ledger::default(),
         };
         self.flows.insert(number, flow);
@@ -148,7 +166,7 @@ impl Guests {
 
     /// Returns whether a guest's flow is one of datagrams.
     pub fn is_datagrams(&self, flow: usize) -> bool {
-        self.flows[&flow].kernel == KernelProtocol::Udp
+        self.flows[&flow].is_datagrams
     }
 
     /// Takes a packet that is under way no longer.
@@ -185,9 +203,8 @@ impl Guests {
         ledger.delivered += u64::from(payload);
         ledger.arrived = Some((ledger.arrived.map_or(now, |(first, _)| first), now));
         if let Some(full) = flow.payload {
-            // The guests' program begins each datagram with its offset in the flow.
-            let offset = bytes.get(ipv4::HEADER_LENGTH + udp::HEADER_LENGTH..).and_then(|data| data.first_chunk());
-            let sequence = offset.map_or(0, |&offset| u64::from_be_bytes(offset) / full) as u32;
+            let head = bytes.get(ipv4::HEADER_LENGTH + udp::HEADER_LENGTH..).and_then(Head::read);
+            let sequence = if let Some(Head::Offset(offset)) = head { (offset / full) as u32 } else { 0 };
             let datagram = Datagram { sent: now, sequence, message: sequence, parts: 1, payload: payload as u16 };
             let config = Config { payload: full as u16, rate: None };
             ledger.datagrams.get_or_insert_with(|| Endpoint::new(config)).handle(now, &datagram);
@@ -207,8 +224,7 @@ impl Guests {
             let flow = self.flows.get(&number)?;
             (flow.nodes[side] == from && flow.nodes[1 - side] == to).then_some((number, side))
         };
-        if let [a, b, c, d, ..] = *payload {
-            let ports = [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])];
+        if let Some(ports) = ports(payload) {
             // The server's port is the destination port towards the server, the source port on the way back.
             let toward = self.addresses.flow_of(ports[1]).and_then(|number| belongs(number, 0));
             let back = self.addresses.flow_of(ports[0]).and_then(|number| belongs(number, 1));
@@ -224,6 +240,12 @@ impl Guests {
 impl GuestFlow {
     pub fn is_program(&self) -> bool {
         self.programs.is_some()
+    }
+
+    /// Returns the bytes of data in an IP packet of the flow; the end of one of datagrams has none.
+    pub fn data_bytes(&self, ip: &ipv4::Header, payload: &[u8]) -> u32 {
+        let datagram = payload.get(udp::HEADER_LENGTH..).filter(|_| self.is_datagrams);
+        if datagram.and_then(Head::read) == Some(Head::End) { 0 } else { data_bytes(ip.protocol, payload) }
     }
 
     pub fn sending_side(&self) -> usize {
@@ -261,41 +283,4 @@ impl GuestFlow {
 /// Converts a codepoint for the IP header.
 pub(crate) fn ip_ecn(ecn: Ecn) -> ipv4::Ecn {
     ipv4::Ecn::from_bits(ecn as u8)
-}
-
-/// Returns the bytes of data in an IP packet's payload, without control information.
-pub(crate) fn data_bytes(protocol: u8, payload: &[u8]) -> u32 {
-    const SCTP: u8 = 132;
-    match protocol {
-        tcp::PROTOCOL if payload.len() >= 20 => (payload.len() as u32).saturating_sub(4 * u32::from(payload[12] >> 4)),
-        udp::PROTOCOL => (payload.len() as u32).saturating_sub(8),
-        SCTP => sctp_data(payload.get(12..).unwrap_or_default()),
-        _ => 0,
-    }
-}
-
-/// Returns whether a datagram marks the end of a datagram flow: it has the highest number in place of an offset, and no
-/// data.
-pub(crate) fn is_end(datagram: &[u8]) -> bool {
-    datagram.get(8..16) == Some(&[0xff; 8])
-}
-
-/// Returns the bytes of user data in SCTP's chunks (RFC 9260 section 3.2), which are padded to four bytes. DATA is type 0,
-/// I-DATA (RFC 8260) 64.
-fn sctp_data(mut chunks: &[u8]) -> u32 {
-    let mut data = 0;
-    while let [kind, _, high, low, ..] = *chunks {
-        let length = usize::from(u16::from_be_bytes([high, low]));
-        if length < 4 {
-            break;
-        }
-        let fields = match kind {
-            0 => 16,
-            64 => 20,
-            _ => length,
-        };
-        data += length.saturating_sub(fields) as u32;
-        chunks = chunks.get(length.next_multiple_of(4)..).unwrap_or_default();
-    }
-    data
 }

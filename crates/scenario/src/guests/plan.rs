@@ -3,16 +3,15 @@
 mod flow;
 mod setup;
 
-use crate::model::address::{Addresses, Socket};
+use crate::model::address::Addresses;
 use crate::model::flow::FlowSpec;
+use crate::model::kernel::KernelEnd;
 use crate::model::scenario::Scenario;
-use crate::model::stack::{Kernel, LINUX_CONTROLS, Stack};
-use crate::model::transport::KernelProtocol;
-use vazao_application::Sides;
+use crate::model::stack::{Kernel, Stack};
+use std::collections::{BTreeMap, BTreeSet};
 use vazao_engine::{Duration, RandomStream};
 use vazao_guest_protocol::{Plan, Role};
 use vazao_network::{Graph, Routing};
-use vazao_transport::mptcp::path_manager::Mesh;
 
 /// Start parameters of a guest.
 #[derive(Clone, Debug)]
@@ -72,7 +71,7 @@ fn host(
     let name = scenario.graph.nodes[node].name.clone();
     let ends = ends(scenario, addresses, node);
     let spec = &first.transport.guest;
-    if let Some(what) = conflict(addresses, &ends) {
+    if let Some(what) = conflict(&ends) {
         return Err(format!("host {name:?}: its flows differ in {what}, of which a guest has one"));
     }
     let (wanted, kernel) = &spec.kernel;
@@ -83,7 +82,7 @@ fn host(
         )
     })?;
     let links = Routing::new(&scenario.graph).interfaces(node).len();
-    let flows = ends.iter().map(|end| flow::flow(addresses, end)).collect::<Result<_, String>>();
+    let flows = ends.iter().map(|end| flow::flow(end)).collect::<Result<_, String>>();
     let plan = Plan {
         setup: setup::setup(&scenario.graph, addresses, node, &ends),
         sample: Some(spec.sample.as_nanos()),
@@ -108,100 +107,58 @@ fn host(
 
 /// Returns the memory of a guest: its kernel's, and the buffers of each flow, tuned by the kernel or as given.
 /// Untouched memory costs the machine nothing.
-fn memory_mib(graph: &Graph, ends: &[End<'_>]) -> u32 {
+fn memory_mib(graph: &Graph, ends: &[KernelEnd<'_>]) -> u32 {
     const TUNED: u64 = 12 << 20;
-    let of = |end: &End<'_>| {
-        let transport = &end.flow.transport;
-        let given = |name| {
-            if transport.pack().kernel == Some(KernelProtocol::Tcp) { transport.parameters.size(name) } else { None }
-        };
-        let buffers = given("receive_buffer").unwrap_or(0) + given("send_buffer").unwrap_or(0);
+    let of = |end: &KernelEnd<'_>| {
+        let buffers = (end.protocol().buffers)(end.parameters());
         TUNED.max(8 * end.flow.routes.bdp(graph, end.sides.client_sends)) + 2 * buffers
     };
-    let programs = if ends.iter().any(End::is_program) { 448 } else { 0 };
+    let programs = if ends.iter().any(KernelEnd::is_program) { 448 } else { 0 };
     64 + programs + ends.iter().map(of).sum::<u64>().div_ceil(1 << 20).min(1984) as u32
 }
 
 /// Returns a setting of the host in which the flows of a guest disagree.
-fn conflict(addresses: &Addresses, ends: &[End<'_>]) -> Option<&'static str> {
-    let of = |protocol| {
-        ends.iter().filter(move |end| end.flow.transport.pack().kernel == Some(protocol) && !end.is_program())
-    };
-    let tcp = || of(KernelProtocol::Tcp);
-    let parameters = |end: &End<'_>| end.flow.transport.parameters.clone();
-    let peer = |end: &End<'_>| addresses.interfaces[end.peer.interface].node;
-    let mut programs: Vec<usize> = ends.iter().filter(|end| end.is_program()).map(peer).collect();
-    let all = programs.len();
-    programs.sort_unstable();
-    programs.dedup();
-    let rules: [(&'static str, bool); 7] = [
+fn conflict(ends: &[KernelEnd<'_>]) -> Option<&'static str> {
+    let programs = || ends.iter().filter(|end| end.is_program());
+    let peers: BTreeSet<usize> = programs().map(KernelEnd::peer_node).collect();
+    let rules = [
         ("kernel, sysctl, module, moderation or sample", differ(ends.iter(), |end| end.flow.transport.guest.clone())),
-        ("mss", differ(tcp(), |end| parameters(end).integer("mss"))),
-        ("sack or timestamps", differ(tcp(), |end| (parameters(end).flag("sack"), parameters(end).flag("timestamps")))),
-        ("initial_window towards one host", {
-            tcp().any(|a| {
-                tcp().any(|b| {
-                    let window = |end| parameters(end).integer("initial_window");
-                    peer(a) == peer(b) && window(a) != window(b)
-                })
-            })
-        }),
-        ("the congestion control of programs", {
-            differ(ends.iter().filter(|end| end.is_program()), |end| kernel_control(end.flow))
-        }),
-        ("what its packets belong to: several programs between two hosts", programs.len() < all),
-        ("path_manager, or in being client and server of MPTCP", {
-            differ(of(KernelProtocol::Mptcp), |end| (end.role, mesh(end)))
-        }),
+        ("the congestion control of programs", differ(programs(), |end| end.control())),
+        ("what its packets belong to: several programs between two hosts", peers.len() < programs().count()),
     ];
-    rules.iter().find(|(_, broken)| *broken).map(|(what, _)| *what)
-}
-
-/// Returns the mesh of an MPTCP flow's subflows.
-fn mesh(end: &End<'_>) -> Option<Mesh> {
-    end.flow.transport.multipath.as_ref()?.mesh()
+    let broken = rules.iter().find(|(_, broken)| *broken).map(|(words, _)| *words);
+    broken.or_else(|| {
+        let mut known = BTreeMap::new();
+        let transfers = ends.iter().filter(|end| !end.is_program());
+        let mut settings = transfers.flat_map(|end| end.protocol().common.iter().map(move |setting| (end, setting)));
+        let differing = settings.find(|(end, setting)| {
+            let (peer, value) = (setting.per_peer.then(|| end.peer_node()), (setting.value)(end));
+            *known.entry((setting.words, peer)).or_insert_with(|| value.clone()) != value
+        });
+        differing.map(|(_, setting)| setting.words)
+    })
 }
 
 /// Returns whether a value differs between ends.
-fn differ<'a, T: PartialEq>(mut ends: impl Iterator<Item = &'a End<'a>>, what: impl Fn(&End<'_>) -> T) -> bool {
+fn differ<'a, T: PartialEq>(
+    mut ends: impl Iterator<Item = &'a KernelEnd<'a>>,
+    what: impl Fn(&KernelEnd<'_>) -> T,
+) -> bool {
     let Some(first) = ends.next().map(&what) else { return false };
     ends.any(|end| what(end) != first)
 }
 
-/// End of a flow on the guest that plays it.
-struct End<'a> {
-    number: usize,
-    flow: &'a FlowSpec,
-    sides: Sides,
-    role: Role,
-    own: Socket,
-    peer: Socket,
-}
-
-impl End<'_> {
-    fn is_program(&self) -> bool {
-        self.sides.is_program()
-    }
-}
-
 /// Returns the ends of flows that a guest plays.
-fn ends<'a>(scenario: &'a Scenario, addresses: &Addresses, node: usize) -> Vec<End<'a>> {
+fn ends<'a>(scenario: &'a Scenario, addresses: &'a Addresses, node: usize) -> Vec<KernelEnd<'a>> {
     let mut ends = Vec::new();
     for (number, (flow, sockets)) in scenario.flows.iter().zip(&addresses.sockets).enumerate() {
         for (side, role) in [Role::Client, Role::Server].into_iter().enumerate() {
             let own = sockets[side];
             if flow.transport.stacks[side] == Stack::Linux && addresses.interfaces[own.interface].node == node {
                 let sides = flow.sides();
-                ends.push(End { number, flow, sides, role, own, peer: sockets[1 - side] });
+                ends.push(KernelEnd { number, flow, addresses, sides, role, own, peer: sockets[1 - side] });
             }
         }
     }
     ends
-}
-
-/// Returns the kernel's name of a flow's congestion control, and `cubic` for one that no kernel has: it belongs to a sender
-/// of ours.
-fn kernel_control(flow: &FlowSpec) -> &'static str {
-    let name = &flow.transport.control.name;
-    LINUX_CONTROLS.iter().find(|(ours, _)| ours == name).map_or("cubic", |(_, theirs)| theirs)
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod address;
 pub(crate) mod flow;
+pub(crate) mod kernel;
 pub(crate) mod memory;
 pub(crate) mod plugin;
 pub(crate) mod scenario;

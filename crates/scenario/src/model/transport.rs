@@ -2,6 +2,7 @@
 
 use super::address::Addresses;
 use super::flow::{FlowSpec, Routes};
+use super::kernel::KernelProtocol;
 use super::plugin::{Chosen, ControlFactory, ControlSpec, Plugins, SchedulerSpec};
 use super::scenario::Scenario;
 use super::stack::{GuestSpec, Kernels, Stack};
@@ -25,16 +26,12 @@ use vazao_transport::tls;
 type MakeEnds = fn(&mut Making<'_>, usize, &Sides) -> [Box<dyn Endpoint>; 2];
 /// Function that makes the codec of a flow by its number for captures, or says why its packets cannot be captured.
 type MakeCodec = fn(&Scenario, &Addresses, usize) -> std::result::Result<Box<dyn Codec>, &'static str>;
-/// Function that makes the codec of a flow by its number between one of our machines and a guest.
-type MakeTranslator = fn(&Addresses, usize) -> Box<dyn Codec>;
 
 /// Transport protocol: everything that depends on it, filled in by its folder of `packs`.
 #[derive(Clone, Copy, Debug)]
 pub struct Pack {
     /// Stacks that implement it.
     pub(crate) stacks: &'static [Stack],
-    /// Parameters that guests at both ends accept; their kernels decide the others.
-    pub(crate) accepted: &'static [&'static str],
     /// Refuses keys that the stacks would ignore, and stacks that do not go together.
     pub(crate) refuse: fn(&Table, &Reading<'_>) -> Result<()>,
     /// Replaces a word for several settings by these.
@@ -74,13 +71,11 @@ pub struct Pack {
     pub(crate) ends: MakeEnds,
     /// Makes the codec of a flow for captures.
     pub(crate) codec: MakeCodec,
-    /// Makes the codec of a flow towards a guest, if a guest can play it.
-    pub(crate) translator: Option<MakeTranslator>,
     /// Makes the log of a flow, if its endpoints log what they do.
     pub(crate) logger: fn(&Scenario, usize) -> Option<Box<dyn Logger>>,
     /// Name of the parameter that chooses the loss recovery, if there is one.
     pub(crate) recovery: Option<&'static str>,
-    /// Protocol of a guest's kernel that plays it.
+    /// Part of a guest's kernel that plays it.
     pub(crate) kernel: Option<KernelProtocol>,
 }
 
@@ -89,7 +84,6 @@ impl Pack {
     pub(crate) const fn new(ends: MakeEnds) -> Pack {
         Pack {
             stacks: &[Stack::Vazao, Stack::Linux],
-            accepted: &[],
             refuse: |_, _| Ok(()),
             expand: |_| Ok(()),
             controls: Controls::OfStack("cubic"),
@@ -109,21 +103,11 @@ impl Pack {
             leaves_by_several: |_| false,
             ends,
             codec: |_, _, _| Err("its packets have no bytes"),
-            translator: None,
             logger: |_, _| None,
             recovery: None,
             kernel: None,
         }
     }
-}
-
-/// Protocol of the guests' kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KernelProtocol {
-    Tcp,
-    Udp,
-    Sctp,
-    Mptcp,
 }
 
 /// Transport as described.

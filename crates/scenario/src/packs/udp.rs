@@ -8,11 +8,13 @@ use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, Endpoint, Tu
 use crate::measures::counts::{Counts, Tally};
 use crate::measures::measure::SenderState;
 use crate::model::address::Socket;
+use crate::model::kernel::{KernelEnd, KernelProtocol};
 use crate::model::stack;
-use crate::model::transport::{Controls, KernelProtocol, Making, Pack, Reading, Service};
+use crate::model::transport::{Controls, Making, Pack, Reading, Service};
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::Entry;
 use vazao_engine::{Ecn, Histogram, Time};
+use vazao_guest_protocol::Transport;
 use vazao_transport::udp::{self, Config, HEADER};
 use vazao_wire::content;
 
@@ -89,10 +91,15 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         memory: (16_000, 0),
         load: |parameters| (parameters.number("payload"), 0.0),
         codec: |_, addresses, number| Ok(Box::new(Bytes(addresses.sockets[number]))),
-        kernel: Some(KernelProtocol::Udp),
+        kernel: Some(KernelProtocol::new(kernel_transport)),
         ..Pack::new(ends)
     },
 };
+
+fn kernel_transport(end: &KernelEnd<'_>) -> Result<Transport, String> {
+    let Config { payload, rate } = Config::from(end.parameters());
+    Ok(Transport::Udp { payload: payload.into(), rate: rate.expect("it has a default").as_bps() / 8 })
+}
 
 fn refuse(_: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
     if reading.stacks[0] == reading.stacks[1] {

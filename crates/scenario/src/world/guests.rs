@@ -4,12 +4,12 @@ use super::probe::Probe;
 use super::{End, World};
 use crate::endpoint::{Body, Crossing, Departure};
 use crate::guests::plan::GuestPlan;
-use crate::guests::{Frame, GuestHost, LONGEST_AHEAD, OF_BYTES, OF_NO_FLOW, Target, data_bytes, ip_ecn, is_end};
-use crate::model::transport::KernelProtocol;
+use crate::guests::{Frame, GuestHost, LONGEST_AHEAD, Label, Target, ip_ecn};
 use vazao_engine::{EventScheduler, Time};
 use vazao_guest_protocol::{self as protocol, Event, Report, Sample};
 use vazao_network::{Ecn, Host, Outgoing, Packet, RouteId};
 use vazao_wire::ipv4;
+use vazao_wire::payload::data_bytes;
 use vazao_wire::pcapng::Direction;
 
 impl<P: Probe> World<P> {
@@ -62,7 +62,7 @@ impl<P: Probe> World<P> {
         let size = bytes.len() as u32;
         let target = Target::Guest { host: host as usize, interface: ends[1 - side] };
         let frame = self.guests.frames.insert(Frame { bytes, target, flow: Some((number, is_data)), payload });
-        let to = OF_BYTES | (2 * number + side) as u32;
+        let to = Label::Flow { number, side }.number();
         self.send(Outgoing { route, to, size, ecn: *ecn, body: Body::Bytes(frame) });
     }
 
@@ -172,9 +172,7 @@ impl<P: Probe> World<P> {
                 known.under_way += 1;
                 known.see_at_sender(self.now, &ip, &bytes[inside.clone()], true);
             }
-            if known.kernel == KernelProtocol::Udp && is_end(&bytes[inside.clone()]) {
-                payload = 0;
-            }
+            payload = known.data_bytes(&ip, &bytes[inside.clone()]);
         }
         if P::ON {
             self.probe.on_bytes(self.now, interface, Direction::Outbound, &bytes);
@@ -182,10 +180,8 @@ impl<P: Probe> World<P> {
         let size = bytes.len() as u32;
         let frame = self.guests.frames.insert(Frame { bytes, target, flow, payload });
         // Fair queues see each direction of a flow as one; packets of no flow are one by their destination.
-        let to = match owner {
-            Some((number, side)) => OF_BYTES | (2 * number + side) as u32,
-            None => OF_NO_FLOW | way.interface as u32,
-        };
+        let of_flow = owner.map(|(number, side)| Label::Flow { number, side });
+        let to = of_flow.unwrap_or(Label::Interface(way.interface)).number();
         let ecn = Ecn::from_bits(ip.ecn as u32);
         self.send(Outgoing { route: way.route, to, size, ecn, body: Body::Bytes(frame) });
     }
@@ -195,7 +191,7 @@ impl<P: Probe> World<P> {
         let flow = &self.guests.flows[&number];
         let (sender, receiver) = (flow.sending_side(), 1 - flow.sending_side());
         let nothing = flow.under_way == 0 && !flow.is_heard;
-        if flow.kernel == KernelProtocol::Udp && nothing && self.flows[number].over[sender] {
+        if flow.is_datagrams && nothing && self.flows[number].over[sender] {
             self.close(number, receiver, false);
         }
     }
@@ -219,7 +215,7 @@ impl<P: Probe> World<P> {
         let (sends, is_program) = (side == flow.sending_side(), flow.is_program());
         match event {
             // Datagrams and programs are up before anything has come back from the peer.
-            Event::Up if side == 0 && flow.kernel != KernelProtocol::Udp && !is_program => {
+            Event::Up if side == 0 && !flow.is_datagrams && !is_program => {
                 flow.ledger.established = Some(now);
             }
             Event::Info(_) if !sends => {}

@@ -1,25 +1,22 @@
 //! Tasks of a guest at its ends of flows.
 
-use super::{End, kernel_control};
-use crate::model::address::{Addresses, Socket};
-use crate::model::transport::KernelProtocol;
+use crate::model::kernel::KernelEnd;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use vazao_application::{Application, Sink, Source};
-use vazao_guest_protocol::{Act, Flow, Messages, Role, Sctp, Task, Transfer, Transport};
-use vazao_transport::udp::Config;
+use vazao_guest_protocol::{Act, Flow, Messages, Role, Task, Transfer};
 
 /// Returns the task of a guest at one end of a flow.
 ///
 /// # Errors
 /// The kernel does not support a setting.
-pub(super) fn flow(addresses: &Addresses, end: &End<'_>) -> Result<Flow, String> {
+pub(super) fn flow(end: &KernelEnd<'_>) -> Result<Flow, String> {
     let (application, start) = match end.role {
         Role::Client => (&end.sides.client, end.flow.start.as_nanos()),
         Role::Server => (&end.sides.server, 0),
     };
     let transfer = |act| {
         let [local, peer] = [end.own, end.peer].map(|socket| SocketAddrV4::new(socket.address.into(), socket.port));
-        Ok::<_, String>(Task::Transfer(Transfer { local, peer, transport: transport(addresses, end)?, act }))
+        Ok::<_, String>(Task::Transfer(Transfer { local, peer, transport: (end.protocol().transport)(end)?, act }))
     };
     let task = match application {
         Application::Source(source) => transfer(sending(source))?,
@@ -33,50 +30,13 @@ pub(super) fn flow(addresses: &Addresses, end: &End<'_>) -> Result<Flow, String>
 }
 
 /// Replaces the names of both sides in a command by their addresses.
-fn with_addresses(command: &str, end: &End<'_>) -> String {
+fn with_addresses(command: &str, end: &KernelEnd<'_>) -> String {
     let [client, server] = match end.role {
         Role::Client => [end.own, end.peer],
         Role::Server => [end.peer, end.own],
     }
     .map(|socket| Ipv4Addr::from(socket.address).to_string());
     command.replace("{client}", &client).replace("{server}", &server)
-}
-
-fn transport(addresses: &Addresses, end: &End<'_>) -> Result<Transport, String> {
-    let parameters = &end.flow.transport.parameters;
-    let control = || kernel_control(end.flow).to_owned();
-    let buffer = |name: &str| {
-        let fits = |bytes| i32::try_from(bytes).map_err(|_| format!("{name} = {bytes} B is more than Linux can have"));
-        parameters.size(name).map(fits).transpose()
-    };
-    Ok(match end.flow.transport.pack().kernel {
-        Some(KernelProtocol::Tcp) => Transport::Tcp {
-            control: control(),
-            send_buffer: buffer("send_buffer")?,
-            receive_buffer: buffer("receive_buffer")?,
-        },
-        Some(KernelProtocol::Mptcp) => Transport::Mptcp { control: control() },
-        Some(KernelProtocol::Udp) => {
-            let Config { payload, rate, .. } = Config::from(parameters);
-            Transport::Udp { payload: payload.into(), rate: rate.expect("it has a default").as_bps() / 8 }
-        }
-        Some(KernelProtocol::Sctp) => {
-            let [locals, peers] = [end.own, end.peer].map(|socket| {
-                let all = || all_addresses(addresses, socket);
-                if parameters.flag("multihomed") { all() } else { Vec::new() }
-            });
-            Transport::Sctp(Sctp { interleaving: parameters.flag("interleaving"), locals, peers })
-        }
-        None => unreachable!("no kernel speaks QUIC"),
-    })
-}
-
-/// Returns all addresses of a socket's host, the socket's own first.
-fn all_addresses(addresses: &Addresses, socket: Socket) -> Vec<Ipv4Addr> {
-    let node = addresses.interfaces[socket.interface].node;
-    let others = addresses.of(node).filter(|&index| index != socket.interface);
-    let indices = std::iter::once(socket.interface).chain(others);
-    indices.map(|index| addresses.interfaces[index].address.into()).collect()
 }
 
 fn sending(source: &Source) -> Act {

@@ -1,13 +1,10 @@
 //! Settings of a guest's kernel and network before any flow starts.
 
-use super::{End, kernel_control, mesh};
 use crate::model::address::Addresses;
-use crate::model::transport::KernelProtocol;
+use crate::model::kernel::KernelEnd;
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
-use vazao_guest_protocol::{MptcpEndpoint, Role, Route, Setup};
+use vazao_guest_protocol::{Route, Setup};
 use vazao_network::{Graph, Routing};
-use vazao_transport::mptcp::path_manager::Mesh;
 
 /// Settings of every guest: the buffers of a host with gigabytes of memory, whatever its own size; and no cache of past
 /// connections, so that flows do not depend on each other.
@@ -27,8 +24,8 @@ const SETTINGS: &[(&str, &str)] = &[
 const INITIAL_WINDOW: u64 = 10;
 
 /// Returns all settings of the guest at `node`, which plays `ends`.
-pub(super) fn setup(graph: &Graph, addresses: &Addresses, node: usize, ends: &[End<'_>]) -> Vec<Setup> {
-    let mtu = ends.iter().map(mtu).min().unwrap_or(1500) as u32;
+pub(super) fn setup(graph: &Graph, addresses: &Addresses, node: usize, ends: &[KernelEnd<'_>]) -> Vec<Setup> {
+    let mtu = ends.iter().map(|end| (end.protocol().mtu)(end.parameters())).min().unwrap_or(1500) as u32;
     let interfaces = addresses.of(node).map(|index| {
         let interface = &addresses.interfaces[index];
         Setup::Interface { number: interface.number as u32, address: interface.address.into(), mtu }
@@ -37,55 +34,37 @@ pub(super) fn setup(graph: &Graph, addresses: &Addresses, node: usize, ends: &[E
     let modules = ends[0].flow.transport.guest.module.iter().cloned();
     let modules = modules.map(|(name, value)| Setup::Module { name, value });
     let routes = routes(graph, addresses, node, ends).into_iter().map(Setup::Route);
-    let path_manager = path_management(addresses, node, ends);
-    interfaces.chain(sysctls).chain(modules).chain(routes).chain(path_manager).collect()
-}
-
-/// Returns the size of a full packet, with the options of every segment.
-fn mtu(end: &End<'_>) -> u64 {
-    let parameters = &end.flow.transport.parameters;
-    match end.flow.transport.pack().kernel {
-        Some(KernelProtocol::Tcp) => {
-            parameters.integer("mss") + 40 + if parameters.flag("timestamps") { 12 } else { 0 }
-        }
-        _ => 1500,
-    }
+    let path_manager = ends.iter().map(|end| (end.protocol().path_manager)(end)).find(|setup| !setup.is_empty());
+    interfaces.chain(sysctls).chain(modules).chain(routes).chain(path_manager.into_iter().flatten()).collect()
 }
 
 /// Returns the kernel's settings. Settings of flows override the common ones.
-fn sysctls(ends: &[End<'_>]) -> BTreeMap<String, String> {
+fn sysctls(ends: &[KernelEnd<'_>]) -> BTreeMap<String, String> {
     let mut all: BTreeMap<String, String> = SETTINGS.iter().map(|&(n, v)| (n.to_owned(), v.to_owned())).collect();
     for end in ends {
-        let transport = &end.flow.transport;
-        if transport.pack().kernel == Some(KernelProtocol::Tcp) {
-            for (name, flag) in [("sack", "net.ipv4.tcp_sack"), ("timestamps", "net.ipv4.tcp_timestamps")] {
-                all.insert(flag.into(), u8::from(transport.parameters.flag(name)).to_string());
-            }
-        }
-        if transport.pack().kernel == Some(KernelProtocol::Sctp) && transport.parameters.flag("interleaving") {
-            all.insert("net.sctp.intl_enable".into(), "1".into());
-        }
+        let switches = (end.protocol().switches)(end.parameters());
+        all.extend(switches.into_iter().map(|(name, on)| (name.into(), u8::from(on).to_string())));
         if end.is_program() {
-            all.insert("net.ipv4.tcp_congestion_control".into(), kernel_control(end.flow).into());
+            all.insert("net.ipv4.tcp_congestion_control".into(), end.control().into());
         }
-        all.extend(transport.guest.sysctl.iter().cloned());
+        all.extend(end.flow.transport.guest.sysctl.iter().cloned());
     }
     all
 }
 
 /// Returns routes to the addresses of all peers, by the interfaces from which they can be reached.
-fn routes(graph: &Graph, addresses: &Addresses, node: usize, ends: &[End<'_>]) -> Vec<Route> {
+fn routes(graph: &Graph, addresses: &Addresses, node: usize, ends: &[KernelEnd<'_>]) -> Vec<Route> {
     let routing = Routing::new(graph);
     let mut windows = BTreeMap::new();
     for end in ends {
-        let window = windows.entry(addresses.interfaces[end.peer.interface].node).or_insert(INITIAL_WINDOW);
-        if end.flow.transport.pack().kernel == Some(KernelProtocol::Tcp) && !end.is_program() {
-            *window = end.flow.transport.parameters.integer("initial_window");
+        let window = windows.entry(end.peer_node()).or_insert(INITIAL_WINDOW);
+        if let Some(wanted) = (end.protocol().initial_window)(end.parameters()).filter(|_| !end.is_program()) {
+            *window = wanted;
         }
     }
     // The ways of the flows come first: the main table has these.
     let named = ends.iter().map(|end| {
-        let window = windows[&addresses.interfaces[end.peer.interface].node];
+        let window = windows[&end.peer_node()];
         (end.own.interface, end.peer.interface, window)
     });
     let place = |index: usize| addresses.interfaces[index].place();
@@ -113,22 +92,4 @@ fn routes(graph: &Graph, addresses: &Addresses, node: usize, ends: &[End<'_>]) -
         }
     }
     routes
-}
-
-/// Returns the addresses from which an MPTCP host opens subflows, or that it announces to its peer.
-fn path_management(addresses: &Addresses, node: usize, ends: &[End<'_>]) -> Vec<Setup> {
-    let Some(end) = ends.iter().find(|end| end.flow.transport.pack().kernel == Some(KernelProtocol::Mptcp)) else {
-        return Vec::new();
-    };
-    let full = mesh(end) == Some(Mesh::Full);
-    // Without endpoints, the client opens a subflow to each announced address, from the interface that its routes name.
-    let endpoint = match end.role {
-        Role::Server => Some(MptcpEndpoint::Announced),
-        Role::Client => full.then_some(MptcpEndpoint::FullMesh),
-    };
-    let used = addresses.of(node).filter(|&index| full || index != end.own.interface);
-    let address = |index: usize| Ipv4Addr::from(addresses.interfaces[index].address);
-    let endpoints =
-        used.filter_map(|index| Some(Setup::MptcpEndpoint { address: address(index), endpoint: endpoint? }));
-    [Setup::MptcpLimits { subflows: 8, addresses: 8 }].into_iter().chain(endpoints).collect()
 }

@@ -1,6 +1,7 @@
 //! Multipath TCP: connections whose segments go by several ways.
 
 pub(crate) mod bytes;
+mod kernel;
 mod ways;
 
 use super::{
@@ -16,9 +17,7 @@ use crate::measures::series::PathState;
 use crate::model::address::initial_sequences;
 use crate::model::plugin::SchedulerSpec;
 use crate::model::stack::{self, Stack};
-use crate::model::transport::{
-    KernelProtocol, Making, MultipathSpec, Named, Pack, PlannedWay, Reading, Rule, TransportSpec,
-};
+use crate::model::transport::{Making, MultipathSpec, Named, Pack, PlannedWay, Reading, Rule, TransportSpec};
 use std::borrow::Cow;
 use std::iter::once;
 use std::sync::Arc;
@@ -146,7 +145,6 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     help: "one byte stream over several TCP subflows; TCP's parameters are those of each",
     parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
     build: Pack {
-        accepted: &["cc", "path_manager"],
         expand: like::apply,
         take,
         rules: RULES,
@@ -159,8 +157,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
             ways::subflow_ways(routing, flow).into_iter().map(planned).collect()
         },
         codec: |_, addresses, number| Ok(Box::new(bytes::CaptureCodec::new(addresses, number))),
-        translator: Some(|addresses, number| Box::new(bytes::GuestCodec::new(addresses, number))),
-        kernel: Some(KernelProtocol::Mptcp),
+        kernel: Some(kernel::KERNEL),
         ..Pack::new(ends)
     },
 };

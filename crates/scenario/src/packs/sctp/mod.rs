@@ -1,6 +1,7 @@
 //! SCTP: associations whose packets go by several paths.
 
 pub(crate) mod bytes;
+mod kernel;
 mod read;
 
 use super::{IP_HEADER, Means, forward, join, measured, path_state};
@@ -10,7 +11,7 @@ use crate::measures::measure::{FlowMeasure, SenderState, Sent};
 use crate::measures::series::PathState;
 use crate::model::address::initial_sequences;
 use crate::model::stack;
-use crate::model::transport::{Controls, KernelProtocol, Making, Pack, PlannedWay, Rule, Service};
+use crate::model::transport::{Controls, Making, Pack, PlannedWay, Rule, Service};
 use crate::model::ways::{paired_ways, ways_between};
 use std::borrow::Cow;
 use vazao_application::{Application, Sides};
@@ -168,7 +169,6 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         stack::PARAMETERS,
     ),
     build: Pack {
-        accepted: &["multihomed", "interleaving"],
         // SCTP's own control is RFC 9260 section 7's, or the kernel's.
         controls: Controls::Own("sctp"),
         slow_start: ("standard", false),
@@ -186,8 +186,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         },
         every_way: ways_between,
         codec: |_, addresses, number| Ok(Box::new(bytes::Bytes::new(addresses, number, false))),
-        translator: Some(|addresses, number| Box::new(bytes::Bytes::new(addresses, number, true))),
-        kernel: Some(KernelProtocol::Sctp),
+        kernel: Some(kernel::KERNEL),
         ..Pack::new(ends)
     },
 };

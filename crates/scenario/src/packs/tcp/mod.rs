@@ -1,6 +1,7 @@
 //! TCP, with or without TLS.
 
 pub(crate) mod bytes;
+mod kernel;
 pub(crate) mod like;
 pub(crate) mod strip;
 
@@ -13,7 +14,7 @@ use crate::measures::series::{PathState, Repair};
 use crate::model::address::initial_sequences;
 use crate::model::flow::FlowSpec;
 use crate::model::stack::{self, Stack};
-use crate::model::transport::{KernelProtocol, Making, MultipathSpec, Named, Pack, Reading};
+use crate::model::transport::{Making, MultipathSpec, Named, Pack, Reading};
 use std::borrow::Cow;
 use std::sync::Arc;
 use vazao_application::{Application, Sides};
@@ -135,14 +136,12 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     help: "reliable byte stream; loss recovery, congestion control and timers are chosen by parameters",
     parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
     build: Pack {
-        accepted: &["cc", "mss", "initial_window", "sack", "timestamps", "receive_buffer", "send_buffer"],
         expand: like::apply,
         tls: tls::Config::new,
         settle,
         codec: |_, addresses, number| Ok(Box::new(bytes::Bytes::new(addresses, number))),
-        translator: Some(|addresses, number| Box::new(bytes::Bytes::new(addresses, number))),
         recovery: Some("recovery"),
-        kernel: Some(KernelProtocol::Tcp),
+        kernel: Some(kernel::KERNEL),
         ..Pack::new(ends)
     },
 };
