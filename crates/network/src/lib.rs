@@ -22,7 +22,7 @@ pub use host::Host;
 pub use impairment::{IMPAIRMENTS, Impairments};
 pub use link::LinkReport;
 pub use loss::{LOSS_MODELS, LossModel};
-pub use network::{DropCause, Fate, LinkId, Network, RouteId};
+pub use network::{DropCause, Fate, Inspection, LinkId, Network, RouteId};
 pub use packet::{Outgoing, Packet, PacketId};
 pub use queue::QUEUES;
 pub use rate::{RATES, SHAPERS, Variation};

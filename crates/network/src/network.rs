@@ -1,6 +1,5 @@
 //! Packets on their way: routes, and the step from one link to the next.
 
-use crate::impairment::ALTER;
 use crate::impairment::Impairments;
 use crate::link::{Link, LinkReport};
 use crate::packet::{ALTERED, CORRUPT, HOP, INSPECTED, LOST, NIL, Outgoing, Packet, PacketId, Slab, TWICE, ecn_bits};
@@ -24,6 +23,15 @@ pub enum DropCause {
     Corruption,
 }
 
+/// Changes that a middlebox makes to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// The middlebox; see [`Impairments::middlebox`](crate::Impairments::middlebox).
+    pub middlebox: u16,
+    /// Whether it alters the content.
+    pub alters: bool,
+}
+
 /// Fate of a packet after one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -35,9 +43,8 @@ pub enum Fate {
     Dropped(PacketId, DropCause),
     /// Duplicated packet at the end of a link: [`Network::duplicate`] it and [`Network::pass`] both on.
     Duplicated(PacketId),
-    /// Packet at a middlebox with [this number](Impairments::middlebox): apply the middlebox, then
-    /// [`Network::pass`] it on.
-    Inspected(PacketId, u16),
+    /// Packet at a middlebox: apply it, then [`Network::pass`] the packet on.
+    Inspected(PacketId, Inspection),
 }
 
 /// Marks the end of a route in the table.
@@ -207,9 +214,9 @@ impl<B: Copy> Network<B> {
         if *hop & INSPECTED == 0 {
             return Fate::Duplicated(id);
         }
-        let alters = if *hop & ALTERED != 0 { ALTER } else { 0 };
+        let inspection = Inspection { middlebox: self.links[link as usize].middlebox(), alters: *hop & ALTERED != 0 };
         *hop &= !(INSPECTED | ALTERED);
-        Fate::Inspected(id, self.links[link as usize].middlebox() | alters)
+        Fate::Inspected(id, inspection)
     }
 
     /// Moves a packet that has reached the end of a link on.

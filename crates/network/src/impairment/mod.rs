@@ -90,9 +90,6 @@ pub const IMPAIRMENTS: &[Entry<Build>] = &[
     outage::ENTRY,
 ];
 
-/// The bit of a [middlebox's number](Impairments::middlebox) that a packet whose content it is to alter comes with.
-pub const ALTER: u16 = 1 << 15;
-
 /// Independent trials: one draw each, compared with a threshold.
 #[derive(Clone, Debug)]
 pub struct Chance {

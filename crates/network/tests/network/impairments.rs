@@ -1,11 +1,11 @@
 //! Effects of wires on packets: how often, when, and that none of it disturbs the rest.
 
-use crate::lab::{ENDLESS, Event, Lab};
+use crate::lab::{ALTERED, ENDLESS, Event, Lab};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use vazao_engine::registry::{Parameters, Raw};
 use vazao_engine::{RandomStream, Time};
-use vazao_network::impairment::{ALTER, Chance, IMPAIRMENTS, Impairments, Jitter, Outage, Reorder};
+use vazao_network::impairment::{Chance, IMPAIRMENTS, Impairments, Jitter, Outage, Reorder};
 use vazao_network::loss::Bernoulli;
 use vazao_network::queue::DropTail;
 
@@ -148,7 +148,7 @@ fn packets_are_altered() {
         other => panic!("{other:?}"),
     };
     let altered = lab.log.iter().map(number).filter(|&number| number >= 20_000).count();
-    assert!(lab.log.iter().map(number).zip(0..).all(|(got, sent)| got == sent || got == sent + u32::from(ALTER)));
+    assert!(lab.log.iter().map(number).zip(0..).all(|(got, sent)| got == sent || got == sent + ALTERED));
     assert!(altered.abs_diff(1_000) < 5 * 31, "{altered}");
 }
 

@@ -5,7 +5,7 @@ use vazao_engine::registry::{Parameters, Raw};
 use vazao_engine::{Duration, EventScheduler, Heap, RandomStream, Rate, Time};
 use vazao_network::queue::{Discipline, DropTail, QUEUES, Setting};
 use vazao_network::rate::Service;
-use vazao_network::{DropCause, Ecn, Fate, Impairments, LinkId, LossModel, Network, Outgoing, RouteId};
+use vazao_network::{DropCause, Ecn, Fate, Impairments, Inspection, LinkId, LossModel, Network, Outgoing, RouteId};
 
 /// Fate of a packet: its number, when, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,9 @@ pub fn queue(rate: u64, name: &str, changed: &[(&str, Raw)]) -> Box<dyn Discipli
 
 /// A limit that nothing reaches.
 pub const ENDLESS: (u32, u64) = (u32::MAX, u64::MAX);
+
+/// Added to the number of a packet whose content a middlebox is to alter.
+pub const ALTERED: u32 = 1 << 20;
 
 impl Lab {
     /// Links in a row on the one-event path.
@@ -129,8 +132,8 @@ impl Lab {
                 }
                 return;
             }
-            Fate::Inspected(id, middlebox) => {
-                self.network.packet_mut(id).body += u32::from(middlebox);
+            Fate::Inspected(id, Inspection { middlebox, alters }) => {
+                self.network.packet_mut(id).body += u32::from(middlebox) + if alters { ALTERED } else { 0 };
                 let fate = self.network.pass(Time::from_nanos(now), id, &mut self.scheduler);
                 return self.note(now, fate);
             }

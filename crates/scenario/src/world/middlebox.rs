@@ -6,16 +6,14 @@ use super::World;
 use super::probe::Probe;
 use crate::endpoint::Body;
 use crate::packs::tcp::strip::{ECN, Strip, stripped};
-use vazao_network::impairment::ALTER;
-use vazao_network::{Ecn, PacketId};
+use vazao_network::{Ecn, Inspection, PacketId};
 use vazao_transport::tcp::Extra;
 use vazao_wire::{ipv4, tcp};
 
 impl<P: Probe> World<P> {
     /// Passes a packet through a middlebox.
     #[cold]
-    pub fn inspect(&mut self, id: PacketId, middlebox: u16) {
-        let alters = middlebox & ALTER != 0;
+    pub fn inspect(&mut self, id: PacketId, Inspection { middlebox, alters }: Inspection) {
         let strips = || stripped(middlebox).map(|entry| &entry.build);
         let packet = self.network.packet_mut(id);
         if strips().any(|strip| strip.ecn) {

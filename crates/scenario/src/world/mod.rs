@@ -300,7 +300,7 @@ impl<P: Probe> World<P> {
         match fate {
             Fate::Moving => {}
             Fate::Duplicated(id) => self.duplicate(id),
-            Fate::Inspected(id, middlebox) => self.inspect(id, middlebox),
+            Fate::Inspected(id, inspection) => self.inspect(id, inspection),
             Fate::Delivered(id) => {
                 let mut packet = self.network.take(id);
                 if let Body::Bytes(frame) = packet.body {
