@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 import time
@@ -22,7 +21,7 @@ from vazao.study import parse_study, plan
 
 FILE = "fuzz.toml"
 KINDS = ("valid", "mutant", "study", "guests")
-MEASURES: list[str] = [measure["name"] for measure in json.loads(_core.tables())["measures"]]
+MEASURES = list(_core.MEASURES)
 TABLES = ("runs", "flows", "paths", "links", "samples")
 
 LONGEST = 1.0

@@ -7,6 +7,9 @@ from typing import Any, Literal, SupportsIndex, final
 ENGINE_VERSION: str
 """Version of the engine: part of every `run_id`."""
 
+MEASURES: dict[str, tuple[str, str]]
+"""Title and unit of each measure that can be traced over time. Their names, unlike columns', do not tell a unit."""
+
 class VazaoError(Exception):
     """Anything Vazão reports to its user."""
 

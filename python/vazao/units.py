@@ -44,16 +44,6 @@ PERCENT_COLUMNS = {"utilisation", "loss_rate", "slow_start_loss", "sent_again"}
 FRACTIONS = PERCENT_COLUMNS | {"jain", "share"}
 """Columns whose values lie between 0 and 1, whatever the spread of a few of them would allow."""
 
-MEASURES = {
-    "cwnd": ("Congestion window", "B"), "ssthresh": ("Slow-start threshold", "B"), "flight": ("Bytes in flight", "B"),
-    "srtt": ("Smoothed round-trip time", "s"), "rtt": ("Round-trip time", "s"),
-    "ca_state": ("Congestion state", ""), "lost": ("Lost", "segments"), "sacked": ("SACKed", "segments"),
-    "sequence": ("Sequence number", "B"), "delivered": ("Delivered", "B"), "queue": ("Queue", "B"),
-    "objects": ("Objects", ""), "buffer": ("Buffered video", "s"), "bitrate": ("Bitrate", "bit/s"),
-    "notifications": ("Notifications", ""),
-}  # fmt: skip
-"""Title and unit of each measure that can be traced over time. Their names, unlike columns', do not tell a unit."""
-
 
 def parse(text: str) -> tuple[str, float] | None:
     """The column suffix (`bps`, `s`, `bytes`, `packets`, `bdp`) and the number in that unit; None if not a quantity.

@@ -20,7 +20,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{IntoPyDict, PyType};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -251,7 +251,8 @@ fn has_walls() -> bool {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("ENGINE_VERSION", vazao_scenario::ENGINE_VERSION)?;
-    module.add("MEASURES", vazao_scenario::measures().collect::<Vec<_>>())?;
+    let measures = vazao_scenario::MEASURES.iter().map(|measure| (measure.name, (measure.title, measure.unit)));
+    module.add("MEASURES", measures.into_py_dict(module.py())?)?;
     module.add("VazaoError", py.get_type::<VazaoError>())?;
     let wrong = py.get_type::<InputError>();
     for part in ["file", "line", "key", "value", "problem", "suggestion"] {

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import polars as pl
 
+from vazao._core import MEASURES
 from vazao.compare.variants import plays
 from vazao.figures import PAPER, Drawing, Face, Plot, Rows, files, thin
 from vazao.files import make_directory, write_atomically
 from vazao.results import Result
 from vazao.study import Figure
-from vazao.units import MEASURES
 
 MOST_FLOWS = 8
 """Panels of a figure: one for each of the first flows."""

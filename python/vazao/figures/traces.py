@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from vazao._core import MEASURES
 from vazao.errors import ResultsError, did_you_mean
 from vazao.figures.description import Face, Plot
 from vazao.figures.faces import Drawing
 from vazao.figures.rows import Rows, thin
 from vazao.figures.theme import PAPER
 from vazao.study import Figure
-from vazao.units import MEASURES, title_of
+from vazao.units import title_of
 
 if TYPE_CHECKING:
     from vazao.figures.faces import AnyChart

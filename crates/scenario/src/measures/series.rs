@@ -8,6 +8,10 @@ use vazao_engine::Duration;
 pub struct Measure {
     /// Name.
     pub name: &'static str,
+    /// Title of an axis.
+    pub title: &'static str,
+    /// Unit; empty for a number.
+    pub unit: &'static str,
     /// Meaning and unit.
     pub help: &'static str,
     pub(crate) source: Source,
@@ -50,39 +54,44 @@ pub(crate) struct PathState {
     pub repair: Option<Repair>,
 }
 
-/// Declares the measures in their order: the source of each by what it is found from, and its help.
+/// Declares the measures in their order: title and unit of each, its source by what it is found from, and its help.
 macro_rules! measures {
-    ($($name:literal: $source:ident $(($of:ident) = $value:expr)?, $help:literal;)+) => {
+    ($($name:literal ($title:literal, $unit:literal): $source:ident $(($of:ident) = $value:expr)?, $help:literal;)+) => {
         /// All measures. Samples hold their index here.
-        pub const MEASURES: &[Measure] =
-            &[$(Measure { name: $name, help: $help, source: Source::$source $((|$of| $value))? }),+];
+        pub const MEASURES: &[Measure] = &[$(Measure {
+            name: $name,
+            title: $title,
+            unit: $unit,
+            help: $help,
+            source: Source::$source $((|$of| $value))?,
+        }),+];
     };
 }
 
 measures! {
-    "cwnd": Path(path) = Some(path.cwnd as f64), "congestion window in bytes";
-    "ssthresh": Path(path) = path.ssthresh.map(|bytes| bytes as f64), "slow-start threshold in bytes";
-    "srtt": Path(path) = path.srtt.map(Duration::as_secs), "smoothed round-trip time in seconds";
-    "rtt": Path(path) = path.latest_rtt.map(Duration::as_secs),
+    "cwnd" ("Congestion window", "B"): Path(path) = Some(path.cwnd as f64), "congestion window in bytes";
+    "ssthresh" ("Slow-start threshold", "B"): Path(path) = path.ssthresh.map(|bytes| bytes as f64), "slow-start threshold in bytes";
+    "srtt" ("Smoothed round-trip time", "s"): Path(path) = path.srtt.map(Duration::as_secs), "smoothed round-trip time in seconds";
+    "rtt" ("Round-trip time", "s"): Path(path) = path.latest_rtt.map(Duration::as_secs),
         "the latest measurement of the round-trip time in seconds";
-    "flight": Path(path) = Some(path.flight as f64), "bytes that were sent and are not cumulatively acknowledged";
-    "ca_state": Path(path) = path.repair.map(|repair| f64::from(repair.ca_state)),
+    "flight" ("Bytes in flight", "B"): Path(path) = Some(path.flight as f64), "bytes that were sent and are not cumulatively acknowledged";
+    "ca_state" ("Congestion state", ""): Path(path) = path.repair.map(|repair| f64::from(repair.ca_state)),
         "TCP's congestion state as Linux tells it (`tcpi_ca_state`), a number from 0 to 4";
-    "lost": Path(path) = path.repair.map(|repair| repair.lost as f64),
+    "lost" ("Lost", "segments"): Path(path) = path.repair.map(|repair| repair.lost as f64),
         "segments of TCP that are presumed lost (`tcpi_lost`)";
-    "sacked": Path(path) = path.repair.map(|repair| repair.sacked as f64),
+    "sacked" ("SACKed", "segments"): Path(path) = path.repair.map(|repair| repair.sacked as f64),
         "segments of TCP that SACK blocks report (`tcpi_sacked`)";
-    "sequence": Sender(sender) = sender.sent().bytes as f64,
+    "sequence" ("Sequence number", "B"): Sender(sender) = sender.sent().bytes as f64,
         "bytes of payload that were sent at least once, over all paths together";
     // FIN takes a place in the flight that no byte has.
-    "delivered": Sender(sender) = sender.sent().bytes.saturating_sub(sender.sent().flight) as f64,
+    "delivered" ("Delivered", "B"): Sender(sender) = sender.sent().bytes.saturating_sub(sender.sent().flight) as f64,
         "bytes of payload that were acknowledged, over all paths together";
-    "objects": Visit(visit) = Some(visit.objects as f64), "objects of a page or a video that have come";
-    "buffer": Visit(visit) = visit.buffer.map(Duration::as_secs), "seconds of a video in its buffer";
-    "bitrate": Visit(visit) = visit.bitrate.map(|rate| rate.as_bps() as f64),
+    "objects" ("Objects", ""): Visit(visit) = Some(visit.objects as f64), "objects of a page or a video that have come";
+    "buffer" ("Buffered video", "s"): Visit(visit) = visit.buffer.map(Duration::as_secs), "seconds of a video in its buffer";
+    "bitrate" ("Bitrate", "bit/s"): Visit(visit) = visit.bitrate.map(|rate| rate.as_bps() as f64),
         "rate of a video's latest segment in bit/s";
-    "queue": Queue, "bytes that wait in the queue of a link's direction";
-    "notifications": Notices, "what associations tell their applications; each is an event";
+    "queue" ("Queue", "B"): Queue, "bytes that wait in the queue of a link's direction";
+    "notifications" ("Notifications", ""): Notices, "what associations tell their applications; each is an event";
 }
 
 /// Returns the names of all measures.

@@ -101,3 +101,72 @@ pub(crate) fn combine(name: &str) -> Combine {
         Value::Found(_) => unreachable!("{name} is not counted"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vazao_engine::Duration;
+    use vazao_transport::counters;
+
+    counters! {
+        /// Counters of an endpoint that is only here.
+        struct Stats {
+            /// Counted, but shown nowhere.
+            quiet: u64,
+            /// Shown as a sender's.
+            scratched: u64 = "scratched",
+            /// Shown as a receiver's.
+            seen: u64 = receiver "seen",
+        }
+    }
+
+    /// Source of rows.
+    pub struct Source<'a>(&'a str);
+
+    columns! {
+        /// Columns of a table that is only here.
+        SCRATCH, Scratch, Source: source =>
+        "name" = source.0, "its name";
+        "scratched" => Counted(Sum), "sent again";
+        "seen" => Counted(Sum), "brought nothing new";
+        "span_s" => Measured(Sum), "time with something to do";
+        "absent" => Counted(Sum), "what nobody counts";
+    }
+
+    /// Whatever a counter or a line of a table declares is in the rows, in the order of the columns, under its name.
+    #[test]
+    fn a_counter_and_a_line_make_a_column() {
+        let stats = Stats { quiet: 7, scratched: 3, seen: 5 };
+        assert_eq!(stats.quiet, 7);
+        let sender = Tally::of(stats.counts()).with("span_s", Duration::from_millis(250));
+        let made = row(SCRATCH, &Source("a"), &[&sender, &Tally::of(stats.arrivals())]);
+        let expected = [
+            ("name", Cell::from("a")),
+            ("scratched", Cell::from(3)),
+            ("seen", Cell::from(5)),
+            ("span_s", Cell::from(0.25)),
+            ("absent", Cell::Integer(None)),
+        ];
+        assert_eq!(made, expected);
+        assert!(SCRATCH.iter().all(|column| !column.help.is_empty()));
+    }
+
+    /// A counter without a column would be lost without a word.
+    #[test]
+    fn every_counter_of_a_transport_has_its_column() {
+        use vazao_transport::{dccp, library, mptcp, quic, sctp, tcp, udp};
+        let names = FLOWS.iter().map(|column| column.name).chain(PATHS.iter().map(|column| column.name));
+        let known: Vec<_> = names.collect();
+        let check = |counts: &mut dyn Iterator<Item = (&'static str, u64)>| {
+            counts.for_each(|(name, _)| assert!(known.contains(&name), "{name}"));
+        };
+        macro_rules! check {
+            ($($stats:ty),+) => {$(
+                check(&mut <$stats>::default().counts());
+                check(&mut <$stats>::default().arrivals());
+            )+};
+        }
+        check!(tcp::Stats, udp::Stats, dccp::Stats, mptcp::Stats, library::Report);
+        check!(sctp::Stats, sctp::PathStats, quic::Stats, quic::PathStats);
+    }
+}
