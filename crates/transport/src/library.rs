@@ -3,7 +3,7 @@
 
 use crate::common::ControlFactory;
 use crate::common::Streams;
-use crate::counters;
+use crate::common::counters;
 use crate::quic::Address;
 use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Ecn, Histogram, Time};

@@ -4,7 +4,7 @@
 /// `receiver` before the column's name, at the receiver.
 ///
 /// ```
-/// vazao_transport::counters! {
+/// vazao_transport::common::counters! {
 ///     /// Counters of an endpoint.
 ///     pub struct Stats {
 ///         /// Packets sent again.
@@ -43,3 +43,5 @@ macro_rules! counters {
         }
     };
 }
+
+pub use counters;

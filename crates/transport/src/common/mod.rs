@@ -16,6 +16,7 @@ mod stream;
 
 pub use bucket::Bucket;
 pub use control::ControlFactory;
+pub use counters::counters;
 pub use delivery_rate::{DeliveryRate, PacketState};
 pub use pacer::{Pacer, Spread};
 pub use path::PathState;

@@ -2,8 +2,8 @@
 
 use super::Config;
 use super::packet::{Fate, Run};
+use crate::common::counters;
 use crate::common::{DeliveryRate, Pacer, PacketState, RtoRule, RttEstimator, Spread};
-use crate::counters;
 use std::collections::VecDeque;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Sending, Signal};
 use vazao_engine::{Duration, Histogram, Time};

@@ -1,6 +1,6 @@
 //! Counters of an SCTP endpoint. Retransmissions are counted in DATA chunks.
 
-use crate::counters;
+use crate::common::counters;
 use vazao_engine::{Histogram, Time};
 
 counters! {

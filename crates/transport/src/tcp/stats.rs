@@ -1,6 +1,6 @@
 //! Counters of a TCP endpoint.
 
-use crate::counters;
+use crate::common::counters;
 use vazao_engine::{Histogram, Time};
 
 counters! {

@@ -106,7 +106,7 @@ pub(crate) fn combine(name: &str) -> Combine {
 mod tests {
     use super::*;
     use vazao_engine::Duration;
-    use vazao_transport::counters;
+    use vazao_transport::common::counters;
 
     counters! {
         /// Counters of an endpoint that is only here.

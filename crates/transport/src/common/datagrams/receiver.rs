@@ -1,7 +1,7 @@
 //! Receiving half: arrivals, duplicates, reordering and losses.
 
 use super::Datagram;
-use crate::counters;
+use crate::common::counters;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use vazao_engine::{Histogram, Time};
