@@ -110,6 +110,10 @@ def section(kind: str) -> Iterator[str]:
             default = "required" if parameter.required else f"`{parameter.default}`" if parameter.default else "none"
             row = " | ".join((f"`{parameter.name}`", default, parameter.expected, parameter.help))
             yield f"| {row} |"
+        if entry.settings:
+            yield from ["", "| stands for | value | with `cc` | meaning |", "| --- | --- | --- | --- |"]
+        for setting in entry.settings:
+            yield f"| `{setting.name}` | `{setting.value}` | {setting.control or 'any'} | {setting.help or ''} |"
 
 
 def about(entry: Entry) -> Iterator[str]:

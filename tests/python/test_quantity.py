@@ -6,7 +6,8 @@ from vazao import _core, units
 
 def test_every_measure_that_can_be_traced_has_a_title_and_a_unit() -> None:
     for name, (title, unit) in _core.MEASURES.items():
-        assert title[:1].isupper() and unit in {*units.SUFFIXES.values(), "segments", ""}, name
+        assert title[:1].isupper(), name
+        assert unit in {*units.SUFFIXES.values(), "segments", ""}, name
 
 
 @pytest.mark.parametrize(

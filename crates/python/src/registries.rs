@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 use vazao_engine::registry::{Entry, Parameter, Parameters};
 use vazao_network::Direction;
-use vazao_scenario::{ColumnSpec, FLOWS, LINKS, MEASURES, PATHS, RUNS, Rows, Scenario};
+use vazao_scenario::{ColumnSpec, FLOWS, LINKS, MEASURES, PATHS, PERSONALITIES, Personality, RUNS, Rows, Scenario};
 
 fn entries<B>(entries: &[Entry<B>]) -> Json {
     entries
@@ -19,6 +19,19 @@ fn entries<B>(entries: &[Entry<B>]) -> Json {
             })
         })
         .collect()
+}
+
+/// Describes the personalities of TCP, with the settings that each stands for.
+fn personalities() -> Json {
+    let mut all = entries(PERSONALITIES);
+    for (described, entry) in all.as_array_mut().into_iter().flatten().zip(PERSONALITIES) {
+        let setting = |(key, value, with): (&str, &str, Option<&str>)| {
+            let help = Personality::parameter(key).map(|parameter| parameter.help);
+            json!({ "name": key, "value": value, "control": with, "help": help })
+        };
+        described["settings"] = entry.build.settings().map(setting).collect();
+    }
+    all
 }
 
 fn parameter(p: &Parameter) -> Json {
@@ -53,7 +66,7 @@ pub fn all() -> Json {
         "path manager": entries(vazao_transport::mptcp::PATH_MANAGERS),
         "slow start": entries(vazao_congestion::SLOW_STARTS),
         "transport": entries(vazao_scenario::TRANSPORTS),
-        "personality": entries(vazao_scenario::PERSONALITIES),
+        "personality": personalities(),
         "application": entries(vazao_application::APPLICATIONS),
         "adaptation": entries(vazao_application::ADAPTATIONS),
         "distribution": entries(vazao_engine::DISTRIBUTIONS),

@@ -46,6 +46,10 @@ def explain(
         if rows:
             columns = ["parameter", "default", "accepted", "meaning"]
             out.print(table(pl.DataFrame(rows, schema=columns, orient="row")))
+        if entry.settings:
+            settings = [(s.name, s.value, s.control or "any", s.help or "–") for s in entry.settings]
+            columns = ["stands for", "value", "with cc", "meaning"]
+            out.print(table(pl.DataFrame(settings, schema=columns, orient="row")))
         out.print()
 
 

@@ -25,6 +25,16 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """A setting that a personality stands for: its value as TOML, and the congestion control that it goes with."""
+
+    name: str
+    value: str
+    control: str | None
+    help: str | None
+
+
+@dataclass(frozen=True)
 class Entry:
     """An algorithm: its names, the RFC or paper it comes from, one line of help, its parameters."""
 
@@ -35,6 +45,7 @@ class Entry:
     source: str
     help: str
     parameters: tuple[Parameter, ...]
+    settings: tuple[Setting, ...] = ()
 
 
 @cache
@@ -52,9 +63,9 @@ def presets() -> tuple[Entry, ...]:
 
 def _entry(kind: str, entry: dict[str, Any]) -> Entry:
     parameters = tuple(Parameter(**parameter) for parameter in entry["parameters"])
-    return Entry(
-        kind, entry["name"], tuple(entry["aliases"]), entry["title"], entry["source"], entry["help"], parameters
-    )
+    settings = tuple(Setting(**setting) for setting in entry.get("settings", ()))
+    aliases, title, source = tuple(entry["aliases"]), entry["title"], entry["source"]
+    return Entry(kind, entry["name"], aliases, title, source, entry["help"], parameters, settings)
 
 
 def _preset(name: str, path: Path) -> Entry:

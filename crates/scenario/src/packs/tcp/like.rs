@@ -14,19 +14,39 @@ pub(crate) const KEY: Parameter = Parameter::new(
     "whose TCP it is like, or { client = …, server = … }; every other key overrides what that word stands for",
 );
 
+/// Keys of a transport and their values as TOML.
+type Settings = &'static [(&'static str, &'static str)];
+
 /// Defaults of an implementation.
 pub struct Personality {
-    /// Settings of a transport, as TOML.
-    settings: &'static str,
+    settings: Settings,
     /// Profile of its congestion controls, where implementations differ.
     profile: &'static str,
     /// Further settings that go with a congestion control.
-    controls: &'static [(&'static str, &'static str)],
+    controls: &'static [(&'static str, Settings)],
+}
+
+impl Personality {
+    /// Returns everything that it stands for: key, value as TOML, and the congestion control that it goes with unless it
+    /// goes with all.
+    pub fn settings(&self) -> impl Iterator<Item = (&'static str, &'static str, Option<&'static str>)> {
+        let all = self.settings.iter().map(|(key, value)| (*key, *value, None));
+        let with = |(control, settings): &(&'static str, Settings)| {
+            let control = *control;
+            settings.iter().map(move |(key, value)| (*key, *value, Some(control)))
+        };
+        all.chain(self.controls.iter().flat_map(with))
+    }
+
+    /// Returns the parameter of TCP that a key sets.
+    pub fn parameter(key: &str) -> Option<&'static Parameter> {
+        super::SETTINGS.iter().find(|parameter| parameter.name == key)
+    }
 }
 
 /// Settings of ns-3's controls that count acknowledgements in every phase, or in slow start alone.
-const BY_ACKS: &str = "counting = 'acks'";
-const SLOW_START_BY_ACKS: &str = "abc_limit = 1";
+const BY_ACKS: Settings = &[("counting", "\"acks\"")];
+const SLOW_START_BY_ACKS: Settings = &[("abc_limit", "1")];
 
 /// All personalities.
 pub const PERSONALITIES: &[Entry<Personality>] = &[
@@ -35,11 +55,16 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
         aliases: &["ietf"],
         title: "The RFCs' TCP",
         source: "RFC 9293, RFC 5681, RFC 6298, RFC 6675, RFC 1122 section 4.2.3.2",
-        help: "host = \"rfc\", recovery = \"sack\", min_rto = \"1 s\", delayed_ack_timeout = \"200 ms\", quick_acks = 0, and the RFC's \
-               rules in controls whose implementations differ",
+        help: "what the RFCs say, and their rules in congestion controls whose implementations differ (profile)",
         parameters: &[],
         build: Personality {
-            settings: "host = 'rfc'\nrecovery = 'sack'\nmin_rto = '1 s'\ndelayed_ack_timeout = '200 ms'\nquick_acks = 0",
+            settings: &[
+                ("host", "\"rfc\""),
+                ("recovery", "\"sack\""),
+                ("min_rto", "\"1 s\""),
+                ("delayed_ack_timeout", "\"200 ms\""),
+                ("quick_acks", "0"),
+            ],
             profile: "rfc",
             controls: &[],
         },
@@ -49,17 +74,26 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
         aliases: &[],
         title: "Linux's TCP",
         source: "Linux 6.12, net/ipv4, with HZ = 250",
-        help: "host = \"linux\", recovery = \"rack\", abc_limit = 1000, bursts = \"deferred\", tick = \"4 ms\", HyStart with cubic and \
-               cdg, and Linux's rules in controls whose implementations differ",
+        help: "what Linux does by default, and its rules in congestion controls whose implementations differ (profile)",
         parameters: &[],
         build: Personality {
-            settings: "host = 'linux'\nrecovery = 'rack'\nabc_limit = 1000\nbursts = 'deferred'\ntick = '4 ms'",
+            settings: &[
+                ("host", "\"linux\""),
+                ("recovery", "\"rack\""),
+                ("abc_limit", "1000"),
+                ("bursts", "\"deferred\""),
+                ("tick", "\"4 ms\""),
+            ],
             profile: "linux",
             controls: &[
-                ("cubic", "slow_start = 'hystart'"),
+                ("cubic", &[("slow_start", "\"hystart\"")]),
                 (
                     "cdg",
-                    "slow_start = { kind = 'hystart', low_window = 0, spacing = '3 ms', least_rise = '125 us', most_rise = '60 s' }",
+                    &[(
+                        "slow_start",
+                        "{ kind = \"hystart\", low_window = 0, spacing = \"3 ms\", least_rise = \"125 us\", \
+                         most_rise = \"60 s\" }",
+                    )],
                 ),
             ],
         },
@@ -69,14 +103,23 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
         aliases: &["ns-3"],
         title: "ns-3's TCP",
         source: "ns-3.37, TcpSocketBase and its congestion controls",
-        help: "host = \"rfc\", recovery = \"sack\" with prr and ns-3's profile, mss = 536, buffers of 128 KiB, min_rto = \"1 s\", \
-               delayed_ack_timeout = \"200 ms\", quick_acks = 1, cwv = \"grow\", rtt = \"timestamps\", and ns-3's rules and counting in \
-               its controls",
+        help: "what ns-3 does by default, and its rules in congestion controls whose implementations differ (profile)",
         parameters: &[],
         build: Personality {
-            settings: "host = 'rfc'\nrecovery = 'sack'\nprr = true\nsack_profile = 'ns3'\nmss = 536\nreceive_buffer = '128 KiB'\n\
-                       send_buffer = '128 KiB'\nmin_rto = '1 s'\ndelayed_ack_timeout = '200 ms'\nquick_acks = 1\ncwv = 'grow'\n\
-                       rtt = 'timestamps'",
+            settings: &[
+                ("host", "\"rfc\""),
+                ("recovery", "\"sack\""),
+                ("prr", "true"),
+                ("sack_profile", "\"ns3\""),
+                ("mss", "536"),
+                ("receive_buffer", "\"128 KiB\""),
+                ("send_buffer", "\"128 KiB\""),
+                ("min_rto", "\"1 s\""),
+                ("delayed_ack_timeout", "\"200 ms\""),
+                ("quick_acks", "1"),
+                ("cwv", "\"grow\""),
+                ("rtt", "\"timestamps\""),
+            ],
             profile: "ns3",
             controls: &[
                 ("reno", BY_ACKS),
@@ -93,8 +136,8 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
                 ("ledbat", SLOW_START_BY_ACKS),
                 ("scalable", SLOW_START_BY_ACKS),
                 ("yeah", SLOW_START_BY_ACKS),
-                ("bbr", "abc_limit = 1000"),
-                ("cubic", "abc_limit = 1000\nslow_start = { kind = 'hystart', profile = 'ns3' }"),
+                ("bbr", &[("abc_limit", "1000")]),
+                ("cubic", &[("abc_limit", "1000"), ("slow_start", "{ kind = \"hystart\", profile = \"ns3\" }")]),
             ],
         },
     },
@@ -126,13 +169,12 @@ pub(crate) fn apply(table: &mut Table) -> Result<()> {
     let Some(item) = table.take(KEY.name) else { return Ok(()) };
     let (entry, rest) = item.entry("personality", PERSONALITIES)?;
     rest.finish()?;
-    let Personality { settings, profile, controls } = &entry.build;
-    let control = profiled(table.take("cc"), profile)?;
-    let name = kind(&control.node).unwrap_or_default();
-    let further = controls.iter().find(|(known, _)| *known == name).map_or("", |(_, settings)| settings);
+    let control = profiled(table.take("cc"), entry.build.profile)?;
+    let name = kind(&control.node).unwrap_or_default().to_owned();
     table.put_back("cc", control);
-    for text in [further, settings] {
-        let Node { value: Toml::Table(entries), .. } = parse(text)? else { continue };
+    let settings = entry.build.settings().filter(|(_, _, with)| with.is_none_or(|control| control == name));
+    let text: String = settings.map(|(key, value, _)| format!("{key} = {value}\n")).collect();
+    if let Toml::Table(entries) = parse(&text)?.value {
         entries.into_iter().for_each(|(key, node)| table.supply(&key, node));
     }
     Ok(())
@@ -204,17 +246,16 @@ mod tests {
         assert!(receiver.contains("\"host\":\"rfc\""), "{receiver}");
     }
 
-    /// Every word is understood with every congestion control, and its help says each of its settings.
+    /// Every word is understood with every congestion control, and stands for parameters of TCP.
     #[test]
     fn every_word_goes_with_every_control() {
         for entry in PERSONALITIES {
             for control in CONGESTION_CONTROLS {
                 transport(&format!("kind = \"tcp\", like = \"{}\", cc = \"{}\"", entry.name, control.name));
             }
-            for line in entry.build.settings.lines() {
-                let key = line.split(' ').next().unwrap_or_default();
-                let key = key.strip_prefix("sack_").or(key.split_once("_buffer").map(|_| "buffers")).unwrap_or(key);
-                assert!(entry.help.contains(key), "{}: {key}", entry.name);
+            for (key, _, with) in entry.build.settings() {
+                assert!(Personality::parameter(key).is_some(), "{}: {key}", entry.name);
+                assert!(with.is_none_or(|name| find("congestion control", CONGESTION_CONTROLS, name).is_ok()));
             }
         }
     }
