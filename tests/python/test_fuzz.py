@@ -149,7 +149,7 @@ def test_a_plain_message_names_the_file_and_the_key(message: str, is_plain: bool
     assert (uncouth(message) + unplaced(message) == []) == is_plain
 
 
-UNDRAWN = {"a text", 'a list of names such as ["r1", "r2"]'}
+UNDRAWN = {"a text", 'a list of names such as ["r1", "r2"]', "a list of tables, each with at and rate"}
 """Forms of parameters that the generator writes itself, or leaves to guests."""
 
 
