@@ -1,6 +1,7 @@
 //! Transport protocols: everything specific to one protocol is in its module.
 
 mod dccp;
+mod ends;
 pub(crate) mod library;
 pub(crate) mod mptcp;
 pub(crate) mod quic;

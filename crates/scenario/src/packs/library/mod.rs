@@ -11,7 +11,7 @@ use crate::measures::measure::{SenderState, Sent};
 use crate::measures::series::PathState;
 use crate::model::scenario::Scenario;
 use crate::model::stack::Stack;
-use crate::packs::quic::bytes::Ends;
+use crate::packs::ends::Ends;
 use log::Reader;
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@ pub(crate) mod json;
 pub(crate) mod log;
 mod ways;
 
+use super::ends::Ends;
 use super::library::{self, quinn};
 use super::{IP_HEADER, default_entry, forward, join};
 use crate::document::ScenarioError;
@@ -284,7 +285,7 @@ fn codec(scenario: &Scenario, addresses: &Addresses, number: usize) -> Result<Bo
         return Err("Google's handshake and parity are not written to captures");
     }
     Ok(if transport.has_library() {
-        Box::new(library::Bytes(bytes::Ends::new(addresses, number)))
+        Box::new(library::Bytes(Ends::new(addresses, number)))
     } else {
         Box::new(bytes::Bytes::new(scenario, addresses, number))
     })

@@ -1,6 +1,7 @@
 //! SCTP: associations whose packets go by several paths.
 
 pub(crate) mod bytes;
+mod guest;
 mod kernel;
 mod read;
 

@@ -1,6 +1,6 @@
 //! Bytes of a guest as packets of our associations.
 
-use super::bytes::{GuestState, SentChunks};
+use super::guest::{GuestState, SentChunks};
 use vazao_engine::{Duration, Time};
 use vazao_transport::sctp::{
     Addresses, Cause, Control, Cookie, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, Skip, Unknown, stamp,
