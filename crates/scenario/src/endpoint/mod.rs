@@ -8,7 +8,8 @@ pub(crate) use body::Body;
 pub(crate) use contents::{Content, Contents};
 
 use crate::measures::counts::{Counts, PathReport, Tally};
-use crate::measures::measure::{FlowMeasure, SenderState};
+use crate::measures::measure::FlowMeasure;
+use crate::measures::series::SenderState;
 use std::any::Any;
 use vazao_application::{Application, Visit};
 use vazao_engine::{Ecn, Histogram, Time};

@@ -1,6 +1,5 @@
-//! Measures that can be traced over time, each declared once.
+//! State of a sender, and the measures that can be traced over time, each declared once.
 
-use super::measure::SenderState;
 use vazao_application::Progress;
 use vazao_engine::Duration;
 
@@ -52,6 +51,41 @@ pub(crate) struct PathState {
     pub latest_rtt: Option<Duration>,
     pub flight: u64,
     pub repair: Option<Repair>,
+}
+
+/// What a sender has sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sent {
+    /// Segments.
+    pub segments: u64,
+    /// Bytes of the stream sent at least once.
+    pub bytes: u64,
+    /// Bytes sent and not cumulatively acknowledged.
+    pub flight: u64,
+}
+
+/// State of a flow's sender, whatever its stack. Sizes are in bytes.
+pub(crate) trait SenderState {
+    /// Congestion window.
+    fn cwnd(&self) -> u64;
+    /// Slow-start threshold, if it was ever set.
+    fn ssthresh(&self) -> Option<u64> {
+        self.path(0).ssthresh
+    }
+    /// Returns whether the window grows as in slow start.
+    fn in_slow_start(&self) -> bool;
+    /// Returns whether losses are being repaired.
+    fn is_repairing(&self) -> bool;
+    /// Returns how often the window was cut: recoveries, timeouts and answers to marks.
+    fn cuts(&self) -> u64;
+    /// What it has sent.
+    fn sent(&self) -> Sent;
+    /// Number of paths.
+    fn paths(&self) -> usize {
+        1
+    }
+    /// State of one path.
+    fn path(&self, number: usize) -> PathState;
 }
 
 /// Declares the measures in their order: title and unit of each, its source by what it is found from, and its help.

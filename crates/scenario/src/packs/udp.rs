@@ -6,7 +6,7 @@ use crate::document::reader::Table;
 use crate::endpoint::codec::{Codec, encode_datagram};
 use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
-use crate::measures::measure::SenderState;
+use crate::measures::series::SenderState;
 use crate::model::address::Socket;
 use crate::model::kernel::{KernelEnd, KernelProtocol};
 use crate::model::stack;

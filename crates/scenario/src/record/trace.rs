@@ -1,8 +1,7 @@
 //! Recording of time series.
 
 use crate::endpoint::{Body, EndId, Notice};
-use crate::measures::measure::SenderState;
-use crate::measures::series::{MEASURES, Measure, Source};
+use crate::measures::series::{MEASURES, Measure, SenderState, Source};
 use crate::model::scenario::TraceSpec;
 use crate::record::samples::Sample;
 use vazao_application::Progress;

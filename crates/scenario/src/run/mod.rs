@@ -7,7 +7,7 @@ mod tests;
 
 use crate::endpoint::{Body, Crossing, EndId, Notice};
 use crate::guests::plan::HostPlan;
-use crate::measures::measure::SenderState;
+use crate::measures::series::SenderState;
 use crate::model::scenario::Scenario;
 use crate::packs::library::{Connect, Libraries};
 use crate::record::Output;

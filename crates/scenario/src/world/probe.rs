@@ -1,7 +1,7 @@
 //! Observers of a run. Observation changes no result, and costs nothing when it is off.
 
 use crate::endpoint::{Body, Crossing, EndId, Notice};
-use crate::measures::measure::SenderState;
+use crate::measures::series::SenderState;
 use vazao_application::Progress;
 use vazao_engine::Time;
 use vazao_network::{DropCause, Network};

@@ -1,8 +1,7 @@
 //! State of a guest's connections, as its kernel reports it in [samples](Sample).
 
 use super::Tuple;
-use crate::measures::measure::{SenderState, Sent};
-use crate::measures::series::{PathState, Repair};
+use crate::measures::series::{PathState, Repair, SenderState, Sent};
 use std::net::SocketAddrV4;
 use vazao_engine::{Duration, Time};
 use vazao_guest_protocol::{Sample, TcpInfo};
