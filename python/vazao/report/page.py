@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,25 +87,31 @@ def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str,
     ]
     loose = [one for one in ledger.values() if one.id not in shown]
     size: Size = store.manifest["size"]
+    answers = [result for result in findings if result.answer]
+    headline = next((one for one in study.figures if one.id == study.headline), None)
     return {
         "study": study, "about": markdown(study.about), "css": CSS, "findings": findings, "levels": levels,
+        "answers": answers, "headline": headline and _headline(headline, study, store), "letter": letter(findings),
         "tables": [_table(one, store) for one in study.tables],
         "ledger": list(ledger.values()), "tally": tally(findings, levels), "sections": sections, "loose": loose,
         "networks": networks(study), "parts": [_part(part, size, store, not_run) for part in study.parts],
         "versions": store.manifest["versions"], "hash": study.hash, "facts": facts(study, store),
         "commands": commands(study, store), "questions": questions(study),
-        "contents": _contents(bool(study.tables), bool(ledger), bool(sections)),
+        "contents": _contents(answer=answers, tables=study.tables, results=sections, letter=ledger, ledger=ledger),
         "not_run": told_not_run(reasons(not_run)),
     }  # fmt: skip
 
 
-def _contents(tables: bool, ledger: bool, sections: bool) -> list[tuple[str, str]]:
-    every = [
-        ("summary", "Verdicts", True), ("tables", "In short", tables), ("setting", "The experiment", True),
-        ("results", "Results", sections),
-        ("ledger", "Ledger", ledger), ("reproduce", "Do it again", True),
-    ]  # fmt: skip
-    return [(anchor, name) for anchor, name, there in every if there]
+CONTENTS = {
+    "answer": "Answer", "summary": "Verdicts", "tables": "In short", "setting": "The experiment", "results": "Results",
+    "letter": "To the author", "ledger": "Ledger", "reproduce": "Do it again",
+}  # fmt: skip
+"""Anchor of each section to its name in the contents."""
+
+
+def _contents(**optional: Sized) -> list[tuple[str, str]]:
+    """The sections that the page has; an optional one is left out where it would be empty."""
+    return [(anchor, name) for anchor, name in CONTENTS.items() if len(optional.get(anchor, name))]
 
 
 # Claims and verdicts
@@ -130,6 +136,21 @@ def tally(findings: Sequence[Ruling], levels: Sequence[str]) -> list[dict[str, A
         {"name": name, "counts": {verdict: sum(r.verdict == verdict for r in results) for verdict in CSS}}
         for name, results in groups
     ]
+
+
+LETTER = {
+    "reproduced": "What holds",
+    "differs": "What does not hold",
+    "undecided": "What our runs leave open: more of them would decide it",
+    "not testable": "What we could not test",
+}
+"""Verdict to the heading under which an author reads of it."""
+
+
+def letter(findings: Sequence[Ruling]) -> list[tuple[str, list[Ruling]]]:
+    """The verdicts as one would tell them to the original's author, by what came out."""
+    told = [(title, [one for one in findings if one.verdict == verdict]) for verdict, title in LETTER.items()]
+    return [(title, rulings) for title, rulings in told if rulings]
 
 
 # The experiment
@@ -262,6 +283,12 @@ def _figure(
         "sql": figure.sql.strip(), "claims": beside, "empty": one.rows.frame.is_empty(),
     }  # fmt: skip
     return told if told["empty"] else told | {"svg": still(one), "json": live(one)}
+
+
+def _headline(figure: Figure, study: Study, store: Store) -> dict[str, Any] | None:
+    """The figure at the top of the page, without numbers, which stand where it is shown again; None with no rows."""
+    one = drawing(study, store, figure)
+    return None if one.rows.frame.is_empty() else {"id": figure.id, "title": figure.title, "svg": still(one)}
 
 
 def _note(one: Drawing, study: Study, not_run: pl.DataFrame) -> str:

@@ -79,6 +79,8 @@ class Ruling:
     criterion: str = ""
     earlier: list[GivenUp] = field(default_factory=list)
     numbers: list[Pair] = field(default_factory=list)
+    answer: str = ""
+    """Sentence of the answer to the study's question; empty for a claim beside it."""
 
 
 def evaluate(study: Study, store: Asked, not_run: pl.DataFrame | None = None) -> list[Ruling]:
@@ -126,12 +128,12 @@ def _decide(
     where = f"{study.file}: finding {finding.id!r}" + (f" ({finding.per} = {level})" if level else "")
 
     def ruling(
-        verdict: Verdict, measured: str = "", explanation: str = "", row: dict[str, Any] | None = None
+        verdict: Verdict, measured: str = "", explanation: str = "", row: dict[str, Any] | None = None, answer: str = ""
     ) -> Ruling:
         claim = (finding.id, finding.claim, finding.reported, finding.per, level)
         earlier = [GivenUp(one.criterion, one.because) for one in finding.earlier]
         numbers = [_pair(number, row or {}, where) for number in finding.numbers]
-        return Ruling(*claim, verdict, measured, explanation, finding.criterion, earlier, numbers)
+        return Ruling(*claim, verdict, measured, explanation, finding.criterion, earlier, numbers, answer)
 
     if finding.sql is None:
         return ruling("not testable", explanation=finding.not_testable or "")
@@ -155,7 +157,8 @@ def _decide(
         "undecided": finding.if_undecided,
     }
     explanation = " ".join(_fill(text, row, where) for text in (finding.explanation, by_verdict[verdict]) if text)
-    return ruling(verdict, _measured(finding, row, where), explanation, row)
+    answer = _fill(getattr(finding.answer, verdict), row, where)
+    return ruling(verdict, _measured(finding, row, where), explanation, row, answer)
 
 
 def _pair(number: Number, row: dict[str, Any], where: str) -> Pair:
@@ -209,7 +212,9 @@ def _check_columns(finding: Finding, columns: list[str], where: str) -> None:
     """Whether the query gives what the verdict and the texts name, however many rows it has."""
     if "holds" not in columns:
         raise StudyError(f"{where}: the query gives no column `holds` (it gives {', '.join(columns)})")
-    texts = (finding.measured, finding.explanation, finding.if_reproduced, finding.if_differs, finding.if_undecided)
+    answers = (finding.answer.reproduced, finding.answer.differs, finding.answer.undecided)
+    explanations = (finding.explanation, finding.if_reproduced, finding.if_differs, finding.if_undecided)
+    texts = (finding.measured, *explanations, *answers)
     for text in filter(None, texts):
         _fill(text, dict.fromkeys(columns), where)
     for number in finding.numbers:

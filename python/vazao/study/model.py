@@ -299,6 +299,14 @@ class Earlier(Table):
     because: str
 
 
+class Answer(Table):
+    """A sentence for each verdict, by which a claim helps to answer the study's question; texts as in `measured`."""
+
+    reproduced: str = ""
+    differs: str = ""
+    undecided: str = ""
+
+
 class Finding(Table):
     """A claim of the original and the query that decides it. One row: `holds`, `measured`, and what texts use."""
 
@@ -311,6 +319,7 @@ class Finding(Table):
     criterion: str = ""
     earlier: Annotated[list[Earlier], BeforeValidator(_as_list)] = []
     measured: str | None = None
+    answer: Answer = Answer()
     needs: dict[str, Annotated[list[LabelField], BeforeValidator(_as_list)]] = {}
     explanation: str = ""
     if_reproduced: str = ""
@@ -345,6 +354,7 @@ class Study(Table):
     title: str
     source: str = ""
     question: str = ""
+    headline: str | None = None
     about: str = ""
     seed: int = Field(default=1, ge=0, le=2**63)
     scenario: dict[str, Any]
@@ -372,6 +382,8 @@ class Study(Table):
             wrong("the seed belongs to [study]: replication r runs with study.seed + r", "scenario", "seed")
         factors = {name for part in self.parts for name in part.factor_names}
         ids = [finding.id for finding in self.findings]
+        if self.headline is not None and self.headline not in (drawn := [figure.id for figure in self.figures]):
+            wrong(f"{self.headline!r} is not a figure{did_you_mean(self.headline, drawn)}", "study", "headline")
         for n, figure in enumerate(self.figures):
             for name in figure.finding:
                 if name not in ids:
