@@ -134,7 +134,33 @@ def test_an_explanation_that_all_levels_share_stands_once(tmp_path: Path) -> Non
         replace(result, explanation=why) if result.id == "recovery" else result for result in synthetic.FINDINGS
     ]
     written = report.html(synthetic.study(), synthetic.store(tmp_path), findings)
-    assert written.count(why) == 1
+    assert written[: written.index('id="letter"')].count(why) == 1
+
+
+def test_the_author_is_told_each_claim_by_what_came_out(html: str) -> None:
+    letter = html[html.index('id="letter"') : html.index('id="ledger"')]
+    headings = [re.sub(r"\s+", " ", heading) for heading in re.findall(r"<h3>(.*?)</h3>", letter)]
+    assert [heading.split(":")[0] for heading in headings] == [
+        "What holds", "What does not hold", "What our runs leave open", "What we could not test",
+    ]  # fmt: skip
+    holds, fails, *_ = re.split(r"<h3>", letter)[1:]
+    assert "from 95 % to 52 %" in holds
+    assert "from 97 % to 88 % on average" not in holds
+    assert "A queue of one bandwidth-delay product hides most of the fall." in fails
+    assert "What decides it: The interval lies above 10.4 %." in letter
+
+
+def test_the_page_begins_with_the_answer_to_its_question(tmp_path: Path) -> None:
+    text = synthetic.TEXT.replace("[study]\n", '[study]\nheadline = "recovery"\n', 1)
+    said = {"recovery": "It regains the path soon.", "utilisation-falls": "It uses less of a faster path."}
+    findings = [replace(result, answer=said.get(result.id, "")) for result in synthetic.FINDINGS]
+    findings = [replace(r, answer="") if r.verdict == "not testable" else r for r in findings]
+    written = report.html(synthetic.study(text), synthetic.store(tmp_path), findings)
+    answer = written[written.index('id="answer"') : written.index('id="summary"')]
+    assert answer.count("It regains the path soon.") == 1
+    assert re.findall(r'class="level">(\w+)', answer) == ["historic", "modern"]  # the two differ in their verdict
+    assert 'href="#figure-recovery"' in answer
+    assert Outline(written).open == []
 
 
 def test_the_counts_are_those_of_the_ledger() -> None:
@@ -345,7 +371,7 @@ def test_the_page_is_complete_without_scripts(browser: Any, page: Path) -> None:
 def test_a_link_from_the_verdicts_leads_to_its_claim(browser: Any, page: Path) -> None:
     shown = browser.new_page(viewport={"width": 390, "height": 844})
     shown.goto(page.as_uri())
-    shown.locator("a[href='#claim-slow-starts-alike']").click()
+    shown.locator("#summary a[href='#claim-slow-starts-alike']").click()
     shown.wait_for_timeout(1500)  # figures above and below come to life, and change their heights
     box = shown.locator("#claim-slow-starts-alike").bounding_box()
     assert 0 <= box["y"] < 600

@@ -87,7 +87,7 @@ def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str,
     ]
     loose = [one for one in ledger.values() if one.id not in shown]
     size: Size = store.manifest["size"]
-    answers = [result for result in findings if result.answer]
+    answers = answer(findings)
     headline = next((one for one in study.figures if one.id == study.headline), None)
     return {
         "study": study, "about": markdown(study.about), "css": CSS, "findings": findings, "levels": levels,
@@ -126,6 +126,22 @@ def claims(findings: Iterable[Ruling]) -> dict[str, Claim]:
     return gathered
 
 
+def answer(findings: Iterable[Ruling]) -> list[tuple[str, Ruling]]:
+    """The sentences that answer the study's question, each with the levels it is true of; empty where of all."""
+    by_claim: dict[str, list[Ruling]] = {}
+    for result in findings:
+        if result.answer:
+            by_claim.setdefault(result.id, []).append(result)
+    said = []
+    for results in by_claim.values():
+        alike: dict[tuple[str, str], list[Ruling]] = {}
+        for result in results:
+            alike.setdefault((result.answer, result.verdict), []).append(result)
+        for same in alike.values():
+            said.append(("" if len(alike) == 1 else ", ".join(str(one.level) for one in same), same[0]))
+    return said
+
+
 def tally(findings: Sequence[Ruling], levels: Sequence[str]) -> list[dict[str, Any]]:
     """Count the claims that have each verdict, at each level and for claims decided as a whole."""
     whole = [result for result in findings if result.level is None]
@@ -147,10 +163,10 @@ LETTER = {
 """Verdict to the heading under which an author reads of it."""
 
 
-def letter(findings: Sequence[Ruling]) -> list[tuple[str, list[Ruling]]]:
-    """The verdicts as one would tell them to the original's author, by what came out."""
-    told = [(title, [one for one in findings if one.verdict == verdict]) for verdict, title in LETTER.items()]
-    return [(title, rulings) for title, rulings in told if rulings]
+def letter(findings: Sequence[Ruling]) -> list[tuple[str, list[Claim]]]:
+    """The claims as one would tell them to the original's author, by what came out; some came out in several ways."""
+    by_verdict = {title: claims(one for one in findings if one.verdict == verdict) for verdict, title in LETTER.items()}
+    return [(title, list(told.values())) for title, told in by_verdict.items() if told]
 
 
 # The experiment

@@ -157,7 +157,7 @@ def _decide(
         "undecided": finding.if_undecided,
     }
     explanation = " ".join(_fill(text, row, where) for text in (finding.explanation, by_verdict[verdict]) if text)
-    answer = _fill(getattr(finding.answer, verdict), row, where)
+    answer = _fill(getattr(finding.answer, verdict), row, where) if finding.answer else ""
     return ruling(verdict, _measured(finding, row, where), explanation, row, answer)
 
 
@@ -212,7 +212,7 @@ def _check_columns(finding: Finding, columns: list[str], where: str) -> None:
     """Whether the query gives what the verdict and the texts name, however many rows it has."""
     if "holds" not in columns:
         raise StudyError(f"{where}: the query gives no column `holds` (it gives {', '.join(columns)})")
-    answers = (finding.answer.reproduced, finding.answer.differs, finding.answer.undecided)
+    answers = (finding.answer.reproduced, finding.answer.differs, finding.answer.undecided) if finding.answer else ()
     explanations = (finding.explanation, finding.if_reproduced, finding.if_differs, finding.if_undecided)
     texts = (finding.measured, *explanations, *answers)
     for text in filter(None, texts):

@@ -302,9 +302,9 @@ class Earlier(Table):
 class Answer(Table):
     """A sentence for each verdict, by which a claim helps to answer the study's question; texts as in `measured`."""
 
-    reproduced: str = ""
-    differs: str = ""
-    undecided: str = ""
+    reproduced: str
+    differs: str
+    undecided: str
 
 
 class Finding(Table):
@@ -319,7 +319,7 @@ class Finding(Table):
     criterion: str = ""
     earlier: Annotated[list[Earlier], BeforeValidator(_as_list)] = []
     measured: str | None = None
-    answer: Answer = Answer()
+    answer: Answer | None = None
     needs: dict[str, Annotated[list[LabelField], BeforeValidator(_as_list)]] = {}
     explanation: str = ""
     if_reproduced: str = ""
