@@ -100,6 +100,24 @@ def test_a_study_runs_answers_and_resumes(vazao: Vazao, toy_file: Path) -> None:
     assert Path("results/toy/report.html").is_file()
 
 
+def test_all_theses_end_in_a_page_of_answers(vazao: Vazao, toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [name[-4:] for name in study.theses()] == ["2010", "2016", "2017", "2018", "2019"]
+    monkeypatch.setattr(study, "theses", lambda: ["one", "two"])
+    toy = campaign.load_study(toy_file)
+    monkeypatch.setattr("vazao.results.load_study", lambda _: toy)
+    told = vazao("run", "all-theses", "--quick")
+    assert told.code == 0, told.err
+    assert told.out.count("2 reproduced") == 2
+    assert told.out.strip().endswith("answers: results/index.html")
+    page = Path("results/index.html").read_text(encoding="utf-8")
+    assert all(f'href="{name}/report.html"' in page for name in ("one", "two"))
+    again = json.loads(vazao("run", "all-theses", "--json").out)
+    assert [Path(each["directory"]).name for each in again["studies"]] == ["one", "two"]
+    refused = vazao("run", "all-theses", "--set", "study.seed=2")
+    assert refused.code == 2
+    assert "leave --set" in refused.err
+
+
 def test_sql_asks_the_stored_results(vazao: Vazao, toy_file: Path) -> None:
     vazao("run", str(toy_file), "--quick", "--out", "r")
     assert json.loads(vazao("sql", "r", "SELECT count(*) AS n FROM runs", "--json").out) == [{"n": 10}]

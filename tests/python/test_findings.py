@@ -10,8 +10,8 @@ import pytest
 import synthetic
 from vazao.cli import showing, terminal
 from vazao.errors import StudyError
-from vazao.results import database
-from vazao.study import Study, findings, parse_study
+from vazao.results import database, load_study
+from vazao.study import Study, built_in_studies, findings, parse_study
 
 HEAD = """
 [study]
@@ -61,6 +61,32 @@ def test_the_verdict_is_that_of_the_row(holds: str, verdict: str) -> None:
     assert found.measured == "6.57 s"
     texts = {"reproduced": "always as 7", "differs": "always not 7", "undecided": "always or 7"}
     assert found.explanation == texts[verdict]
+
+
+@pytest.mark.parametrize(("holds", "said"), [("true", "Yes: 7."), ("false", "No: 7."), ("NULL::BOOLEAN", "Open: 7.")])
+def test_the_answer_is_that_of_the_verdict(holds: str, said: str) -> None:
+    (found,) = evaluate(
+        f'sql = "SELECT avg(y) AS mean, {holds} AS holds FROM runs"\n'
+        'answer = { reproduced = "Yes: {mean:.0f}.", differs = "No: {mean:.0f}.", undecided = "Open: {mean:.0f}." }\n'
+    )
+    assert found.answer == said
+
+
+def test_an_answer_has_a_sentence_for_every_verdict() -> None:
+    with pytest.raises(StudyError, match=r"answer\.undecided"):
+        study('sql = "SELECT true AS holds"\nanswer = { reproduced = "Yes.", differs = "No." }\n')
+    with pytest.raises(StudyError, match="wrong"):
+        evaluate(
+            'sql = "SELECT true AS holds"\n'
+            'answer = { reproduced = "Yes.", differs = "No: {wrong}.", undecided = "Open." }\n'
+        )
+
+
+def test_every_built_in_study_answers_its_question() -> None:
+    for name in built_in_studies():
+        known = load_study(name)
+        assert known.headline, name
+        assert sum(finding.answer is not None for finding in known.findings) >= 3, name
 
 
 def test_a_finding_per_level_is_decided_for_each() -> None:

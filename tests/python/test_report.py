@@ -7,6 +7,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -148,6 +149,23 @@ def test_the_author_is_told_each_claim_by_what_came_out(html: str) -> None:
     assert "from 97 % to 88 % on average" not in holds
     assert "A queue of one bandwidth-delay product hides most of the fall." in fails
     assert "What decides it: The interval lies above 10.4 %." in letter
+
+
+def test_the_page_over_several_studies_leads_to_each(tmp_path: Path) -> None:
+    study = synthetic.study(synthetic.TEXT.replace('title = "An invented', 'title = "<b>& An invented'))
+    findings = [replace(result, answer="It <i>does</i>.") for result in synthetic.FINDINGS if result.id == "seed"]
+    for folder in ("one", "two more"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "report.html").write_text("")
+    written = report.write_index([(study, findings, "one"), (study, findings, "two more")], tmp_path)
+    text = written.read_text(encoding="utf-8")
+    outline = Outline(text)
+    assert outline.open == []
+    pages = [unquote(target).partition("#")[0] for target in outline.targets]
+    assert set(pages) == {"one/report.html", "two more/report.html"}
+    assert "<b>" not in text
+    assert "<i>" not in text
+    assert "All claims: 1 reproduced, 0 differ" in text
 
 
 def test_the_page_begins_with_the_answer_to_its_question(tmp_path: Path) -> None:

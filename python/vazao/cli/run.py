@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,7 +19,9 @@ from vazao.errors import RunError, ScenarioError
 
 @terminable()
 def run(
-    name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML file, or a built-in study or scenario.")],
+    name: Annotated[
+        str, typer.Argument(metavar="FILE|NAME", help="A TOML file, a built-in study or scenario, or all-theses.")
+    ],
     changes: Changes = None,
     seed: Seed = None,
     full: Annotated[
@@ -40,6 +42,14 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object, nothing else.")] = False,
 ) -> None:
     """Run a scenario (one run) or a study (a campaign; interrupted ones resume, finished ones are not run again)."""
+    size: studies.Size | None = None if full is None else "full" if full else "quick"
+    if studies.is_all_theses(name):
+        if changes or seed is not None or trace or pcap or qlog:
+            raise ScenarioError(
+                f"{name}: are studies as they stand; leave --set, --seed, --trace, --pcap and --qlog out"
+            )
+        _run_theses(size, jobs, directory or Path("results"), as_json)
+        return
     path = studies.find(name)
     text = studies.read_text(path)
     overrides = [change(one) for one in changes or []]
@@ -57,7 +67,6 @@ def run(
     study = studies.parse_as(results.Study, text, str(path)).changed(overrides, seed)
     if not (allow or studies.is_built_in(name)):
         programs.ask(str(path), programs.of_study(study, text, overrides))
-    size: studies.Size | None = None if full is None else "full" if full else "quick"
     _run_study(study, size, jobs, directory or results.default_directory(study.name), as_json)
 
 
@@ -95,26 +104,70 @@ def _run_scenario(
 def _run_study(
     study: results.Study, size: studies.Size | None, jobs: int | None, directory: Path, as_json: bool
 ) -> None:
-    from vazao.cli import showing
+    done = _campaign(study, size, jobs, directory)
+    page = publish(done)
+    if as_json:
+        print(json.dumps(_told(done)))
+    else:
+        _show(done, page)
+    _ended(done)
+
+
+def _run_theses(size: studies.Size | None, jobs: int | None, directory: Path, as_json: bool) -> None:
+    """The studies that re-run an original, one after the other, and a page over their answers."""
+    from vazao import report
+    from vazao.cli.terminal import out
+
+    campaigns = []
+    for name in studies.theses():
+        study = results.load_study(name)
+        campaigns.append(_campaign(study, size, jobs, directory / name))
+        publish(campaigns[-1])
+        if not as_json:
+            out.print(f"{study.title}: {studies.counted(campaigns[-1].findings)}", soft_wrap=True)
+    page = report.write_index([(done.study, done.findings, done.directory.name) for done in campaigns], directory)
+    if as_json:
+        print(json.dumps({"page": str(page), "studies": [_told(done) for done in campaigns]}))
+    else:
+        out.print(f"answers: {page}", soft_wrap=True)
+    for done in campaigns:
+        _ended(done)
+
+
+def _campaign(study: results.Study, size: studies.Size | None, jobs: int | None, directory: Path) -> results.Campaign:
     from vazao.cli.progress import progress
-    from vazao.cli.terminal import err, out
+    from vazao.cli.terminal import err
 
     try:
-        done = results.run_study(study, size=size, jobs=jobs, out=directory, progress=progress())
+        return results.run_study(study, size=size, jobs=jobs, out=directory, progress=progress())
     except KeyboardInterrupt:
         err.print("interrupted; finished runs are kept, and the same command goes on from there")
         raise typer.Exit(130) from None
-    page = publish(done)
-    if as_json:
-        told = {"study": study.name, "directory": str(directory), "runs": done.runs.height}
-        not_run = studies.reasons(done.not_run)
-        print(json.dumps(told | {"not_run": not_run, "findings": [asdict(result) for result in done.findings]}))
-    else:
-        showing.show_findings(done.findings)
-        showing.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
-        out.print(
-            f"{done.runs.height} runs in {directory} ({done.started} simulated now); report: {page}", soft_wrap=True
-        )
+
+
+def _told(done: results.Campaign) -> dict[str, Any]:
+    """A campaign as data."""
+    return {
+        "study": done.study.name, "directory": str(done.directory), "runs": done.runs.height,
+        "not_run": studies.reasons(done.not_run), "findings": [asdict(result) for result in done.findings],
+    }  # fmt: skip
+
+
+def _show(done: results.Campaign, page: Path) -> None:
+    """A campaign as people read it."""
+    from vazao.cli import showing
+    from vazao.cli.terminal import out
+
+    showing.show_findings(done.findings)
+    showing.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
+    runs = f"{done.runs.height} runs in {done.directory} ({done.started} simulated now)"
+    out.print(f"{runs}; report: {page}", soft_wrap=True)
+
+
+def _ended(done: results.Campaign) -> None:
+    """Say what was not run. Raises `RunError` where a run failed."""
+    from vazao.cli.terminal import err
+
     if done.not_run.height:
         err.print(studies.told_not_run(studies.reasons(done.not_run)))
     if failures := done.failures():

@@ -11,6 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from vazao import study
 from vazao.cli.terminal import out, table
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 _VERDICTS = {"reproduced": "green", "differs": "yellow", "undecided": "magenta", "not testable": "dim"}
 
-_COUNTED = {"reproduced": "reproduced", "differs": "differ", "undecided": "undecided", "not testable": "not testable"}
 
 _PROSE = 100
 """The longest line of the ledger's texts, however wide the terminal."""
@@ -145,8 +145,7 @@ def show_findings(results: Sequence[Ruling], *, explained: bool = False) -> None
             if why:
                 rows.add_row("", Text(why, style="dim"))
         out.print(rows)
-    counts = [f"{sum(r.verdict == verdict for r in results)} {word}" for verdict, word in _COUNTED.items()]
-    out.print(f"\n{len(results)} findings: {', '.join(counts)}")
+    out.print(f"\n{len(results)} findings: {study.counted(results)}")
 
 
 def _side_by_side(pair: Pair) -> str:

@@ -8,19 +8,22 @@ from functools import cache
 from pathlib import Path
 
 import vl_convert
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from vazao.figures import DARK_PALETTE, FONTS, PALETTE, VEGA_LITE
 from vazao.files import write_atomically
-from vazao.report.page import context, inline
+from vazao.report.page import CSS, answer, context, inline
 from vazao.results import Store
-from vazao.study import Ruling, Study
+from vazao.study import Ruling, Study, counted
 
 HERE = Path(__file__).parent
 
 PAGE = "report.html"
 """The page's name in a results directory."""
+
+INDEX = "index.html"
+"""Name of the page over several studies."""
 
 FACES = (
     ("Inter", 400, "normal", FONTS / "Inter-Regular.ttf"),
@@ -44,14 +47,35 @@ def write(study: Study, store: Store, findings: Sequence[Ruling], out_dir: Path)
 
 def html(study: Study, store: Store, findings: Sequence[Ruling]) -> str:
     """The page."""
+    glue = (HERE / "glue.js").read_text(encoding="utf-8")
+    parts = context(study, store, findings)
+    return _template("report").render(parts, style=_style(), bundle=_bundle(), glue=Markup(glue))
+
+
+def write_index(told: Sequence[tuple[Study, Sequence[Ruling], str]], out_dir: Path) -> Path:
+    """Write `out_dir/index.html`, a page over the answers of studies, and return its path.
+
+    `told` has each study with its findings and the folder below `out_dir` that holds its report. Raises `ResultsError`
+    when the page cannot be written.
+    """
+    entries = [
+        {
+            "study": study, "page": f"{folder}/{PAGE}", "answers": answer(findings), "counted": counted(findings),
+        }
+        for study, findings, folder in told
+    ]  # fmt: skip
+    path = Path(out_dir) / INDEX
+    page = _template("index").render(entries=entries, css=CSS, style=_style())
+    write_atomically(path, page.encode())
+    return path
+
+
+def _template(name: str) -> Template:
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["inline"] = inline
-    page = environment.get_template("report.html.j2")
-    glue = (HERE / "glue.js").read_text(encoding="utf-8")
-    parts = context(study, store, findings)
-    return page.render(parts, style=_style(), bundle=_bundle(), glue=Markup(glue))
+    return environment.get_template(f"{name}.html.j2")
 
 
 def _style() -> Markup:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         Asked as Asked,
         Pair as Pair,
         Ruling as Ruling,
+        counted as counted,
         reasons as reasons,
         told_not_run as told_not_run,
     )
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
     from vazao.study.named import (
         built_in_studies as built_in_studies,
         find as find,
+        is_all_theses as is_all_theses,
         is_built_in as is_built_in,
         is_study as is_study,
+        theses as theses,
     )
     from vazao.study.planning import (
         Plan as Plan,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 import string
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import polars as pl
 from pydantic import TypeAdapter
@@ -90,6 +91,13 @@ def evaluate(study: Study, store: Asked, not_run: pl.DataFrame | None = None) ->
     Raises `StudyError` naming the finding whose query or text is wrong.
     """
     return [result for finding in study.findings for result in _evaluate(finding, study, store, not_run)]
+
+
+def counted(results: Iterable[Ruling]) -> str:
+    """The number of claims that have each verdict, in words."""
+    counts = Counter(result.verdict for result in results)
+    verdicts: tuple[Verdict, ...] = get_args(Verdict)
+    return ", ".join(f"{counts[verdict]} {'differ' if verdict == 'differs' else verdict}" for verdict in verdicts)
 
 
 def write(results: list[Ruling], directory: Path) -> Path:

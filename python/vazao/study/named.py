@@ -14,6 +14,21 @@ def built_in_studies() -> dict[str, Path]:
     return built_in("studies")
 
 
+ALL_THESES = "all-theses"
+"""Name for every study that re-runs an original."""
+
+
+def theses() -> list[str]:
+    """The built-in studies that re-run an original, by its year, which their names end with."""
+    years = {name: year[1] for name in built_in_studies() if (year := re.search(r"-(\d{4})$", name))}
+    return sorted(years, key=lambda name: (years[name], name))
+
+
+def is_all_theses(name: str) -> bool:
+    """Whether `name` stands for all of them, and is no file's."""
+    return name == ALL_THESES and not Path(name).exists()
+
+
 def find(name: str) -> Path:
     """The file that a user means: a path, or the name of a built-in study or scenario. Raises `StudyError`."""
     path = Path(name)
