@@ -81,11 +81,12 @@ def test_a_page_begins_with_its_original_and_how_to_run_it_again(name: str) -> N
 
 
 def test_a_claim_without_a_reason_is_found() -> None:
-    page = "| claim | where in the original | finding |\n| --- | --- | --- |\n| A falls | p. 4 | not covered, missing: |\n"
-    assert rows(page) == [["A falls", "p. 4", "not covered, missing:"]]
+    head = "| claim | where in the original | finding |\n| --- | --- | --- |\n"
+    assert rows(f"{head}| A falls | p. 4 | not covered, missing: |\n") == [["A falls", "p. 4", "not covered, missing:"]]
     assert not UNCOVERED.match("not covered, missing:")
     assert not UNCOVERED.match("not covered")
     assert UNCOVERED.match("not covered yet")
     assert UNCOVERED.match("not covered, not testable here: a judgement")
     assert not PLACE.search("somewhere")
-    assert beyond("\n## Asked beyond the original\n\n- `one`, `two`: more\n- `three`: of `one`\n") == ["one", "two", "three"]
+    section = "\n## Asked beyond the original\n\n- `one`, `two`: more\n- `three`: of `one`\n"
+    assert beyond(section) == ["one", "two", "three"]
