@@ -66,7 +66,9 @@ def _reported(figure: Figure, frame: pl.DataFrame) -> pl.DataFrame:
         table = table.filter(pl.col(column).is_null() | pl.col(column).is_in(frame[column].unique().implode()))
     if figure.facet:
         panels = frame.select(figure.facet).unique(maintain_order=True).rename({figure.facet: "panel"})
-        table = table.join(panels, how="cross").filter(pl.col(figure.facet).fill_null(pl.col("panel")) == pl.col("panel"))
+        table = table.join(panels, how="cross").filter(
+            pl.col(figure.facet).fill_null(pl.col("panel")) == pl.col("panel")
+        )
         table = table.with_columns(pl.col("panel").alias(figure.facet)).drop("panel")
     return table
 

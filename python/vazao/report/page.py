@@ -311,7 +311,7 @@ def _note(one: Drawing, study: Study, not_run: pl.DataFrame) -> str:
     """Note on what is missing in a figure."""
     lost = not_run.filter(pl.col("part").is_in(study.named_parts(one.figure.sql))).height
     runs = f"Of the runs that it is drawn from, {lost} were not run." if lost else ""
-    reported = "Diamonds: as the original reports it." if one.rows.reported.height else ""
+    reported = "Diamonds and broken lines: as the original reports it." if one.rows.reported.height else ""
     return " ".join(filter(None, [reported, one.rows.note, runs]))
 
 
