@@ -152,7 +152,7 @@ def test_box_is_tukeys() -> None:
     row = rows.frame.row(0, named=True)
     assert (row["q1"], row["median"], row["q3"]) == tuple(np.percentile(values, [25, 50, 75]))
     assert (row["low"], row["high"]) == (1, 11)
-    assert rows.outliers["outlier"].to_list() == [40]
+    assert rows.outliers["y"].to_list() == [40]
 
 
 def test_a_long_series_is_thinned_but_keeps_its_extremes(store: Store) -> None:

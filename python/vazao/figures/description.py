@@ -506,7 +506,7 @@ def outliers(plot: Plot) -> list[Spec]:
 
 
 def reported(plot: Plot) -> list[Spec]:
-    """What the original reports: an open diamond at its x, or a broken line across where it is said of no x."""
+    """Marks of the original: an open diamond at its x, or a broken line across where it is said of no x."""
     rows = plot.rows.reported
     if not rows.height:
         return []

@@ -38,7 +38,7 @@ class Rows:
     outliers: pl.DataFrame = field(default_factory=pl.DataFrame)
     """Values beyond the whiskers of boxes."""
     reported: pl.DataFrame = field(default_factory=pl.DataFrame)
-    """What the original reports."""
+    """Rows of the original."""
 
     def drawn(self) -> pl.DataFrame:
         """All rows in one table, so that each is drawn in its panel: `mark` says which are not the figure's own."""
@@ -54,7 +54,7 @@ def prepare(figure: Figure, asked: Asked) -> Rows:
 
 
 def _reported(figure: Figure, frame: pl.DataFrame) -> pl.DataFrame:
-    """What the original reports, in each panel that it names; what belongs to a series not drawn here is left out."""
+    """Rows of the original, in each panel that they name; those of a series that is not drawn here are left out."""
     columns = [c for c in (figure.x, figure.y, figure.color, figure.facet) if c]
     rows = [
         {column: _mark(figure, column, row[column], frame.schema[column]) for column in columns if column in row}

@@ -251,7 +251,7 @@ class Figure(Table):
     finding: Annotated[list[str], BeforeValidator(_as_list)] = []
     sql: str
     reported: list[dict[str, str | float]] = []
-    """What the original reports: rows of y and of the x, color and facet that they are for; without x, for all."""
+    """Marks of the original: rows of y and of the x, color and facet that they are for; without x, for all."""
     kind: Literal["line", "step", "bar", "point", "box", "band", "area"] = "line"
     x: Column
     y: Column
