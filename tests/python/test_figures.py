@@ -257,6 +257,58 @@ def test_every_kind_draws(store: Store, kind: str, facet: str | None, color: str
     assert vl_convert.vegalite_to_svg(chart).startswith("<svg")
 
 
+REPORTED = {
+    "sql": "SELECT bandwidth_bps, variant, setting, utilisation FROM runs WHERE part = 'single'",
+    "x": "bandwidth_bps", "y": "utilisation", "color": "variant", "facet": "setting",
+}  # fmt: skip
+
+
+def drawn_marks(one: figures.Drawing) -> list[str]:
+    """The kinds of what a still drawing has over its own rows: only marks are drawn as rings or broken lines."""
+    drawn = list(ElementTree.fromstring(one.svg()).iter())
+    rings = [e for e in drawn if e.get("aria-roledescription") == "point" and e.get("stroke-width") == "2"]
+    return ["ring"] * len(rings) + ["line"] * sum(e.get("stroke-dasharray") == "6,4" for e in drawn)
+
+
+def test_what_was_reported_stands_in_the_panel_that_it_names(store: Store) -> None:
+    one = draw(store, **REPORTED, reported=[{"bandwidth_bps": "100 Mbps", "utilisation": "70 %", "setting": "modern"}])
+    assert one.rows.reported.select("bandwidth_bps", "utilisation", "setting").rows() == [(1e8, 0.7, "modern")]
+    assert drawn_marks(one) == ["ring"]
+
+
+def test_what_was_reported_of_no_panel_and_no_place_crosses_them_all(store: Store) -> None:
+    one = draw(store, **REPORTED, reported=[{"utilisation": 0.7}])
+    panels = one.rows.frame["setting"].n_unique()
+    assert panels > 1
+    assert drawn_marks(one) == ["line"] * panels
+
+
+def test_what_was_reported_of_a_series_that_is_not_drawn_is_left_out(store: Store) -> None:
+    one = draw(store, **REPORTED, reported=[{"bandwidth_bps": 1e8, "utilisation": 0.7, "variant": "none of these"}])
+    assert one.rows.reported.is_empty()
+    assert drawn_marks(one) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"bandwidth_bps": 1e8}, "has no 'utilisation', the figure's y"),
+        (
+            {"utilisation": 0.7, "varient": "sack"},
+            "'varient' is no column that the figure draws; did you mean 'variant'",
+        ),
+    ],
+)
+def test_a_reported_row_of_other_columns_is_refused(row: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        synthetic.figure("test", **REPORTED, reported=[row])
+
+
+def test_a_reported_value_that_is_no_number_is_refused(store: Store) -> None:
+    with pytest.raises(StudyError, match="reported: utilisation = 'much' is no number"):
+        draw(store, **REPORTED, reported=[{"utilisation": "much"}])
+
+
 def test_a_figure_without_rows_has_no_files(store: Store, tmp_path: Path) -> None:
     text = synthetic.TEXT.replace("WHERE measure = 'cwnd' AND part", "WHERE measure = 'nothing' AND part")
     names = {Path(name).stem for name in figures.render(synthetic.study(text), store, tmp_path)}
