@@ -164,7 +164,7 @@ const seen = new IntersectionObserver((entries) => {
 }, { rootMargin: "300px" });
 const resizes = new ResizeObserver((entries) => entries.forEach(({ target }) => figures.get(target).resized()));
 
-document.querySelectorAll(".canvas").forEach((canvas) => seen.observe(canvas));
+document.querySelectorAll(".chart .canvas").forEach((canvas) => seen.observe(canvas)); // the figure beside the answer stays still
 for (const details of document.querySelectorAll("details.numbers")) {
   const tabulate = () => {
     const canvas = details.closest("figure").querySelector(".canvas");
