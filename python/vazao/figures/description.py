@@ -78,7 +78,7 @@ class Plot:
 def describe(plot: Plot, title: bool = False) -> Spec:
     """The Vega-Lite description, its data named `rows` and not included."""
     figure = plot.figure
-    layers, params = lifted(LAYERS[figure.kind](plot))
+    layers, params = lifted([*own(plot), *marks(plot)])
     unit = {"layer": layers, **size(plot)}
     spec: Spec = {
         "$schema": SCHEMA,
@@ -183,7 +183,7 @@ def x_channel(plot: Plot) -> Spec:
     """Position along x: a number's axis, or categories in the study's order."""
     figure = plot.figure
     if not plot.x_is_category:
-        return {"field": figure.x, **number_axis(plot, "x", plot.rows.frame[figure.x].to_list())}
+        return {"field": figure.x, **number_axis(plot, "x", values_of(plot, figure.x))}
     if plot.x_is_number:
         order: list[Any] = sorted(plot.rows.frame[figure.x].unique().to_list())
         text = lines = plot.unit("x").expression("datum.value", 3)
@@ -235,9 +235,15 @@ LETTER = 6.2
 
 def y_channel(plot: Plot, column: str | None = None) -> Spec:
     """Position along y."""
-    frame = plot.rows.frame
-    values = [v for c in (plot.figure.y, "low", "high") if c in frame.columns for v in frame[c].to_list()]
-    return {"field": column or plot.figure.y, **number_axis(plot, "y", [v for v in values if v is not None])}
+    values = values_of(plot, plot.figure.y, "low", "high")
+    return {"field": column or plot.figure.y, **number_axis(plot, "y", values)}
+
+
+def values_of(plot: Plot, *columns: str) -> list[float]:
+    """All numbers of columns, drawn or reported: what an axis must have room for."""
+    tables = (plot.rows.frame, plot.rows.reported)
+    every = (table[c].to_list() for table in tables for c in columns if c in table.columns)
+    return [value for values in every for value in values if value is not None]
 
 
 def number_axis(plot: Plot, axis: str, values: list[float]) -> Spec:
@@ -468,16 +474,52 @@ def box(plot: Plot) -> list[Spec]:
     q1 = {**shared, "y": y_channel(plot, "q1"), "y2": {"field": "q3"}, "opacity": opacity_channel(plot)}
     median = {**shared, "y": y_channel(plot, "median"), "y2": {"field": "median"}}
     width = {"width": {"band": 0.7}}
-    layers = [
+    return [
         *intervals(plot),
         {"mark": {"type": "bar", **width}, "encoding": q1, "params": legend_pick(plot)},
         {"mark": {"type": "bar", **width, "stroke": plot.theme.paper, "strokeWidth": 2}, "encoding": median},
     ]
-    if plot.rows.outliers.height:
-        far = {**base(plot), **offset_channel(plot), "y": y_channel(plot, "outlier")}
-        mark = {"type": "point", "size": 16, "strokeWidth": 1}
-        layers.append({"data": {"name": "outliers"}, "mark": mark, "encoding": far})
-    return layers
+
+
+def own(plot: Plot) -> list[Spec]:
+    """The layers of the figure's kind, which leave the marks of other layers alone."""
+    layers = LAYERS[plot.figure.kind](plot)
+    if not marks(plot):
+        return layers
+    unmarked = {"filter": "!datum.mark"}
+    return [{**layer, "transform": [unmarked, *layer.get("transform", [])]} for layer in layers]
+
+
+def marks(plot: Plot) -> list[Spec]:
+    """Layers over the figure's own: values beyond the whiskers, and what the original reports."""
+    return [*outliers(plot), *reported(plot)]
+
+
+def outliers(plot: Plot) -> list[Spec]:
+    """Small rings beyond the whiskers of boxes."""
+    if not plot.rows.outliers.height:
+        return []
+    mark = {"type": "point", "size": 16, "strokeWidth": 1}
+    encoding = {**base(plot), **offset_channel(plot)}
+    return [{"transform": [{"filter": "datum.mark === 'outlier'"}], "mark": mark, "encoding": encoding}]
+
+
+def reported(plot: Plot) -> list[Spec]:
+    """Open diamonds where the original reports a value."""
+    if not plot.rows.reported.height:
+        return []
+    encoding = {**base(plot), **offset_channel(plot), "tooltip": tooltip(plot), "opacity": opacity_channel(plot)}
+    color = encoding["color"]
+    if plot.figure.color:  # what belongs to no series has the text's colour
+        none = {"test": f"datum[{plot.figure.color!r}] === null", "value": plot.theme.ink}
+        encoding["color"] = {**color, "condition": none}
+    ring = {"type": "point", "shape": "diamond", "filled": False, "size": 130}
+    chosen = [{"filter": "datum.mark === 'reported'"}]
+    halo = {**encoding, "color": {"value": plot.theme.paper}}
+    return [
+        {"transform": chosen, "mark": {**ring, "strokeWidth": 5}, "encoding": halo},
+        {"transform": chosen, "mark": {**ring, "strokeWidth": 2}, "encoding": encoding},
+    ]
 
 
 LAYERS: dict[str, Callable[[Plot], list[Spec]]] = {

@@ -51,10 +51,7 @@ class Drawing:
 
     def datasets(self) -> dict[str, list[dict[str, Any]]]:
         """The rows by the names that the description uses."""
-        tables = {"rows": self.rows.frame}
-        if self.rows.outliers.height:
-            tables["outliers"] = self.rows.outliers
-        return {name: table.to_dicts() for name, table in tables.items()}
+        return {"rows": self.rows.drawn().to_dicts()}
 
     def svg(self, theme: Theme = PAPER) -> str:
         """The still drawing."""

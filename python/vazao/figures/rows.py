@@ -9,7 +9,7 @@ import polars as pl
 from vazao.errors import ResultsError, StudyError, did_you_mean
 from vazao.statistics import t_quantile
 from vazao.study import Asked, Figure
-from vazao.units import FRACTIONS, unit_of
+from vazao.units import FRACTIONS, measure, unit_of
 from vazao.words import ENGLISH, Words
 
 CAP = 6000
@@ -23,7 +23,7 @@ UNDRAWN = r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]"
 LABELS = (pl.String, pl.Boolean, pl.Enum, pl.Categorical, pl.Null)
 """Types that labels are made of, beside numbers and times."""
 
-OWN = {"n", "low", "high", "q1", "q3", "median", "outlier", "deviation", "half", "x_text", "y_text"}
+OWN = {"n", "low", "high", "q1", "q3", "median", "mark", "panel", "deviation", "half", "x_text", "y_text"}
 """Columns that statistics and tooltips add to a figure's own."""
 
 
@@ -31,18 +31,68 @@ OWN = {"n", "low", "high", "q1", "q3", "median", "outlier", "deviation", "half",
 class Rows:
     """The rows that a figure draws.
 
-    Columns keep the query's names; statistics are `low`, `high`, `n`, and for boxes `q1`, `median`, `q3`, `outlier`.
+    Columns keep the query's names; statistics are `low`, `high`, `n`, and for boxes `q1`, `median`, `q3`.
     """
 
     frame: pl.DataFrame
     interval: bool = False
     note: str = ""
     outliers: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """Values beyond the whiskers of boxes."""
+    reported: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """What the original reports."""
+
+    def drawn(self) -> pl.DataFrame:
+        """All rows in one table, so that each is drawn in its panel: `mark` says which are not the figure's own."""
+        marks = {"outlier": self.outliers, "reported": self.reported}
+        others = [rows.with_columns(mark=pl.lit(mark)) for mark, rows in marks.items() if rows.height]
+        return pl.concat([self.frame, *others], how="diagonal_relaxed") if others else self.frame
 
 
 def prepare(figure: Figure, asked: Asked, words: Words = ENGLISH) -> Rows:
-    """The rows of a figure: queried, checked, aggregated as `error` and `kind` ask, thinned; its note in `words`."""
+    """The rows of a figure: queried, checked, aggregated as `error` and `kind` ask, thinned; and what was reported.
+
+    The note is in `words`.
+    """
     frame = query(figure, asked)
+    return replace(_own(figure, frame, words), reported=_reported(figure, frame))
+
+
+def _reported(figure: Figure, frame: pl.DataFrame) -> pl.DataFrame:
+    """What the original reports, in each panel that it names; what belongs to a series not drawn here is left out."""
+    columns = [c for c in (figure.x, figure.y, figure.color, figure.facet) if c]
+    rows = [
+        {column: _mark(figure, column, row[column], frame.schema[column]) for column in columns if column in row}
+        for row in figure.reported
+    ]
+    schema = {column: frame.schema[column] for column in columns}
+    table = pl.DataFrame(rows, schema=schema)
+    for column in filter(None, (figure.color, figure.facet)):
+        table = table.filter(pl.col(column).is_null() | pl.col(column).is_in(frame[column].unique().implode()))
+    if figure.facet:
+        panels = frame.select(figure.facet).unique(maintain_order=True).rename({figure.facet: "panel"})
+        table = table.join(panels, how="cross").filter(
+            pl.col(figure.facet).fill_null(pl.col("panel")) == pl.col("panel")
+        )
+        table = table.with_columns(pl.col("panel").alias(figure.facet)).drop("panel")
+    return table
+
+
+def _mark(figure: Figure, column: str, value: str | float, kind: pl.DataType) -> str | float:
+    """A value of what was reported, in its column's unit."""
+    if not kind.is_numeric():
+        return str(value)
+    if not isinstance(value, str):
+        return float(value)
+    if (read := measure(value)) is None:
+        raise StudyError(
+            f"figure {figure.id}: reported: {column} = {value!r} is no number; write a quantity like '70 s' or a number"
+        )
+    return read.value
+
+
+def _own(figure: Figure, frame: pl.DataFrame, words: Words) -> Rows:
+    """The figure's own rows: aggregated as `error` and `kind` ask, thinned."""
     keys = [c for c in (figure.x, figure.color, figure.facet) if c]
     if figure.kind == "box":
         return boxes(frame, list(dict.fromkeys(keys)), figure.y)
@@ -142,7 +192,7 @@ def boxes(frame: pl.DataFrame, keys: list[str], y: str) -> Rows:
         .agg(pl.col(y).min().alias("low"), pl.col(y).max().alias("high"))
     )
     table = summary.join(whiskers, on=keys, nulls_equal=True, maintain_order="left")
-    outliers = joined.filter(~inside).select(*keys, pl.col(y).alias("outlier")).head(CAP)
+    outliers = joined.filter(~inside).select(*keys, y).head(CAP)
     return Rows(table.with_columns(pl.col("median").alias(y)), interval=True, outliers=outliers)
 
 
@@ -181,4 +231,5 @@ def told(rows: Rows, columns: Iterable[str], words: Words) -> Rows:
         new = {name: [words.label(label) for label in labels] for name, labels in every.items()}
         return frame.with_columns(pl.col(name).replace(every[name], new[name]) for name in texts)
 
-    return replace(rows, frame=labelled(rows.frame), outliers=labelled(rows.outliers))
+    outliers, reported = labelled(rows.outliers), labelled(rows.reported)
+    return replace(rows, frame=labelled(rows.frame), outliers=outliers, reported=reported)

@@ -315,7 +315,8 @@ def _note(one: Drawing, study: Study, not_run: pl.DataFrame) -> str:
     """Note on what is missing in a figure."""
     lost = not_run.filter(pl.col("part").is_in(study.named_parts(one.figure.sql))).height
     runs = study.words.many("page.lost", lost) if lost else ""
-    return " ".join(filter(None, [one.rows.note, runs]))
+    reported = study.words.say("page.diamonds") if one.rows.reported.height else ""
+    return " ".join(filter(None, [reported, one.rows.note, runs]))
 
 
 def still(one: Drawing) -> Markup:
@@ -327,10 +328,9 @@ def still(one: Drawing) -> Markup:
 def live(one: Drawing) -> Markup:
     """Data that bring the figure to life: its description, its rows by column, its legend."""
     plot = one.plot
-    frames = {"rows": one.rows.frame} | ({"outliers": one.rows.outliers} if one.rows.outliers.height else {})
     page = {
         "spec": one.spec(Face.PAGE, PAGE),
-        "tables": {name: _columns(frame) for name, frame in frames.items()},
+        "tables": {"rows": _columns(one.rows.drawn())},
         "legend": one.legend(PAGE),
         "lines": plot.figure.kind in ("line", "step", "band", "area"),
     }

@@ -257,6 +257,8 @@ class Figure(Table):
     caption: str = ""
     finding: Annotated[list[str], BeforeValidator(_as_list)] = []
     sql: str
+    reported: list[dict[str, str | float]] = []
+    """What the original reports, drawn as marks: rows of x, y and, where they belong to one, of color and facet."""
     kind: Literal["line", "step", "bar", "point", "box", "band", "area"] = "line"
     x: Column
     y: Column
@@ -272,6 +274,19 @@ class Figure(Table):
     facet_title: str = ""
     x_unit: str | None = None
     y_unit: str | None = None
+
+    @model_validator(mode="after")
+    def _marks_have_places(self) -> Self:
+        known = [column for column in (self.x, self.y, self.color, self.facet) if column]
+        for n, row in enumerate(self.reported):
+            for column in (self.x, self.y):
+                if column not in row:
+                    wrong(f"{row} has no {column!r}; each row has the figure's x and y", "reported", n)
+            for column in row:
+                if column not in known:
+                    hint = did_you_mean(column, known) or f"; it draws {', '.join(known)}"
+                    wrong(f"{column!r} is no column that the figure draws{hint}", "reported", n, column)
+        return self
 
 
 class View(Table):
