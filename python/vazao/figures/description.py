@@ -505,20 +505,29 @@ def outliers(plot: Plot) -> list[Spec]:
 
 
 def reported(plot: Plot) -> list[Spec]:
-    """Open diamonds where the original reports a value."""
-    if not plot.rows.reported.height:
+    """What the original reports: an open diamond at its x, or a broken line across where it is said of no x."""
+    rows = plot.rows.reported
+    if not rows.height:
         return []
-    encoding = {**base(plot), **offset_channel(plot), "tooltip": tooltip(plot), "opacity": opacity_channel(plot)}
-    color = encoding["color"]
+    encoding = {**base(plot), "tooltip": tooltip(plot), "opacity": opacity_channel(plot)}
     if plot.figure.color:  # what belongs to no series has the text's colour
         none = {"test": f"datum[{plot.figure.color!r}] === null", "value": plot.theme.ink}
-        encoding["color"] = {**color, "condition": none}
+        encoding["color"] = {**encoding["color"], "condition": none}
+    at = {**encoding, **offset_channel(plot)}
+    halo = {**at, "color": {"value": plot.theme.paper}}
     ring = {"type": "point", "shape": "diamond", "filled": False, "size": 130}
-    chosen = [{"filter": "datum.mark === 'reported'"}]
-    halo = {**encoding, "color": {"value": plot.theme.paper}}
+    across = {channel: value for channel, value in encoding.items() if channel != "x"}
+    rule = {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 2}
+    x = f"datum[{plot.figure.x!r}]"
+    layers = [
+        ("!==", {"mark": {**ring, "strokeWidth": 5}, "encoding": halo}),
+        ("!==", {"mark": {**ring, "strokeWidth": 2}, "encoding": at}),
+        ("===", {"mark": rule, "encoding": across}),
+    ]
     return [
-        {"transform": chosen, "mark": {**ring, "strokeWidth": 5}, "encoding": halo},
-        {"transform": chosen, "mark": {**ring, "strokeWidth": 2}, "encoding": encoding},
+        {"transform": [{"filter": f"datum.mark === 'reported' && {x} {has} null"}], **layer}
+        for has, layer in layers
+        if rows[plot.figure.x].is_null().any() or has == "!=="
     ]
 
 

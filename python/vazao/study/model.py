@@ -258,7 +258,7 @@ class Figure(Table):
     finding: Annotated[list[str], BeforeValidator(_as_list)] = []
     sql: str
     reported: list[dict[str, str | float]] = []
-    """What the original reports, drawn as marks: rows of x, y and, where they belong to one, of color and facet."""
+    """What the original reports: rows of y and of the x, color and facet that they are for; without x, for all of them."""
     kind: Literal["line", "step", "bar", "point", "box", "band", "area"] = "line"
     x: Column
     y: Column
@@ -279,9 +279,8 @@ class Figure(Table):
     def _marks_have_places(self) -> Self:
         known = [column for column in (self.x, self.y, self.color, self.facet) if column]
         for n, row in enumerate(self.reported):
-            for column in (self.x, self.y):
-                if column not in row:
-                    wrong(f"{row} has no {column!r}; each row has the figure's x and y", "reported", n)
+            if self.y not in row:
+                wrong(f"{row} has no {self.y!r}, the figure's y", "reported", n)
             for column in row:
                 if column not in known:
                     hint = did_you_mean(column, known) or f"; it draws {', '.join(known)}"
