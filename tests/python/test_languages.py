@@ -55,9 +55,9 @@ def test_each_language_has_every_sentence_with_its_gaps(lang: str) -> None:
 def test_no_sentence_is_idle() -> None:
     sources = [path for kind in ("*.py", "*.j2", "*.js") for path in PACKAGE.rglob(kind)]
     text = "\n".join(path.read_text() for path in sources)
-    called = {match[1] for match in re.finditer(r"\"([a-z_]+\.[a-z_]+)\"", text)}
+    called = {match[1] for match in re.finditer(r"[\"']([a-z_]+\.[a-z_]+)[\"']", text)}
     called |= {f"network.{side}" for side in ("queue", "loss")}
-    sections = set(re.findall(r"\bof\(\"([a-z]+)\"", text)) | set(WHOLE)
+    sections = set(re.findall(r"\bof\([\"']([a-z]+)[\"']", text)) | set(WHOLE)
     named = {key.removesuffix(".one").removesuffix(".other") for key in keys("en")}
     assert {key for key in named if key not in called and key.partition(".")[0] not in sections} == set()
     assert [name for name in table("en")["script"] if f"words.{name}" not in text] == []

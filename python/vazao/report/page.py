@@ -314,13 +314,8 @@ def _headline(figure: Figure, study: Study, store: Store) -> dict[str, Any] | No
 def _note(one: Drawing, study: Study, not_run: pl.DataFrame) -> str:
     """Note on what is missing in a figure."""
     lost = not_run.filter(pl.col("part").is_in(study.named_parts(one.figure.sql))).height
-<<<<<<< HEAD
     runs = study.words.many("page.lost", lost) if lost else ""
     reported = study.words.say("page.diamonds") if one.rows.reported.height else ""
-=======
-    runs = f"Of the runs that it is drawn from, {lost} were not run." if lost else ""
-    reported = "Diamonds and broken lines: as the original reports it." if one.rows.reported.height else ""
->>>>>>> main
     return " ".join(filter(None, [reported, one.rows.note, runs]))
 
 
