@@ -104,7 +104,7 @@ def test_all_theses_end_in_a_page_of_answers(vazao: Vazao, toy_file: Path, monke
     assert [name[-4:] for name in study.theses()] == ["2010", "2016", "2017", "2018", "2019"]
     monkeypatch.setattr(study, "theses", lambda: ["one", "two"])
     toy = campaign.load_study(toy_file)
-    monkeypatch.setattr("vazao.results.load_study", lambda _: toy)
+    monkeypatch.setattr("vazao.results.load_study", lambda _, lang=None: toy)
     told = vazao("run", "all-theses", "--quick")
     assert told.code == 0, told.err
     assert told.out.count("2 reproduced") == 2

@@ -12,6 +12,7 @@ from vazao.cli import showing, terminal
 from vazao.errors import StudyError
 from vazao.results import database, load_study
 from vazao.study import Study, built_in_studies, findings, parse_study
+from vazao.words import ENGLISH
 
 HEAD = """
 [study]
@@ -158,7 +159,7 @@ def test_the_terminal_shows_criterion_numbers_and_effect(
 
 def test_no_row_is_not_testable() -> None:
     (found,) = evaluate('sql = "SELECT y, true AS holds FROM runs WHERE y > 99"\nmeasured = "{y}"\n')
-    assert (found.verdict, found.measured, found.explanation) == ("not testable", "", findings.NO_ROW)
+    assert (found.verdict, found.measured, found.explanation) == ("not testable", "", ENGLISH.say("page.no_row"))
 
 
 def test_what_cannot_be_tested_says_why() -> None:

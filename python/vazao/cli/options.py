@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from vazao.errors import ScenarioError
+from vazao.words import LANGUAGES, checked
 
 Directory = Annotated[str, typer.Argument(metavar="DIR", help="A results directory.")]
 Changes = Annotated[
@@ -15,6 +16,18 @@ Changes = Annotated[
 ]
 Allow = Annotated[bool, typer.Option("--allow-programs", help="Let guests run the programs that the file names.")]
 Seed = Annotated[int | None, typer.Option(min=0, max=2**53, help="The seed of every random stream.")]
+
+
+def _language(lang: str | None) -> str | None:
+    return lang and checked(lang)
+
+
+Lang = Annotated[
+    str | None,
+    typer.Option(
+        "--lang", metavar="|".join(LANGUAGES), callback=_language, help="Language (a study's default: its own)."
+    ),
+]
 
 
 def change(text: str) -> tuple[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vazao import figures, report as reports, results, study
-from vazao.cli.options import Directory
+from vazao.cli.options import Directory, Lang
 from vazao.cli.texts import clean, say
 from vazao.errors import ResultsError
 from vazao.files import explained
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from vazao.results import Campaign
 
 
-def report(directory: Directory) -> None:
+def report(directory: Directory, lang: Lang = None) -> None:
     """Rebuild the figures (SVG, PDF, PNG) and report.html from stored results."""
-    done = results.open_campaign(directory)
-    study.findings.write(done.findings, done.directory)
+    done = results.open_campaign(directory, lang=lang)
+    study.findings.write(done.in_its_own_words().findings, done.directory)
     print(publish(done, anew=True))
 
 
-def show(directory: Directory) -> None:
+def show(directory: Directory, lang: Lang = None) -> None:
     """Show the findings ledger and summary tables."""
     from vazao.cli import showing
     from vazao.cli.terminal import out
@@ -39,12 +39,12 @@ def show(directory: Directory) -> None:
             raise ResultsError(f"{directory}: holds no finished run")
         showing.show_run(store.manifest["name"], tables["runs"]["run_id"][0], tables)
         return
-    done = results.open_campaign(directory)
+    done = results.open_campaign(directory, lang=lang)
     out.print(f"{done.study.title}\n{done.runs.height} of {store.manifest['runs']} runs ({store.manifest['size']})")
     if done.not_run.height:
-        out.print(study.told_not_run(study.reasons(done.not_run)))
+        out.print(study.told_not_run(study.reasons(done.not_run), done.study.words))
     out.print()
-    showing.show_findings(done.findings, explained=True)
+    showing.show_findings(done.findings, done.study.words, explained=True)
     showing.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
     showing.show_summary(done.runs, {part.name: part.factor_names for part in done.study.parts})
 

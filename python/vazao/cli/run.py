@@ -11,10 +11,11 @@ import typer
 
 from vazao import _core, results, scenario, study as studies
 from vazao.cli import programs
-from vazao.cli.options import Allow, Changes, Seed, change
+from vazao.cli.options import Allow, Changes, Lang, Seed, change
 from vazao.cli.questions import publish
 from vazao.cli.signals import terminable
 from vazao.errors import RunError, ScenarioError
+from vazao.words import DEFAULT, Words
 
 
 @terminable()
@@ -38,6 +39,7 @@ def run(
     qlog: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Each side of each QUIC connection, for qvis.")
     ] = None,
+    lang: Lang = None,
     allow: Allow = False,
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object, nothing else.")] = False,
 ) -> None:
@@ -48,7 +50,7 @@ def run(
             raise ScenarioError(
                 f"{name}: are studies as they stand; leave --set, --seed, --trace, --pcap and --qlog out"
             )
-        _run_theses(size, jobs, directory or Path("results"), as_json)
+        _run_theses(size, jobs, directory or Path("results"), lang, as_json)
         return
     path = studies.find(name)
     text = studies.read_text(path)
@@ -56,6 +58,8 @@ def run(
     if not studies.is_study(text):
         if full is not None:
             raise ScenarioError(f"{path}: is a scenario; --quick and --full are for studies")
+        if lang is not None:
+            raise ScenarioError(f"{path}: is a scenario; --lang is for studies")
         kept = results.kept_inputs(directory) if directory else {}
         only = scenario.load(text, file=str(path), overrides=overrides, seed=seed, inputs=kept)
         if not (allow or studies.is_built_in(name)):
@@ -67,7 +71,7 @@ def run(
     study = studies.parse_as(results.Study, text, str(path)).changed(overrides, seed)
     if not (allow or studies.is_built_in(name)):
         programs.ask(str(path), programs.of_study(study, text, overrides))
-    _run_study(study, size, jobs, directory or results.default_directory(study.name), as_json)
+    _run_study(studies.told_in(study, lang), size, jobs, directory or results.default_directory(study.name), as_json)
 
 
 def _run_scenario(
@@ -113,19 +117,20 @@ def _run_study(
     _ended(done)
 
 
-def _run_theses(size: studies.Size | None, jobs: int | None, directory: Path, as_json: bool) -> None:
+def _run_theses(size: studies.Size | None, jobs: int | None, directory: Path, lang: str | None, as_json: bool) -> None:
     """The studies that re-run an original, one after the other, and a page over their answers."""
     from vazao import report
     from vazao.cli.terminal import out
 
     campaigns = []
     for name in studies.theses():
-        study = results.load_study(name)
+        study = results.load_study(name, lang=lang)
         campaigns.append(_campaign(study, size, jobs, directory / name))
         publish(campaigns[-1])
         if not as_json:
-            out.print(f"{study.title}: {studies.counted(campaigns[-1].findings)}", soft_wrap=True)
-    page = report.write_index([(done.study, done.findings, done.directory.name) for done in campaigns], directory)
+            out.print(f"{study.title}: {studies.counted(campaigns[-1].findings, study.words)}", soft_wrap=True)
+    told = [(done.study, done.findings, done.directory.name) for done in campaigns]
+    page = report.write_index(told, directory, Words(lang or DEFAULT))
     if as_json:
         print(json.dumps({"page": str(page), "studies": [_told(done) for done in campaigns]}))
     else:
@@ -158,7 +163,7 @@ def _show(done: results.Campaign, page: Path) -> None:
     from vazao.cli import showing
     from vazao.cli.terminal import out
 
-    showing.show_findings(done.findings)
+    showing.show_findings(done.findings, done.study.words)
     showing.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
     runs = f"{done.runs.height} runs in {done.directory} ({done.started} simulated now)"
     out.print(f"{runs}; report: {page}", soft_wrap=True)

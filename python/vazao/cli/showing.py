@@ -13,6 +13,7 @@ from rich.text import Text
 
 from vazao import study
 from vazao.cli.terminal import out, table
+from vazao.words import ENGLISH, Words
 
 if TYPE_CHECKING:
     from vazao.study import Pair, Ruling
@@ -119,46 +120,50 @@ def _narrowed(rows: pl.DataFrame, title: str) -> Table:
     return made
 
 
-def show_findings(results: Sequence[Ruling], *, explained: bool = False) -> None:
+def show_findings(results: Sequence[Ruling], words: Words = ENGLISH, *, explained: bool = False) -> None:
     """The ledger, and how it came out; `explained`: with what explains each claim that was not reproduced."""
-    out.print(Text("findings", style="bold"))
-    levels = max((len(result.level or "") for result in results), default=0)
+    out.print(Text(words.say("terminal.findings"), style="bold"))
+    levels = max((len(words.label(result.level or "")) for result in results), default=0)
+    reported, measured = words.say("terminal.reported"), words.say("terminal.measured")
+    least = len(words.say("terminal.criterion") if explained else reported)
     for _, claimed in groupby(results, key=lambda result: result.id):
         claim = list(claimed)
         out.print()
         out.print(Text(claim[0].claim, style="bold"))
         rows = Table.grid(padding=(0, 2, 0, 0))
-        rows.add_column(min_width=max(levels, len("criterion" if explained else "reported")) + 2, no_wrap=True)
+        rows.add_column(min_width=max(levels, least) + 2, no_wrap=True)
         rows.add_column(overflow="fold", max_width=_PROSE)
         if claim[0].reported:
-            rows.add_row(Text("  reported", style="dim"), Text(claim[0].reported, style="dim"))
+            rows.add_row(Text(f"  {reported}", style="dim"), Text(claim[0].reported, style="dim"))
         if explained:
-            for label, text in _criteria(claim[0]):
+            for label, text in _criteria(claim[0], words):
                 rows.add_row(Text(f"  {label}", style="dim"), Text(text, style="dim"))
         explanations = _explanations(claim) if explained else [""] * len(claim)
         for result, why in zip(claim, explanations, strict=True):
-            measured = f": {result.measured}" if result.measured else ""
-            verdict = Text.assemble((result.verdict, _VERDICTS[result.verdict]), measured)
-            rows.add_row(Text(f"  {result.level or 'measured'}"), verdict)
+            told = f": {result.measured}" if result.measured else ""
+            verdict = Text.assemble((words.of("verdict", result.verdict), _VERDICTS[result.verdict]), told)
+            rows.add_row(Text(f"  {words.label(result.level) if result.level else measured}"), verdict)
             for pair in result.numbers:
-                rows.add_row("", Text(_side_by_side(pair), style="dim"))
+                rows.add_row("", Text(_side_by_side(pair, words), style="dim"))
             if why:
                 rows.add_row("", Text(why, style="dim"))
         out.print(rows)
-    out.print(f"\n{len(results)} findings: {study.counted(results)}")
+    out.print(f"\n{words.many('terminal.counted', len(results))}: {study.counted(results, words)}")
 
 
-def _side_by_side(pair: Pair) -> str:
+def _side_by_side(pair: Pair, words: Words) -> str:
     """A number of the original beside ours: `SACK: 70 s reported, 66.9 s measured, 0.96 times`."""
-    reported, measured, effect = pair.told()
+    reported, measured, effect = pair.told(words)
     of = f"{pair.of}: " if pair.of else ""
-    return f"{of}{reported} reported, {measured} measured" + (f", {effect} times" if pair.effect is not None else "")
+    told = of + words.say("terminal.side_by_side", reported=reported, measured=measured)
+    return told if pair.effect is None else f"{told}, {words.say('terminal.times', effect=effect)}"
 
 
-def _criteria(result: Ruling) -> list[tuple[str, str]]:
+def _criteria(result: Ruling, words: Words) -> list[tuple[str, str]]:
     """Return what decides a claim, and what did before results were seen."""
-    now = [("criterion", result.criterion)] if result.criterion else []
-    return [*now, *(("earlier", f"{one.criterion} Changed: {one.because}") for one in result.earlier)]
+    now = [(words.say("terminal.criterion"), result.criterion)] if result.criterion else []
+    changed = (words.say("terminal.changed", criterion=one.criterion, because=one.because) for one in result.earlier)
+    return [*now, *((words.say("terminal.earlier"), text) for text in changed)]
 
 
 def _explanations(claim: Sequence[Ruling]) -> list[str]:

@@ -8,7 +8,7 @@ Altair chart with its own clickable legend, and the page's chart, whose legend i
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -17,6 +17,7 @@ from vazao.figures.rows import Rows
 from vazao.figures.theme import DASHES, ROUND, SHAPES, Theme
 from vazao.study import Figure
 from vazao.units import Unit, title_of, unit_of
+from vazao.words import ENGLISH, Words
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 Spec = dict[str, Any]
@@ -43,8 +44,10 @@ class Plot:
     face: Face
     colors: Sequence[str] = ()
     """All labels the study ever colours in this column, in order: a label's colour is its place here."""
-    orders: dict[str, Sequence[str]] = field(default_factory=dict)
+    orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Order of the labels of a column that is text."""
+    words: Words = ENGLISH
+    """The language in which it is told."""
 
     @property
     def x_is_number(self) -> bool:
@@ -64,11 +67,12 @@ class Plot:
 
     def unit(self, axis: str) -> Unit:
         """The unit of `x` or `y`."""
-        return unit_of(getattr(self.figure, axis), getattr(self.figure, f"{axis}_unit"))
+        unit = unit_of(getattr(self.figure, axis), getattr(self.figure, f"{axis}_unit"))
+        return Unit(self.words.quantity(self.words.label(unit.symbol)))
 
     def title(self, axis: str) -> str:
         """The title of `x` or `y`, without its unit."""
-        return getattr(self.figure, f"{axis}_title") or title_of(getattr(self.figure, axis))
+        return getattr(self.figure, f"{axis}_title") or self.words.column(title_of(getattr(self.figure, axis)))
 
 
 def describe(plot: Plot, title: bool = False) -> Spec:
@@ -81,7 +85,7 @@ def describe(plot: Plot, title: bool = False) -> Spec:
         "description": alt_text(plot),
         "data": {"name": "rows"},
         "transform": tooltip_texts(plot),
-        "config": plot.theme.config(),
+        "config": plot.theme.config() | ({"locale": {"number": plot.words.locale}} if plot.words.locale else {}),
     }
     if title:
         spec["title"] = figure.title
@@ -117,21 +121,15 @@ def panel_columns(plot: Plot) -> int:
 
 def alt_text(plot: Plot) -> str:
     """The figure in words, for who cannot see it."""
-    figure = plot.figure
-    kind = {"band": "Line chart with bands", "area": "Line chart with bands"}.get(
-        figure.kind, f"{figure.kind.capitalize()} chart"
-    )
-    text = f"{figure.title.rstrip('.')}. {kind} of {plot.title('y')} against {plot.title('x')}"
-    if figure.color:
-        text += (
-            f", one series for each {series_title(plot, figure.color).lower()}: {', '.join(plot.present(figure.color))}"
-        )
-    if figure.facet:
-        text += (
-            f"; one panel for each {series_title(plot, figure.facet).lower()}: {', '.join(plot.present(figure.facet))}"
-        )
+    figure, words = plot.figure, plot.words
+    kind = words.of("kind", figure.kind)
+    drawn = words.say("figure.against", kind=kind, y=plot.title("y"), x=plot.title("x"))
+    text = f"{figure.title.rstrip('.')}. {drawn}"
+    for key, column in ("figure.series", figure.color), ("figure.panels", figure.facet):
+        if column:
+            text += words.say(key, of=series_title(plot, column).lower(), names=", ".join(plot.present(column)))
     if figure.error == "ci95":
-        text += "; means with 95 % confidence intervals"
+        text += words.say("figure.intervals")
     return text + "."
 
 
@@ -161,12 +159,13 @@ def tooltip(plot: Plot) -> list[Spec]:
         if column and column != figure.x
     ]
     x = "x_text" if plot.x_is_number else figure.x
+    middle = plot.words.say("figure.median", title=plot.title("y"))
     lines = [
         {"field": x, "title": plot.title("x"), **text},
-        {"field": "y_text", "title": plot.title("y") + (" (median)" if figure.kind == "box" else ""), **text},
+        {"field": "y_text", "title": middle if figure.kind == "box" else plot.title("y"), **text},
     ]
     if "n" in plot.rows.frame.columns:
-        counted = "Values" if figure.kind == "box" else "Replications"
+        counted = plot.words.say("figure.values" if figure.kind == "box" else "figure.replications")
         lines.append({"field": "n", "type": "quantitative", "format": "d", "title": counted})
     return series + lines
 
@@ -174,7 +173,7 @@ def tooltip(plot: Plot) -> list[Spec]:
 def series_title(plot: Plot, column: str) -> str:
     """Title of the colours or the panels."""
     stated = {plot.figure.facet: plot.figure.facet_title, plot.figure.color: plot.figure.color_title}
-    return stated.get(column) or title_of(column)
+    return stated.get(column) or plot.words.column(title_of(column))
 
 
 # Channels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from vazao.errors import StudyError, did_you_mean
 from vazao.figures.description import Face, Plot
 from vazao.figures.faces import Drawing, files
-from vazao.figures.rows import UNDRAWN, prepare
+from vazao.figures.rows import UNDRAWN, prepare, told
 from vazao.figures.theme import PAPER
 from vazao.files import make_folder, write_atomically
 from vazao.study import Asked, Figure, Study
@@ -26,10 +26,12 @@ def drawing(study: Study, asked: Asked, figure: Figure) -> Drawing:
     Raises `StudyError` when the query fails or does not give what the figure names.
     """
     figure = figure.model_copy(update=dict(_texts(figure)))
-    rows = prepare(figure, asked)
-    orders: dict[str, Sequence[str]] = {c: labels(study, asked, c) for c in (figure.x, figure.color, figure.facet) if c}
+    words = study.words
+    columns = [column for column in (figure.x, figure.color, figure.facet) if column]
+    rows = told(prepare(figure, asked, words), columns, words)
+    orders = {column: [words.label(label) for label in labels(study, asked, column)] for column in columns}
     colors = orders.get(figure.color or "", [])
-    return Drawing(Plot(figure, rows, PAPER, Face.STILL, colors, orders))
+    return Drawing(Plot(figure, rows, PAPER, Face.STILL, colors, orders, words))
 
 
 def _texts(figure: Figure) -> Iterator[tuple[str, str]]:

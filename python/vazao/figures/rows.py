@@ -1,6 +1,7 @@
 """Rows that are drawn, from those of a figure's query: statistics, order, and a cap on their number."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -9,6 +10,7 @@ from vazao.errors import ResultsError, StudyError, did_you_mean
 from vazao.statistics import t_quantile
 from vazao.study import Asked, Figure
 from vazao.units import FRACTIONS, measure, unit_of
+from vazao.words import ENGLISH, Words
 
 CAP = 6000
 """Most rows a figure draws: a screen has no more columns of pixels, and the page must stay light."""
@@ -47,10 +49,13 @@ class Rows:
         return pl.concat([self.frame, *others], how="diagonal_relaxed") if others else self.frame
 
 
-def prepare(figure: Figure, asked: Asked) -> Rows:
-    """The rows of a figure: queried, checked, aggregated as `error` and `kind` ask, thinned; and what was reported."""
+def prepare(figure: Figure, asked: Asked, words: Words = ENGLISH) -> Rows:
+    """The rows of a figure: queried, checked, aggregated as `error` and `kind` ask, thinned; and what was reported.
+
+    The note is in `words`.
+    """
     frame = query(figure, asked)
-    return replace(_own(figure, frame), reported=_reported(figure, frame))
+    return replace(_own(figure, frame, words), reported=_reported(figure, frame))
 
 
 def _reported(figure: Figure, frame: pl.DataFrame) -> pl.DataFrame:
@@ -86,7 +91,7 @@ def _mark(figure: Figure, column: str, value: str | float, kind: pl.DataType) ->
     return read.value
 
 
-def _own(figure: Figure, frame: pl.DataFrame) -> Rows:
+def _own(figure: Figure, frame: pl.DataFrame, words: Words) -> Rows:
     """The figure's own rows: aggregated as `error` and `kind` ask, thinned."""
     keys = [c for c in (figure.x, figure.color, figure.facet) if c]
     if figure.kind == "box":
@@ -101,7 +106,7 @@ def _own(figure: Figure, frame: pl.DataFrame) -> Rows:
     return Rows(
         bounded(drawn, figure.y) if interval else drawn,
         interval=interval,
-        note=_note(thinned.height, frame.height),
+        note=_note(thinned.height, frame.height, words),
     )
 
 
@@ -211,7 +216,20 @@ def thin(frame: pl.DataFrame, series: list[str], y: str, cap: int = CAP) -> pl.D
     return frame[chosen.to_list()]
 
 
-def _note(drawn: int, all_rows: int) -> str:
+def _note(drawn: int, all_rows: int, words: Words) -> str:
     if drawn == all_rows:
         return ""
-    return f"Drawn from {drawn:,} of {all_rows:,} rows: the lowest and the highest value of each slice of a series."
+    return words.say("figure.thinned", drawn=words.number(f"{drawn:,}"), all=words.number(f"{all_rows:,}"))
+
+
+def told(rows: Rows, columns: Iterable[str], words: Words) -> Rows:
+    """The rows with the labels of these columns as a language has them."""
+
+    def labelled(frame: pl.DataFrame) -> pl.DataFrame:
+        texts = [name for name in dict.fromkeys(columns) if name in frame.columns and frame.schema[name] == pl.String]
+        every = {name: frame[name].drop_nulls().unique().to_list() for name in texts}
+        new = {name: [words.label(label) for label in labels] for name, labels in every.items()}
+        return frame.with_columns(pl.col(name).replace(every[name], new[name]) for name in texts)
+
+    outliers, reported = labelled(rows.outliers), labelled(rows.reported)
+    return replace(rows, frame=labelled(rows.frame), outliers=outliers, reported=reported)

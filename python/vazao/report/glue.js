@@ -2,6 +2,8 @@
 
 const NARROWEST = 250; // a panel's least width, in CSS pixels, before panels are stacked
 
+const words = JSON.parse(document.getElementById("words").textContent);
+
 const SHAPES = {
   "circle": "M11,2.5a3.5,3.5 0 1 0 0.001,0Z",
   "square": "M8,3h6v6h-6Z",
@@ -18,6 +20,11 @@ function rowsOf(columns) {
   const names = Object.keys(columns);
   const length = names.length ? columns[names[0]].length : 0;
   return Array.from({ length }, (_, i) => Object.fromEntries(names.map((name) => [name, columns[name][i]])));
+}
+
+/** A value of a table; a number with the mark that the page's language has. */
+function written(value) {
+  return typeof value === "number" ? String(value).replace(".", words.decimal) : value ?? "–";
 }
 
 const tip = Object.assign(document.createElement("div"), { id: "tooltip", hidden: true });
@@ -97,7 +104,7 @@ class Figure {
   addLegend() {
     this.legend = document.createElement("ul");
     this.legend.className = "legend";
-    this.legend.setAttribute("aria-label", "Series: choose one to highlight it");
+    this.legend.setAttribute("aria-label", words.series);
     for (const { label, color, shape, dash } of this.page.legend) {
       const line = shape === null || this.page.lines
         ? `<path d="M0,6h22" stroke="${color}" stroke-width="2" fill="none" stroke-dasharray="${dash}"/>` : "";
@@ -137,9 +144,9 @@ class Figure {
     const body = table.createTBody();
     for (const row of rows.slice(0, most)) {
       const line = body.insertRow();
-      for (const name of names) line.insertCell().textContent = row[name] ?? "–";
+      for (const name of names) line.insertCell().textContent = written(row[name]);
     }
-    if (rows.length > most) table.createCaption().textContent = `The first ${most} of ${rows.length} rows.`;
+    if (rows.length > most) table.createCaption().textContent = words.first.replace("{most}", most).replace("{all}", rows.length);
     box.replaceChildren(table);
   }
 }
@@ -157,7 +164,7 @@ const seen = new IntersectionObserver((entries) => {
 }, { rootMargin: "300px" });
 const resizes = new ResizeObserver((entries) => entries.forEach(({ target }) => figures.get(target).resized()));
 
-document.querySelectorAll(".canvas").forEach((canvas) => seen.observe(canvas));
+document.querySelectorAll(".chart .canvas").forEach((canvas) => seen.observe(canvas)); // the figure beside the answer stays still
 for (const details of document.querySelectorAll("details.numbers")) {
   const tabulate = () => {
     const canvas = details.closest("figure").querySelector(".canvas");

@@ -15,6 +15,7 @@ from html import escape
 from typing import Any
 
 from vazao.units import Unit
+from vazao.words import ENGLISH, Words
 
 Graph = Mapping[str, Any]
 
@@ -95,15 +96,19 @@ def shape(graph: Graph) -> Shape:
     return frozenset(nodes | {(link["name"], link["source"], link["target"]) for link in graph["links"]})
 
 
-def merge(graphs: Sequence[Graph]) -> Graph:
-    """One graph of several, the largest of which holds the others' shapes; properties become lists of their values."""
+def merge(graphs: Sequence[Graph], words: Words = ENGLISH) -> Graph:
+    """One graph of several, the largest of which holds the others' shapes.
+
+    Properties become lists of their values, and `texts` has them as people write them.
+    """
     largest = max(graphs, key=lambda graph: len(graph["nodes"]))
     named = [{link["name"]: link for link in graph["links"]} for graph in graphs]
 
     def values(name: str, reverse: bool) -> dict[str, list[Any]]:
         links = [links[name] for links in named if name in links]
         sides = [link["reverse"] if reverse and link.get("reverse") else link for link in links]
-        return {key: list(dict.fromkeys(_shown(side.get(key)) for side in sides)) for key in PROPERTIES}
+        merged = {key: list(dict.fromkeys(_shown(side.get(key)) for side in sides)) for key in PROPERTIES}
+        return merged | {"texts": _written(merged, words)}
 
     links = [
         {"name": link["name"], "source": link["source"], "target": link["target"]}
@@ -113,12 +118,12 @@ def merge(graphs: Sequence[Graph]) -> Graph:
     return {**largest, "links": links}
 
 
-def draw(graphs: Sequence[Graph], title: str, *, upright: bool = False) -> str:
+def draw(graphs: Sequence[Graph], title: str, words: Words = ENGLISH, *, upright: bool = False) -> str:
     """The network as an SVG element, from left to right or, `upright`, from top to bottom for narrow screens.
 
     Several graphs: one network whose links vary, drawn with their ranges.
     """
-    graph = merge(graphs)
+    graph = merge(graphs, words)
     nodes, links = place(graph)
     slowest = min((link.slowest for link in links), default=0.0)
     varied = any(link.slowest > slowest for link in links)
@@ -131,12 +136,12 @@ def draw(graphs: Sequence[Graph], title: str, *, upright: bool = False) -> str:
     parts = [_link(link, nodes, link in narrow, upright) for link in links]
     label = _label_upright if upright else _label
     parts += [label(link, nodes, link in narrow) for link in told]
-    parts += [_node(node) for node in nodes.values()]
+    parts += [_node(node, words) for node in nodes.values()]
     left, top, right, bottom = (_frame_upright if upright else _frame)(nodes, links, told)
     width, height = right - left, bottom - top
     kind, most = ("network upright", width * 1.1) if upright else ("network", width * 1.15)
     return (
-        f'<svg class="{kind}" role="img" aria-label="{escape(describe(graph, title))}" '
+        f'<svg class="{kind}" role="img" aria-label="{escape(describe(graph, title, words))}" '
         f'viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}" style="max-width:{most:.0f}px" '
         f'xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
     )
@@ -165,18 +170,15 @@ def _frame_upright(nodes: Mapping[str, Node], links: Sequence[Link], told: Seque
     return left - 8, min(down) - MARGIN, right + 8, max(down) + MARGIN
 
 
-def describe(graph: Graph, title: str) -> str:
+def describe(graph: Graph, title: str, words: Words = ENGLISH) -> str:
     """The drawing in words."""
     hosts = sum(node["kind"] == "host" for node in graph["nodes"])
     routers = len(graph["nodes"]) - hosts
     links = "; ".join(
-        f"{link['source']} to {link['target']}: {', '.join(texts(link['forward']))}" for link in graph["links"][:12]
+        words.say("network.link", **{**link, "texts": ", ".join(texts(link["forward"]))})
+        for link in graph["links"][:12]
     )
-    return f"{title}: {_count(hosts, 'host')}, {_count(routers, 'router')}. {links}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{title}: {words.many('network.hosts', hosts)}, {words.many('network.routers', routers)}. {links}"
 
 
 # Layout
@@ -337,10 +339,13 @@ def widen(nodes: Mapping[str, Node], told: Iterable[Link]) -> None:
 
 def texts(side: Mapping[str, Sequence[Any]]) -> list[str]:
     """A direction's properties as people write them: rate, delay, queue, loss."""
-    rate, delay = _span(side["rate_bps"], RATE), _span(side["delay_s"], DELAY)
-    queue = _choices(side["queue"], "queue ")
-    loss = _choices(side["loss"], "loss ")
-    return [text for text in (rate, delay, queue, loss) if text]
+    return list(side["texts"])
+
+
+def _written(side: Mapping[str, Sequence[Any]], words: Words) -> list[str]:
+    spans = [words.quantity(_span(side[key], unit)) for key, unit in (("rate_bps", RATE), ("delay_s", DELAY))]
+    kinds = [_choices(side[key], words.say(f"network.{key}"), words) for key in ("queue", "loss")]
+    return [text for text in (*spans, *kinds) if text]
 
 
 def _span(values: Sequence[float | None], unit: Unit) -> str:
@@ -351,11 +356,14 @@ def _span(values: Sequence[float | None], unit: Unit) -> str:
     return low if low == high else f"{low} – {high}"
 
 
-def _choices(values: Sequence[str | None], prefix: str) -> str:
+def _choices(values: Sequence[str | None], prefix: str, words: Words) -> str:
     known = [value for value in values if value]
     if not known:
         return ""
-    return prefix + (" or ".join(known) if len(known) < 3 else f"of {len(known)} kinds")
+    if len(known) > 2:
+        return f"{prefix} {words.say('network.kinds', n=len(known))}"
+    between = f" {words.say('network.or')} "
+    return f"{prefix} {between.join(map(words.quantity, known))}"
 
 
 def labelled(links: Sequence[Link], nodes: Mapping[str, Node]) -> list[Link]:
@@ -447,10 +455,11 @@ def _text(x: float, y: float, lines: Sequence[str], anchor: str) -> str:
     return f'<text class="label" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{rows}</text>'
 
 
-def _node(node: Node) -> str:
+def _node(node: Node, words: Words) -> str:
     centre = f'x="{node.x:.1f}" y="{node.y + 4:.1f}" text-anchor="middle"'
     if node.hidden:
-        return f'<text class="more" {centre}>⋮ {node.hidden} more</text>'
+        more = words.say("network.more", n=node.hidden)
+        return f'<text class="more" {centre}>⋮ {more}</text>'
     if node.host:
         width, height = HOST
         box = f'x="{node.x - width / 2:.1f}" y="{node.y - height / 2:.1f}" width="{width}" height="{height}" rx="6"'

@@ -20,6 +20,7 @@ from vazao.results import Store
 from vazao.scenario import load
 from vazao.study import Factor, Figure, Part, Ruling, Size, Study, Summary, built_in_studies, reasons, told_not_run
 from vazao.units import cell, heading
+from vazao.words import ENGLISH, Words
 
 CSS = {"reproduced": "reproduced", "differs": "differs", "undecided": "undecided", "not testable": "open"}
 """Verdict to CSS class, in the order in which they are counted."""
@@ -74,7 +75,7 @@ class Claim:
 
 def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str, Any]:
     """Everything the template names, but for the page's style and scripts."""
-    ledger, not_run = claims(findings), store.not_run
+    ledger, not_run, words = claims(findings), store.not_run, study.words
     levels = list(dict.fromkeys(result.level for result in findings if result.level is not None))
     shown: set[str] = set()
     sections = [
@@ -91,27 +92,27 @@ def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str,
     headline = next((one for one in study.figures if one.id == study.headline), None)
     return {
         "study": study, "about": markdown(study.about), "css": CSS, "findings": findings, "levels": levels,
-        "answers": answers, "headline": headline and _headline(headline, study, store), "letter": letter(findings),
-        "tables": [_table(one, store) for one in study.tables],
-        "ledger": list(ledger.values()), "tally": tally(findings, levels), "sections": sections, "loose": loose,
-        "networks": networks(study), "parts": [_part(part, size, store, not_run) for part in study.parts],
+        "answers": answers, "headline": headline and _headline(headline, study, store),
+        "letter": letter(findings, words),
+        "tables": [_table(one, store, words) for one in study.tables],
+        "ledger": list(ledger.values()), "tally": tally(findings, levels, words), "sections": sections, "loose": loose,
+        "networks": networks(study), "parts": [_part(part, size, store, not_run, words) for part in study.parts],
         "versions": store.manifest["versions"], "hash": study.hash, "facts": facts(study, store),
         "commands": commands(study, store), "questions": questions(study),
-        "contents": _contents(answer=answers, tables=study.tables, results=sections, letter=ledger, ledger=ledger),
-        "not_run": told_not_run(reasons(not_run)),
+        "contents": _contents(
+            words, answer=answers, tables=study.tables, results=sections, letter=ledger, ledger=ledger
+        ),
+        "not_run": told_not_run(reasons(not_run), words), "script": _json(words.script),
     }  # fmt: skip
 
 
-CONTENTS = {
-    "answer": "Answer", "summary": "Verdicts", "tables": "In short", "setting": "The experiment", "results": "Results",
-    "letter": "To the author", "ledger": "Ledger", "reproduce": "Do it again",
-}  # fmt: skip
-"""Anchor of each section to its name in the contents."""
+CONTENTS = ("answer", "summary", "tables", "setting", "results", "letter", "ledger", "reproduce")
+"""Anchors of the sections."""
 
 
-def _contents(**optional: Sized) -> list[tuple[str, str]]:
+def _contents(words: Words, **optional: Sized) -> list[tuple[str, str]]:
     """The sections that the page has; an optional one is left out where it would be empty."""
-    return [(anchor, name) for anchor, name in CONTENTS.items() if len(optional.get(anchor, name))]
+    return [(anchor, words.of("contents", anchor)) for anchor in CONTENTS if len(optional.get(anchor, anchor))]
 
 
 # Claims and verdicts
@@ -142,31 +143,22 @@ def answer(findings: Iterable[Ruling]) -> list[tuple[str, Ruling]]:
     return said
 
 
-def tally(findings: Sequence[Ruling], levels: Sequence[str]) -> list[dict[str, Any]]:
+def tally(findings: Sequence[Ruling], levels: Sequence[str], words: Words = ENGLISH) -> list[dict[str, Any]]:
     """Count the claims that have each verdict, at each level and for claims decided as a whole."""
     whole = [result for result in findings if result.level is None]
-    groups = [(level, [r for r in findings if r.level == level]) for level in levels]
+    groups = [(words.label(level), [r for r in findings if r.level == level]) for level in levels]
     if whole:
-        groups.append(("decided as a whole" if levels else "all claims", whole))
+        groups.append((words.say("page.as_whole" if levels else "page.all_claims"), whole))
     return [
         {"name": name, "counts": {verdict: sum(r.verdict == verdict for r in results) for verdict in CSS}}
         for name, results in groups
     ]
 
 
-LETTER = {
-    "reproduced": "What holds",
-    "differs": "What does not hold",
-    "undecided": "What our runs leave open: more of them would decide it",
-    "not testable": "What we could not test",
-}
-"""Verdict to the heading under which an author reads of it."""
-
-
-def letter(findings: Sequence[Ruling]) -> list[tuple[str, list[Claim]]]:
+def letter(findings: Sequence[Ruling], words: Words) -> list[tuple[str, list[Claim]]]:
     """The claims as one would tell them to the original's author, by what came out; some came out in several ways."""
-    by_verdict = {title: claims(one for one in findings if one.verdict == verdict) for verdict, title in LETTER.items()}
-    return [(title, list(told.values())) for title, told in by_verdict.items() if told]
+    by_verdict = {verdict: claims(one for one in findings if one.verdict == verdict) for verdict in CSS}
+    return [(words.of("letter", verdict), list(told.values())) for verdict, told in by_verdict.items() if told]
 
 
 # The experiment
@@ -187,14 +179,17 @@ def networks(study: Study) -> list[dict[str, Any]]:
         if whole := next((other for other in shapes if shape < other), None):
             (names, graphs), (more_names, more_graphs) = shapes.pop(shape), shapes[whole]
             shapes[whole] = (names + more_names, graphs + more_graphs)
-    drawn = []
+    words, drawn = study.words, []
     for names, graphs in shapes.values():
-        where = f" of: {'; '.join(dict.fromkeys(names))}" if len(shapes) > 1 else ""
-        varied = " Ranges and alternatives are those of the design." if len(graphs) > 1 else ""
+        title = words.say("page.network")
+        several = words.say("page.network_of", names="; ".join(dict.fromkeys(names)))
+        caption = f"{several if len(shapes) > 1 else title}."
+        if len(graphs) > 1:
+            caption += f" {words.say('page.network_varied')}"
         if len({len(graph["nodes"]) for graph in graphs}) > 1:
-            varied += " Drawn is the largest; the smaller are part of it."
-        svg = Markup("").join(Markup(network.draw(graphs, "The network", upright=up)) for up in (False, True))
-        drawn.append({"svg": svg, "caption": f"The network{where}.{varied}"})
+            caption += f" {words.say('page.network_largest')}"
+        svg = Markup("").join(Markup(network.draw(graphs, title, words, upright=up)) for up in (False, True))
+        drawn.append({"svg": svg, "caption": caption})
     return drawn
 
 
@@ -216,16 +211,17 @@ def _graphs(study: Study, part: Part) -> list[network.Graph]:
     return graphs
 
 
-def _part(part: Part, size: Size, store: Store, not_run: pl.DataFrame) -> dict[str, Any]:
+def _part(part: Part, size: Size, store: Store, not_run: pl.DataFrame, words: Words) -> dict[str, Any]:
     counts = next((entry for entry in store.manifest["parts"] if entry["name"] == part.name), None)
     told = ""
     if counts:
-        told = f"{part.design.capitalize()} design: {_many(counts['combinations'], 'combination')}"
+        made = words.many("page.combinations", counts["combinations"])
         if counts["replications"] > 1:
-            told += f" × {counts['replications']} replications = {counts['runs']:,} runs"
-        told += f" ({size})."
+            runs = words.many("page.runs", counts["runs"])
+            made = words.say("page.runs_made", combinations=made, replications=counts["replications"], runs=runs)
+        told = f"{words.of('design', part.design)}: {made} ({words.of('size', size)})."
     if left_out := not_run.filter(part=part.name).height:
-        told += f" {_many(left_out, 'run')} not run."
+        told += f" {words.many('page.runs_not_run', left_out)}"
     factors = [_factor(factor, size) for factor in part.factors]
     return {"title": part.title or part.name, "question": part.question, "factors": factors, "size": told}
 
@@ -241,10 +237,6 @@ def _factor(factor: Factor, size: Size) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
@@ -252,14 +244,25 @@ def _toml(value: Any) -> str:
 # Tables
 
 
-def _table(summary: Summary, store: Store) -> dict[str, Any]:
+def _table(summary: Summary, store: Store, words: Words) -> dict[str, Any]:
     rows = store.query(summary.sql)
     numeric = [rows.schema[name].is_numeric() for name in rows.columns]
-    told = [[cell(name, value) for name, value in zip(rows.columns, row, strict=True)] for row in rows.iter_rows()]
+    told = [
+        [table_cell(name, value, words) for name, value in zip(rows.columns, row, strict=True)]
+        for row in rows.iter_rows()
+    ]
+    headings = [words.column(heading(name)) for name in rows.columns]
     return {
         "id": summary.id, "title": summary.title, "caption": summary.caption, "sql": summary.sql.strip(),
-        "columns": list(zip(map(heading, rows.columns), numeric, strict=True)), "rows": told,
+        "columns": list(zip(headings, numeric, strict=True)), "rows": told,
     }  # fmt: skip
+
+
+def table_cell(column: str, value: Any, words: Words) -> str:
+    """A value of a table as people read it in a language."""
+    if isinstance(value, bool):
+        return words.of("cell", cell(column, value))
+    return words.label(value) if isinstance(value, str) else words.quantity(cell(column, value))
 
 
 # Figures
@@ -268,14 +271,15 @@ def _table(summary: Summary, store: Store) -> dict[str, Any]:
 def _sections(study: Study) -> list[tuple[str, str, list[Figure]]]:
     """Figures by the part whose runs they show; those over several parts come last."""
     if len(study.parts) == 1:
-        return [(study.parts[0].title or "Figures", study.parts[0].question, study.figures)] if study.figures else []
+        title = study.parts[0].title or study.words.say("page.figures")
+        return [(title, study.parts[0].question, study.figures)] if study.figures else []
     of_part: dict[str | None, list[Figure]] = {}
     for figure in study.figures:
         of_part.setdefault(_part_of(figure, study), []).append(figure)
     sections = [
         (part.title or part.name, part.question, of_part[part.name]) for part in study.parts if part.name in of_part
     ]
-    return [*sections, *([("Across parts", "", of_part[None])] if None in of_part else [])]
+    return [*sections, *([(study.words.say("page.across"), "", of_part[None])] if None in of_part else [])]
 
 
 def _part_of(figure: Figure, study: Study) -> str | None:
@@ -310,8 +314,8 @@ def _headline(figure: Figure, study: Study, store: Store) -> dict[str, Any] | No
 def _note(one: Drawing, study: Study, not_run: pl.DataFrame) -> str:
     """Note on what is missing in a figure."""
     lost = not_run.filter(pl.col("part").is_in(study.named_parts(one.figure.sql))).height
-    runs = f"Of the runs that it is drawn from, {lost} were not run." if lost else ""
-    reported = "Diamonds and broken lines: as the original reports it." if one.rows.reported.height else ""
+    runs = study.words.many("page.lost", lost) if lost else ""
+    reported = study.words.say("page.diamonds") if one.rows.reported.height else ""
     return " ".join(filter(None, [reported, one.rows.note, runs]))
 
 
@@ -330,7 +334,12 @@ def live(one: Drawing) -> Markup:
         "legend": one.legend(PAGE),
         "lines": plot.figure.kind in ("line", "step", "band", "area"),
     }
-    return Markup(json.dumps(page, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
+    return _json(page)
+
+
+def _json(value: Any) -> Markup:
+    """A value for the page's script."""
+    return Markup(json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
 
 
 def _columns(frame: pl.DataFrame) -> dict[str, list[Any]]:
@@ -345,15 +354,20 @@ def _columns(frame: pl.DataFrame) -> dict[str, list[Any]]:
 
 def facts(study: Study, store: Store) -> list[tuple[str, str]]:
     """Facts of a study's runs: what was run, and with what."""
-    manifest = store.manifest
+    manifest, words = store.manifest, study.words
     stored = store.query("SELECT count(DISTINCT run_id) AS runs FROM runs")["runs"][0]
     versions = manifest["versions"]
-    kernels = {f"Linux kernel {name}": f"sha256 {sha[:16]}" for name, sha in manifest.get("kernels", {}).items() if sha}
+    known = ((name, sha) for name, sha in manifest.get("kernels", {}).items() if sha)
+    kernels = {words.say("page.kernel", name=name): f"sha256 {sha[:16]}" for name, sha in known}
+    runs, every = (words.number(f"{n:,}") for n in (stored, manifest["runs"]))
     return [
-        ("Size", manifest["size"]),
-        ("Runs", f"{stored:,}" if stored >= manifest["runs"] else f"{stored:,} stored of {manifest['runs']:,}"),
-        ("Seed", f"{study.seed}; replication r adds r"),
-        ("Engine", versions["engine"]),
+        (words.say("page.size"), words.of("size", manifest["size"])),
+        (
+            words.say("page.count"),
+            runs if stored >= manifest["runs"] else words.say("page.stored", stored=runs, all=every),
+        ),
+        (words.say("page.seed"), words.say("page.seed_adds", seed=study.seed)),
+        (words.say("page.engine"), versions["engine"]),
         ("Vazão", versions["vazao"]),
         ("Python", versions["python"]),
         *kernels.items(),
@@ -369,8 +383,9 @@ def commands(study: Study, store: Store) -> str:
     if study.overrides or study.seed != 1:
         run += ["--seed", str(study.seed)]
     folder = shlex.quote(f"results/{study.name}")
-    lines = [shlex.join(run), f"vazao show {folder}", f"vazao report {folder}"]
-    return "\n".join(lines if built_in else ["# study.toml stands beside this page", *lines])
+    spoken = [] if study.words.lang == study.lang else ["--lang", study.words.lang]
+    lines = [shlex.join([*run, *spoken]), f"vazao show {folder}", " ".join(["vazao report", folder, *spoken])]
+    return "\n".join(lines if built_in else [f"# {study.words.say('page.beside')}", *lines])
 
 
 def questions(study: Study) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +15,8 @@ from vazao.figures import DARK_PALETTE, FONTS, PALETTE, VEGA_LITE
 from vazao.files import write_atomically
 from vazao.report.page import CSS, answer, context, inline
 from vazao.results import Store
-from vazao.study import Ruling, Study, counted
+from vazao.study import Pair, Ruling, Study, counted
+from vazao.words import ENGLISH, Words
 
 HERE = Path(__file__).parent
 
@@ -36,7 +37,7 @@ FACES = (
 
 
 def write(study: Study, store: Store, findings: Sequence[Ruling], out_dir: Path) -> Path:
-    """Write `out_dir/report.html` and return its path.
+    """Write `out_dir/report.html` and return its path. Its language is the study's (`load_study("…", lang="pt")`).
 
     Raises `StudyError` when a figure cannot be drawn, `ResultsError` when the page cannot be written.
     """
@@ -49,10 +50,10 @@ def html(study: Study, store: Store, findings: Sequence[Ruling]) -> str:
     """The page."""
     glue = (HERE / "glue.js").read_text(encoding="utf-8")
     parts = context(study, store, findings)
-    return _template("report").render(parts, style=_style(), bundle=_bundle(), glue=Markup(glue))
+    return _template("report", study.words).render(parts, style=_style(), bundle=_bundle(), glue=Markup(glue))
 
 
-def write_index(told: Sequence[tuple[Study, Sequence[Ruling], str]], out_dir: Path) -> Path:
+def write_index(told: Sequence[tuple[Study, Sequence[Ruling], str]], out_dir: Path, words: Words = ENGLISH) -> Path:
     """Write `out_dir/index.html`, a page over the answers of studies, and return its path.
 
     `told` has each study with its findings and the folder below `out_dir` that holds its report. Raises `ResultsError`
@@ -60,22 +61,28 @@ def write_index(told: Sequence[tuple[Study, Sequence[Ruling], str]], out_dir: Pa
     """
     entries = [
         {
-            "study": study, "page": f"{folder}/{PAGE}", "answers": answer(findings), "counted": counted(findings),
+            "study": study, "page": f"{folder}/{PAGE}", "answers": answer(findings),
+            "counted": counted(findings, words), "words": study.words,
         }
         for study, findings, folder in told
     ]  # fmt: skip
     path = Path(out_dir) / INDEX
-    page = _template("index").render(entries=entries, css=CSS, style=_style())
+    page = _template("index", words).render(entries=entries, css=CSS, style=_style())
     write_atomically(path, page.encode())
     return path
 
 
-def _template(name: str) -> Template:
+def _template(name: str, words: Words) -> Template:
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["inline"] = inline
+    environment.filters |= {"inline": inline, "label": words.label}
+    environment.globals |= {"say": words.say, "of": words.of, "words": words, "pair": _pair(words)}
     return environment.get_template(f"{name}.html.j2")
+
+
+def _pair(words: Words) -> Callable[[Pair], tuple[str, str, str]]:
+    return lambda one: one.told(words)
 
 
 def _style() -> Markup:

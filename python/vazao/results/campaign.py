@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import polars as pl
 
 from vazao import figures
 from vazao.errors import ResultsError, StudyError, did_you_mean
-from vazao.files import locked
+from vazao.files import locked, write_atomically
 from vazao.results import inputs
 from vazao.results.made import Product, product
 from vazao.results.manifest import check_usable, read_manifest
@@ -22,7 +22,19 @@ from vazao.results.store import STUDY, Store
 from vazao.results.version import versions
 from vazao.results.writer import writing
 from vazao.statistics import two_level_effects
-from vazao.study import Plan, Size, Study as Described, design_columns, find, findings, parse_as, plan, read_text
+from vazao.study import (
+    Plan,
+    Size,
+    Study as Described,
+    design_columns,
+    find,
+    findings,
+    parse_as,
+    plan,
+    read_text,
+    sources,
+    told_in,
+)
 
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
@@ -39,10 +51,13 @@ class Study(Described):
         return run_study(self, size=size, jobs=jobs, out=out)
 
 
-def load_study(name: str | Path) -> Study:
-    """Read and validate a study: a TOML file, or the name of a built-in one. Raises `StudyError`."""
+def load_study(name: str | Path, *, lang: str | None = None) -> Study:
+    """Read and validate a study: a TOML file, or the name of a built-in one. Raises `StudyError`.
+
+    `lang` is the language of its texts and reports, "en" or "pt"; without it the study's own `lang` holds.
+    """
     path = find(str(name))
-    return parse_as(Study, read_text(path), str(path))
+    return told_in(parse_as(Study, read_text(path), str(path)), lang)
 
 
 @dataclass(frozen=True)
@@ -55,6 +70,15 @@ class Campaign:
     """Runs that this call simulated; 0 when all were stored."""
     ledger: list[findings.Ruling] | None = field(default=None, repr=False)
     """The findings, where they were evaluated before and nothing has changed since."""
+
+    def told_in(self, lang: str | None = None) -> Campaign:
+        """Results of the same rows told in another language: texts of figures, findings and report."""
+        study = told_in(self.study, lang)
+        return self if study.telling == self.study.telling else replace(self, study=study, ledger=None)
+
+    def in_its_own_words(self) -> Campaign:
+        """Results of the same rows told by the study's own file alone, as the stored ledger is."""
+        return self if self.study.original is self.study else replace(self, study=self.study.original, ledger=None)
 
     @cached_property
     def store(self) -> Store:
@@ -146,12 +170,14 @@ def run_study(
 
     Quick is a subset of full, so full goes on where quick ended; without a size, a directory goes on as it was begun,
     and a new one is quick. Runs for which this machine lacks a kernel are noted as not run (`Campaign.not_run`), and
-    run by the next call that has it. Raises `StudyError` for a wrong study, `ResultsError` for a directory that cannot
-    be used; after Ctrl-C the finished runs are stored.
+    run by the next call that has it. The campaign is told in the study's language; the stored ledger has the texts of
+    the study's own file. Raises `StudyError` for a wrong study, `ResultsError` for a directory that cannot be used;
+    after Ctrl-C the finished runs are stored.
     """
     directory = Path(out) if out is not None else default_directory(study.name)
+    lang, study = study.words.lang, study.original
     if done := _finished(study, size, directory):
-        return done
+        return done.told_in(lang)
     rehearse(study)
     begun = read_manifest(directory) or {}
     study = study.with_inputs(inputs.kept(directory, begun))
@@ -166,6 +192,8 @@ def run_study(
         manifest = (there | {"versions": manifest["versions"]} if there["size"] == "full" else manifest) | noted
     with writing(directory, manifest, study.text) as writer:
         inputs.keep(directory, planned.inputs)
+        for name, texts in sources(study).items():
+            write_atomically((directory / STUDY).with_suffix(f".{name}.toml"), texts.text.encode())
         started, lacking = run_missing(planned, writer, jobs or os.cpu_count() or 1, progress or Silent())
     complete = None if lacking else _product(study, size, directory)
     campaign = Campaign(study, directory, started)
@@ -173,7 +201,7 @@ def run_study(
     # Another process may have added rows meanwhile.
     if complete and complete == _product(study, size, directory):
         complete.note([written, *inputs.copies(directory, planned.inputs)])
-    return campaign
+    return campaign.told_in(lang)
 
 
 def _product(study: Study, size: Size | None, directory: Path) -> Product:
@@ -193,8 +221,11 @@ def _finished(study: Study, size: Size | None, directory: Path) -> Campaign | No
     return Campaign(study.with_inputs(inputs.kept(directory, begun)), directory, ledger=ledger)
 
 
-def open_campaign(directory: str | Path) -> Campaign:
-    """The stored results of a study, with the study file they came from. Raises `ResultsError`, `StudyError`."""
+def open_campaign(directory: str | Path, *, lang: str | None = None) -> Campaign:
+    """The stored results of a study, with the study file they came from. Raises `ResultsError`, `StudyError`.
+
+    `lang` is the language of texts and reports, "en" or "pt"; without it the study's own `lang` holds.
+    """
     directory = Path(directory)
     store = Store(directory)
     if store.manifest["kind"] != "study":
@@ -202,7 +233,7 @@ def open_campaign(directory: str | Path) -> Campaign:
     path = directory / STUDY
     study = parse_as(Study, read_text(path), str(path))
     study = study.changed(store.manifest["overrides"], store.manifest["seed"])
-    return Campaign(study.with_inputs(inputs.kept(directory, store.manifest)), directory)
+    return Campaign(told_in(study.with_inputs(inputs.kept(directory, store.manifest)), lang), directory)
 
 
 def manifest_of(planned: Plan) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def tree(folder: Path) -> str:
 
 def _asked(study: Study) -> list[Any]:
     """The question: the study as it is written and changed, and the kernels that its guests can have here."""
-    return [study.text, repr(study.overrides), study.seed, kernels_at_hand(study.text, study.overrides)]
+    return [study.text, *study.telling, repr(study.overrides), study.seed, kernels_at_hand(study.text, study.overrides)]
 
 
 def _stored(directory: Path) -> Iterator[tuple[str, str]]:

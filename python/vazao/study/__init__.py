@@ -43,5 +43,6 @@ if TYPE_CHECKING:
         plan as plan,
     )
     from vazao.study.source import Source as Source, read_text as read_text
+    from vazao.study.telling import sources as sources, told_in as told_in
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

@@ -18,13 +18,12 @@ from vazao.errors import ResultsError, StudyError
 from vazao.files import explained, read_file, write_json
 from vazao.study.model import Finding, Label, Number, Study
 from vazao.units import Unit
+from vazao.words import ENGLISH, Words
 
 FINDINGS = "findings.json"
 
 Verdict = Literal["reproduced", "differs", "undecided", "not testable"]
 """Answer of the rows to a claim: it holds, it does not, they allow both, or there are none that could say."""
-
-NO_ROW = "The stored runs cannot decide it: the query gives no row."
 
 
 class Asked(Protocol):
@@ -49,12 +48,13 @@ class Pair:
     ci: float | None
     effect: float | None
 
-    def told(self) -> tuple[str, str, str]:
+    def told(self, words: Words = ENGLISH) -> tuple[str, str, str]:
         """The number reported, the one measured with its interval, and the effect, as people read them."""
         unit = Unit(self.unit)
         interval = "" if self.ci is None else f" ± {unit.text(self.ci, 2)}"
         effect = "–" if self.effect is None else f"{self.effect:.2f}"
-        return unit.text(self.reported), unit.text(self.measured, 3) + interval, effect
+        told = unit.text(self.reported), unit.text(self.measured, 3) + interval, effect
+        return words.quantity(told[0]), words.quantity(told[1]), words.quantity(told[2])
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,11 @@ def evaluate(study: Study, store: Asked, not_run: pl.DataFrame | None = None) ->
     return [result for finding in study.findings for result in _evaluate(finding, study, store, not_run)]
 
 
-def counted(results: Iterable[Ruling]) -> str:
+def counted(results: Iterable[Ruling], words: Words = ENGLISH) -> str:
     """The number of claims that have each verdict, in words."""
     counts = Counter(result.verdict for result in results)
     verdicts: tuple[Verdict, ...] = get_args(Verdict)
-    return ", ".join(f"{counts[verdict]} {'differ' if verdict == 'differs' else verdict}" for verdict in verdicts)
+    return ", ".join(f"{counts[verdict]} {words.of('counted', verdict)}" for verdict in verdicts)
 
 
 def write(results: list[Ruling], directory: Path) -> Path:
@@ -133,6 +133,7 @@ def _decide(
     level: str | None,
     parameters: dict[str, Label],
 ) -> Ruling:
+    words = study.words
     where = f"{study.file}: finding {finding.id!r}" + (f" ({finding.per} = {level})" if level else "")
 
     def ruling(
@@ -146,7 +147,7 @@ def _decide(
     if finding.sql is None:
         return ruling("not testable", explanation=finding.not_testable or "")
     if not_run is not None and (lost := _lost(finding, finding.sql, study, not_run, parameters)).height:
-        missing = f"It needs runs that are missing: {told_not_run(reasons(lost))}."
+        missing = words.say("page.missing_runs", told=told_not_run(reasons(lost), words))
         return ruling("not testable", explanation=missing)
     try:
         rows = store.query(finding.sql, parameters)
@@ -154,7 +155,7 @@ def _decide(
         raise StudyError(f"{where}: {error}") from None
     _check_columns(finding, rows.columns, where)
     if rows.height == 0:
-        return ruling("not testable", explanation=NO_ROW)
+        return ruling("not testable", explanation=words.say("page.no_row"))
     if rows.height > 1:
         raise StudyError(f"{where}: the query gives {rows.height} rows; a finding is decided by one")
     row = rows.row(0, named=True)
@@ -164,9 +165,11 @@ def _decide(
         "differs": finding.if_differs,
         "undecided": finding.if_undecided,
     }
-    explanation = " ".join(_fill(text, row, where) for text in (finding.explanation, by_verdict[verdict]) if text)
-    answer = _fill(getattr(finding.answer, verdict), row, where) if finding.answer else ""
-    return ruling(verdict, _measured(finding, row, where), explanation, row, answer)
+    explanation = " ".join(
+        _fill(text, row, where, words) for text in (finding.explanation, by_verdict[verdict]) if text
+    )
+    answer = _fill(getattr(finding.answer, verdict), row, where, words) if finding.answer else ""
+    return ruling(verdict, _measured(finding, row, where, words), explanation, row, answer)
 
 
 def _pair(number: Number, row: dict[str, Any], where: str) -> Pair:
@@ -208,12 +211,9 @@ def reasons(not_run: pl.DataFrame) -> dict[str, int]:
     return dict(not_run.group_by("reason").len().sort("reason").iter_rows())
 
 
-def told_not_run(counts: Mapping[str, int]) -> str:
+def told_not_run(counts: Mapping[str, int], words: Words = ENGLISH) -> str:
     """Sentence on how many planned runs were not run, and why."""
-    return "; ".join(
-        f"{count} planned {'run was' if count == 1 else 'runs were'} not run: {reason}"
-        for reason, count in counts.items()
-    )
+    return "; ".join(f"{words.many('page.not_run', count)}: {reason}" for reason, count in counts.items())
 
 
 def _check_columns(finding: Finding, columns: list[str], where: str) -> None:
@@ -243,13 +243,13 @@ def _verdict(row: dict[str, Any], where: str) -> Verdict:
             raise StudyError(f"{where}: `holds` is {other!r}; it must be true, false or NULL")
 
 
-def _measured(finding: Finding, row: dict[str, Any], where: str) -> str:
+def _measured(finding: Finding, row: dict[str, Any], where: str, words: Words) -> str:
     if finding.measured is not None:
-        return _fill(finding.measured, row, where)
+        return _fill(finding.measured, row, where, words)
     value = row.get("measured")
     if value is None:
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return words.number(f"{value:.4g}") if isinstance(value, float) else words.phrase(str(value))
 
 
 class _Missing:
@@ -262,21 +262,27 @@ class _Missing:
 class _Formatter(string.Formatter):
     """Format strings over a row's columns: no attributes, no indices, no endless width, NULL as a dash."""
 
+    def __init__(self, words: Words) -> None:
+        self.words = words
+
     def format_field(self, value: Any, format_spec: str) -> str:
         if re.search(r"\d{3}", format_spec):
             raise ValueError(f"{format_spec!r} is wider than any text here")
-        return str(super().format_field(value, format_spec))
+        text = str(super().format_field(value, format_spec))
+        return self.words.number(text) if isinstance(value, int | float) else text
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, str]:  # noqa: ARG002
         if field_name not in kwargs:
             raise KeyError(field_name)
         value = kwargs[field_name]
+        if isinstance(value, str):
+            return self.words.phrase(value), field_name
         return (_Missing() if value is None else value), field_name
 
 
-def _fill(text: str, row: dict[str, Any], where: str) -> str:
+def _fill(text: str, row: dict[str, Any], where: str, words: Words = ENGLISH) -> str:
     try:
-        return _Formatter().vformat(text, (), row)
+        return _Formatter(words).vformat(text, (), row)
     except KeyError as error:
         known = ", ".join(row)
         raise StudyError(f"{where}: {error} in {text!r} is no column of its query (columns: {known})") from None

@@ -22,6 +22,7 @@ from pydantic_core import PydanticCustomError
 from vazao import _core, units
 from vazao.errors import StudyError, did_you_mean
 from vazao.study.source import Source
+from vazao.words import DEFAULT, ENGLISH, LANGUAGES, Words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -69,6 +70,12 @@ def _as_measure(value: Any) -> Any:
     if isinstance(value, str) and (read := units.measure(value)):
         return read
     wrong(f"{value!r} is no number of an original; write a quantity like '70 s', '9.96 Mbps', '20.8 %', or a number")
+
+
+def _as_language(value: Any) -> Any:
+    if value not in LANGUAGES:
+        wrong(f"{value!r} is no language of reports; choose {' or '.join(LANGUAGES)}")
+    return value
 
 
 LabelField = Annotated[Label, BeforeValidator(_as_label)]
@@ -360,8 +367,9 @@ def _dotted(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
 class Study(Table):
     """A published evaluation as its file describes it: template, designs, figures and findings.
 
-    Attributes carry what the file's [study] table says (`name`, `title`, `source`, `question`, `about`, `seed`), the
-    `scenario` template as plain TOML values, and the lists `parts`, `views`, `tables`, `figures`, `findings`.
+    Attributes carry what the file's [study] table says (`name`, `title`, `source`, `question`, `about`, `lang`,
+    `seed`), the `scenario` template as plain TOML values, and the lists `parts`, `views`, `tables`, `figures`,
+    `findings`.
     """
 
     name: Slug
@@ -370,6 +378,7 @@ class Study(Table):
     question: str = ""
     headline: str | None = None
     about: str = ""
+    lang: Annotated[str, BeforeValidator(_as_language)] = DEFAULT
     seed: int = Field(default=1, ge=0, le=2**63)
     scenario: dict[str, Any]
     parts: list[Part] = Field(alias="part", min_length=1)
@@ -381,6 +390,9 @@ class Study(Table):
     _file: Source = PrivateAttr()
     _overrides: list[tuple[str, Any]] = PrivateAttr(default_factory=list)
     _inputs: dict[str, Path] = PrivateAttr(default_factory=dict)
+    _words: Words = PrivateAttr(default=ENGLISH)
+    _telling: str = PrivateAttr(default="")
+    _original: Self | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -447,6 +459,32 @@ class Study(Table):
         """The study with files, by the names that its scenarios call them, in place of those that are not there."""
         study = self.model_copy()
         study._inputs = dict(inputs)
+        return study
+
+    @property
+    def words(self) -> Words:
+        """The language in which it is told."""
+        return self._words
+
+    @property
+    def telling(self) -> tuple[str, str]:
+        """The language in which it is told, and the whole file of its texts there; empty where there is none."""
+        return self._words.lang, self._telling
+
+    @property
+    def original(self) -> Self:
+        """The study with the texts of its own file."""
+        if self._original is None:
+            return self
+        study = self._original.model_copy(update={"seed": self.seed})
+        study._overrides, study._inputs = self._overrides, self._inputs
+        return study
+
+    def told(self, words: Words, texts: Mapping[str, Any] | None = None, source: str = "") -> Self:
+        """The study told in a language: `texts` has the fields that differ, `source` the file they stand in."""
+        original = self.original
+        study = original.model_copy(update=dict(texts or {}))
+        study._words, study._telling, study._original = words, source, original
         return study
 
     def part(self, name: str) -> Part:

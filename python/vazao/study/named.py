@@ -7,11 +7,13 @@ from pathlib import Path
 
 from vazao.errors import StudyError, did_you_mean
 from vazao.scenario import built_in, built_in_scenarios
+from vazao.words import LANGUAGES
 
 
 def built_in_studies() -> dict[str, Path]:
     """The studies that come with Vazão, by name."""
-    return built_in("studies")
+    beside = tuple(f".{lang}" for lang in LANGUAGES)  # files of a study's texts
+    return {name: path for name, path in built_in("studies").items() if not name.endswith(beside)}
 
 
 ALL_THESES = "all-theses"

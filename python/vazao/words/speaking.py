@@ -1,0 +1,118 @@
+"""The words of one language: a table of sentences by key, its way to write numbers, and a study's own words."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from vazao.errors import StudyError, did_you_mean
+
+LANGUAGES = ("en", "pt")
+"""Languages of reports: each has a table of this name beside this file."""
+
+DEFAULT = "en"
+
+_NUMBER = r"(?<![\w.,/])(?<![A-Za-z]-)\d+(?:,\d{3})*(?:\.\d+)?(?!\d|[.,]\d)"
+"""A number in a text, with its marks: no part of 6.1.2, ns-2.35 or HTTP/1.1."""
+
+
+@cache
+def table(lang: str) -> dict[str, dict[str, Any]]:
+    """The sentences of a language: section, key, text; a counted one is a table of `one` and `other`."""
+    return tomllib.loads((Path(__file__).parent / f"{lang}.toml").read_text(encoding="utf-8"))
+
+
+def checked(lang: str) -> str:
+    """The language, if it is one of these. Raises `StudyError`, which names them."""
+    if lang not in LANGUAGES:
+        raise StudyError(f"{lang!r} is no language of reports; choose {' or '.join(LANGUAGES)}{_meant(lang)}")
+    return lang
+
+
+def _meant(lang: str) -> str:
+    return did_you_mean(lang, LANGUAGES)
+
+
+@dataclass(frozen=True)
+class Words:
+    """A language as a report speaks it; `own` has what recurs in a study and how it reads here."""
+
+    lang: str = DEFAULT
+    own: Mapping[str, str] = field(default_factory=dict)
+
+    def say(self, key: str, **values: Any) -> str:
+        """The sentence of a key, `section.name`, its gaps filled in."""
+        section, _, name = key.partition(".")
+        text: str = table(self.lang)[section][name]
+        return text.format(**values) if values else text
+
+    def of(self, section: str, name: str) -> str:
+        """The words for a name that the program uses: a verdict, a size, a kind of figure."""
+        text: str = table(self.lang)[section][name]
+        return text
+
+    def many(self, key: str, n: int) -> str:
+        """A number of things: `1 run`, `1,024 runs`."""
+        section, _, name = key.partition(".")
+        text: str = table(self.lang)[section][name]["one" if n == 1 else "other"]
+        return text.format(n=self.number(f"{n:,}"))
+
+    def number(self, text: str) -> str:
+        """A text whose numbers are written the English way, in the language's: `1,024.5` is `1.024,5`."""
+        return text if self._is_plain else re.sub(_NUMBER, lambda found: self._marked(found[0]), text)
+
+    @property
+    def _is_plain(self) -> bool:
+        return bool(self.of("number", "decimal") == ".")
+
+    def _marked(self, number: str) -> str:
+        marks = {".": self.of("number", "decimal"), ",": self.of("number", "thousands")}
+        return "".join(marks.get(letter, letter) for letter in number)
+
+    def quantity(self, text: str) -> str:
+        """A number with its unit: `1.5 Mbit/s`, `200 packets`."""
+        for unit, told in table(self.lang)["unit"].items():
+            text = re.sub(rf"\b{unit}\b", told, text)
+        return self.number(text)
+
+    def label(self, text: str) -> str:
+        """A label of a study: a level's, a series', a column's value."""
+        return self.own[text] if text in self.own else self.phrase(text)
+
+    def column(self, title: str) -> str:
+        """A title that was made of a column's name."""
+        told = self.own.get(title) or self.own.get(title.lower()) or self.own.get(title.lower().replace(" ", "_"))
+        if told is None or not title[:1].isupper():
+            return told or title
+        return told[0].upper() + told[1:]
+
+    def phrase(self, text: str) -> str:
+        """A text that a query has made: the study's own words wherever they stand whole in it, and numbers."""
+        return self._known.sub(lambda found: self.own.get(found[0]) or self._marked(found[0]), text)
+
+    @cached_property
+    def _known(self) -> re.Pattern[str]:
+        """The study's own words, the longest first, or a number."""
+        every = [rf"(?<![\w-]){re.escape(one)}(?![\w-])" for one in sorted(self.own, key=len, reverse=True)]
+        return re.compile("|".join([*every, *([] if self._is_plain else [_NUMBER])]) or r"(?!)")
+
+    @property
+    def locale(self) -> dict[str, Any]:
+        """Vega's locale for numbers; empty where it is the one that it has."""
+        decimal, thousands = self.of("number", "decimal"), self.of("number", "thousands")
+        if self._is_plain:
+            return {}
+        return {"decimal": decimal, "thousands": thousands, "grouping": [3], "currency": ["", ""]}
+
+    @property
+    def script(self) -> dict[str, str]:
+        """Words of the page's script."""
+        return {**table(self.lang)["script"], "decimal": self.of("number", "decimal")}
+
+
+ENGLISH = Words()
