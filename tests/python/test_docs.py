@@ -13,10 +13,10 @@ import pytest
 import typer.main
 
 import vazao as vz
-from documents import DOCUMENTS, ROOT, blocks, name
+from documents import DOCUMENTS, ROOT, blocks, name, saved
 from vazao import _core
 from vazao.cli import app
-from vazao.results import run_study
+from vazao.results import load_study, run_study
 from vazao.study import Factor, Figure, Finding, Part, Study, Summary, View, catalogue, parse_study, plan
 
 
@@ -27,9 +27,15 @@ def every(language: str) -> Iterator[object]:
 
 
 @pytest.mark.parametrize("text", list(every("toml")))
-def test_what_is_shown_in_toml_loads(text: str) -> None:
+def test_what_is_shown_in_toml_loads(text: str, tmp_path: Path) -> None:
     tables = tomllib.loads(text)
-    if "study" in tables:
+    if "words" in tables:
+        for file, content in saved().items():
+            (tmp_path / file).write_text(content)
+        translated = next(tmp_path.glob("*.pt.toml"))
+        assert translated.read_text() == text
+        assert load_study(str(translated).replace(".pt", ""), lang="pt").title == tables["study"]["title"]
+    elif "study" in tables:
         study = parse_study(text, "shown.toml")
         assert plan(study, "quick").runs
     elif "network" in tables:
