@@ -106,6 +106,12 @@ impl PseudoCumack {
         self.new = true;
     }
 
+    /// A chunk of the path is sent again by another one. If it was the one expected, the path's acknowledgements would
+    /// never reach it, and the window would stand still until the cumulative TSN has passed the path's later chunks.
+    pub fn on_departure(&mut self) {
+        self.find = true;
+    }
+
     /// Step 3 (ii); `lowest` returns the lowest chunk at or above a TSN that was not acknowledged before. Called only
     /// when the result may matter: before a chunk of the path is newly acknowledged, and at the end of the loop.
     pub fn seek(&mut self, lowest: impl FnOnce(u64) -> Option<u64>) {

@@ -10,6 +10,7 @@ mod timeout;
 use super::backlog::{Backlog, Fragment};
 use super::chunk::{DataFlags, Extensions, Packet, data_header, stamp};
 use super::config::Config;
+use super::growth::PseudoCumack;
 use super::notification::Notices;
 use super::outstanding::{Outstanding, Place, Record};
 use super::path::Path;
@@ -288,6 +289,9 @@ impl Sender {
         out.data.push(data);
         self.paths[from].held -= bytes;
         self.paths[target].held += bytes;
+        if from != target {
+            self.paths[from].cumacks.iter_mut().for_each(PseudoCumack::on_departure);
+        }
         self.count(now, target, bytes);
         // Restarts T3-rtx by sections 6.3.2 rule R1 and 7.2.4 step 4.
         let path = &mut self.paths[target];
