@@ -1,5 +1,6 @@
 //! Hand-made SACKs checked against the definitions in the papers.
 
+mod in_recovery;
 mod room;
 mod taken_back;
 
