@@ -1,10 +1,10 @@
 //! One direction of a link as a user describes it, and what it is made of.
 
 use crate::impairment::{Build, Impairments, Outage};
-use crate::loss;
+use crate::loss::{self, Trains, Unit};
 use crate::queue::{self, Discipline, Setting, drop_tail};
 use crate::rate::{Schedule, Service, Shape, Trace, Variation};
-use vazao_engine::registry::{Entry, Parameters, Value};
+use vazao_engine::registry::{Entry, FromValue, Parameters, Value};
 use vazao_engine::{Capacity, Duration, RandomStream, Rate};
 
 /// One direction of a link, as a user describes it.
@@ -124,6 +124,8 @@ impl Direction {
             return None;
         }
         wire.loss = self.loss.as_ref().map(|(model, parameters)| (model.build)(parameters, stream("loss")));
+        let unit = self.loss.as_ref().and_then(|(_, parameters)| Unit::from_value(parameters.get("unit").cloned()));
+        wire.trains = (unit == Some(Unit::Train)).then(Trains::default);
         for (entry, parameters) in &spec.random {
             if let Build::Strike(make) | Build::Delay(make) = entry.build {
                 make(parameters, stream(entry.name), &mut wire);

@@ -1,7 +1,8 @@
 //! One direction of a link: a waiting room, a transmitter and a wire.
 
 use crate::impairment::Impairments;
-use crate::packet::{ALTERED, CORRUPT, INSPECTED, LOST, NIL, Packet, PacketId, TWICE};
+use crate::loss::Car;
+use crate::packet::{ALTERED, CORRUPT, HOP, INSPECTED, LOST, NIL, Packet, PacketId, TWICE};
 use crate::queue::{Discipline, Drops, Queued};
 use crate::rate::{Service, Transmitter};
 use std::cmp::Reverse;
@@ -279,7 +280,8 @@ impl Link {
         let cold = self.cold.get_or_insert_default();
         let impairments = cold.impairments.as_mut()?;
         let time = u64::from(node.size + self.transmitter.overhead) * 8_000_000_000 / self.transmitter.rate;
-        let harm = impairments.harm(end, node.size, time);
+        let car = Car { to: node.to, hop: node.hop & HOP, sent: node.sent };
+        let harm = impairments.harm(end, car, node.size, time);
         let inspected = impairments.middlebox != 0 || harm.altered;
         let flags = [
             (LOST, harm.lost),

@@ -66,22 +66,31 @@ class Link:
         return min(rates, default=float("inf"))
 
 
-def _percentage(p: str) -> str:
-    return Unit("%").text(float(p), 3) if float(p) else ""
+def _percentage(p: str, **others: str) -> str:
+    if not float(p):
+        return ""
+    return Unit("%").text(float(p), 3) + (f" ({_settings(others)})" if others else "")
+
+
+def _settings(parameters: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {setting}" for name, setting in parameters.items())
 
 
 PLAIN: dict[str, Callable[..., str]] = {"drop-tail": lambda limit: limit, "bernoulli": _percentage}
 """Queues and losses that everybody knows without their name: the text of each from its parameters."""
 
 
+EACH_PACKET = ("unit", "packet")
+"""The setting of a loss model that goes without saying."""
+
+
 def _shown(value: Any) -> Any:
     """Returns a property as labels need it: a number as it is, a queue or a loss model as text."""
     if not isinstance(value, Mapping):
         return value
-    kind, parameters = value["kind"], value["parameters"]
-    if kind in PLAIN:
-        return PLAIN[kind](**parameters)
-    return f"{kind} ({', '.join(f'{name} {setting}' for name, setting in parameters.items())})"
+    kind = value["kind"]
+    parameters = {name: setting for name, setting in value["parameters"].items() if (name, setting) != EACH_PACKET}
+    return PLAIN[kind](**parameters) if kind in PLAIN else f"{kind} ({_settings(parameters)})"
 
 
 Shape = frozenset[tuple[str, ...]]

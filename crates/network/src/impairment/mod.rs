@@ -10,7 +10,7 @@ pub(crate) use outage::any_at;
 pub use outage::{ENTRY as OUTAGES, Outage};
 pub use reorder::Reorder;
 
-use crate::loss::LossModel;
+use crate::loss::{Car, LossModel, Trains};
 use vazao_engine::RandomStream;
 use vazao_engine::registry::{Entry, Kind, Parameter, ParameterError, Parameters, parameters};
 
@@ -124,6 +124,8 @@ impl Chance {
 pub struct Impairments {
     /// Losses.
     pub loss: Option<Box<dyn LossModel>>,
+    /// Trains of packets, where these are lost together.
+    pub trains: Option<Trains>,
     /// Outages that lose packets.
     pub outages: Vec<Outage>,
     /// Corrupted packets.
@@ -161,8 +163,11 @@ impl Impairments {
     }
 
     /// Decides on a packet of `size` bytes that took `time` to be sent, until `end`.
-    pub(crate) fn harm(&mut self, end: u64, size: u32, time: u64) -> Harm {
-        let lost = self.loss.as_mut().is_some_and(|loss| loss.lose(size));
+    pub(crate) fn harm(&mut self, end: u64, car: Car, size: u32, time: u64) -> Harm {
+        let lost = self.loss.as_mut().is_some_and(|loss| match &mut self.trains {
+            Some(trains) => trains.lose(car, size, &mut **loss),
+            None => loss.lose(size),
+        });
         Harm {
             lost: lost || any_at(&self.outages, end).0,
             corrupt: self.corrupt.as_mut().is_some_and(Chance::strikes),

@@ -1,6 +1,7 @@
+use super::train::UNIT;
 use super::{Constructor, LossModel};
 use vazao_engine::RandomStream;
-use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
+use vazao_engine::registry::{Elsewhere, Entry, Kind, Parameters, parameters};
 
 parameters! {
     struct Settings {
@@ -8,6 +9,7 @@ parameters! {
         r: f64 = Kind::Number(0.0, 1.0), "probability to go back: bursts last 1/r packets";
         h: f64 = Kind::Number(0.0, 1.0), "0", "probability that the bad state lets a packet through";
         k: f64 = Kind::Number(0.0, 1.0), "1", "probability that the good state lets a packet through";
+        unit: Elsewhere = UNIT;
     }
 }
 
@@ -38,7 +40,7 @@ pub struct GilbertElliott {
 
 impl GilbertElliott {
     fn from(p: &Parameters, stream: RandomStream) -> Self {
-        let Settings { p, r, h, k } = p.into();
+        let Settings { p, r, h, k, .. } = p.into();
         GilbertElliott { p, r, bad_loss: 1.0 - h, good_loss: 1.0 - k, is_bad: false, stream }
     }
 }

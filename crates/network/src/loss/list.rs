@@ -1,7 +1,13 @@
+use super::train::UNIT;
 use super::{Constructor, LossModel};
-use vazao_engine::registry::{Entry, Kind, parameters};
+use vazao_engine::registry::{Elsewhere, Entry, Kind, parameters};
 
-parameters! { struct Settings { packets: Vec<u64> = Kind::Integers, "numbers of the packets to lose"; } }
+parameters! {
+    struct Settings {
+        packets: Vec<u64> = Kind::Integers, "numbers of the packets to lose";
+        unit: Elsewhere = UNIT;
+    }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "list",

@@ -5,19 +5,23 @@ mod bit_errors;
 mod gilbert_elliott;
 mod list;
 mod periodic;
+mod train;
 
 pub use bernoulli::Bernoulli;
 pub use bit_errors::BitErrors;
 pub use gilbert_elliott::GilbertElliott;
 pub use list::List;
 pub use periodic::Periodic;
+pub(crate) use train::Car;
+pub use train::{Trains, Unit};
 
 use vazao_engine::RandomStream;
 use vazao_engine::registry::{Entry, Parameters};
 
 /// Decides which of the packets sent over one direction of a link are lost.
 pub trait LossModel: Send {
-    /// Returns whether the next packet, of `size` bytes, is lost. Called once for each packet in the order of sending.
+    /// Returns whether the next packet, of `size` bytes, is lost. Called once for each packet in the order of sending;
+    /// where the [unit](Unit) is a train, once for each train, with the size of its first packet.
     fn lose(&mut self, size: u32) -> bool;
 }
 

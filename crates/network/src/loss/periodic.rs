@@ -1,10 +1,12 @@
+use super::train::UNIT;
 use super::{Constructor, LossModel};
-use vazao_engine::registry::{Entry, Kind, parameters};
+use vazao_engine::registry::{Elsewhere, Entry, Kind, parameters};
 
 parameters! {
     struct Settings {
         every: u64 = Kind::Integer(1, i64::MAX), "n: packets from one loss to the next";
         first: u64 = Kind::Integer(0, i64::MAX), "0", "the first packet lost; 0 means the n-th";
+        unit: Elsewhere = UNIT;
     }
 }
 
@@ -16,7 +18,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     help: "every n-th packet is lost",
     parameters: Settings::PARAMETERS,
     build: |p, _| {
-        let Settings { every, first } = p.into();
+        let Settings { every, first, .. } = p.into();
         Box::new(Periodic::new(every, first))
     },
 };

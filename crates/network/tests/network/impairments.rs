@@ -227,6 +227,7 @@ proptest! {
             let number = |name| parameters(name, &[("probability", Raw::Number(p))]);
             let mut lab = lab(Impairments {
                 loss: Some(Box::new(Bernoulli::new(p, stream("loss")))),
+                trains: None,
                 outages: Vec::new(),
                 corrupt: on[0].then(|| Chance::new(p, stream("corrupt"))),
                 duplicate: on[1].then(|| Chance::new(p, stream("duplicate"))),

@@ -35,6 +35,11 @@ parameters! {
         pub dac: bool = Kind::Flag, "",
             "delay acknowledgements in spite of gaps, and say how many packets each answers; default: with cmt",
             else cmt;
+        pub missing_in_recovery: bool = Kind::Flag, "",
+            "in a fast recovery count everything below a SACK's highest gap ack block missing once more if the SACK \
+             advances the cumulative TSN (RFC 4960 section 7.2.4), with sfr on paths of which it acknowledges something \
+             new; default: yes, but with sfr only where semantics is linux",
+            else !sfr || semantics.personality().missing_in_recovery;
         pub retransmission: Policy = Policy::KIND, "",
             "which path a chunk is sent again by; default: same with cmt, else alternate (RFC 9260 section 6.4.1); \
              retran-path with the semantics of linux", else semantics.personality().retransmission[usize::from(cmt)];

@@ -14,7 +14,8 @@ choice! {
         Rfc4960 = "rfc4960",
         /// RFC 2960: initial window and minimum ssthresh are two packets; a chunk is lost at its fourth missing report.
         Rfc2960 = "rfc2960",
-        /// RFC 4960 as implemented in Linux (net/sctp of 4.18, and its author's changes for CMT where those apply).
+        /// RFC 4960 as implemented in Linux (net/sctp of 4.18, and M. R. Leitner's changes of it for CMT where those
+        /// apply; docs/cmt.md says where they are published).
         Linux = "linux",
     }
 }
@@ -46,6 +47,9 @@ pub(super) struct Personality {
     pub initial_rto: Duration,
     /// Missing reports that make a fast retransmission, unless configured.
     pub missing_reports: u8,
+    /// Section 7.2.4's rule for fast recoveries holds with split fast retransmit too (`sctp_outq_sack`), unless
+    /// configured.
+    pub missing_in_recovery: bool,
     /// Growth rule without CMT, unless configured.
     pub growth: Growth,
     /// Retransmission policies without and with CMT, unless configured.
@@ -138,6 +142,7 @@ static RFC9260: Personality = Personality {
     min_ssthresh: 4,
     initial_rto: Duration::from_secs(1),
     missing_reports: 3,
+    missing_in_recovery: false,
     growth: Growth::Rfc8540,
     retransmission: [Policy::Alternate, Policy::Same],
     min_streams: 1,
@@ -184,6 +189,7 @@ static RFC4960: Personality = Personality {
 static RFC2960: Personality = Personality { window_floor: 0, min_ssthresh: 2, missing_reports: 4, ..RFC4960 };
 
 static LINUX: Personality = Personality {
+    missing_in_recovery: true,
     growth: Growth::GapAcked,
     retransmission: [Policy::RetranPath; 2],
     min_streams: 10,

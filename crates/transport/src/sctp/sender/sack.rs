@@ -289,8 +289,8 @@ impl Sender {
     }
 
     /// Counts missing reports. If the SACK advances the cumulative TSN, `highest_reported` is the end of the highest
-    /// gap ack block, below which everything is reported in a fast recovery (section 7.2.4), except with split fast
-    /// retransmit.
+    /// gap ack block, below which everything is reported in a fast recovery (section 7.2.4); with split fast
+    /// retransmit only on a path of which it newly acknowledges something.
     fn find_missing(&mut self, now: Time, packets: u8, newly: &Newly, highest_reported: u64) {
         if newly.is_nothing() && highest_reported == 0 {
             return;
@@ -306,7 +306,8 @@ impl Sender {
             if self.config.sfr && self.config.host().reports_across_paths && !seen.is_nothing() {
                 seen.highest = newly.highest;
             }
-            if !self.config.sfr && self.is_recovering(i) {
+            let sees = !self.config.sfr || !seen.is_nothing();
+            if sees && self.config.missing_in_recovery && self.is_recovering(i) {
                 seen.highest = seen.highest.max(highest_reported);
             }
             // The TSN just below `highest` is itself acknowledged.

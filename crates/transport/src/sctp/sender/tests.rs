@@ -1,5 +1,6 @@
 //! Hand-made SACKs checked against the definitions in the papers.
 
+mod in_recovery;
 mod room;
 mod taken_back;
 
@@ -538,7 +539,7 @@ fn by_the_figure(
 
 proptest! {
     /// Whatever is sent on whichever path, lost, retransmitted elsewhere and acknowledged in any order: windows may
-    /// grow exactly where the figures' loops say so.
+    /// grow exactly where the figures' loops say so, if a path looks again once a chunk of its own has left it.
     #[test]
     fn pseudo_cumacks_are_the_figures(
         version in 1_u8..=2,
@@ -565,6 +566,9 @@ proptest! {
                         sender.paths[from].order.remove(tsn, record.place);
                         sender.mark(tsn, more);
                         sender.retransmit(at(1), tsn, from, path, &mut Packet::default());
+                        if from != path {
+                            figures.iter_mut().for_each(|(_, figures)| figures[from].find = true);
+                        }
                     }
                 }
                 _ => {
