@@ -193,12 +193,7 @@ fn cookies(making: &mut Making<'_>, flow: &FlowSpec) -> Arc<Cookies> {
 }
 
 /// Returns what a side's host remembers of the paths between `pair`, if the flow uses it.
-pub(super) fn metrics(
-    making: &mut Making<'_>,
-    flow: &FlowSpec,
-    pair: [&str; 2],
-    side: usize,
-) -> Option<Arc<Metrics>> {
+pub(super) fn metrics(making: &mut Making<'_>, flow: &FlowSpec, pair: [&str; 2], side: usize) -> Option<Arc<Metrics>> {
     let spec = flow.transport.of_side(side);
     let hosts = format!("metrics/{}/{}/{side}", spec.entry.name, pair.join("/"));
     spec.parameters.flag("metrics").then(|| making.between(hosts, Metrics::default))
