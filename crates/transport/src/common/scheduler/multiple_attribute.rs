@@ -6,7 +6,7 @@ use vazao_engine::Duration;
 use vazao_engine::registry::{Entry, Kind, parameters};
 
 parameters! {
-    /// Multiple-attribute-aware scheduling, MPTCP-MA (Ke, Huang, Li, Xu, Guan, APCC 2016, as Lima, UNIFEI 2017, section 4.3,
+    /// Multiple-attribute-aware scheduling, MPTCP-MA (Ke et al., APCC 2016, as Lima, UNIFEI 2017, section 4.3,
     /// tells of it): subflows are sorted by their smoothed round-trip time, and of those that are alike in it the one with
     /// the largest congestion window comes first.
     ///

@@ -1,8 +1,8 @@
 //! Scheduled windows.
 
 use super::{Build, Decision, PacketScheduler, PathState, Situation};
-use vazao_engine::Time;
 use vazao_engine::registry::Entry;
+use vazao_engine::{Duration, Time};
 
 /// Scheduled-window-based transmission control, SWTC (Tsai, Chou, Lan, *PLoS ONE* 11(8), 2016): the subflow by which a
 /// segment is estimated to arrive first, the wait behind what was scheduled on it before included, so that the fastest
@@ -45,7 +45,7 @@ impl PacketScheduler for ScheduledWindow {
 
     fn on_sent(&mut self, path: usize, bytes: u64) {
         if let Some((free, pace)) = self.free.get_mut(path) {
-            *free = *free + vazao_engine::Duration::from_nanos((bytes as f64 * *pace) as u64);
+            *free += Duration::from_nanos((bytes as f64 * *pace) as u64);
         }
     }
 }
