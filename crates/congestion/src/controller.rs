@@ -9,6 +9,8 @@ use vazao_engine::{Duration, Rate, Time, fetch};
 pub trait CongestionControl: Send {
     /// Handles the end of the handshake, with its round-trip time if a SYN that was sent once measured one.
     fn on_established(&mut self, _rtt: Option<Duration>) {}
+    /// Takes over the slow-start threshold that an earlier connection left (RFC 9040), before data flows.
+    fn recall(&mut self, _threshold: u64) {}
     /// New data was acknowledged, or a duplicate acknowledgement arrived.
     fn on_ack(&mut self, ack: &Ack);
     /// Handles a sign of congestion.
@@ -192,6 +194,10 @@ impl<W: Window> CongestionControl for Controller<W> {
             state.ssthresh = state.cwnd;
         }
         state.cwnd = state.cwnd.min((flight as f64).max(state.mss) + state.mss);
+    }
+
+    fn recall(&mut self, threshold: u64) {
+        self.state.ssthresh = threshold as f64;
     }
 
     fn restrict(&mut self, cwnd: u64, threshold: u64) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +77,7 @@ class Claim:
 def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str, Any]:
     """Everything the template names, but for the page's style and scripts."""
     ledger, not_run, words = claims(findings), store.not_run, study.words
-    levels = list(dict.fromkeys(result.level for result in findings if result.level is not None))
+    levels = columns(ledger.values())
     shown: set[str] = set()
     sections = [
         {
@@ -92,6 +93,7 @@ def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str,
     headline = next((one for one in study.figures if one.id == study.headline), None)
     return {
         "study": study, "about": markdown(study.about), "css": CSS, "findings": findings, "levels": levels,
+        "columns": set(levels), "by_level": any(result.level is not None for result in findings),
         "answers": answers, "headline": headline and _headline(headline, study, store),
         "letter": letter(findings, words),
         "tables": [_table(one, store, words) for one in study.tables],
@@ -143,9 +145,16 @@ def answer(findings: Iterable[Ruling]) -> list[tuple[str, Ruling]]:
     return said
 
 
+def columns(ledger: Iterable[Claim]) -> list[str]:
+    """The levels that have a column of verdicts: those by which at least a third of the claims are decided."""
+    decided = [tuple(claim.by_level) for claim in ledger]
+    most, times = Counter(filter(None, decided)).most_common(1)[0] if any(decided) else ((), 0)
+    return list(most) if 3 * times >= len(decided) else []
+
+
 def tally(findings: Sequence[Ruling], levels: Sequence[str], words: Words = ENGLISH) -> list[dict[str, Any]]:
-    """Count the claims that have each verdict, at each level and for claims decided as a whole."""
-    whole = [result for result in findings if result.level is None]
+    """Count the claims that have each verdict, at each level and for claims decided as a whole or otherwise."""
+    whole = [result for result in findings if result.level not in levels]
     groups = [(words.label(level), [r for r in findings if r.level == level]) for level in levels]
     if whole:
         groups.append((words.say("page.as_whole" if levels else "page.all_claims"), whole))

@@ -139,6 +139,9 @@ parameters! {
             "data in the SYN (RFC 7413); the first connection between two hosts asks for the cookie that this takes";
         pub cookie: Elsewhere = Kind::Choice(&["none", "cached"]), "none",
             "whether the client has the cookie for fast_open from before the run";
+        pub metrics: Elsewhere = Kind::Flag, "false",
+            "start a path with the slow-start threshold that a connection between the same addresses left when it \
+             ended, as Linux with tcp_no_metrics_save = 0 (RFC 9040)";
         pub initial_rto: Duration = TIMEOUT, "1 s", "retransmission timeout before the first measurement (RFC 6298)";
         pub max_rto: Duration = TIMEOUT, "120 s", "largest retransmission timeout";
         pub retries: u32 = Kind::Integer(1, 100), "15", "timeouts in a row after which a connection is given up";

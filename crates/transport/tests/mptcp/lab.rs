@@ -212,6 +212,7 @@ impl Lab {
             addresses: addresses.clone(),
             key: paths.random.below(u64::MAX),
             iss: paths.random.below(1 << 32) as u32,
+            metrics: None,
         };
         let first = Connection::connect(Arc::new(client.0), identity());
         let second = Connection::listen(Arc::new(server.0), identity());

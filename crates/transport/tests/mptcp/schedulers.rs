@@ -63,13 +63,15 @@ fn choice(name: &str, paths: &[PathState]) -> Decision {
 // ---- invariants -----------------------------------------------------------------------------------------------------
 
 /// Schedulers that by definition may leave a path with room unused.
-const WAITING: [&str; 9] = [
+const WAITING: [&str; 11] = [
     "adaptive",
     "bufferbloat-mitigation",
     "freeze",
     "cp-radical",
     "cp-conservative",
     "forward-delay",
+    "forward-prediction",
+    "path-capacity",
     "blest",
     "ecf",
     "daps",
@@ -340,6 +342,64 @@ fn in_order_counts_windows_queued() {
     assert_eq!(choice("in-order", &[queued(10), path(40, 10, 0)]), send(1));
     assert_eq!(choice("in-order", &[queued(10), path(60, 10, 0)]), send(0));
     assert_eq!(choice("in-order", &[path(10, 10, 9), path(40, 10, 0)]), send(0));
+}
+
+/// A round trip of 10 ms acknowledges ten segments: the path carries ten in its least one, and may hold fifteen. What a
+/// larger window lets out beyond that goes by another path, and nowhere if there is none.
+#[test]
+fn path_capacity_leaves_a_path_that_holds_more_than_it_carries() {
+    let mut scheduler = scheduler("path-capacity");
+    let mut at = |ms: u64, acknowledged: u64, flight, others: &[PathState]| {
+        let near = PathState { acknowledged: acknowledged * MSS, ..path(10, 100, flight) };
+        let paths: Vec<_> = [near].iter().chain(others).copied().collect();
+        scheduler.decide(&Situation { now: Time::from_nanos(ms * 1_000_000), ..situation(&paths) })
+    };
+    let far = [path(50, 100, 0)];
+    assert_eq!(at(100, 100, 40, &far), send(0), "nothing is known yet");
+    assert_eq!(at(110, 110, 14, &far), send(0));
+    assert_eq!(at(111, 111, 15, &far), send(1));
+    assert_eq!(at(111, 111, 15, &[]), Decision::Wait);
+    // A round trip that brings twice as much doubles it.
+    assert_eq!(at(120, 130, 29, &far), send(0));
+}
+
+/// To the millisecond alike, the larger window decides; a millisecond more, and the round-trip time does.
+#[test]
+fn multiple_attribute_takes_the_larger_window_of_equals() {
+    let near = |us, cwnd| PathState { srtt: Duration::from_micros(us), ..path(10, cwnd, 0) };
+    assert_eq!(choice("multiple-attribute", &[near(10_100, 10), near(10_900, 20)]), send(1));
+    assert_eq!(choice("multiple-attribute", &[near(10_100, 10), near(11_100, 20)]), send(0));
+    assert_eq!(choice("multiple-attribute", &[near(10_100, 10), near(10_900, 10)]), send(0));
+}
+
+/// A segment on the slow path arrives 45 ms later than on the fast one, which has 4.5 round trips until then: (10 +
+/// 3.5 / 2) 4.5 = 52.875 segments. With a loss in 21 the first 21 take two round trips, 10 + 11; the window is halved
+/// to 6, and the other two and a half bring (6 + 1.5 / 2) 2.5 = 16.875.
+#[test]
+fn forward_prediction_leaves_out_what_reno_delivers() {
+    let skipped = |retransmissions, segments| {
+        let fast = PathState { retransmissions, segments, ..path(10, 10, 10) };
+        choice("forward-prediction", &[fast, path(100, 10, 0)])
+    };
+    assert_eq!(skipped(0, 1000), Decision::Send { path: 1, skip: 52 * MSS });
+    assert_eq!(skipped(10, 220), Decision::Send { path: 1, skip: 37 * MSS });
+    let paths = [path(10, 10, 10), path(100, 10, 0)];
+    let little = Situation { waiting: 52 * MSS, ..situation(&paths) };
+    assert_eq!(scheduler("forward-prediction").decide(&little), Decision::Wait);
+}
+
+/// At ten segments in 10 ms the near path is free a millisecond later for each segment scheduled on it: the far one, 5 ms
+/// behind, gets every sixth while time stands still.
+#[test]
+fn scheduled_window_counts_what_was_scheduled() {
+    let mut scheduler = scheduler("scheduled-window");
+    let paths = [path(10, 10, 0), path(15, 10, 0)];
+    let mut next = || {
+        let Decision::Send { path, .. } = scheduler.decide(&situation(&paths)) else { panic!("both have room") };
+        scheduler.on_sent(path, MSS);
+        path
+    };
+    assert_eq!((0..7).map(|_| next()).collect::<Vec<_>>(), [0, 0, 0, 0, 0, 0, 1]);
 }
 
 /// In the 100 ms of the slow path the fast one has 10 round trips, in which it sends (10 + 4.5) 10 = 145 segments,

@@ -14,6 +14,7 @@ mod handshake;
 mod info;
 mod lab;
 mod linux;
+mod metrics;
 mod pacing;
 mod rack;
 mod rate;

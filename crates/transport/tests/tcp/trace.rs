@@ -9,7 +9,7 @@ use std::sync::Arc;
 use vazao_engine::{Duration, Ecn, Time};
 use vazao_transport::ByteStream;
 use vazao_transport::tcp::{
-    Config, Connection, Cookie, CookieOption, Cookies, Extra, Flags, Recovery, Segment, State, SynOptions,
+    Config, Connection, Cookie, CookieOption, Cookies, Extra, Flags, Metrics, Recovery, Segment, State, SynOptions,
 };
 
 /// Segment size in these traces, a round number so that octets can be read as segments.
@@ -39,13 +39,22 @@ impl Trace {
 
     /// Client after a handshake of 100 ms, with a peer that offers every option and `window` bytes (unscaled).
     pub fn established_with(config: Config, window: u16) -> Trace {
-        let mut trace = Trace::client(config);
-        trace.sent();
-        trace.wait(100);
-        trace.receive(&format!("SYN 0:1 ack 1 win {window} mss {MSS} sackok wscale 0"));
-        assert_eq!(trace.sent(), ["1:1 ack 1"]);
-        assert_eq!(trace.tcp.state(), State::Established);
-        trace
+        Trace::client(config).connected(window)
+    }
+
+    /// Client after such a handshake, with what its host remembers of path `number`.
+    pub fn remembering(config: Config, metrics: &Arc<Metrics>, number: u16) -> Trace {
+        let tcp = Connection::connect(Arc::new(config), ISS).with_metrics(Some(metrics.clone()), number);
+        Trace { tcp, now: Time::ZERO }.connected(60_000)
+    }
+
+    fn connected(mut self, window: u16) -> Trace {
+        self.sent();
+        self.wait(100);
+        self.receive(&format!("SYN 0:1 ack 1 win {window} mss {MSS} sackok wscale 0"));
+        assert_eq!(self.sent(), ["1:1 ack 1"]);
+        assert_eq!(self.tcp.state(), State::Established);
+        self
     }
 
     pub fn established(config: Config) -> Trace {

@@ -6,7 +6,7 @@ mod ways;
 
 use super::{
     IP_HEADER, Means, default_entry, forward, join, measured,
-    tcp::{SETTINGS, like},
+    tcp::{SETTINGS, host, like, metrics},
 };
 use crate::document::ScenarioError;
 use crate::document::reader::Table;
@@ -203,6 +203,7 @@ fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endp
             addresses: addresses.of_flow(number),
             key: keys.bits(),
             iss: sequences[side],
+            metrics: metrics(making, flow, [host(&flow.client), host(&flow.server)], side),
         };
         let open = if side == 0 { Connection::connect } else { Connection::listen };
         Box::new(Mptcp::new(open(config.clone(), identity)))

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameter, Parameters};
 use vazao_engine::{RandomStream, Time};
-use vazao_transport::tcp::{Config, Connection, Cookies};
+use vazao_transport::tcp::{Config, Connection, Cookies, Metrics};
 use vazao_transport::tls::{self, Session};
 
 /// One end of a TCP connection.
@@ -169,7 +169,11 @@ fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endp
     });
     let [client, server] = initial_sequences(making.scenario.seed, number);
     let [ours, theirs] = configs;
-    let mut connections = [Connection::connect(ours, client), Connection::listen(theirs, server)];
+    let [known, remembered] = [0, 1].map(|side| metrics(making, flow, [&flow.client, &flow.server], side));
+    let mut connections = [
+        Connection::connect(ours, client).with_metrics(known, 0),
+        Connection::listen(theirs, server).with_metrics(remembered, 0),
+    ];
     if spec.parameters.flag("fast_open") {
         let cookies = cookies(making, flow);
         connections = connections.map(|connection| connection.with_fast_open(cookies.clone()));
@@ -182,11 +186,22 @@ fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endp
 /// Returns the Fast Open cookies of a flow's hosts. The first flow between two hosts decides whether the client has one
 /// already.
 fn cookies(making: &mut Making<'_>, flow: &FlowSpec) -> Arc<Cookies> {
-    let host = |address: &str| address.split('.').next().unwrap_or(address).to_owned();
     let hosts = format!("cookie/{}/{}", host(&flow.client), host(&flow.server));
     let mut stream = RandomStream::new(making.scenario.seed, &hosts);
     let is_warm = flow.transport.parameters.text("cookie") == "cached";
     making.between(hosts, || Cookies::new((1 + stream.below(u64::MAX - 1)).into(), is_warm))
+}
+
+/// Returns what a side's host remembers of the paths between `pair`, if the flow uses it.
+pub(super) fn metrics(making: &mut Making<'_>, flow: &FlowSpec, pair: [&str; 2], side: usize) -> Option<Arc<Metrics>> {
+    let spec = flow.transport.of_side(side);
+    let hosts = format!("metrics/{}/{}/{side}", spec.entry.name, pair.join("/"));
+    spec.parameters.flag("metrics").then(|| making.between(hosts, Metrics::default))
+}
+
+/// Name of the host of an interface.
+pub(super) fn host(interface: &str) -> &str {
+    interface.split('.').next().unwrap_or(interface)
 }
 
 impl SenderState for Connection {

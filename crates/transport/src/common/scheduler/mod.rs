@@ -10,6 +10,7 @@ mod constraint_proactive;
 mod daps;
 mod ecf;
 mod forward_delay;
+mod forward_prediction;
 mod freeze;
 mod hsr;
 mod in_order;
@@ -17,9 +18,12 @@ mod lowest_rtt;
 mod lts;
 mod lws;
 mod min_delivery_delay;
+mod multiple_attribute;
+mod path_capacity;
 mod redundant;
 mod retransmit_penalize;
 mod round_robin;
+mod scheduled_window;
 
 pub use adaptive::Adaptive;
 pub use blest::Blest;
@@ -28,6 +32,7 @@ pub use constraint_proactive::ConstraintProactive;
 pub use daps::DelayAware;
 pub use ecf::EarliestCompletionFirst;
 pub use forward_delay::ForwardDelay;
+pub use forward_prediction::ForwardPrediction;
 pub use freeze::Freeze;
 pub use hsr::HighestSendingRate;
 pub use in_order::InOrder;
@@ -35,9 +40,12 @@ pub use lowest_rtt::LowestRtt;
 pub use lts::LowestTimeSpace;
 pub use lws::LargestWindowSpace;
 pub use min_delivery_delay::MinDeliveryDelay;
+pub use multiple_attribute::MultipleAttribute;
+pub use path_capacity::PathCapacity;
 pub use redundant::Redundant;
 pub use retransmit_penalize::RetransmitPenalize;
 pub use round_robin::RoundRobin;
+pub use scheduled_window::ScheduledWindow;
 
 use super::PathState;
 use std::sync::Arc;
@@ -157,6 +165,10 @@ pub const SCHEDULERS: &[Entry<Build>] = &[
     forward_delay::ENTRY,
     min_delivery_delay::ENTRY,
     in_order::ENTRY,
+    path_capacity::ENTRY,
+    multiple_attribute::ENTRY,
+    forward_prediction::ENTRY,
+    scheduled_window::ENTRY,
     blest::ENTRY,
     ecf::ENTRY,
     daps::ENTRY,

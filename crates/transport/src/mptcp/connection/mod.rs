@@ -82,6 +82,8 @@ pub struct Identity {
     pub key: u64,
     /// Initial sequence number of the initial subflow.
     pub iss: u32,
+    /// What is remembered of the pairs of addresses from one connection to the next.
+    pub metrics: Option<Arc<tcp::Metrics>>,
 }
 
 /// One end of a Multipath TCP connection.

@@ -20,6 +20,8 @@ impl Connection {
         let pair = self.identity.pairs[usize::from(tuple.pair)];
         let backup = self.config.backups.contains(&(u64::from(pair.client) + 1));
         let nonce = (self.identity.key >> 17) as u32 ^ (number as u32).wrapping_mul(0x9e37_79b9);
+        let metrics = self.identity.metrics.clone();
+        let tcp = tcp.with_metrics(metrics, u16::from_be_bytes([pair.client, pair.server]));
         self.subflows.push(Subflow::new(tcp, tuple, joins, backup, nonce));
         self.ports.resize(self.ports.len().max(usize::from(tuple.port) + 1), None);
         self.ports[usize::from(tuple.port)] = Some(number);

@@ -175,6 +175,9 @@ impl Connection {
             self.config.host.personality().measures_resent_syn && self.negotiated.timestamps && segment.echo != 0;
         let echo_rtt = echoes.then(|| elapsed(now, segment.echo).max(Duration::from_millis(1)));
         self.tx.on_established(rtt.filter(|_| !self.syn_resent).or(echo_rtt));
+        if let Some(threshold) = self.metrics.as_ref().and_then(|(metrics, number)| metrics.threshold(*number)) {
+            self.tx.control.recall(threshold);
+        }
         if self.tx.stats.syn_timeouts > 0 {
             self.tx.after_lost_syn(now);
         }
@@ -338,6 +341,7 @@ impl Connection {
         }
         self.tx.on_ack(now, &ack);
         if self.tx.is_finished() {
+            self.leave_metrics();
             self.advance_close();
             match self.state {
                 State::FinWait1 => self.state = State::FinWait2,

@@ -9,6 +9,7 @@ use crate::common::{ByteStream, RtoRule, RttEstimator};
 use crate::tcp::config::Config;
 use crate::tcp::ecn::EcnReceiver;
 use crate::tcp::fast_open::{Cookies, FastOpen};
+use crate::tcp::metrics::Metrics;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::TIMESTAMPS_BYTES;
 use crate::tcp::sender::Sender;
@@ -118,6 +119,8 @@ pub struct Connection {
     time_wait: Time,
     failure: Option<Failure>,
     fast_open: Option<Box<FastOpen>>,
+    /// What is remembered of this path, and its number there.
+    metrics: Option<(Arc<Metrics>, u16)>,
 }
 
 impl Connection {
@@ -145,6 +148,7 @@ impl Connection {
             time_wait: Time::NEVER,
             failure: None,
             fast_open: None,
+            metrics: None,
             config,
         }
     }
@@ -169,6 +173,20 @@ impl Connection {
     pub fn with_fast_open(mut self, cookies: Arc<Cookies>) -> Self {
         self.fast_open = Some(Box::new(FastOpen::new(cookies)));
         self
+    }
+
+    /// Starts with what `metrics` remembers of path `number`, and lets it learn at the end.
+    #[must_use]
+    pub fn with_metrics(mut self, metrics: Option<Arc<Metrics>>, number: u16) -> Self {
+        self.metrics = metrics.map(|metrics| (metrics, number));
+        self
+    }
+
+    /// Tells the memory of this path how the connection ended.
+    fn leave_metrics(&self) {
+        if let Some((metrics, number)) = &self.metrics {
+            metrics.learn(*number, self.control(), self.ca_state() == CaState::Open);
+        }
     }
 
     /// Whether data may flow before the handshake completes.
