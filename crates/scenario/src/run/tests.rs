@@ -45,7 +45,6 @@ impl Bytes {
             address: socket.ip().octets(),
             port: socket.port(),
             iss: 7_000,
-            metrics: None,
         });
         let application = match transfer.act {
             Act::Send { size, .. } => Application::Source(Source::new(size, None)),
