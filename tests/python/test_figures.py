@@ -240,7 +240,7 @@ def test_logarithmic_ticks_lie_inside(low: float, high: float) -> None:
     assert len(ticks) <= 10
 
 
-MARKS = {"line": "line", "step": "line", "bar": "rect", "point": "symbol", "box": "rect", "band": "area"}
+MARKS = {"line": "line", "step": "line", "bar": "rect", "point": "symbol", "box": "rect", "band": "area", "heat": "rect"}
 
 
 @pytest.mark.parametrize("kind", MARKS)

@@ -250,7 +250,7 @@ class Figure(Table):
     caption: str = ""
     finding: Annotated[list[str], BeforeValidator(_as_list)] = []
     sql: str
-    kind: Literal["line", "step", "bar", "point", "box", "band", "area"] = "line"
+    kind: Literal["line", "step", "bar", "point", "box", "band", "area", "heat"] = "line"
     x: Column
     y: Column
     color: Column | None = None
