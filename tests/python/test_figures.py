@@ -240,13 +240,23 @@ def test_logarithmic_ticks_lie_inside(low: float, high: float) -> None:
     assert len(ticks) <= 10
 
 
-MARKS = {"line": "line", "step": "line", "bar": "rect", "point": "symbol", "box": "rect", "band": "area"}
+MARKS = {
+    "line": "line",
+    "step": "line",
+    "bar": "rect",
+    "point": "symbol",
+    "box": "rect",
+    "band": "area",
+    "heat": "rect",
+}
 
 
 @pytest.mark.parametrize("kind", MARKS)
 @pytest.mark.parametrize("facet", [None, "setting"])
 @pytest.mark.parametrize("color", [None, "variant"])
 def test_every_kind_draws(store: Store, kind: str, facet: str | None, color: str | None) -> None:
+    if kind == "heat" and color is None:
+        color = "variant"
     one = draw(
         store, kind=kind, sql="SELECT * FROM runs WHERE part = 'single'", x="bandwidth_bps", y="utilisation",
         facet=facet, color=color, error="ci95",
@@ -255,6 +265,11 @@ def test_every_kind_draws(store: Store, kind: str, facet: str | None, color: str
     chart = one.chart().to_dict()
     assert chart["description"].startswith("Test. ")
     assert vl_convert.vegalite_to_svg(chart).startswith("<svg")
+
+
+def test_a_heat_map_needs_rows() -> None:
+    with pytest.raises(ValueError, match="kind = 'heat' needs color, the column whose labels are the rows of the map"):
+        synthetic.figure("test", sql="SELECT 1", x="bandwidth_bps", y="utilisation", kind="heat")
 
 
 REPORTED = {

@@ -8,7 +8,7 @@ pub const PROTOCOL: u8 = 132;
 /// Bytes of the common header.
 pub const HEADER_LENGTH: usize = 12;
 
-/// Chunk types (section 3.2; RFC 3758 section 3.2, RFC 8260 section 2).
+/// Chunk types (section 3.2; RFC 3758 section 3.2, RFC 4895 section 4, RFC 8260 section 2).
 #[allow(missing_docs)]
 pub mod kind {
     pub const DATA: u8 = 0;
@@ -24,6 +24,7 @@ pub mod kind {
     pub const COOKIE_ECHO: u8 = 10;
     pub const COOKIE_ACK: u8 = 11;
     pub const SHUTDOWN_COMPLETE: u8 = 14;
+    pub const AUTH: u8 = 15;
     pub const I_DATA: u8 = 64;
     /// draft-natarajan-tsvwg-sctp-nrsack.
     pub const NR_SACK: u8 = 16;
@@ -31,8 +32,8 @@ pub mod kind {
     pub const I_FORWARD_TSN: u8 = 194;
 }
 
-/// Types of the parameters in INIT, INIT ACK and HEARTBEAT (sections 3.3.2, 3.3.3, 3.3.5; RFC 3758 section 3.1, RFC 5061
-/// section 4.2.7).
+/// Types of the parameters in INIT, INIT ACK and HEARTBEAT (sections 3.3.2, 3.3.3, 3.3.5; RFC 3758 section 3.1, RFC 4895
+/// section 3, RFC 5061 section 4.2.7).
 #[allow(missing_docs)]
 pub mod parameter {
     pub const HEARTBEAT_INFO: u16 = 1;
@@ -45,6 +46,9 @@ pub mod parameter {
     pub const SUPPORTED_ADDRESS_TYPES: u16 = 12;
     /// Reserved for ECN (RFC 9260 appendix A).
     pub const ECN_CAPABLE: u16 = 0x8000;
+    pub const RANDOM: u16 = 0x8002;
+    pub const CHUNKS: u16 = 0x8003;
+    pub const HMAC_ALGORITHMS: u16 = 0x8004;
     pub const SUPPORTED_EXTENSIONS: u16 = 0x8008;
     pub const FORWARD_TSN_SUPPORTED: u16 = 0xc000;
 }

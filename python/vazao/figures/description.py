@@ -7,12 +7,12 @@ Altair chart with its own clickable legend, and the page's chart, whose legend i
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from vazao.figures.breaking import LETTER, in_lines
 from vazao.figures.rows import Rows
 from vazao.figures.theme import DASHES, ROUND, SHAPES, Theme
 from vazao.study import Figure
@@ -57,7 +57,7 @@ class Plot:
     @property
     def x_is_category(self) -> bool:
         """Bars and boxes stand beside each other whatever their x is."""
-        return not self.x_is_number or self.figure.kind in ("bar", "box")
+        return not self.x_is_number or self.figure.kind in ("bar", "box", "heat")
 
     def present(self, column: str) -> list[str]:
         """The labels of a column that occur in this figure, in the study's order."""
@@ -108,6 +108,11 @@ def lifted(layers: list[Spec]) -> tuple[list[Spec], list[Spec]]:
 
 def size(plot: Plot) -> Spec:
     """Width and height of a panel, in points; the page stretches the width to what it has."""
+    if plot.figure.kind == "heat":
+        return {
+            "width": 580 if panel_columns(plot) == 1 else 290,
+            "height": 44 * len(plot.present(plot.figure.color or "")),
+        }
     if plot.figure.facet is None:
         return {"width": 580, "height": 300}
     return {"width": {1: 580, 2: 290}.get(panel_columns(plot), 200), "height": 210}
@@ -125,7 +130,10 @@ def alt_text(plot: Plot) -> str:
     kind = words.of("kind", figure.kind)
     drawn = words.say("figure.against", kind=kind, y=plot.title("y"), x=plot.title("x"))
     text = f"{figure.title.rstrip('.')}. {drawn}"
-    for key, column in ("figure.series", figure.color), ("figure.panels", figure.facet):
+    for key, column in (
+        ("figure.rows" if figure.kind == "heat" else "figure.series", figure.color),
+        ("figure.panels", figure.facet),
+    ):
         if column:
             text += words.say(key, of=series_title(plot, column).lower(), names=", ".join(plot.present(column)))
     if figure.error == "ci95":
@@ -203,34 +211,6 @@ def x_channel(plot: Plot) -> Spec:
         "labelBaseline": {"expr": f"{tight} ? 'middle' : 'top'"},
     }  # fmt: skip
     return {"field": figure.x, "type": "ordinal", "sort": order, "title": plot.title("x"), "axis": axis}
-
-
-def in_lines(labels: Sequence[str], width: float) -> dict[str, list[str]]:
-    """Each category's label in lines that stand beside the others in two thirds of `width`: a page may have less.
-
-    No line is shorter than the longest word, and a number keeps its unit.
-    """
-    kept = {label: re.sub(r"(?<=\d) (?=\S{1,6}(\s|$))", "\xa0", label) for label in labels}
-    words = max((len(word) for label in kept.values() for word in re.split(rf"{HYPHEN}| ", label)), default=1)
-    room = max(words, int((width * 2 / 3 / max(len(labels), 1) - 6) / LETTER))
-    return {label: lines_of(text, room) for label, text in kept.items()}
-
-
-def lines_of(text: str, room: int) -> list[str]:
-    """A text in lines of so many letters at most, broken at blanks and after hyphens."""
-    lines = [""]
-    for word in re.split(rf"{HYPHEN}|(?<= )", text):
-        if lines[-1] and len((lines[-1] + word).rstrip(" ")) > room:
-            lines.append("")
-        lines[-1] += word
-    return [line.strip(" ") for line in lines]
-
-
-HYPHEN = r"(?<=\w\w-)"
-"""Behind a hyphen that a line may end with: not that of 1-RTT."""
-
-LETTER = 6.2
-"""Width of a letter of a label, in points: categories too wide to stand side by side are slanted."""
 
 
 def y_channel(plot: Plot, column: str | None = None) -> Spec:
@@ -319,7 +299,7 @@ def dash_channel(plot: Plot) -> Spec:
 def legend(plot: Plot) -> list[Spec]:
     """The series for a legend drawn elsewhere: label, colour, shape (None: a bare line), dash."""
     color = plot.figure.color
-    if not color or color == plot.figure.x:
+    if not color or color == plot.figure.x or plot.figure.kind == "heat":
         return []
     colors, shapes = series_scale(plot, plot.theme.palette), series_scale(plot, SHAPES)["range"]
     dashes = series_scale(plot, DASHES)["range"]
@@ -531,7 +511,26 @@ def reported(plot: Plot) -> list[Spec]:
     ]
 
 
+def heat(plot: Plot) -> list[Spec]:
+    """A cell for each x and each label of the colour, darker for a higher y, with y written in it."""
+    figure, values = plot.figure, plot.rows.frame[plot.figure.y].to_list()
+    color = figure.color or ""
+    rows = {"field": color, "type": "ordinal", "sort": plot.present(color), "title": series_title(plot, color)}
+    place = {"x": x_channel(plot), "y": rows}
+    shades: Spec = {"type": figure.y_scale, "nice": False, "range": [0.07, 0.9]}
+    if figure.y_scale == "linear":
+        shades["zero"] = False
+    shade = {"field": figure.y, "type": "quantitative", "scale": shades, "legend": None}
+    cells = {**place, "color": {"value": plot.theme.palette[0]}, "opacity": shade, "tooltip": tooltip(plot)}
+    # Letters are light on the dark half of the cells.
+    middle = math.sqrt(min(values) * max(values)) if figure.y_scale == "log" else (min(values) + max(values)) / 2
+    ink = {"condition": {"test": f"datum[{figure.y!r}] > {middle}", "value": plot.theme.paper}, "value": plot.theme.ink}
+    told = {**place, "text": {"field": "y_text", "type": "nominal"}, "color": ink}
+    return [{"mark": {"type": "rect"}, "encoding": cells}, {"mark": {"type": "text", "fontSize": 12}, "encoding": told}]
+
+
 LAYERS: dict[str, Callable[[Plot], list[Spec]]] = {
     "line": line, "step": step, "bar": bar, "point": point, "box": box, "band": band, "area": band,
+    "heat": heat,
 }  # fmt: skip
 """Kind of figure to what draws it."""

@@ -259,7 +259,7 @@ class Figure(Table):
     sql: str
     reported: list[dict[str, str | float]] = []
     """Marks of the original: rows of y and of the x, color and facet that they are for; without x, for all."""
-    kind: Literal["line", "step", "bar", "point", "box", "band", "area"] = "line"
+    kind: Literal["line", "step", "bar", "point", "box", "band", "area", "heat"] = "line"
     x: Column
     y: Column
     color: Column | None = None
@@ -274,6 +274,12 @@ class Figure(Table):
     facet_title: str = ""
     x_unit: str | None = None
     y_unit: str | None = None
+
+    @model_validator(mode="after")
+    def _maps_have_rows(self) -> Self:
+        if self.kind == "heat" and self.color is None:
+            wrong("kind = 'heat' needs color, the column whose labels are the rows of the map", "kind")
+        return self
 
     @model_validator(mode="after")
     def _marks_have_places(self) -> Self:

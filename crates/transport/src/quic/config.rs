@@ -19,6 +19,8 @@ choice! {
         Google = "gquic-1-rtt",
         /// Google's with version negotiation, 2-RTT: the first CHLO has a version that the server does not support.
         GoogleNegotiated = "gquic-2-rtt",
+        /// The same with a client that keeps its data until SHLO, 3-RTT.
+        GoogleCautious = "gquic-3-rtt",
         /// Google's with a cached server configuration, 0-RTT: full CHLO with the client's data, SHLO.
         GoogleEarly = "gquic-0-rtt",
     }
@@ -27,7 +29,12 @@ choice! {
 impl Handshake {
     /// Whether it is Google's handshake from before TLS.
     pub fn is_google(self) -> bool {
-        matches!(self, Handshake::Google | Handshake::GoogleNegotiated | Handshake::GoogleEarly)
+        self.negotiates_version() || matches!(self, Handshake::Google | Handshake::GoogleEarly)
+    }
+
+    /// Whether its first CHLO has a version that the server does not support.
+    pub fn negotiates_version(self) -> bool {
+        matches!(self, Handshake::GoogleNegotiated | Handshake::GoogleCautious)
     }
 }
 
@@ -66,7 +73,8 @@ parameters! {
             "round trips before the client's data: one (RFC 9001); 0-rtt: none, the two have met; 0-rtt-rejected: the \
              server has forgotten it, and what came early is sent again; retry: two, as the client's address is to be \
              proved first; gquic-1-rtt, gquic-0-rtt: Google's CHLO, REJ and SHLO of 2013 to 2020; gquic-2-rtt: the \
-             same after a CHLO of a version that the server does not speak";
+             same after a CHLO of a version that the server does not speak; gquic-3-rtt: and the client's data waits \
+             for SHLO";
         pub address_token: bool = Kind::Flag, "",
             "the client has a token of an earlier connection that proves its address (NEW_TOKEN, RFC 9000 section \
              8.1.3), so that the server need not wait for more of it before it sends more than three times what has \

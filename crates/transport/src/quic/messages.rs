@@ -44,14 +44,16 @@ impl Messages {
         match config.handshake {
             Handshake::Full | Handshake::Retry => whole,
             // Google's handshake has its own messages.
-            Handshake::Google | Handshake::GoogleNegotiated | Handshake::GoogleEarly => Messages {
-                client_hello: 0,
-                server_hello: 0,
-                encrypted_extensions: 0,
-                certificate: 0,
-                certificate_verify: 0,
-                finished: 0,
-            },
+            Handshake::Google | Handshake::GoogleNegotiated | Handshake::GoogleCautious | Handshake::GoogleEarly => {
+                Messages {
+                    client_hello: 0,
+                    server_hello: 0,
+                    encrypted_extensions: 0,
+                    certificate: 0,
+                    certificate_verify: 0,
+                    finished: 0,
+                }
+            }
             Handshake::Rejected => Messages { client_hello: whole.client_hello + RESUMPTION, ..whole },
             Handshake::Early => Messages {
                 client_hello: whole.client_hello + RESUMPTION,

@@ -1,5 +1,6 @@
 //! SCTP packets and chunks (RFC 9260 section 3).
 
+use super::authentication::{Hmac, PARAMETERS};
 use super::cause::Cause;
 use super::cookie::Cookie;
 use super::unknown::Unknown;
@@ -26,6 +27,8 @@ pub struct Packet {
     pub gaps: Vec<(u16, u16)>,
     /// Duplicate TSNs of the SACK.
     pub duplicates: Vec<u32>,
+    /// AUTH chunk, which authenticates what follows here (RFC 4895).
+    pub auth: Option<Hmac>,
     /// New cumulative TSN of a FORWARD TSN chunk (RFC 3758 section 3.2).
     pub forward: Option<u32>,
     /// Streams and messages that it skips.
@@ -186,32 +189,40 @@ pub struct Extensions {
     pub partial: bool,
     /// User message interleaving: I-DATA chunks (RFC 8260).
     pub interleaving: bool,
+    /// Authentication: AUTH chunks (RFC 4895).
+    pub authentication: bool,
 }
 
 impl Extensions {
     /// Extensions supported by both.
     #[must_use]
     pub fn and(self, other: Extensions) -> Extensions {
-        Extensions { partial: self.partial && other.partial, interleaving: self.interleaving && other.interleaving }
+        Extensions {
+            partial: self.partial && other.partial,
+            interleaving: self.interleaving && other.interleaving,
+            authentication: self.authentication && other.authentication,
+        }
     }
-    /// Chunk types of the Supported Extensions parameter (RFC 5061 section 4.2.7): I-DATA and I-FORWARD-TSN. FORWARD
-    /// TSN has a parameter of its own.
+    /// Chunk types of the Supported Extensions parameter (RFC 5061 section 4.2.7): AUTH, I-DATA and I-FORWARD-TSN.
+    /// FORWARD TSN has a parameter of its own.
     pub fn chunk_types(self) -> impl Iterator<Item = u8> {
-        let types = [(self.interleaving, 64), (self.interleaving && self.partial, 194)];
+        let types = [(self.authentication, 15), (self.interleaving, 64), (self.interleaving && self.partial, 194)];
         types.into_iter().filter(|&(has, _)| has).map(|(_, kind)| kind)
     }
     /// Encoding for the cookie.
     pub fn bits(self) -> u8 {
-        u8::from(self.interleaving) | u8::from(self.partial) << 1
+        u8::from(self.interleaving) | u8::from(self.partial) << 1 | u8::from(self.authentication) << 2
     }
     /// See [`bits`](Self::bits).
     pub fn from_bits(bits: u8) -> Extensions {
-        Extensions { interleaving: bits & 1 == 1, partial: bits & 2 == 2 }
+        Extensions { interleaving: bits & 1 == 1, partial: bits & 2 == 2, authentication: bits & 4 == 4 }
     }
     /// Bytes of the parameters that announce them.
     fn bytes(self) -> u32 {
         let types = self.chunk_types().count() as u32;
-        4 * u32::from(self.partial) + if types > 0 { 4 + types.next_multiple_of(4) } else { 0 }
+        4 * u32::from(self.partial)
+            + PARAMETERS * u32::from(self.authentication)
+            + if types > 0 { 4 + types.next_multiple_of(4) } else { 0 }
     }
 }
 
@@ -255,6 +266,7 @@ impl Packet {
         self.sack = None;
         self.gaps.clear();
         self.duplicates.clear();
+        self.auth = None;
         self.forward = None;
         self.skips.clear();
         self.data.clear();
@@ -268,8 +280,8 @@ impl Packet {
 
     /// Number of chunks.
     pub fn chunks(&self) -> usize {
-        let others = usize::from(self.sack.is_some()) + usize::from(self.forward.is_some());
-        self.control.len() + others + self.data.len()
+        let others = [self.sack.is_some(), self.auth.is_some(), self.forward.is_some()].map(usize::from);
+        self.control.len() + others.iter().sum::<usize>() + self.data.len()
     }
 
     /// Bytes of the packet, including the common header.
@@ -279,7 +291,7 @@ impl Packet {
             self.sack.map_or(0, |sack| sack.fixed_bytes() + 4 * (self.gaps.len() + self.duplicates.len()) as u32);
         let data: u32 = self.data.iter().map(|data| data.bytes(self.interleaved)).sum();
         let forward = self.forward.map_or(0, |_| forward_bytes(self.skips.len(), self.interleaved));
-        COMMON_HEADER + control + sack + forward + data
+        COMMON_HEADER + control + sack + self.auth.map_or(0, Hmac::chunk_bytes) + forward + data
     }
 }
 

@@ -1,7 +1,7 @@
 //! Settings of an SCTP endpoint.
 
 use super::host::Personality;
-use super::{Growth, PathChoice, Policy, Reliability, Scope, Semantics, Split, StreamScheduler};
+use super::{Growth, Hmac, PathChoice, Policy, Reliability, Scope, Semantics, Split, StreamScheduler};
 use crate::common::{ControlFactory, RtoRule, RttEstimator, TIMEOUT};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Elsewhere, Kind, parameters};
@@ -67,6 +67,9 @@ parameters! {
         pub max_retransmissions: u32 = Kind::Integer(0, 1000), "0",
             "of each chunk of a message, with partial_reliability = \"retransmissions\"";
         pub unordered: bool = Kind::Flag, "false", "deliver messages as they come";
+        pub auth: Option<Hmac> = Hmac::KIND, "none",
+            "hash of the AUTH chunk in each packet with data (RFC 4895), 28 bytes with sha1 and 40 with sha256; \
+             captures have zeros for the digest";
         pub mtu: u32 = Kind::Integer(576, 65_535), "1500", "bytes of the largest packet, the IP header among them";
         pub delayed_sack: u32 = Kind::Integer(1, 3), "2", "packets per SACK; 1: each at once";
         pub delayed_sack_timeout: Duration = TIMEOUT, "200 ms", "how long a SACK waits for a second packet";
@@ -117,9 +120,9 @@ impl Config {
     pub(super) fn host(&self) -> &'static Personality {
         self.semantics.personality()
     }
-    /// Bytes available for chunks in a packet.
+    /// Bytes available for chunks in a packet, an AUTH chunk aside.
     pub fn room(&self) -> u32 {
-        self.mtu - IP_HEADER - super::COMMON_HEADER
+        self.mtu - IP_HEADER - super::COMMON_HEADER - self.auth.map_or(0, Hmac::chunk_bytes)
     }
     /// Payload bytes of a packet with one DATA or I-DATA chunk.
     pub fn largest_fragment(&self, interleaved: bool) -> u32 {

@@ -10,6 +10,7 @@
 //! ```
 
 mod association;
+mod authentication;
 mod backlog;
 mod cause;
 mod changeover;
@@ -36,6 +37,7 @@ mod stream;
 mod unknown;
 
 pub use association::{Association, Failure, State};
+pub use authentication::{AUTHENTICATED, Hmac, RANDOM};
 pub use cause::Cause;
 pub use chunk::{
     Addresses, COMMON_HEADER, Control, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, Skip, data_header, stamp,

@@ -1,11 +1,13 @@
-//! TLS 1.2 (RFC 5246) and 1.3 (RFC 8446) over a byte stream, modelled by their cost: round trips and bytes.
+//! TLS 1.2 (RFC 5246) and 1.3 (RFC 8446) over a byte stream, modelled by their cost: round trips and bytes. DTLS over
+//! SCTP (RFC 6083) is the same with records that are messages: SCTP delivers each once and in order, and its cookie has
+//! proved the client's address, so that neither retransmission nor HelloVerifyRequest is needed.
 //!
 //! Bytes are counted, not moved: the contents of records are kept in a ledger that both ends share.
 
 mod sizes;
 
 use crate::common::ByteStream;
-use sizes::{ALERT, Part, RECORD, parts};
+use sizes::{ALERT, Part, Records, parts};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,6 +50,19 @@ parameters! {
     }
 }
 
+parameters! {
+    /// What a user sets of DTLS, in the transport below it.
+    pub struct DatagramSettings {
+        pub dtls: Option<Version> = Version::KIND, "none",
+            "the DTLS over it, with a record in each message (RFC 6083, RFC 6347, RFC 9147)";
+        pub dtls_handshake: Handshake = Handshake::KIND, "full",
+            "round trips before the client's data: full 2 with DTLS 1.2 and 1 with 1.3, resumed 1, 0-rtt (1.3 only) \
+             none";
+        pub certificate: u64 = Kind::Size(100, MAX_MESSAGE), "3 kB",
+            "the server's certificates in a full DTLS handshake";
+    }
+}
+
 /// TLS configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -57,6 +72,8 @@ pub struct Config {
     pub handshake: Handshake,
     /// Size of the server's Certificate message in bytes.
     pub certificate: u64,
+    /// Maximum bytes of data in a record of DTLS; `None`: TLS.
+    pub datagram: Option<u64>,
 }
 
 impl Config {
@@ -70,7 +87,24 @@ impl Config {
         if (tls, handshake) == (Some(Version::V12), Handshake::Early) {
             return Err("TLS 1.2 has no 0-rtt handshake; write tls = \"1.3\"");
         }
-        Ok(tls.map(|version| Config { version, handshake, certificate }))
+        Ok(tls.map(|version| Config { version, handshake, certificate, datagram: None }))
+    }
+
+    /// Likewise for DTLS, from [its settings](DatagramSettings), with records as large as TLS's.
+    ///
+    /// # Errors
+    /// Returns a message if DTLS 1.2 is combined with early data.
+    pub fn over_messages(parameters: &Parameters) -> Result<Option<Config>, &'static str> {
+        let DatagramSettings { dtls, dtls_handshake: handshake, certificate } = DatagramSettings::from(parameters);
+        if (dtls, handshake) == (Some(Version::V12), Handshake::Early) {
+            return Err("DTLS 1.2 has no 0-rtt handshake; write dtls = \"1.3\"");
+        }
+        Ok(dtls.map(|version| Config { version, handshake, certificate, datagram: Some(u64::MAX) }))
+    }
+
+    /// Bytes that an encrypted record adds to its data.
+    pub fn overhead(&self) -> u64 {
+        Records::new(self).overhead()
     }
 }
 
@@ -112,7 +146,7 @@ fn open(ledger: &Ledger) -> MutexGuard<'_, VecDeque<Entry>> {
 /// One endpoint of a TLS connection.
 #[derive(Debug)]
 pub struct Session {
-    version: Version,
+    records: Records,
     part: Part,
     /// Flights sent and received.
     flights: (usize, usize),
@@ -136,9 +170,9 @@ impl Session {
     /// Creates both endpoints of a connection, the client's first.
     pub fn pair(config: Config) -> [Session; 2] {
         let ledgers = [Ledger::default(), Ledger::default()];
-        let [client, server] = parts(config.version, config.handshake, config.certificate);
+        let [client, server] = parts(&config);
         [(client, 0), (server, 1)].map(|(part, side)| Session {
-            version: config.version,
+            records: Records::new(&config),
             part,
             flights: (0, 0),
             outgoing: ledgers[side].clone(),
@@ -194,14 +228,22 @@ impl Session {
     fn flush(&mut self, lower: &mut impl ByteStream) {
         if self.end == End::Wanted && self.flights.0 == self.part.flights.len() {
             self.end = End::Announced;
-            self.enter(EntryKind::Alert, 0, self.version.sealed(ALERT));
+            self.enter(EntryKind::Alert, 0, self.records.sealed(ALERT));
         }
         if self.pending > 0 {
             self.pending -= lower.write(self.pending);
+            self.end_record(lower);
         }
         if self.end == End::Announced && self.pending == 0 {
             self.end = End::Closed;
             lower.close();
+        }
+    }
+
+    /// Ends the message of the last record, once it is written.
+    fn end_record(&self, lower: &mut impl ByteStream) {
+        if self.pending == 0 {
+            lower.end_message();
         }
     }
 
@@ -212,14 +254,14 @@ impl Session {
         let mut entries = open(&ledger);
         while let Some(entry) = entries.front().copied() {
             let done = self.taken - entry.at;
-            let whole = RECORD + self.version.overhead();
+            let (record, whole) = (self.records.size, self.records.size + self.records.overhead());
             let missing = if entry.kind == EntryKind::Data {
                 let beyond = (self.read.saturating_add(wanted)).saturating_sub(self.opened);
                 if beyond == 0 {
                     return;
                 }
                 let data = (self.opened - entry.plain_at + beyond).min(entry.plain);
-                (data.div_ceil(RECORD) * whole).min(entry.wire) - done
+                (data.div_ceil(record) * whole).min(entry.wire) - done
             } else {
                 entry.wire - done
             };
@@ -228,7 +270,7 @@ impl Session {
             self.taken = range.end;
             let done = range.end - entry.at;
             if entry.kind == EntryKind::Data {
-                self.opened = entry.plain_at + if done == entry.wire { entry.plain } else { done / whole * RECORD };
+                self.opened = entry.plain_at + if done == entry.wire { entry.plain } else { done / whole * record };
             }
             if done == entry.wire {
                 self.flights.1 += usize::from(entry.kind == EntryKind::Flight);
@@ -251,13 +293,15 @@ impl<S: ByteStream> ByteStream for Secured<'_, S> {
         if session.ready.is_none() || session.end != End::Open || session.pending > 0 || bytes == 0 {
             return 0;
         }
-        let taken = self.lower.write(session.version.sealed(bytes));
+        let records = session.records;
+        let taken = self.lower.write(records.sealed(bytes));
         // A record that has been started is written completely.
-        let records = taken.div_ceil(RECORD + session.version.overhead());
-        let plain = bytes.min(records.saturating_mul(RECORD));
+        let count = taken.div_ceil(records.size + records.overhead());
+        let plain = bytes.min(count.saturating_mul(records.size));
         if plain > 0 {
-            session.enter(EntryKind::Data, plain, session.version.sealed(plain));
+            session.enter(EntryKind::Data, plain, records.sealed(plain));
             session.pending -= taken;
+            session.end_record(self.lower);
         }
         plain
     }
@@ -278,9 +322,10 @@ impl<S: ByteStream> ByteStream for Secured<'_, S> {
         }
         if let Some(last) = entries.back_mut() {
             if last.kind == EntryKind::Data {
-                let records = (sent - last.at).div_ceil(RECORD + session.version.overhead());
-                last.plain = last.plain.min(records * RECORD);
-                last.wire = session.version.sealed(last.plain);
+                let records = session.records;
+                let count = (sent - last.at).div_ceil(records.size + records.overhead());
+                last.plain = last.plain.min(count * records.size);
+                last.wire = records.sealed(last.plain);
             }
             session.written = (last.at + last.wire, last.plain_at + last.plain);
             session.pending = session.written.0.saturating_sub(sent);

@@ -31,7 +31,7 @@ fn choice(names: &'static [&'static str]) -> impl Strategy<Value = Raw> {
 prop_compose! {
     /// Any combination of settings of a connection.
     pub fn treatment()(
-        handshake in choice(&["1-rtt", "0-rtt", "0-rtt-rejected", "retry", "gquic-1-rtt", "gquic-2-rtt", "gquic-0-rtt"]),
+        handshake in choice(&["1-rtt", "0-rtt", "0-rtt-rejected", "retry", "gquic-1-rtt", "gquic-2-rtt", "gquic-3-rtt", "gquic-0-rtt"]),
         recovery in choice(&["rfc9002", "google"]),
         cc in choice(&["reno", "cubic", "bbr", "bbr3", "vegas", "copa", "dctcp"]),
         window in choice(&["3 kB", "20 kB", "1 MB"]),

@@ -6,7 +6,7 @@ use vazao_transport::quic::{Kind, Space};
 
 /// RFC 9001 section 2, RFC 9000 section 8.1, and Google's *QUIC Crypto* and version negotiation: with a one-way delay
 /// of 50 ms and no other delays, the client may send after 100, 0 and 200 ms, the server half a round trip later; and
-/// both know the end of the handshake after another half.
+/// both know the end of the handshake after another half. A client that keeps its data until SHLO is ready after its server.
 #[test]
 fn handshakes_take_their_round_trips() {
     for (handshake, client, server, established) in [
@@ -15,6 +15,7 @@ fn handshakes_take_their_round_trips() {
         ("retry", 200, 250, 200),
         ("gquic-1-rtt", 100, 150, 200),
         ("gquic-2-rtt", 200, 250, 300),
+        ("gquic-3-rtt", 300, 250, 300),
         ("gquic-0-rtt", 0, 50, 100),
     ] {
         let mut lab = Lab::new(config(&[("handshake", text(handshake))]), [1000, 0], Weather::fair(50), 1);
@@ -128,7 +129,7 @@ fn a_token_of_an_earlier_connection_lifts_the_limit() {
 /// times.
 #[test]
 fn any_datagram_of_google_s_handshake_may_be_lost() {
-    for (handshake, ready) in [("gquic-1-rtt", 100), ("gquic-2-rtt", 200)] {
+    for (handshake, ready) in [("gquic-1-rtt", 100), ("gquic-2-rtt", 200), ("gquic-3-rtt", 300)] {
         let given = [("handshake", text(handshake)), ("recovery", text("google")), ("initial_rtt", text("100 ms"))];
         for (lost, sends) in (0..8).flat_map(|lost| [[1000, 0], [0, 100_000]].map(|sends| (lost, sends))) {
             let mut lab = Lab::new(config(&given), sends, Weather::fair(50), 1);

@@ -5,7 +5,7 @@ use super::read::{note_chunks, read_chunks};
 use crate::endpoint::codec::{Codec, Place};
 use crate::endpoint::{Body, Contents, Crossing};
 use crate::model::address::{Addresses, PathEnds, Socket};
-use vazao_transport::sctp::{Cause, Control, Cookie, Init, Packet, Probe, Unknown};
+use vazao_transport::sctp::{AUTHENTICATED, Cause, Control, Cookie, Hmac, Init, Packet, Probe, RANDOM, Unknown};
 use vazao_wire::sctp::{Header, Writer, kind, parameter, parameter as put_parameter};
 use vazao_wire::{content, ipv4};
 
@@ -79,6 +79,7 @@ pub(crate) fn encode_chunks(
         write_control(chunk, addresses, guest.map(|(known, _)| known), &mut writer);
     }
     write_sack(packet, &mut writer);
+    write_auth(packet, &mut writer);
     write_forward(packet, &mut writer);
     write_data(packet, guest, &mut writer);
     writer.finish();
@@ -103,6 +104,15 @@ fn write_sack(packet: &Packet, writer: &mut Writer<'_>) {
         }
         packet.gaps.iter().for_each(|&(first, last)| halves(out, &[first, last]));
         words(out, &packet.duplicates);
+    });
+}
+
+/// Writes the AUTH chunk, of the endpoints' own shared key 0, without a digest.
+fn write_auth(packet: &Packet, writer: &mut Writer<'_>) {
+    let Some(hmac) = packet.auth else { return };
+    writer.chunk(kind::AUTH, 0, |out| {
+        halves(out, &[0, hmac.identifier()]);
+        out.resize(out.len() + hmac.digest() as usize, 0);
     });
 }
 
@@ -253,10 +263,24 @@ fn write_init(init: &Init, addresses: &[[u8; 4]], out: &mut Vec<u8>) {
     if init.extensions.partial {
         put_parameter(parameter::FORWARD_TSN_SUPPORTED, out, |_| {});
     }
+    if init.extensions.authentication {
+        put_parameter(parameter::RANDOM, out, |out| content::fill(init.tag.into(), grown(out, RANDOM)));
+        put_parameter(parameter::CHUNKS, out, |out| out.extend(AUTHENTICATED));
+        put_parameter(parameter::HMAC_ALGORITHMS, out, |out| {
+            halves(out, &[Hmac::Sha256, Hmac::Sha1].map(Hmac::identifier));
+        });
+    }
     let types: Vec<u8> = init.extensions.chunk_types().collect();
     if !types.is_empty() {
         put_parameter(parameter::SUPPORTED_EXTENSIONS, out, |out| out.extend(types));
     }
+}
+
+/// Lengthens a buffer; returns what was added.
+fn grown(out: &mut Vec<u8>, bytes: u32) -> &mut [u8] {
+    let start = out.len();
+    out.resize(start + bytes as usize, 0);
+    &mut out[start..]
 }
 
 fn write_cookie(cookie: &Cookie, out: &mut Vec<u8>) {

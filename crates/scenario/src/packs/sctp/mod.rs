@@ -16,13 +16,16 @@ use crate::model::transport::{Controls, Making, Pack, PlannedWay, Rule, Service}
 use crate::model::ways::{paired_ways, ways_between};
 use std::borrow::Cow;
 use vazao_application::{Application, Sides};
-use vazao_engine::registry::{Entry, Parameters};
+use vazao_engine::registry::{Entry, Parameter, Parameters};
 use vazao_engine::{Ecn, RandomStream, Time};
 use vazao_transport::sctp::{self, Association, Subject};
+use vazao_transport::tls::{self, Session};
 
 /// One end of an association.
 pub(crate) struct Sctp {
     pub association: Association,
+    /// DTLS over it.
+    session: Option<Box<Session>>,
     /// Dropped packets to this end, by path.
     lost: Vec<u64>,
     windows: Means,
@@ -36,7 +39,7 @@ impl Content for sctp::Packet {
 
 impl Sctp {
     pub fn new(association: Association) -> Sctp {
-        Sctp { lost: vec![0; association.paths().len()], windows: Means::default(), association }
+        Sctp { lost: vec![0; association.paths().len()], windows: Means::default(), session: None, association }
     }
 
     /// Records the current windows.
@@ -56,13 +59,22 @@ impl Endpoint for Sctp {
     }
     fn drive(&mut self, now: Time, application: &mut Application) {
         self.association.set_clock(now);
-        application.drive(now, &mut self.association);
+        match &mut self.session {
+            None => application.drive(now, &mut self.association),
+            Some(session) => {
+                session.pump(now, &mut self.association);
+                application.drive(now, &mut session.over(&mut self.association));
+            }
+        }
         while let Some(message) = self.association.next_settled() {
             application.abandon_message(message);
         }
     }
     fn drive_visit(&mut self, turn: Turn<'_>) -> (Time, bool) {
-        turn.on(&mut self.association)
+        match &mut self.session {
+            None => turn.on(&mut self.association),
+            Some(session) => turn.on(&mut session.over(&mut self.association)),
+        }
     }
     fn poll_transmit(&mut self, now: Time, contents: &mut Contents) -> Option<Departure> {
         let (content, packet) = contents.fresh::<sctp::Packet>();
@@ -75,7 +87,7 @@ impl Endpoint for Sctp {
         Some(Departure { body, size: IP_HEADER + packet.bytes(), way: path, ecn: Ecn::NotEct })
     }
     fn ready(&self) -> Option<Time> {
-        self.association.stats().established
+        self.session.as_ref().map_or(self.association.stats().established, |session| session.ready())
     }
     fn shrink(&mut self) {
         self.association.shrink();
@@ -129,7 +141,8 @@ impl Endpoint for Sctp {
         Some(count == all)
     }
     fn watch_messages(&mut self, is_receiver: bool) {
-        if is_receiver {
+        // With DTLS messages are records, which the application does not see.
+        if is_receiver && self.session.is_none() {
             self.association.watch_messages();
         }
     }
@@ -137,7 +150,10 @@ impl Endpoint for Sctp {
         self.association.watch_notifications();
     }
     /// Credits message by message: with several streams they are read out of order.
-    fn credit(&mut self, now: Time, _: &Application, _: &mut dyn Endpoint, application: &mut Application) {
+    fn credit(&mut self, now: Time, own: &Application, _: &mut dyn Endpoint, application: &mut Application) {
+        if let (Some(_), Some(sink)) = (&self.session, own.sink()) {
+            application.deliver(now, sink.received());
+        }
         while let Some(message) = self.association.next_read() {
             application.deliver_message(now, message);
         }
@@ -157,6 +173,12 @@ impl Endpoint for Sctp {
     }
 }
 
+/// Parameters of SCTP and of DTLS.
+const OWN: &[Parameter] = &join::<{ sctp::Config::PARAMETERS.len() + tls::DatagramSettings::PARAMETERS.len() }>(
+    sctp::Config::PARAMETERS,
+    tls::DatagramSettings::PARAMETERS,
+);
+
 /// Registry entry.
 pub(super) const ENTRY: Entry<Pack> = Entry {
     name: "sctp",
@@ -165,11 +187,9 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     source: "RFC 9260",
     help: "reliable messages in streams over one path, several in turn (failover), or several at once (cmt); \
            trace = [\"notifications\"] records what its applications are told (RFC 6458)",
-    parameters: &join::<{ sctp::Config::PARAMETERS.len() + stack::PARAMETERS.len() }>(
-        sctp::Config::PARAMETERS,
-        stack::PARAMETERS,
-    ),
+    parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
     build: Pack {
+        tls: tls::Config::over_messages,
         // SCTP's own control is RFC 9260 section 7's, or the kernel's.
         controls: Controls::Own("sctp"),
         slow_start: ("standard", false),
@@ -192,17 +212,29 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     },
 };
 
-const RULES: &[Rule] = &[Rule {
-    breaks: |[client, server], parameters| {
-        client != server && (parameters.integer("streams") > 1 || parameters.flag("unordered"))
+const RULES: &[Rule] = &[
+    Rule {
+        breaks: |[client, server], parameters| client != server && mixes(parameters),
+        problem: "a guest reads one stream, in order; leave streams and unordered out, or stack",
     },
-    problem: "a guest reads one stream, in order; leave streams and unordered out, or stack",
-}];
+    Rule {
+        breaks: |_, parameters| {
+            let is_whole = parameters.text("partial_reliability") == "none" && parameters.duration("restart").is_none();
+            parameters.text("dtls") != "none" && (mixes(parameters) || !is_whole)
+        },
+        problem: "dtls is modelled for one stream, in order, from which nothing is left out; leave streams, unordered, \
+                  partial_reliability and restart out, or dtls",
+    },
+];
+
+fn mixes(parameters: &Parameters) -> bool {
+    parameters.integer("streams") > 1 || parameters.flag("unordered")
+}
 
 fn service(parameters: &Parameters) -> Service {
     let is_partial = parameters.text("partial_reliability") != "none";
     Service {
-        mixes: parameters.integer("streams") > 1 || parameters.flag("unordered"),
+        mixes: mixes(parameters),
         keeps_requests_apart: true,
         http: &["2", "1.1"],
         gives_up: if is_partial {
@@ -220,16 +252,32 @@ fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endp
     let spec = &flow.transport;
     let config = making.settings(spec, || {
         let control = (spec.control.name != "sctp").then(|| spec.control_factory());
-        sctp::Config::from((&spec.parameters, flow.application.1.size("message"), control))
+        let mut config = sctp::Config::from((&spec.parameters, flow.application.1.size("message"), control));
+        if let Some(tls) = spec.tls {
+            // A message is a record with what DTLS adds to it, and without a size of its own fills a packet.
+            let whole = u64::from(config.largest_fragment(config.interleaving));
+            config.message = Some(config.message.map_or(whole, |bytes| bytes.min(MESSAGE) + tls.overhead()));
+        }
+        config
     });
+    let sessions = spec.tls.map(|tls| {
+        let record = config.message.map(|message| message - tls.overhead());
+        Session::pair(tls::Config { datagram: record, ..tls })
+    });
+    let [first, second] = sessions.map_or([None, None], |pair| pair.map(|session| Some(Box::new(session))));
+    let mut sessions = [first, second];
     let paths = flow.ways(making.routing).len();
     let tags = initial_sequences(scenario.seed, number);
     [0, 1].map(|side| -> Box<dyn Endpoint> {
         let tsn = RandomStream::new(scenario.seed, &format!("initial TSN/flow {number}/{side}")).bits() as u32;
         let open = if side == 0 { Association::connect } else { Association::listen };
-        Box::new(Sctp::new(open(config.clone(), paths, tags[side], tsn)))
+        let association = open(config.clone(), paths, tags[side], tsn);
+        Box::new(Sctp { session: sessions[side].take(), ..Sctp::new(association) })
     })
 }
+
+/// Largest message over DTLS: it is one record (RFC 6083 section 3.2).
+const MESSAGE: u64 = 1 << 14;
 
 /// State of an association: its window is the sum over usable paths; it is in slow start while its primary path is.
 impl SenderState for Association {

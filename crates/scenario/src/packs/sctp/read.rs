@@ -249,7 +249,7 @@ fn init(value: &[u8], guest: &mut GuestState, side: usize) -> Init {
         addresses: addresses(value, &guest.addresses[side]),
         host_name: as_they_came(parameters(value).filter(|(kind, _)| *kind == parameter::HOST_NAME_ADDRESS), guest),
         unknown: as_they_came(reported, guest),
-        extensions: Extensions { partial, interleaving },
+        extensions: Extensions { partial, interleaving, authentication: false },
         preservative: longer.map_or(0, |(_, increment)| word(increment, 0)),
         ..fixed(value)
     }

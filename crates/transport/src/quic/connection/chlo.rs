@@ -20,8 +20,8 @@ impl Progress {
     /// Initial state of Google's handshake, or `None` for another handshake.
     pub(super) fn of_google(config: &Config, is_client: bool) -> Option<Progress> {
         let (early, reject) = match config.handshake {
-            Handshake::Google | Handshake::GoogleNegotiated => (false, REJ + config.certificate),
             Handshake::GoogleEarly => (true, 0),
+            google if google.is_google() => (false, REJ + config.certificate),
             _ => return None,
         };
         let mut crypto: [Crypto; 3] = Default::default();
@@ -36,7 +36,7 @@ impl Progress {
             sends: [is_client, false, is_client && early],
             reads: [true, false, false],
             early: is_client && early,
-            asks: !is_client && config.handshake == Handshake::GoogleNegotiated,
+            asks: !is_client && config.handshake.negotiates_version(),
             hello: CHLO,
             flight: [reject, SHLO],
             ..Progress::default()
@@ -56,11 +56,13 @@ impl Connection {
         let [reject, hello] = progress.flight;
         match self.role {
             Role::Client => {
-                if arrived >= reject && !progress.early {
-                    progress.early = true;
-                    progress.sends[2] = true;
+                if arrived >= reject && !progress.early && progress.crypto[0].out.end <= CHLO {
                     progress.crypto[0].out.end += CHLO;
-                    self.stats.ready = Some(now);
+                    if self.config.handshake != Handshake::GoogleCautious {
+                        progress.early = true;
+                        progress.sends[2] = true;
+                        self.stats.ready = Some(now);
+                    }
                 }
                 if whole {
                     self.progress.early = false;

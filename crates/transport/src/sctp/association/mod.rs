@@ -110,6 +110,7 @@ impl Association {
                 extensions: Extensions {
                     partial: config.partial_reliability.is_partial(),
                     interleaving: config.interleaving,
+                    authentication: config.auth.is_some(),
                 },
                 ..Init::default()
             },

@@ -30,6 +30,8 @@ impl Association {
             self.advance_shutdown(now);
             self.fill(now, out)
         })?;
+        let is_signed = !out.data.is_empty() || out.forward.is_some();
+        out.auth = self.config.auth.filter(|_| is_signed && self.peer.extensions.authentication);
         self.tx.stats.packets += 1;
         self.tx.paths[path].stats.packets += 1;
         Some(path)

@@ -314,7 +314,7 @@ mod tests {
     use vazao_engine::Duration;
     use vazao_engine::registry::{Parameters, Raw};
 
-    const EXTENSIONS: Extensions = Extensions { partial: true, interleaving: false };
+    const EXTENSIONS: Extensions = Extensions { partial: true, interleaving: false, authentication: false };
 
     fn sender(given: &[(&str, &str)], streams: u16) -> Sender {
         let given = given.iter().map(|&(name, value)| (name.to_owned(), Raw::Text(value.into())));
