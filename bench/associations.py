@@ -45,6 +45,10 @@ USRSCTP: Settings = {
     "send_buffer": "4 MiB",
 }
 USRSCTP_CMT: Settings = {
+    # sctp_cwnd_update_after_fr: a threshold is at least two packets, as in RFC 2960; the rest is RFC 4960's.
+    "semantics": "rfc2960",
+    "missing_reports": 3,
+    "initial_window": "4380 B",
     "cmt": True,
     "dac": False,
     # sctp_handle_sack follows two pseudo-cumulative TSNs a destination.
@@ -54,6 +58,8 @@ USRSCTP_CMT: Settings = {
     "fast_recovery": "none",
     # sctp_strike_gap_ack_chunks and sctp_find_alternate_net: the destination with the largest threshold.
     "retransmission": "ssthresh",
+    # sctp_mark_all_for_resend sets no_fr_allowed.
+    "fast_after_timeout": False,
 }
 
 LINUX: Settings = {

@@ -31,6 +31,9 @@ parameters! {
         pub missing_reports: u8 = Kind::Integer(1, 100), "",
             "reports of a missing chunk that make a fast retransmission; default: 3, or 4 with rfc2960",
             else semantics.personality().missing_reports;
+        pub fast_after_timeout: bool = Kind::Flag, "true",
+            "whether what a timeout has sent again may be fast retransmitted when it is lost once more (RFC 9260 section \
+             7.2.4 excludes what was fast retransmitted only); ns-2's and FreeBSD's CMT: false";
         pub sfr: bool = Kind::Flag, "", "count missing reports for each path by itself; default: with cmt", else cmt;
         pub dac: bool = Kind::Flag, "",
             "delay acknowledgements in spite of gaps, and say how many packets each answers; default: with cmt",

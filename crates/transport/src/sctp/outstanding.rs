@@ -10,6 +10,7 @@ pub(super) enum Place {
     /// In flight, or marked for retransmission.
     Ahead,
     Suspect,
+    /// In flight again, and lost only to the timer.
     FastRetransmitted,
     Marked,
     /// Acknowledged by a gap report.
@@ -34,7 +35,7 @@ pub(super) struct Record {
     pub path: u8,
     pub place: Place,
     pub missing: u8,
-    /// Whether it was fast retransmitted, so that only the timer detects another loss.
+    /// Whether it was fast retransmitted, or otherwise is not to be (again), so that only the timer detects another loss.
     pub fast: bool,
     /// Whether it was marked by a timeout rather than by missing reports.
     pub timed_out: bool,

@@ -270,7 +270,7 @@ impl Sender {
         let path = &mut self.paths[target];
         let first = path.order.lowest_in_flight(&self.records).is_none_or(|lowest| tsn < lowest);
         let record = self.records.get_mut(tsn);
-        record.fast |= !record.timed_out;
+        record.fast |= !record.timed_out || !self.config.fast_after_timeout;
         record.place = path.order.retransmit(tsn, record.fast);
         record.path = target as u8;
         let bytes = record.bytes();

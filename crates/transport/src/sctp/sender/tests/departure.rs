@@ -1,4 +1,4 @@
-//! Chunks that leave their path.
+//! Chunks that are sent again: by another path, or by the timer.
 
 use super::*;
 
@@ -29,5 +29,26 @@ fn a_chunk_that_moves_to_another_path_is_not_waited_for() {
             }
             assert_eq!(sender.paths[0].cwnd() > before, grows, "{growth}, {policy}");
         }
+    }
+}
+
+/// RFC 9260 section 7.2.4 lets what a timeout has sent again be fast retransmitted when it is lost once more; ns-2 and
+/// FreeBSD's stack with CMT leave that to the next timeout.
+#[test]
+fn what_a_timeout_sent_again_may_be_fast_retransmitted() {
+    for (eligible, place) in [("true", Place::Marked), ("false", Place::FastRetransmitted)] {
+        let mut sender = sender(1, &[("fast_after_timeout", eligible), ("max_burst", "0")]);
+        send(&mut sender, &[0; 4]);
+        let expiry = sender.paths[0].timer;
+        assert!(sender.handle_timeout(expiry));
+        let mut packet = Packet::default();
+        assert!(sender.next(expiry, 1468, &mut packet).is_some() && packet.data[0].tsn == 1);
+        send(&mut sender, &[0; 4]);
+        let mut arrived = Arrived::default();
+        for tsn in 4..7 {
+            arrived.0.insert(tsn);
+            sender.on_sack(expiry + Duration::from_millis(tsn), &arrived.sack(0));
+        }
+        assert_eq!(sender.records.get(0).place, place, "{eligible}");
     }
 }
