@@ -76,8 +76,8 @@ DIFFERENCES = (
         r"24 ms, loss (0\.09|0\.1) and (0\.09|0\.1),",
         "Theirs lets nothing that a timeout sent again be fast-retransmitted (RtxMarkedChunks sets "
         "eIneligibleForFastRtx), so that its next loss costs another, longer timeout. With fast_after_timeout = false "
-        "in ours the worst of these rows is within 2 %; rows of 90 ms, where ours is up to 6 % slower for a reason that "
-        "is not found, then move away by up to 4 points more.",
+        "in ours the worst of these rows is within 2 %; rows of 90 ms, where ours is up to 6 % slower for a reason "
+        "that is not found, then move away by up to 4 points more.",
     ),
     Difference(
         "ns-3.37",

@@ -27,7 +27,7 @@ const LONGEST: u32 = 65_536;
 ///
 /// A train is what a host of today hands to its queue as one packet and cuts only behind it: packets of one flow,
 /// direction and path that their sender sent at the same instant, that reach the link one after the other with none of
-/// another between them, and that have [64 KiB](LONGEST) at most together. A packet that does not fit begins the next one.
+/// another between them, and that have 64 KiB at most together. A packet that does not fit begins the next one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trains {
     last: Option<Train>,
