@@ -58,7 +58,9 @@ demo: setup
 	@echo 'The report is results/$(STUDY)/report.html: open it in a browser.'
 
 studies: setup
-	@for study in python/vazao/studies/*.toml; do $(BIN)/vazao run "$$(basename "$$study" .toml)" --full || exit; done
+	@for study in $(patsubst python/vazao/studies/%.toml,%,$(filter-out %.pt.toml,$(wildcard python/vazao/studies/*.toml))); do \
+	    $(BIN)/vazao run "$$study" --full || exit; \
+	done
 
 lint: setup
 	cargo fmt --all --check
