@@ -15,12 +15,11 @@ import pytest
 from vazao import files
 from vazao.errors import ResultsError
 from vazao.results import Store, campaign, running
-from vazao.results.manifest import check_usable
 from vazao.results.parts import TABLES
 from vazao.results.writer import writing
 from vazao.study import Study
 
-MANIFEST = {"kind": "study", "name": "x", "design_sha256": "ab", "order": ["part"], "versions": {"engine": "1"}}
+MANIFEST = {"kind": "study", "name": "x", "versions": {"engine": "1"}}
 
 
 class Death(BaseException):
@@ -116,8 +115,9 @@ def _committed(directory: Path) -> set[str]:
 def test_a_batch_without_its_runs_is_swept(tmp_path: Path) -> None:
     frame = pl.DataFrame({"run_id": ["a"], "part": ["p"]})
     with writing(tmp_path / "r", MANIFEST) as writer:
+        writer.note_planned(frame)
         writer.commit(
-            {"runs": frame, "flows": frame.with_columns(flow=0, start_s=0.0, cc=pl.lit("reno"), goodput_bps=1e6)}
+            {"runs": frame.select("run_id"), "flows": frame.with_columns(flow=0, start_s=0.0, cc=pl.lit("reno"), goodput_bps=1e6)}
         )
     stray = tmp_path / "r" / "flows" / "000002.parquet"
     frame.write_parquet(stray)
@@ -130,8 +130,8 @@ def test_a_batch_without_its_runs_is_swept(tmp_path: Path) -> None:
     ("key", "value", "expected"),
     [
         ("name", "y", "another study or scenario (x there, y now)"),
-        ("design_sha256", "cd", "another design"),
-        ("seed", 3, "another seed"),
+        ("kind", "scenario", "another kind (study there, scenario now)"),
+        ("run", "ab", "another scenario (None there, ab now)"),
         ("versions", {"engine": "2"}, "another version of the engine (1 there, 2 now)"),
     ],
 )
@@ -142,16 +142,6 @@ def test_results_of_something_else_are_refused(tmp_path: Path, key: str, value: 
         pass
     assert expected in str(error.value)
     assert "choose another --out" in str(error.value)
-
-
-def test_a_directory_holds_results_of_one_kernel_of_a_name(tmp_path: Path) -> None:
-    with writing(tmp_path / "r", MANIFEST | {"kernels": {"6.12": "aa", "6.1": None}}):
-        pass
-    for fine in ({"6.12": "aa"}, {"6.12": None}, {"6.1": "bb"}):
-        with writing(tmp_path / "r", MANIFEST | {"kernels": {"6.12": "aa"} | fine}):
-            pass
-    with pytest.raises(ResultsError, match=r"another kernel 6\.12 \(sha256 aa there, cc now\); choose another --out"):
-        check_usable(tmp_path / "r", MANIFEST | {"kernels": {"6.12": "cc"}})
 
 
 def test_other_peoples_files_are_left_alone(tmp_path: Path) -> None:

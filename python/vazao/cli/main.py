@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from vazao import _core, results
-from vazao.cli import catalogue, check, compare, kernel, questions, run
+from vazao.cli import catalogue, check, compare, kernel, questions, run, upkeep
 from vazao.cli.signals import Terminated
 from vazao.cli.texts import clean
 from vazao.errors import RunError, VazaoError
@@ -31,6 +31,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": questions.report,
     "show": questions.show,
     "sql": questions.sql,
+    "merge": upkeep.merge,
+    "gc": upkeep.gc,
     "check": check.check,
     "list": catalogue.list_,
     "explain": catalogue.explain,

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from vazao.errors import ScenarioError
+from vazao.errors import ScenarioError, StudyError
+from vazao.results.shard import WHOLE, Shard
 from vazao.words import LANGUAGES, checked
 
 Directory = Annotated[str, typer.Argument(metavar="DIR", help="A results directory.")]
@@ -28,6 +29,16 @@ Lang = Annotated[
         "--lang", metavar="|".join(LANGUAGES), callback=_language, help="Language (a study's default: its own)."
     ),
 ]
+
+
+def shard(text: str | None) -> Shard:
+    """`3/40`, the third of forty, as a share of a campaign's runs; all of them for None. Raises `StudyError`."""
+    if text is None:
+        return WHOLE
+    number, slash, of = text.partition("/")
+    if slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of):
+        return Shard(int(number), int(of))
+    raise StudyError(f"--shard {text!r}: write NUMBER/OF, as in --shard 3/40 for the third of forty")
 
 
 def change(text: str) -> tuple[str, Any]:

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from vazao import _core, results, scenario, study as studies
-from vazao.cli import programs
+from vazao.cli import options, programs
 from vazao.cli.options import Allow, Changes, Lang, Seed, change
 from vazao.cli.questions import publish
 from vazao.cli.signals import terminable
 from vazao.errors import RunError, ScenarioError
+from vazao.results.shard import WHOLE, Shard
 from vazao.words import DEFAULT, Words
 
 
@@ -39,6 +40,9 @@ def run(
     qlog: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Each side of each QUIC connection, for qvis.")
     ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="K/N", help="Run the K-th of N parts of a study's runs; see vazao merge.")
+    ] = None,
     lang: Lang = None,
     allow: Allow = False,
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object, nothing else.")] = False,
@@ -46,9 +50,9 @@ def run(
     """Run a scenario (one run) or a study (a campaign; interrupted ones resume, finished ones are not run again)."""
     size: studies.Size | None = None if full is None else "full" if full else "quick"
     if studies.is_all_theses(name):
-        if changes or seed is not None or trace or pcap or qlog:
+        if changes or seed is not None or trace or pcap or qlog or shard:
             raise ScenarioError(
-                f"{name}: are studies as they stand; leave --set, --seed, --trace, --pcap and --qlog out"
+                f"{name}: are studies as they stand; leave --set, --seed, --trace, --pcap, --qlog and --shard out"
             )
         _run_theses(size, jobs, directory or Path("results"), lang, as_json)
         return
@@ -60,6 +64,8 @@ def run(
             raise ScenarioError(f"{path}: is a scenario; --quick and --full are for studies")
         if lang is not None:
             raise ScenarioError(f"{path}: is a scenario; --lang is for studies")
+        if shard is not None:
+            raise ScenarioError(f"{path}: is a scenario; --shard is for studies")
         kept = results.kept_inputs(directory) if directory else {}
         only = scenario.load(text, file=str(path), overrides=overrides, seed=seed, inputs=kept)
         if not (allow or studies.is_built_in(name)):
@@ -71,7 +77,8 @@ def run(
     study = studies.parse_as(results.Study, text, str(path)).changed(overrides, seed)
     if not (allow or studies.is_built_in(name)):
         programs.ask(str(path), programs.of_study(study, text, overrides))
-    _run_study(studies.told_in(study, lang), size, jobs, directory or results.default_directory(study.name), as_json)
+    place = directory or results.default_directory(study.name)
+    _run_study(studies.told_in(study, lang), size, jobs, place, options.shard(shard), as_json)
 
 
 def _run_scenario(
@@ -106,9 +113,17 @@ def _run_scenario(
 
 
 def _run_study(
-    study: results.Study, size: studies.Size | None, jobs: int | None, directory: Path, as_json: bool
+    study: results.Study,
+    size: studies.Size | None,
+    jobs: int | None,
+    directory: Path,
+    shard: Shard,
+    as_json: bool,
 ) -> None:
-    done = _campaign(study, size, jobs, directory)
+    done = _campaign(study, size, jobs, directory, shard)
+    if shard != WHOLE:
+        _show_shard(done, shard, as_json)
+        return
     page = publish(done)
     if as_json:
         print(json.dumps(_told(done)))
@@ -139,12 +154,30 @@ def _run_theses(size: studies.Size | None, jobs: int | None, directory: Path, la
         _ended(done)
 
 
-def _campaign(study: results.Study, size: studies.Size | None, jobs: int | None, directory: Path) -> results.Campaign:
+def _show_shard(done: results.Campaign, shard: Shard, as_json: bool) -> None:
+    from vazao.cli.terminal import out
+
+    told = {"directory": str(done.directory), "shard": [shard.number, shard.of], "runs": done.runs.height}
+    if as_json:
+        print(json.dumps(told | {"started": done.started}))
+    else:
+        there = f"{done.runs.height} runs in {done.directory} ({done.started} simulated now)"
+        out.print(f"shard {shard.number} of {shard.of}: {there}; `vazao merge` puts shards together", soft_wrap=True)
+    _ended(done)
+
+
+def _campaign(
+    study: results.Study,
+    size: studies.Size | None,
+    jobs: int | None,
+    directory: Path,
+    shard: Shard = WHOLE,
+) -> results.Campaign:
     from vazao.cli.progress import progress
     from vazao.cli.terminal import err
 
     try:
-        return results.run_study(study, size=size, jobs=jobs, out=directory, progress=progress())
+        return results.run_study(study, size=size, jobs=jobs, out=directory, progress=progress(), shard=shard)
     except KeyboardInterrupt:
         err.print("interrupted; finished runs are kept, and the same command goes on from there")
         raise typer.Exit(130) from None
@@ -170,9 +203,12 @@ def _show(done: results.Campaign, page: Path) -> None:
 
 
 def _ended(done: results.Campaign) -> None:
-    """Say what was not run. Raises `RunError` where a run failed."""
+    """Say what was not run, and what is left out. Raises `RunError` where a run failed."""
     from vazao.cli.terminal import err
 
+    if done.left_out:
+        reasons = "; ".join(done.left_out)
+        err.print(f"stored runs that the study does not have now: {reasons}. `vazao gc {done.directory}` removes them", soft_wrap=True)
     if done.not_run.height:
         err.print(studies.told_not_run(studies.reasons(done.not_run)))
     if failures := done.failures():

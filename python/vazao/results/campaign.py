@@ -12,13 +12,15 @@ import polars as pl
 
 from vazao import figures
 from vazao.errors import ResultsError, StudyError, did_you_mean
-from vazao.files import locked, write_atomically
+from vazao.files import locked, owned, write_atomically
 from vazao.results import inputs
 from vazao.results.made import Product, product
 from vazao.results.manifest import check_usable, read_manifest
 from vazao.results.rehearsal import rehearse
-from vazao.results.running import Progress, Silent, order, run_missing
-from vazao.results.store import STUDY, Store
+from vazao.results.growth import left_out, planned_rows
+from vazao.results.running import Progress, Silent, run_missing
+from vazao.results.shard import WHOLE, Shard
+from vazao.results.store import PLANNED, STUDY, Store
 from vazao.results.version import versions
 from vazao.results.writer import writing
 from vazao.statistics import two_level_effects
@@ -68,6 +70,8 @@ class Campaign:
     directory: Path
     started: int = 0
     """Runs that this call simulated; 0 when all were stored."""
+    left_out: list[str] = field(default_factory=list, repr=False)
+    """Why stored runs are none of the study as it is now: they are kept, and in no table."""
     ledger: list[findings.Ruling] | None = field(default=None, repr=False)
     """The findings, where they were evaluated before and nothing has changed since."""
 
@@ -165,12 +169,14 @@ def run_study(
     jobs: int | None = None,
     out: str | Path | None = None,
     progress: Progress | None = None,
+    shard: Shard = WHOLE,
 ) -> Campaign:
     """Simulate what `out` (default: results/NAME) does not hold yet, commit it as it ends, evaluate the findings.
 
     Quick is a subset of full, so full goes on where quick ended; without a size, a directory goes on as it was begun,
     and a new one is quick. Runs for which this machine lacks a kernel are noted as not run (`Campaign.not_run`), and
-    run by the next call that has it. The campaign is told in the study's language; the stored ledger has the texts of
+    run by the next call that has it. What a changed study no longer has is kept and left out (`Campaign.left_out`). Of a
+    `shard` only the runs are simulated, and no finding is evaluated: `merge` puts shards together. The campaign is told in the study's language; the stored ledger has the texts of
     the study's own file. Raises `StudyError` for a wrong study, `ResultsError` for a directory that cannot be used;
     after Ctrl-C the finished runs are stored.
     """
@@ -182,21 +188,28 @@ def run_study(
     begun = read_manifest(directory) or {}
     study = study.with_inputs(inputs.kept(directory, begun))
     planned = plan(study, size or begun.get("size", "quick"))
-    manifest = manifest_of(planned)
+    # A quick study asked of a directory that was begun as full is a part of what belongs there.
+    whole = plan(study, "full") if begun.get("size") == "full" and planned.size == "quick" else planned
+    manifest = manifest_of(whole)
     if there := check_usable(directory, manifest):
         # A kernel that made rows stays theirs, although it may be gone.
-        kernels = manifest["kernels"] | {name: sha for name, sha in there.get("kernels", {}).items() if sha}
+        kernels = {name: sha or there.get("kernels", {}).get(name) for name, sha in manifest["kernels"].items()}
         digests = there.get("inputs", {}) | manifest["inputs"]
-        noted = {"kernels": kernels, "inputs": digests, "not_run": there.get("not_run", {})}
-        # A quick study asked of a directory that was begun as full is a part of what belongs there.
-        manifest = (there | {"versions": manifest["versions"]} if there["size"] == "full" else manifest) | noted
+        manifest |= {"kernels": kernels, "inputs": digests, "not_run": there.get("not_run", {})}
     with writing(directory, manifest, study.text) as writer:
         inputs.keep(directory, planned.inputs)
         for name, texts in sources(study).items():
             write_atomically((directory / STUDY).with_suffix(f".{name}.toml"), texts.text.encode())
-        started, lacking = run_missing(planned, writer, jobs or os.cpu_count() or 1, progress or Silent())
+        stored = Store(directory) if there and owned(directory / PLANNED) else None
+        rows = planned_rows(whole, stored)
+        left = left_out(whole, rows, stored) if stored else []
+        writer.note_planned(rows)
+        wanted = rows if whole is planned else planned_rows(planned, stored)
+        started, lacking = run_missing(planned, wanted, writer, jobs or os.cpu_count() or 1, progress or Silent(), shard)
+    if shard != WHOLE:
+        return Campaign(study, directory, started, left, ledger=[]).told_in(lang)
     complete = None if lacking else _product(study, size, directory)
-    campaign = Campaign(study, directory, started)
+    campaign = Campaign(study, directory, started, left)
     written = findings.write(campaign.findings, directory)
     # Another process may have added rows meanwhile.
     if complete and complete == _product(study, size, directory):
@@ -256,13 +269,11 @@ def manifest_of(planned: Plan) -> dict[str, Any]:
         "kind": "study",
         "name": study.name,
         "title": study.title,
-        "design_sha256": study.design_hash,
         "size": planned.size,
         "seed": study.seed,
         "overrides": [list(override) for override in study.overrides],
         "runs": len(planned.runs),
         "parts": parts,
-        "order": order(planned),
         "versions": versions(),
         "kernels": planned.kernels,
         "inputs": inputs.digests(planned.inputs),

@@ -120,18 +120,36 @@ def add_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -
     connection.unregister("rows_to_add")
 
 
-def add_table(
-    connection: duckdb.DuckDBPyConnection, name: str, files: list[Path], order: list[str], *, lazily: bool = False
-) -> None:
-    """Make the rows of Parquet `files` a table (or a view) sorted by `order`, then as each run wrote them.
+def rows_of(files: Iterable[Path]) -> str:
+    """The rows of Parquet files as SQL."""
+    return f"read_parquet([{_texts(files)}], union_by_name = true, file_row_number = true)"
 
-    A run's rows are together in one file, so the order does not depend on which runs shared a file.
-    """
-    columns = ", ".join(map(quoted, [*order, "file_row_number"]))
-    rows = f"read_parquet([{_texts(files)}], union_by_name = true, file_row_number = true)"
-    select = f"SELECT * EXCLUDE (file_row_number) FROM {rows} ORDER BY {columns}"
+
+def add_table(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path]) -> None:
+    """Make the rows of Parquet `files` a table, as they were written."""
+    rows = f"SELECT * EXCLUDE (file_row_number) FROM {rows_of(files)} ORDER BY file_row_number"
     with _told():
-        connection.sql(f"CREATE {'VIEW' if lazily else 'TABLE'} {quoted(name)} AS {select}")
+        connection.sql(f"CREATE TABLE {quoted(name)} AS {rows}")
+
+
+def add_stored(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path], *, planned: bool) -> None:
+    """Make a stored table a table (samples: a view) sorted by run, then as each run wrote it.
+
+    A run's rows are together in one file, so the order does not depend on which runs shared a file. Where there is a
+    table `planned`, only its runs are in it, and a row of `runs` begins with its columns and is in its order: once for
+    each part of the study that has this run.
+    """
+    rows = rows_of(files)
+    select, order = f"SELECT * EXCLUDE (file_row_number) FROM {rows}", "run_id, file_row_number"
+    if planned and name == "runs":
+        select = f"SELECT planned.*, stored.* EXCLUDE (run_id, file_row_number) FROM planned JOIN {rows} AS stored USING (run_id)"
+        order = "planned.rowid"
+    elif planned:
+        select += " SEMI JOIN planned USING (run_id)"
+    # Samples may be many and are often not asked for: they stay on disk.
+    kind = "VIEW" if name == "samples" else "TABLE"
+    with _told():
+        connection.sql(f"CREATE {kind} {quoted(name)} AS {select} ORDER BY {order}")
 
 
 def query(

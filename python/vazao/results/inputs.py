@@ -40,6 +40,13 @@ def keep(directory: Path, inputs: Mapping[str, Input]) -> None:
         write_atomically(copy, content)
 
 
+def copy(path: Path, directory: Path) -> None:
+    """Copy a copy that another results directory has."""
+    make_folder(directory / INPUTS)
+    content = path.read_bytes()
+    write_atomically(directory / INPUTS / hashlib.sha256(content).hexdigest(), content)
+
+
 def kept(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
     """The copies that a results directory has, by the names that its scenarios call them.
 

@@ -23,7 +23,7 @@ from vazao import files
 from vazao.errors import VazaoError
 from vazao.results import parts
 from vazao.results.manifest import MANIFEST, read_manifest
-from vazao.results.store import NOT_RUN, STUDY
+from vazao.results.store import NOT_RUN, PLANNED, STUDY
 from vazao.scenario import kernels_at_hand
 from vazao.study import Study
 
@@ -99,7 +99,7 @@ def _stored(directory: Path) -> Iterator[tuple[str, str]]:
     """Every file that the rows of a directory are in or are described by, with its digest."""
     for table in parts.TABLES:
         files.owned(directory / table, folder=True)
-    every = [directory / name for name in (MANIFEST, STUDY, NOT_RUN)]
+    every = [directory / name for name in (MANIFEST, STUDY, PLANNED, NOT_RUN)]
     every += [parts.part(directory, table, batch) for batch in parts.batches(directory) for table in parts.TABLES]
     for path in every:
         if files.owned(path):

@@ -19,15 +19,13 @@ MANIFEST = "manifest.json"
 IDENTITY = {
     "kind": "kind",
     "name": "study or scenario",
-    "design_sha256": "design",
-    "seed": "seed",
-    "overrides": "set of --set changes",
+    "run": "scenario",
     "versions.engine": "version of the engine",
 }
-"""Fields in which manifests of results in one directory agree, and what a message calls each."""
+"""Fields in which manifests of results in one directory agree, and what a message calls each.
 
-DIGESTS = {"inputs": "input", "kernels": "kernel"}
-"""Tables of digests by name that agree as well as far as both manifests have them."""
+A study's runs are found by their own content, whatever has changed in the study since; a scenario has one run.
+"""
 
 
 class Manifest(BaseModel):
@@ -37,8 +35,7 @@ class Manifest(BaseModel):
 
     kind: Literal["study", "scenario"]
     name: str
-    design_sha256: str = ""
-    order: list[str]
+    run: str = ""
     versions: dict[str, str]
     title: str = ""
     size: Literal["quick", "full"] = "quick"
@@ -94,12 +91,11 @@ def check_usable(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Any]
 
 def _difference(there: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     """The first difference that keeps two manifests' results apart, in words."""
-    # What has a name comes first: a scenario's design differs too when a file of its does.
-    for key, what in DIGESTS.items():
-        for name, digest in now.get(key, {}).items():
-            old = there.get(key, {}).get(name)
-            if old and digest and old != digest:
-                return f"{what} {name} (sha256 {old[:12]} there, {digest[:12]} now)"
+    # What has a name comes first: a scenario's run is another one too when a file of its differs.
+    for name, digest in now.get("inputs", {}).items() if now.get("run") else ():
+        old = there.get("inputs", {}).get(name)
+        if old and old != digest:
+            return f"input {name} (sha256 {old[:12]} there, {digest[:12]} now)"
     for key, what in IDENTITY.items():
         old, new = _entry(there, key), _entry(now, key)
         if old != new:
@@ -116,7 +112,7 @@ def _entry(manifest: Mapping[str, Any], dotted: str) -> Any:
 
 def origin_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a manifest that keeps results apart, as each batch records it."""
-    whole = {name.partition(".")[0] for name in (*IDENTITY, *DIGESTS)}
+    whole = {name.partition(".")[0] for name in IDENTITY}
     return {key: manifest[key] for key in sorted(whole) if key in manifest}
 
 

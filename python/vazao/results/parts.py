@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from hashlib import file_digest, sha256
 from io import BytesIO
 from itertools import chain
@@ -51,6 +52,8 @@ class Batch(BaseModel):
     """Fields that keep its results apart from others, as their manifest has them; none in those of an older version."""
     parts: dict[str, Piece] = {}
     """Parts of the batch beside the one in `runs/`, by table."""
+    replaces: str = ""
+    """Batch whose runs it has, but for some that were given up: once this one is there, the other is not."""
 
 
 def part(directory: Path, table: str, batch: str) -> Path:
@@ -60,14 +63,38 @@ def part(directory: Path, table: str, batch: str) -> Path:
 
 def batches(directory: Path) -> list[str]:
     """The names of the committed batches, in the order of their commitment."""
-    owned(directory / "runs", folder=True)
-    return sorted(path.stem for path in (directory / "runs").glob("*.parquet") if _NAME.fullmatch(path.stem))
+    files, replaced = _committed(directory)
+    return sorted(name for name in files if name not in replaced)
 
 
-def gaps(names: list[str]) -> list[str]:
+def gaps(directory: Path) -> list[str]:
     """The batches that must have been there: they are counted from 1, and none is begun before the last is whole."""
-    there = {int(name) for name in names}
+    files, replaced = _committed(directory)
+    there = {int(name) for name in (*files, *replaced)}
     return [f"{n:06}" for n in range(1, max(there, default=0)) if n not in there]
+
+
+def following(directory: Path) -> int:
+    """The number of the next batch."""
+    files, _ = _committed(directory)
+    return 1 + max(map(int, files), default=0)
+
+
+def _committed(directory: Path) -> tuple[list[str], set[str]]:
+    """All batches that have a part in `runs/`, and those that another has replaced."""
+    owned(directory / "runs", folder=True)
+    files = [path for path in (directory / "runs").glob("*.parquet") if _NAME.fullmatch(path.stem)]
+    replaced = {_replaced(path, (status := path.stat()).st_size, status.st_mtime_ns) for path in files}
+    return [path.stem for path in files], replaced - {""}
+
+
+@lru_cache(maxsize=100_000)
+def _replaced(path: Path, *_: int) -> str:
+    """The batch that this one replaces; none where it cannot be read, as is said when its rows are."""
+    try:
+        return read(path.parents[1], path.stem).replaces
+    except ResultsError:
+        return ""
 
 
 def write(
@@ -75,10 +102,14 @@ def write(
     batch: str,
     tables: Mapping[str, pl.DataFrame],
     origin: Mapping[str, Any],
-    samples: Sequence[_core.Table] = (),
+    samples: Sequence[_core.Table | pa.Table] = (),
+    replaces: str = "",
 ) -> None:
-    """Commit a batch, with the `samples` of its runs: all its rows become visible at once, or none."""
-    said = Batch(origin=dict(origin))
+    """Commit a batch, with the `samples` of its runs: all its rows become visible at once, or none.
+
+    Those of the batch that it `replaces` go at the same moment.
+    """
+    said = Batch(origin=dict(origin), replaces=replaces)
     if any(map(len, samples)):
         said.parts["samples"] = _write_samples(part(directory, "samples", batch), samples)
     for table in TABLES[:-1]:
@@ -93,7 +124,7 @@ ROWS = 1 << 16
 """Samples are written in groups of about so many rows: together they may be more than memory holds."""
 
 
-def _write_samples(path: Path, runs: Sequence[_core.Table]) -> Piece:
+def _write_samples(path: Path, runs: Sequence[_core.Table | pa.Table]) -> Piece:
     streams = [pa.RecordBatchReader.from_stream(run) for run in runs]
     schema = pa.schema([(each.name, getattr(each.type, "value_type", each.type)) for each in streams[0].schema])
     with replacing(path) as file, parquet.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
@@ -146,7 +177,7 @@ def _remedy(runs: Path) -> str:
 
 
 def sweep(directory: Path) -> None:
-    """Remove what a killed process left: temporary files, and parts of batches that were never committed."""
+    """Remove what is no more: temporary files of a killed process, parts of batches never committed, and of replaced ones."""
     committed = set(batches(directory))
     for folder in (directory, *(directory / table for table in TABLES)):
         for path in sorted(folder.glob(f".*{TEMPORARY}")):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,12 +10,14 @@ import polars as pl
 
 from vazao import _core
 from vazao.errors import ResultsError
+from vazao.results.growth import in_order
 from vazao.results.pace import Pace
 from vazao.results.result import table
+from vazao.results.shard import Shard
 from vazao.results.store import Store
 from vazao.results.writer import Writer
 from vazao.scenario import lacking
-from vazao.study import Plan, PlannedRun
+from vazao.study import Plan
 
 SEED = pl.Int64()
 """The type of a seed in `runs`."""
@@ -57,9 +58,7 @@ class Silent:
 class _Batch:
     """Runs that ended since the last commit."""
 
-    plan: Plan
     writer: Writer
-    rows_of: dict[str, list[PlannedRun]]
     outcomes: list[tuple[_core.Scenario, _core.Outcome]] = field(default_factory=list)
     samples: list[_core.Table] = field(default_factory=list)
     since: float = 0.0
@@ -96,9 +95,7 @@ class _Batch:
             schema={"run_id": pl.String, "scenario": pl.String},
             orient="row",
         )
-        rows = pl.concat([_run_row(scenario, outcome) for scenario, outcome in self.outcomes], how="diagonal")
-        planned = [run for scenario, _ in self.outcomes for run in self.rows_of[scenario.run_id]]
-        tables["runs"] = _with_design(self.plan.rows(planned), rows)
+        tables["runs"] = pl.concat([_run_row(scenario, outcome) for scenario, outcome in self.outcomes], how="diagonal")
         return tables
 
 
@@ -111,69 +108,48 @@ def _run_row(scenario: _core.Scenario, outcome: _core.Outcome) -> pl.DataFrame:
     return measured.with_columns(failure=pl.lit(outcome.failure, pl.String))
 
 
-def _with_design(design: pl.DataFrame, measured: pl.DataFrame) -> pl.DataFrame:
-    """Rows of the design with what their runs measured."""
-    return design.join(measured, on="run_id", how="left", maintain_order="left")
+def run_missing(
+    planned: Plan, rows: pl.DataFrame, writer: Writer, jobs: int, progress: Progress, shard: Shard
+) -> tuple[int, int]:
+    """Simulate what is not stored of a plan and this machine can run; every run of the shard gets its row or its reason.
 
-
-def run_missing(planned: Plan, writer: Writer, jobs: int, progress: Progress) -> tuple[int, int]:
-    """Simulate what no stored row has and this machine can run; every planned run gets its row or its reason.
-
-    Gives how many were simulated, and how many could not be although they should have.
+    `rows` are the plan's, under the run_ids by which stored runs are found (`replanned`). Gives how many were simulated,
+    and how many could not be although they should have.
     """
-    rows_of: dict[str, list[PlannedRun]] = defaultdict(list)
-    for run in planned.runs:
-        rows_of[run.scenario.run_id].append(run)
-    stored = Store(writer.directory).read("runs")
-    done = set(stored["run_id"]) if stored.width else set()
-    _share(planned, stored, [run for run in planned.runs if run.scenario.run_id in done], writer)
-    # Not by run_id: a guest's run has another one when its kernel is gone, and what is stored of it stays.
-    wanted = set(_without(planned.rows(planned.runs), stored)["run_id"]) - done
-    missing = [scenario for scenario in planned.scenarios if scenario.run_id in wanted]
-    batch = _Batch(planned, writer, rows_of)
+    store = Store(writer.directory)
+    wanted = rows.join(store.stored, on="run_id", how="anti")
+    wanted_ids, scenarios = set(wanted["run_id"]), shard.share(planned.scenarios)
+    missing = [scenario for scenario in scenarios if scenario.run_id in wanted_ids]
+    batch = _Batch(writer)
     batch.not_run = {scenario.run_id: reason for scenario in missing if (reason := lacking(scenario))}
-    # The longest first, so that no core waits for another at the end.
-    able = sorted((s for s in missing if s.run_id not in batch.not_run), key=Pace().seconds, reverse=True)
-    progress.start(len(rows_of) - len(batch.not_run), len(rows_of) - len(missing))
+    first = dict(rows.sort("replication", descending=True).select("run_id", "replication").iter_rows())
+    # All cells once, then all twice: what is there early is balanced. Of each, the longest first, so that no core waits
+    # for another at the end.
+    able = [scenario for scenario in missing if scenario.run_id not in batch.not_run]
+    able.sort(key=lambda scenario: (first[scenario.run_id], -Pace().seconds(scenario)))
+    progress.start(len(scenarios) - len(batch.not_run), len(scenarios) - len(missing))
     try:
         if able:
             _simulate(able, batch, jobs, progress)
     finally:
         progress.close()
-    _note_not_run(planned, batch, stored.select(list(planned.columns)) if stored.width else stored)
+    _note_not_run(rows, batch)
     started = sum(scenario.run_id not in batch.not_run for scenario in able)
     return started, len(able) - started
 
 
-def _without(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
-    """Rows of the design that are not among others."""
-    key = [name for name in rows.columns if name not in ("run_id", "reason")]
-    if not others.width:
-        return rows
-    return rows.join(others.select(key), on=key, how="anti", nulls_equal=True, maintain_order="left")
-
-
-def _note_not_run(planned: Plan, batch: _Batch, stored: pl.DataFrame) -> None:
+def _note_not_run(rows: pl.DataFrame, batch: _Batch) -> None:
     """Keep which planned runs could not be run; what a call of another size has noted stays until it is run."""
     store = Store(batch.writer.directory)
-    runs = [run for run in planned.runs if run.scenario.run_id in batch.not_run]
     reasons = pl.DataFrame(list(batch.not_run.items()), {"run_id": pl.String, "reason": pl.String}, orient="row")
-    now = planned.rows(runs).join(reasons, on="run_id", maintain_order="left").drop("run_id")
+    now = rows.join(reasons, on="run_id", how="inner", maintain_order="left").drop("run_id")
     if (earlier := store.not_run).height:
-        now = pl.concat([_without(_without(earlier, planned.rows(planned.runs)), stored), now])
-    batch.writer.note_not_run(now.sort(order(planned), maintain_order=True))
-
-
-def _share(planned: Plan, stored: pl.DataFrame, runs: list[PlannedRun], writer: Writer) -> None:
-    """Give planned runs whose scenario another part has run their own rows: nothing is simulated twice."""
-    if not runs:
-        return
-    key = ["run_id", *planned.columns]
-    design = planned.rows(runs)
-    new = design.join(stored.select(key), on=key, how="anti", nulls_equal=True, maintain_order="left")
-    if new.height:
-        measured = stored.drop(planned.columns).unique("run_id", maintain_order=True)
-        writer.commit({"runs": _with_design(new, measured)})
+        key = [name for name in now.columns if name != "reason"]
+        if all(earlier.schema.get(name) == now.schema[name] for name in key):
+            others = store.query("SELECT * FROM planned ANTI JOIN runs USING (run_id)")
+            earlier = earlier.join(others, on=key, how="semi", nulls_equal=True)
+            now = pl.concat([earlier.join(now, on=key, how="anti", nulls_equal=True), now])
+    batch.writer.note_not_run(in_order(now))
 
 
 def _simulate(scenarios: list[_core.Scenario], batch: _Batch, jobs: int, progress: Progress) -> None:
@@ -203,9 +179,3 @@ def _simulate(scenarios: list[_core.Scenario], batch: _Batch, jobs: int, progres
         batch.flush()
         raise
     batch.flush()
-
-
-def order(planned: Plan) -> list[str]:
-    """The columns that put runs in order: part, factors (by their numbers where they have some), replication."""
-    factors = [name for name in planned.columns if name not in ("part", "replication")]
-    return ["part", *sorted(factors, key=lambda name: planned.columns[name] == pl.String()), "replication"]

@@ -41,10 +41,9 @@ def _manifest_of(scenario: _core.Scenario) -> dict[str, Any]:
     return {
         "kind": "scenario",
         "name": scenario.name,
-        "design_sha256": scenario.run_id,
+        "run": scenario.run_id,
         "seed": scenario.seed,
         "runs": 1,
-        "order": [],
         "versions": versions(),
         "inputs": inputs.digests(inputs_of([scenario])),
     }

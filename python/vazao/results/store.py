@@ -20,6 +20,8 @@ from vazao.results.parts import TABLES
 from vazao.study import Source, View, read_text
 
 STUDY = "study.toml"
+PLANNED = "planned.parquet"
+"""A study's planned runs in order: `run_id` and the columns of the design. Other runs may be stored, and are left out."""
 NOT_RUN = "not_run.parquet"
 """Planned runs that could not be run here: the columns of the design, and the `reason`."""
 
@@ -68,26 +70,39 @@ class Store:
         """The planned runs that could not be run: the columns of the design, and the `reason`."""
         return self.query("SELECT * FROM not_run")
 
+    @property
+    def stored(self) -> pl.DataFrame:
+        """The `run_id` of every stored run, whether it is planned or not."""
+        rows = self.query("SELECT run_id FROM scenarios") if self.files("scenarios") else pl.DataFrame()
+        return rows if rows.width else pl.DataFrame(schema={"run_id": pl.String()})
+
+    @property
+    def planned(self) -> pl.DataFrame | None:
+        """The planned runs of a study, stored or not: `run_id` and the columns of the design."""
+        return self.query("SELECT * FROM planned") if self._owned(PLANNED) else None
+
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
-        """Ask the tables runs, flows, paths, links, samples, scenarios, not_run anything. Raises `ResultsError`."""
+        """Ask the tables runs, flows, paths, links, samples, scenarios, planned, not_run anything. Raises `ResultsError`."""
         return self._asked().query(sql, parameters)
 
     def _asked(self) -> Enclosure:
         """The tables as of now: loaded again when a batch has come since, or the last question was too much."""
-        now = [*self.batches(), str((self.directory / NOT_RUN).stat().st_mtime_ns if self._not_run() else "")]
+        notes = [file for name in (PLANNED, NOT_RUN) for file in self._owned(name)]
+        now = [*self.batches(), *(f"{file.name} {file.stat().st_mtime_ns}" for file in notes)]
         if self._database and self._database[0] == now and self._database[1].alive:
             return self._database[1]
         if self._database:
             self._database[1].close()
         views, samples = _views(self.directory), _SAMPLES.to_frame().to_arrow()
         files = {table: [file.absolute() for file in self.files(table)] for table in TABLES}
-        files["not_run"] = [file.absolute() for file in self._not_run()]
+        files |= {Path(name).stem: [file.absolute() for file in self._owned(name)] for name in (PLANNED, NOT_RUN)}
         enclosed = Enclosure(lambda: self._load(files, views, samples), LIMITS)
         self._database = now, enclosed
         return enclosed
 
-    def _not_run(self) -> list[Path]:
-        return [file for file in [self.directory / NOT_RUN] if owned(file)]
+    def _owned(self, name: str) -> list[Path]:
+        """The file of this name, if there is one."""
+        return [file for file in [self.directory / name] if owned(file)]
 
     def _load(self, files: Mapping[str, list[Path]], views: list[View], samples: pa.Table) -> DuckDBPyConnection:
         """The tables in a database; of the child process, which must not use what threads of its parent may hold."""
@@ -95,20 +110,26 @@ class Store:
             said = parts.read(self.directory, batch)
             check_origin(parts.part(self.directory, "runs", batch), said.origin, self.manifest)
             parts.verify(self.directory, batch, said)
+        if files["runs"] and not files["planned"] and self.manifest["kind"] == "study":
+            lost = self.directory / PLANNED
+            raise ResultsError(f"{lost}: is lost; `vazao run` with this directory makes it again")
         connection = database.connect(file for table in files for file in files[table])
+        if files["runs"]:
+            _check_once(self.directory, connection, files["runs"])
+        if files["planned"]:
+            database.add_table(connection, "planned", files["planned"])
         for table in TABLES:
             if files[table]:
-                # Samples may be many and are often not asked for: they stay on disk.
-                database.add_table(connection, table, files[table], self._order(table), lazily=table == "samples")
-        if files["runs"]:
-            _check_once(self.directory, connection, [*self._order("runs"), "run_id"])
-        if gaps := parts.gaps(self.batches()):
+                # The evidence is there of every stored run, planned or not.
+                planned = bool(files["planned"]) and table != "scenarios"
+                database.add_stored(connection, table, files[table], planned=planned)
+        if gaps := parts.gaps(self.directory):
             lost = parts.part(self.directory, "runs", gaps[0])
             raise ResultsError(f"{lost}: is lost; `vazao run` with this directory simulates its runs again")
         if not files["samples"]:
             database.add_rows(connection, "samples", samples)
         if files["not_run"]:
-            database.add_table(connection, "not_run", files["not_run"], [])
+            database.add_table(connection, "not_run", files["not_run"])
         else:
             connection.sql("CREATE TABLE not_run (part VARCHAR, reason VARCHAR)")
         if files["flows"]:
@@ -119,9 +140,6 @@ class Store:
                 except ResultsError as error:
                     raise ResultsError(f"{self.directory / STUDY}: view {view.name!r}: {error}") from None
         return connection
-
-    def _order(self, table: str) -> list[str]:
-        return [*self.manifest["order"], "run_id"] if table == "runs" else ["run_id"]
 
 
 def _views(directory: Path) -> list[View]:
@@ -140,11 +158,9 @@ def _views(directory: Path) -> list[View]:
         ) from None
 
 
-def _check_once(directory: Path, connection: DuckDBPyConnection, key: list[str]) -> None:
+def _check_once(directory: Path, connection: DuckDBPyConnection, files: list[Path]) -> None:
     """Refuse rows of runs that are there twice: parts that were copied. Raises `ResultsError`."""
-    there = connection.table("runs").columns
-    names = ", ".join(database.quoted(name) for name in dict.fromkeys(key) if name in there)
-    counted = f"SELECT (SELECT count(*) FROM runs), count(*) FROM (SELECT DISTINCT {names} FROM runs)"
+    counted = f"SELECT count(*), count(DISTINCT run_id) FROM {database.rows_of(files)}"
     (rows, distinct), *_ = connection.sql(counted).fetchall()
     if rows > distinct:
         problem = f"{rows - distinct} of {rows} rows are there twice"

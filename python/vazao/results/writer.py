@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from vazao import _core
 from vazao.files import locked, make_directory, make_folder, owned, write_atomically, write_json
 from vazao.results import parts
 from vazao.results.manifest import MANIFEST, check_origin, check_usable, origin_of, read_manifest
 from vazao.results.parts import TABLES
-from vazao.results.store import NOT_RUN, STUDY
+from vazao.results.store import NOT_RUN, PLANNED, STUDY
 
 
 class Writer:
@@ -27,16 +28,25 @@ class Writer:
         known = parts.batches(directory)
         for batch in known:
             check_origin(parts.part(directory, "runs", batch), parts.read(directory, batch).origin, manifest)
-        self._next = 1 + max((int(batch) for batch in known), default=0)
-        for batch in parts.gaps(known):
+        self._next = parts.following(directory)
+        for batch in parts.gaps(directory):
             # Its runs are lost and will be simulated again; an empty batch stands for them.
             empty = pl.read_parquet(parts.part(directory, "runs", known[-1]), n_rows=0)
             parts.write(directory, batch, {"runs": empty}, self._origin)
 
-    def commit(self, tables: Mapping[str, pl.DataFrame], samples: Sequence[_core.Table] = ()) -> None:
-        """Add a batch of finished runs, with the `samples` of each: all its rows become visible at once, or none."""
-        parts.write(self.directory, f"{self._next:06}", tables, self._origin, samples)
+    def commit(
+        self, tables: Mapping[str, pl.DataFrame], samples: Sequence[_core.Table | pa.Table] = (), replaces: str = ""
+    ) -> None:
+        """Add a batch of finished runs, with the `samples` of each: all its rows become visible at once, or none.
+
+        Those of the batch that it `replaces` go at the same moment.
+        """
+        parts.write(self.directory, f"{self._next:06}", tables, self._origin, samples, replaces)
         self._next += 1
+
+    def note_planned(self, rows: pl.DataFrame) -> None:
+        """Say which runs the tables show, in order, and as what: `run_id` and the columns of the design."""
+        write_atomically(self.directory / PLANNED, parts.as_parquet(rows))
 
     def note_not_run(self, rows: pl.DataFrame) -> None:
         """Say which planned runs could not be run: the columns of the design, and the `reason`."""
@@ -62,7 +72,7 @@ def writing(directory: Path, manifest: Mapping[str, Any], study_text: str | None
         check_usable(directory, manifest)
         for table in TABLES:
             make_folder(directory / table)
-        for name in (MANIFEST, STUDY, NOT_RUN):
+        for name in (MANIFEST, STUDY, PLANNED, NOT_RUN):
             owned(directory / name)
         parts.sweep(directory)
         if read_manifest(directory) != manifest:

@@ -87,7 +87,7 @@ Column = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """A column that a figure names: elsewhere than in SQL, `a.b` or `a[0]` would be a path to something inside."""
 
 
-RESULTS = {"scenarios", "samples", "links", "paths", "flows", "runs", "not_run"}
+RESULTS = {"scenarios", "samples", "links", "paths", "flows", "runs", "planned", "not_run"}
 """Tables that a study's views may not be called."""
 
 

@@ -1,0 +1,66 @@
+"""Removal of stored runs that a study no longer has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pyarrow import parquet
+
+from vazao.errors import ResultsError
+from vazao.results import parts
+from vazao.results.manifest import read_manifest
+from vazao.results.parts import TABLES
+from vazao.results.store import Store
+from vazao.results.writer import Writer, writing
+
+
+@dataclass(frozen=True)
+class Freed:
+    """What was removed from a results directory."""
+
+    runs: int
+    bytes: int
+
+
+def clean(directory: str | Path) -> Freed:
+    """Remove the stored runs that are in none of a study's tables. Raises `ResultsError`.
+
+    Batches that have some are written anew without them; at whatever moment this ends, every other run is there once.
+    """
+    store = Store(directory)
+    rows = store.planned
+    if store.manifest["kind"] != "study" or rows is None:
+        raise ResultsError(f"{directory}: holds the results of a scenario, of which nothing is left out")
+    others = set(store.stored.join(rows, on="run_id", how="anti")["run_id"])
+    if not others:
+        return Freed(0, 0)
+    before = _size(store.directory)
+    with writing(store.directory, read_manifest(store.directory) or {}) as writer:
+        for batch in parts.batches(store.directory):
+            parts.verify(store.directory, batch, parts.read(store.directory, batch))
+            _rewrite(writer, batch, others)
+        parts.sweep(store.directory)
+    return Freed(len(others), before - _size(store.directory))
+
+
+def _rewrite(writer: Writer, batch: str, others: set[str]) -> None:
+    """Write a batch anew without other runs, if it has any."""
+    stays = ~pl.col("run_id").is_in(list(others))
+    tables: dict[str, Any] = {}
+    for table in TABLES:
+        if (path := parts.part(writer.directory, table, batch)).exists() and table != "samples":
+            tables[table] = pl.read_parquet(path)
+    if tables["runs"].filter(stays).height == tables["runs"].height:
+        return
+    samples = []
+    if (path := parts.part(writer.directory, "samples", batch)).exists():
+        kept = tables["runs"].filter(stays)["run_id"].to_list()
+        samples = [parquet.read_table(path, filters=[("run_id", "in", kept)])] if kept else []
+    writer.commit({name: rows.filter(stays) for name, rows in tables.items()}, samples, replaces=batch)
+
+
+def _size(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.rglob("*.parquet"))

@@ -1,0 +1,99 @@
+"""Growth of a campaign: which stored runs a changed study still has, and why others are left out.
+
+A run is found by what it is: its `run_id` is a digest of the resolved scenario with its seed, of every file that it names and
+of the engine. So a study may gain or lose levels, factors and replications; what is stored of another scenario is kept
+beside and never pooled with what is planned.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from vazao.results.store import Store
+from vazao.scenario import lacking
+from vazao.study import Plan
+
+KEY = "replication"
+"""Column of every design beside its factors and `part`."""
+
+
+def planned_rows(planned: Plan, store: Store | None) -> pl.DataFrame:
+    """The rows of a plan in order, each under the run_id by which its run is found.
+
+    A guest's run has another run_id where its kernel is gone; what is stored of it stays, if nothing else differs.
+    """
+    rows = in_order(planned.rows(planned.runs))
+    unable = {run.scenario.run_id: run.scenario.json for run in planned.runs if lacking(run.scenario)}
+    if not unable or store is None or (before := store.planned) is None:
+        return rows
+    known = _scenarios(store)
+    stays = {}
+    for was, now in _pairs(before, rows.filter(pl.col("run_id").is_in(list(unable)))):
+        if was in known and next(differences(_without_kernels(known[was]), _without_kernels(unable[now])), None) is None:
+            stays[now] = was
+    return rows.with_columns(pl.col("run_id").replace(stays))
+
+
+def in_order(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of a design by part, factors (by their numbers where they have some), replication."""
+    factors = [name for name in rows.columns if name not in ("run_id", "part", KEY, "reason")]
+    numbers = [name for name in factors if rows.schema[name] != pl.String()]
+    texts = [name for name in factors if name not in numbers]
+    return rows.sort(["part", *numbers, *texts, KEY], nulls_last=True, maintain_order=True)
+
+
+def left_out(planned: Plan, rows: pl.DataFrame, store: Store) -> list[str]:
+    """Why stored runs are none of a plan, whose rows are `rows`: one sentence for each reason, with how many they are."""
+    stored = store.stored
+    others = set(stored.join(rows, on="run_id", how="anti")["run_id"])
+    if not others:
+        return []
+    reasons: dict[str, str] = {}
+    before = store.planned
+    if before is not None:
+        known = _scenarios(store)
+        now = {run.scenario.run_id: run.scenario.json for run in planned.runs}
+        for was, is_now in _pairs(before.filter(pl.col("run_id").is_in(list(others))), rows):
+            if was in known and is_now in now:
+                key, old, new = next(differences(json.loads(known[was]), json.loads(now[is_now])), ("", None, None))
+                reasons[was] = f"{key} is {_short(new)} now ({_short(old)} there)" if key else "of another engine or file"
+    counted = Counter(reasons.get(run, "of levels or replications that the study no longer has") for run in others)
+    return [f"{count} {reason}" for reason, count in counted.most_common()]
+
+
+def differences(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The keys in which two documents differ, dotted, with both values."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted({*old, *new}):
+            yield from differences(old.get(key), new.get(key), f"{at}.{key}" if at else str(key))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, pair in enumerate(zip(old, new, strict=True)):
+            yield from differences(*pair, f"{at}.{index}")
+    elif old != new:
+        yield at, old, new
+
+
+def _pairs(before: pl.DataFrame, now: pl.DataFrame) -> Iterator[tuple[str, str]]:
+    """The run_ids of rows of two designs that have the same part, levels and replication, as far as both have columns."""
+    shared = [name for name, kind in now.schema.items() if name != "run_id" and before.schema.get(name) == kind]
+    if {"part", KEY} <= set(shared):
+        both = before.join(now, on=shared, how="inner", nulls_equal=True, suffix="_now")
+        yield from both.select("run_id", "run_id_now").iter_rows()
+
+
+def _scenarios(store: Store) -> dict[str, str]:
+    return dict(store.query("SELECT run_id, scenario FROM scenarios").iter_rows())
+
+
+def _without_kernels(scenario: str) -> Any:
+    return json.loads(scenario, object_hook=lambda table: {key: value for key, value in table.items() if key != "kernel"})
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"

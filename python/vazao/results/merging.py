@@ -1,0 +1,112 @@
+"""Results of one study that several machines have simulated in parts, put together in one directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from pyarrow import parquet
+
+from vazao.errors import ResultsError
+from vazao.files import owned, read_file, write_atomically
+from vazao.results import inputs, parts
+from vazao.results.manifest import check_origin
+from vazao.results.parts import TABLES
+from vazao.results.store import STUDY, Store
+from vazao.results.writer import Writer, writing
+
+SAME = {"name": "study", "overrides": "set of --set changes", "seed": "seed", "versions": "versions"}
+"""Fields of manifests in which parts of one campaign agree, and what a message calls each."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a directory of merged results has."""
+
+    directory: Path
+    added: int
+    """Runs that this call took over; those that were there already are not counted."""
+    runs: int
+    """Planned runs that are stored."""
+    missing: int
+    """Planned runs that none of the parts has."""
+
+
+def merge(sources: Sequence[str | Path], out: str | Path) -> Merged:
+    """Copy the runs of `sources`, parts of one campaign (`vazao run --shard`), to `out`, each run once.
+
+    Raises `ResultsError` for a directory that holds something else: another study or version, other changes, damaged rows.
+    """
+    stores = [Store(source) for source in sources]
+    first, directory = stores[0], Path(out)
+    _check_same(stores)
+    stored = pl.concat([store.stored for store in stores]).unique()
+    # Where a part had no kernel, guests' runs are planned under names that no stored run has.
+    best = max(stores, key=lambda store: _planned(store).join(stored, on="run_id", how="semi").height)
+    with writing(directory, best.manifest | {"not_run": {}}, read_file(first.directory / STUDY).decode()) as writer:
+        for name in sorted(first.directory.glob("study.*.toml")):
+            write_atomically(directory / name.name, read_file(name))
+        for store in stores:
+            for copy in inputs.kept(store.directory, store.manifest).values():
+                inputs.copy(copy, directory)
+        rows = _planned(best)
+        writer.note_planned(rows)
+        added = sum(_take(writer, store) for store in stores)
+        whole = Store(directory)
+        _note_not_run(writer, whole, stores)
+    runs = rows.join(whole.stored, on="run_id", how="semi").height
+    return Merged(directory, added, runs, rows.height - runs)
+
+
+def _planned(store: Store) -> pl.DataFrame:
+    rows = store.planned
+    if store.manifest["kind"] != "study" or rows is None:
+        raise ResultsError(f"{store.directory}: holds the results of a scenario; parts of a study's campaign can be merged")
+    return rows
+
+
+def _check_same(stores: Sequence[Store]) -> None:
+    """Refuse parts of different campaigns. Raises `ResultsError` naming the first difference."""
+    first = stores[0]
+    columns = _planned(first).drop("run_id")
+    for store in stores[1:]:
+        for key, what in SAME.items():
+            here, there = first.manifest.get(key), store.manifest.get(key)
+            if here != there:
+                raise ResultsError(f"{store.directory}: holds another {what} than {first.directory} ({there}, not {here})")
+        if read_file(store.directory / STUDY) != read_file(first.directory / STUDY):
+            raise ResultsError(f"{store.directory}: its {STUDY} is not that of {first.directory}")
+        if not _planned(store).drop("run_id").equals(columns):
+            sizes = f"{store.manifest['size']}, not {first.manifest['size']}"
+            raise ResultsError(f"{store.directory}: holds another design than {first.directory} ({sizes})")
+
+
+def _take(writer: Writer, store: Store) -> int:
+    """Commit the batches of a part, but for runs that are there already; gives how many runs were taken."""
+    taken = 0
+    for batch in parts.batches(store.directory):
+        said = parts.read(store.directory, batch)
+        check_origin(parts.part(store.directory, "runs", batch), said.origin, store.manifest)
+        parts.verify(store.directory, batch, said)
+        files = {table: parts.part(store.directory, table, batch) for table in TABLES}
+        tables = {table: pl.read_parquet(file) for table, file in files.items() if table != "samples" and owned(file)}
+        there = Store(writer.directory).stored["run_id"].to_list() if parts.batches(writer.directory) else []
+        new = tables["runs"].filter(~pl.col("run_id").is_in(there))["run_id"].to_list()
+        if new:
+            wanted = pl.col("run_id").is_in(new)
+            samples = [parquet.read_table(files["samples"], filters=[("run_id", "in", new)])] if owned(files["samples"]) else []
+            writer.commit({name: rows.filter(wanted) for name, rows in tables.items()}, samples)
+        taken += len(new)
+    return taken
+
+
+def _note_not_run(writer: Writer, whole: Store, stores: Sequence[Store]) -> None:
+    """Keep the reasons why runs could not be run, of those that no part has."""
+    noted = [rows for store in stores if (rows := store.not_run).height]
+    if noted:
+        rows = pl.concat(noted, how="diagonal_relaxed").unique(subset=pl.exclude("reason"), maintain_order=True)
+        missing = whole.query("SELECT * EXCLUDE (run_id) FROM planned ANTI JOIN runs USING (run_id)")
+        key = [name for name in rows.columns if name != "reason"]
+        writer.note_not_run(rows.join(missing, on=key, how="semi", nulls_equal=True, maintain_order="left"))

@@ -1,0 +1,25 @@
+"""Shares of a campaign's runs, for machines that know nothing of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A share of a campaign's runs: number `number` of `of`, counted from 1."""
+
+    number: int
+    of: int
+
+    def share(self, scenarios: Sequence[T]) -> Sequence[T]:
+        """Those of a plan's scenarios, in its order, that belong to it: every `of`-th."""
+        return scenarios[self.number - 1 :: self.of]
+
+
+WHOLE = Shard(1, 1)
+"""All runs."""

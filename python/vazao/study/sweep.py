@@ -1,0 +1,171 @@
+"""Sweeps: a scenario and keys to be varied, written as a study, so that it is run, kept, drawn and grows as one."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tomli_w
+
+from vazao import units
+from vazao.errors import StudyError
+from vazao.study.model import RESERVED
+
+MOST_LEVELS = 1000
+"""Levels that one key may be given."""
+
+_RANGE = re.compile(r"([^:]+):([^:]+):(\d+)")
+_QUANTITY = re.compile(r"\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*(\D*)")
+_SEPARATED = re.compile(r"""((?:[^,\[\]{}"']|\[[^\]]*\]|\{[^}]*\}|"[^"]*"|'[^']*')+)""")
+
+
+@dataclass(frozen=True)
+class Variation:
+    """A key of a scenario and the values that it is to have."""
+
+    key: str
+    values: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.values) <= MOST_LEVELS:
+            raise StudyError(f"--vary {self.key}: {len(self.values)} values; give 1 to {MOST_LEVELS}")
+
+
+def variation(text: str) -> Variation:
+    """`KEY=VALUES`: values with commas between (`cubic,bbr`), or from, to and how many (`0:0.05:6`, `5 ms:50 ms:4`).
+
+    A value is one of TOML, or else a text. Raises `StudyError`.
+    """
+    key, equals, values = text.partition("=")
+    if not (key.strip() and equals and values.strip()):
+        raise StudyError(
+            f"--vary {text!r}: write KEY=VALUE,VALUE,… or KEY=FROM:TO:COUNT, as in --vary flow.0.transport.cc=cubic,bbr"
+        )
+    if ranged := _RANGE.fullmatch(values.strip()):
+        return Variation(key.strip(), tuple(_spread(text, *ranged.groups())))
+    each = [value.strip() for value in _SEPARATED.findall(values)]
+    return Variation(key.strip(), tuple(_value(value) for value in each if value))
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _spread(text: str, first: str, last: str, count: str) -> Iterable[float | int | str]:
+    """Numbers or quantities in equal steps; the ends are exact."""
+    ends = [_QUANTITY.fullmatch(end) for end in (first, last)]
+    if not all(ends) or int(count) < 2:
+        raise StudyError(f"--vary {text!r}: write FROM:TO:COUNT with numbers and two or more steps, as in 0:0.05:6")
+    (low, unit), (high, other) = ([end[1], end[2].strip()] for end in ends if end)
+    if unit and other and unit != other or other and not unit:
+        raise StudyError(f"--vary {text!r}: both ends need the same unit; write 5 ms:50 ms:4 or 5:50 ms:4")
+    unit = unit or other
+    steps = int(count) - 1
+    if steps >= MOST_LEVELS:
+        raise StudyError(f"--vary {text!r}: {count} values; give 2 to {MOST_LEVELS}")
+    whole = low.lstrip("+-").isdecimal() and high.lstrip("+-").isdecimal() and (int(high) - int(low)) % steps == 0
+    for n in range(steps + 1):
+        exact = float(low) + (float(high) - float(low)) * n / steps
+        number = int(exact) if whole else float(f"{exact:.12g}")
+        yield f"{number} {unit}" if unit else number
+
+
+def name_of(key: str, taken: Iterable[str]) -> str:
+    """The column that a key's levels are in: its last word, or as many of its words as it takes to be the only one."""
+    words = [re.sub(r"\W", "_", word).strip("_").lower() for word in key.split(".")]
+    words = [word for word in words if word and not word.isdecimal() and word != "*"] or ["level"]
+    known = {*RESERVED, *taken}
+    for count in range(1, len(words) + 1):
+        if (name := "_".join(words[-count:])) not in known and name[0].isalpha():
+            return name
+    return next(name for n in range(1, len(known) + 2) if (name := f"{words[-1]}_{n}") not in known)
+
+
+def sweep(
+    scenario: dict[str, Any], title: str, variations: Sequence[Variation], replications: int, seed: int = 1
+) -> str:
+    """The text of a study that runs a scenario with every combination of what is varied, each `replications` times.
+
+    Its table has the mean of each measure with the half-width of its 95 % interval; its figure draws goodput.
+    """
+    factors, names = [], []
+    for varied in variations:
+        name = name_of(varied.key, names)
+        names.append(name)
+        factors.append({"name": name, "title": varied.key} | _levels(varied))
+    slug = re.sub(r"[^a-z0-9._-]+", "-", title.lower()).strip("-._") or "sweep"
+    study: dict[str, Any] = {
+        "study": {"name": slug, "title": title, "seed": seed},
+        "scenario": {key: value for key, value in scenario.items() if key != "seed"},
+        "part": [{"name": "sweep", "replications": replications, "factor": factors}],
+        "table": [{"id": "means", "title": "Means and half of their 95 % intervals", "sql": _means(names)}],
+    }
+    if variations:
+        study["figure"] = [_figure(variations, names)]
+    return tomli_w.dumps(study)
+
+
+def _levels(varied: Variation) -> dict[str, Any]:
+    """A factor's levels: values that are their own labels, or named by a table's kind or their order."""
+    if all(isinstance(value, str | int | float) for value in varied.values):
+        return {"sets": varied.key, "levels": list(varied.values)}
+    levels: dict[str, Any] = {}
+    for n, value in enumerate(varied.values, 1):
+        kind = value.get("kind") if isinstance(value, dict) else None
+        label = str(value) if isinstance(value, str | int | float) else str(kind or f"level {n}")
+        levels[label if label not in levels else f"{label} ({n})"] = {varied.key: value}
+    return {"levels": levels}
+
+
+MEASURES = {
+    "goodput_bps": ("flows", "avg(goodput_bps)"),
+    "completion_s": ("flows", "max(completion_s)"),
+    "retransmissions": ("flows", "sum(retransmissions)"),
+    "utilisation": ("runs", "avg(utilisation)"),
+    "fairness": ("runs", "avg(fairness)"),
+}
+"""What a sweep's table has of a run: the table it comes from, and how a run's rows become one number."""
+
+
+def _means(names: Sequence[str]) -> str:
+    by = "".join(f'"{name}", ' for name in names)
+    per_run = ", ".join(f"{how} AS {name}" for name, (table, how) in MEASURES.items() if table == "flows")
+    measures = ", ".join(f'avg({name}) AS {name}, ci95({name}) AS "± {name}"' for name in MEASURES)
+    group = f" GROUP BY {by[:-2]} ORDER BY min(runs.rowid)" if names else ""
+    return (
+        f"WITH f AS (SELECT run_id, {per_run} FROM flows GROUP BY run_id)\n"
+        f"SELECT {by}count(*) AS runs, {measures}\nFROM runs JOIN f USING (run_id){group}"
+    )
+
+
+def _figure(variations: Sequence[Variation], names: Sequence[str]) -> dict[str, Any]:
+    """Goodput over the quantity with most levels, or else over the first key; the next two keys are colours and facets."""
+    columns = {name: _column(name, varied.values) for name, varied in zip(names, variations, strict=True)}
+    counts = dict(zip(names, (len(varied.values) for varied in variations), strict=True))
+    measured = [name for name in names if columns[name]]
+    over = max(measured, key=lambda name: counts[name]) if measured else names[0]
+    others = [name for name in names if name != over][:2]
+    x = columns[over] or over
+    selected = ", ".join(f'"{column}"' for column in dict.fromkeys([x, *others]))
+    figure = {
+        "id": "goodput", "title": "Goodput", "kind": "line" if measured else "point", "error": "ci95",
+        "sql": "WITH f AS (SELECT run_id, avg(goodput_bps) AS goodput_bps FROM flows GROUP BY run_id)\n"
+               f"SELECT {selected}, goodput_bps FROM runs JOIN f USING (run_id)",
+        "x": x, "y": "goodput_bps", "x_title": variations[names.index(over)].key, "y_title": "Goodput",
+    }  # fmt: skip
+    return figure | dict(zip(("color", "facet"), others, strict=False))
+
+
+def _column(name: str, values: Sequence[Any]) -> str | None:
+    """The column with a factor's numbers: its own where the levels are numbers, that of their unit for quantities."""
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return name
+    parsed = [units.parse(value) if isinstance(value, str) else None for value in values]
+    kinds = {each[0] for each in parsed if each}
+    return f"{name}_{kinds.pop()}" if len(kinds) == 1 and all(parsed) else None
