@@ -80,7 +80,7 @@ def lossy(loss: float = 0) -> vz.Network:
     return vz.dumbbell(access=access, bottleneck=vz.link("10 Mbps", "20 ms", queue="30 packets", loss=loss), pairs=2)
 
 
-RECOVERIES = ["tahoe-no-fast-retransmit", "tahoe", "reno", "newreno", "sack", "rack"]
+RECOVERIES = ["tahoe-no-fast-retransmit", "tahoe", "reno", "newreno", "pipe", "sack", "rack"]
 CONTROLS = ["reno", "vegas", "westwood", "scalable", "highspeed", "bic", "cubic"]
 
 

@@ -189,7 +189,7 @@ proptest! {
     fn every_byte_arrives_once_and_in_order(
         size in 1u64..300_000, forward in 0.0f64..0.3, reverse in 0.0f64..0.3, queue in 0u32..50, mss in 64u32..9_000,
         cc in prop::sample::select(controls()),
-        recovery in prop::sample::select(&["tahoe-no-fast-retransmit", "tahoe", "reno", "newreno", "sack", "rack"][..]),
+        recovery in prop::sample::select(&["tahoe-no-fast-retransmit", "tahoe", "reno", "newreno", "pipe", "sack", "rack"][..]),
         options in prop::array::uniform3(any::<bool>()), buffer in 256u64..200_000, seed in 0u64..1_000_000,
         kind in prop::sample::select(&["upload", "download"][..]),
         reader in prop::sample::select(&["", ", read_rate = \"300 kbps\"", ", read_rate = \"5 Mbps\""][..]),

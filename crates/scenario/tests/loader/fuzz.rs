@@ -258,11 +258,11 @@ fn alternatives(leaf: &Toml) -> &'static [&'static str] {
             "cubic" | "highspeed" => {
                 &["reno", "highspeed", "bic", "cubic", "vegas", "westwood", "htcp", "hybla", "illinois", "yeah"]
             }
-            "tahoe" => &["tahoe-no-fast-retransmit", "tahoe", "reno", "newreno", "sack"],
+            "tahoe" => &["tahoe-no-fast-retransmit", "tahoe", "reno", "newreno", "pipe", "sack"],
             "upload" | "download" => &["upload", "download"],
             "a.2" | "b.2" | "b" => &["a", "b", "a.1", "b.1", "a.2", "b.2"],
             "limited" => &["standard", "limited"],
-            "linux" => &["rfc", "linux", "ns3"],
+            "linux" => &["rfc", "linux", "ns2", "ns3"],
             _ => &["cwnd", "rtt", "queue", "drop-tail", "periodic", "list", "out"],
         },
     }

@@ -1,7 +1,7 @@
 //! Time-based recovery: RACK, tail loss probes and proportional rate reduction.
 
 use super::rack::Rack;
-use super::recovery::Episode;
+use super::recovery::{Episode, Recovery};
 use super::scoreboard::Status;
 use super::sender::{Acknowledgement, Chunk, Purpose, Sender};
 use super::tlp::{Answer, LossProbe};
@@ -157,6 +157,9 @@ impl Sender {
     /// Handles a retransmission timeout: only segments sent long enough ago count as lost (RFC 8985 section 6.3).
     pub(super) fn declare_lost_on_timeout(&mut self, now: Time) {
         self.reduction.end();
+        if self.recovery == Recovery::Pipe {
+            self.board.forget_sacked();
+        }
         let Some(rack_tlp) = &mut self.rack_tlp else { return self.board.declare_all_lost(true) };
         rack_tlp.probe.forget();
         if self.host.notices_reneging && self.board.is_reneged() {

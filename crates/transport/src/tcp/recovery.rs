@@ -15,6 +15,10 @@ choice! {
         Reno = "reno",
         /// Reno, except that a partial ACK reveals the next hole (RFC 6582).
         NewReno = "newreno",
+        /// Scoreboard of SACK blocks, before RFC 6675: what is in the network is counted from the third duplicate ACK on,
+        /// a segment less for each ACK and two for a partial one. Losses are not taken off, and a timeout forgets the
+        /// scoreboard (RFC 2018 section 5.1; Fall and Floyd 1996; ns-2's Sack1).
+        Pipe = "pipe",
         /// Scoreboard of SACK blocks, which tells what is lost and what is still in the network (RFC 6675).
         Sack = "sack",
         /// Send times of the segments (RACK-TLP, RFC 8985): also detects lost retransmissions, and probes the tail
@@ -26,7 +30,7 @@ choice! {
 impl Recovery {
     /// Whether the algorithm uses SACK blocks.
     pub fn is_selective(self) -> bool {
-        matches!(self, Recovery::Sack | Recovery::Rack)
+        matches!(self, Recovery::Pipe | Recovery::Sack | Recovery::Rack)
     }
 
     /// Algorithm to follow with a peer that does SACK, or that does not: without it there is no scoreboard to use.
@@ -47,6 +51,8 @@ pub(crate) enum Episode {
     /// NewReno add to the window for segments that left the network, less what partial ACKs cover; `first_partial` is
     /// NewReno's.
     Fast { recover: u64, inflation: i64, first_partial: bool },
+    /// Fast recovery that counts the octets in the network itself.
+    Pipe { recover: u64, pipe: i64 },
     /// Recovery after a timeout or Tahoe's restart: slow start retransmits everything up to `recover`.
     Restart { recover: u64 },
 }
@@ -55,11 +61,18 @@ impl Episode {
     pub fn recover(self) -> u64 {
         match self {
             Episode::None => 0,
-            Episode::Fast { recover, .. } | Episode::Restart { recover } => recover,
+            Episode::Fast { recover, .. } | Episode::Pipe { recover, .. } | Episode::Restart { recover } => recover,
         }
     }
     pub fn is_fast(self) -> bool {
-        matches!(self, Episode::Fast { .. })
+        matches!(self, Episode::Fast { .. } | Episode::Pipe { .. })
+    }
+    /// Records octets that entered the network, or that an acknowledgement took out of it.
+    #[inline]
+    pub fn count(&mut self, octets: i64) {
+        if let Episode::Pipe { pipe, .. } = self {
+            *pipe += octets;
+        }
     }
     pub fn inflation(self) -> i64 {
         match self {

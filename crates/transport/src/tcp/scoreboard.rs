@@ -418,14 +418,14 @@ impl Scoreboard {
         self.sacked - before
     }
 
-    /// RFC 6675's IsLost for all segments at once: marks those below the point above which three ranges, or more than
-    /// two segments' worth of octets, have been SACKed.
-    pub fn mark_losses(&mut self, mss: u64) {
+    /// RFC 6675's IsLost for all segments at once: marks those below the point above which `threshold` (three) ranges, or
+    /// more than two segments' worth of octets, have been SACKed.
+    pub fn mark_losses(&mut self, threshold: u32, mss: u64) {
         let (mut count, mut octets, mut point) = (0, 0, 0);
         for (start, end) in self.ranges.iter().rev() {
             count += 1;
             octets += end - start;
-            if count >= super::recovery::DUP_THRESHOLD || octets > 2 * mss {
+            if count >= threshold || octets > 2 * mss {
                 point = start;
                 break;
             }
@@ -490,13 +490,18 @@ impl Scoreboard {
         self.declare_lost_sent_by(Time::NEVER, timed_out);
     }
 
+    /// Discards SACK information.
+    pub fn forget_sacked(&mut self) {
+        self.segments.iter_mut().for_each(|segment| segment.state.clear(Status::SACKED));
+        self.ranges.clear();
+        (self.sacked, self.sacked_segments) = (0, 0);
+    }
+
     /// Marks lost what was sent at `time` or before, and the first segment.
     pub fn declare_lost_sent_by(&mut self, time: Time, timed_out: bool) {
         let mark = if timed_out { Status::LOST.or(Status::TIMED_OUT) } else { Status::LOST };
         if self.is_reneged() {
-            self.segments.iter_mut().for_each(|segment| segment.state.clear(Status::SACKED));
-            self.ranges.clear();
-            (self.sacked, self.sacked_segments) = (0, 0);
+            self.forget_sacked();
         }
         let missing = self.pending;
         (self.lost, self.resent, self.pending) = (0, 0, 0);

@@ -80,7 +80,7 @@ pub(crate) struct Sender {
     pub(super) advanced: Option<Duration>,
     pub rtt: RttEstimator,
     pub board: Scoreboard,
-    recovery: Recovery,
+    pub(super) recovery: Recovery,
     pub(super) rules: Rules,
     /// Whether SACK blocks are used; recoveries based on duplicate ACKs ignore them.
     pub selective: bool,
@@ -396,6 +396,8 @@ impl Sender {
     fn repair(&mut self, now: Time, ack: &Acknowledgement, before: Before, losses: u64) {
         if self.rack_tlp.is_some() {
             self.repair_by_time(now, ack, before);
+        } else if self.recovery == Recovery::Pipe {
+            self.repair_by_pipe(before);
         } else if self.selective && (ack.sacked > 0 || self.board.has_pending() || self.reduction.is_under_way()) {
             self.detect_losses(now, before);
         }

@@ -151,8 +151,8 @@ impl Sender {
             && match was {
                 Episode::None => reported,
                 // As in Linux, recovery goes on to its end while retransmissions are in flight.
-                Episode::Fast { .. } if self.una >= was.recover() => original || undo.all_reported(),
-                Episode::Fast { .. } => advanced && original && !self.board.has_resent(),
+                _ if was.is_fast() && self.una >= was.recover() => original || undo.all_reported(),
+                Episode::Fast { .. } | Episode::Pipe { .. } => advanced && original && !self.board.has_resent(),
                 Episode::Restart { .. } => advanced && (original || undo.all_reported()),
             };
         if late && undo.reduction.is_some() {

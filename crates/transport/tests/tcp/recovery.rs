@@ -3,7 +3,7 @@
 
 use crate::config::{control, plain};
 use crate::trace::Trace;
-use vazao_transport::tcp::Recovery::{self, NewReno, Reno, Sack, Tahoe, TahoeNoFastRetransmit};
+use vazao_transport::tcp::Recovery::{self, NewReno, Pipe, Reno, Sack, Tahoe, TahoeNoFastRetransmit};
 use vazao_transport::tcp::{Config, SackProfile};
 
 const NOTHING: [u64; 0] = [];
@@ -181,6 +181,34 @@ fn a_burst_costs_sack_one_round_trip() {
     assert_eq!([2, 3, 4, 5].map(|next| t.acks(next, &[(6, 12)])).concat(), [13, 14, 15, 16]);
     assert_eq!(t.acks(13, &[]), [17]);
     assert_eq!((t.cwnd(), t.ssthresh(), t.tcp.in_recovery()), (5, 5, false));
+}
+
+/// The pipe of Fall and Floyd 1996 (section 4) takes no losses off: of ten in flight seven are counted at the third
+/// duplicate, so the holes wait until fewer are than half a window. A partial acknowledgement takes two off.
+#[test]
+fn a_burst_is_still_in_the_pipe() {
+    let mut t = flying(Pipe, 10, 60);
+    // Lost: 1 to 5.
+    assert_eq!(t.acks(1, &[(6, 6)]), [11]);
+    assert_eq!(t.acks(1, &[(6, 7)]), [12]);
+    assert_eq!(t.acks(1, &[(6, 8)]), [1]);
+    // Nine are counted: twelve less three. Five may be.
+    assert_eq!([9, 10, 11, 12].map(|last| t.acks(1, &[(6, last)])).concat(), NOTHING);
+    assert_eq!(t.acks(2, &[(6, 12)]), [2, 3]);
+    assert_eq!(t.acks(3, &[(6, 12)]), [4, 5]);
+    assert_eq!(t.acks(4, &[(6, 12)]), [13, 14]);
+    assert_eq!(t.acks(13, &[]), [15, 16, 17]);
+    assert_eq!((t.cwnd(), t.ssthresh(), t.tcp.in_recovery()), (5, 5, false));
+}
+
+/// RFC 2018 section 5.1: after a timeout the pipe's sender takes nothing for SACKed.
+#[test]
+fn a_timeout_forgets_the_pipes_scoreboard() {
+    let mut t = flying(Pipe, 8, 12);
+    let sent: Vec<u64> = (2..=8).flat_map(|last| t.acks(1, &[(2, last)])).collect();
+    assert_eq!(sent, [9, 10, 1, 11]);
+    assert_eq!(t.times_out(), [1]);
+    assert_eq!(t.acks(2, &[]), [2, 3]);
 }
 
 /// RFC 6582 deflates by all that a partial acknowledgement covers, even if lost duplicates had inflated less.

@@ -141,6 +141,31 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
             ],
         },
     },
+    Entry {
+        name: "ns2",
+        aliases: &["ns-2"],
+        title: "ns-2's TCP",
+        source: "ns-2.35, Agent/TCP/Sack1 and Agent/TCPSink/Sack1 with the values of ns-default.tcl",
+        help: "what ns-2's one-way agents with SACK do by default; their window is 20 segments, whatever the congestion control",
+        parameters: &[],
+        build: Personality {
+            settings: &[
+                ("host", "\"rfc\""),
+                ("recovery", "\"pipe\""),
+                ("mss", "1000"),
+                ("initial_window", "2"),
+                ("abc_limit", "1"),
+                ("delayed_ack", "1"),
+                ("quick_acks", "0"),
+                ("timestamps", "false"),
+                ("min_rto", "\"200 ms\""),
+                ("initial_rto", "\"3 s\""),
+                ("receive_buffer", "\"20 kB\""),
+            ],
+            profile: "ns2",
+            controls: &[],
+        },
+    },
 ];
 
 /// Returns a transport's description for the client and for the server, if each has a personality of its own.

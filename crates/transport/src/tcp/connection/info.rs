@@ -22,7 +22,7 @@ impl Connection {
     /// Congestion state.
     pub fn ca_state(&self) -> CaState {
         match self.tx.episode {
-            Episode::Fast { .. } => CaState::Recovery,
+            Episode::Fast { .. } | Episode::Pipe { .. } => CaState::Recovery,
             Episode::Restart { .. } => CaState::Loss,
             Episode::None if self.tx.reduction.is_lossless() => CaState::Cwr,
             Episode::None if self.tx.board.is_orderly() && self.tx.dup_ack_segments() == 0 => CaState::Open,

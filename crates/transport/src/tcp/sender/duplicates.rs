@@ -36,12 +36,21 @@ impl Sender {
     /// Marks segments that the scoreboard shows to be lost, and starts recovery if there are new ones.
     pub(super) fn detect_losses(&mut self, now: Time, before: Before) {
         let pending = self.board.has_pending();
-        self.board.mark_losses(self.mss);
+        self.board.mark_losses(DUP_THRESHOLD, self.mss);
         if self.episode == Episode::None && self.board.has_pending() {
             self.start_recovery(now, true);
         }
         if self.reduction.is_under_way() {
             self.reduce_in_proportion(before, !pending && self.board.has_pending());
+        }
+    }
+
+    /// Takes an acknowledgement off what is counted as in the network, and marks every hole in the scoreboard as lost.
+    pub(super) fn repair_by_pipe(&mut self, before: Before) {
+        let segments = if self.una > before.una { 2 } else { 1 };
+        self.episode.count(-segments * self.mss as i64);
+        if self.episode.is_fast() {
+            self.board.mark_losses(1, self.mss);
         }
     }
 
@@ -58,8 +67,7 @@ impl Sender {
                 self.reduction.begin(self.mss, self.control.ssthresh(), self.nxt - self.una);
             }
             self.board.declare_front_lost(once);
-            let inflation = if self.selective { 0 } else { i64::from(self.duplicates) * self.mss as i64 };
-            self.episode = Episode::Fast { recover: self.nxt, inflation, first_partial: true };
+            self.episode = self.first_episode();
         }
         if self.recovery != Recovery::Reno {
             self.guard = self.nxt;
@@ -67,6 +75,17 @@ impl Sender {
         self.stats.recoveries += 1;
         self.force = true;
         self.rescued = false;
+    }
+
+    /// Episode that a fast recovery begins with.
+    fn first_episode(&self) -> Episode {
+        let (recover, mss) = (self.nxt, self.mss as i64);
+        let duplicates = i64::from(self.duplicates) * mss;
+        if self.recovery == Recovery::Pipe {
+            // The first retransmission makes up for the acknowledgement at hand, which is counted twice.
+            return Episode::Pipe { recover, pipe: (self.nxt - self.una) as i64 - duplicates };
+        }
+        Episode::Fast { recover, inflation: if self.selective { 0 } else { duplicates }, first_partial: true }
     }
 
     /// TCP Vegas (Brakmo and Peterson 1995 section 3.1): on the first two new ACKs after a retransmission, the next

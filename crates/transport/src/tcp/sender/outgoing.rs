@@ -51,8 +51,14 @@ impl Sender {
         self.fits() && !self.board.has_pending() && self.paced.as_ref().is_none_or(|paced| paced.pacer.is_open(now))
     }
 
+    /// Octets counted as in the network.
+    #[inline]
+    fn pipe(&self) -> u64 {
+        if let Episode::Pipe { pipe, .. } = self.episode { pipe.max(0) as u64 } else { self.board.pipe() }
+    }
+
     fn fits(&self) -> bool {
-        let pipe = self.board.pipe();
+        let pipe = self.pipe();
         pipe == 0 || pipe + self.mss <= self.allowance()
     }
 
@@ -90,7 +96,7 @@ impl Sender {
             self.chronograph.rwnd_limited.begin(now);
             return None;
         }
-        let pipe = self.board.pipe();
+        let pipe = self.pipe();
         if !self.force && pipe > 0 && pipe + u64::from(sent.span) > allowed {
             self.window_limited = true;
             self.chronograph.rwnd_limited.end(now);
@@ -129,6 +135,7 @@ impl Sender {
             None => self.vegas_checks = 2,
         }
         self.reduction.on_sent(sent.span);
+        self.episode.count(i64::from(sent.span));
         if self.paced.is_some() {
             self.pace(now, sent.span);
         }
@@ -153,7 +160,7 @@ impl Sender {
             return None;
         }
         let mut span = data + u64::from(fin);
-        let pipe = self.board.pipe();
+        let pipe = self.pipe();
         if self.idle_since < Time::NEVER {
             self.after_pause(now);
         }
@@ -194,6 +201,7 @@ impl Sender {
             self.restart_timer(now);
         }
         self.reduction.on_sent(span as u32);
+        self.episode.count(span as i64);
         if self.rack_tlp.is_some() {
             self.arm_probe(now);
         }
