@@ -92,6 +92,29 @@ def cell(column: str, value: Any) -> str:
     return f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:.4g}"
 
 
+HALF = "± "
+"""Begins the name of the column with half of the interval of another one, in whose cells it is told."""
+
+
+def interval(column: str, value: Any, half: Any) -> str:
+    """A value and half of its interval: `9.57 ± 0.31 Mbit/s`; the value alone where there is no interval."""
+    told = cell(column, value)
+    if not half:
+        return told
+    (number, _, unit), (_, _, other) = told.partition(" "), (around := cell(column, half)).partition(" ")
+    return f"{number if unit == other else told} ± {around}"
+
+
+def told_columns(columns: Sequence[str]) -> dict[str, str | None]:
+    """The columns that are told, each with the one that has half of its interval, if there is one."""
+    halves = {name.removeprefix(HALF): name for name in columns if name.startswith(HALF)}
+    return {
+        name: halves.get(name)
+        for name in columns
+        if name not in halves.values() or name.removeprefix(HALF) not in columns
+    }
+
+
 def heading(column: str) -> str:
     """A column's name without the unit that every cell shows."""
     return column.removesuffix(_scaled_suffix(column)).replace("_", " ")

@@ -1,15 +1,17 @@
-"""Campaigns that grow, shrink, come in shards and are cleaned: a run is found by what it is, and never pooled otherwise."""
+"""Campaigns that grow, shrink, come in shards and are cleaned: a run is found by what it is."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from test_store import Death, dying_after
 from vazao import results
 from vazao.errors import ResultsError
 from vazao.results import WHOLE, Campaign, Shard, Store, campaign, parts, running
@@ -51,7 +53,12 @@ def assert_same(a: Path, b: Path) -> None:
             2,
             [],
         ),
-        ('quick = ["1 Mbps", "100 Mbps"]', 'quick = ["100 Mbps"]', 0, ["4 of levels or replications that the study no longer has"]),
+        (
+            'quick = ["1 Mbps", "100 Mbps"]',
+            'quick = ["100 Mbps"]',
+            0,
+            ["4 of levels or replications that the study no longer has"],
+        ),
         ('size = "200 kB"', 'size = "300 kB"', 8, ["8 flows.0.app.size is 300 kB now (200 kB there)"]),
         ("seed = 5", "seed = 6", 4, ["4 seed is 6 now (5 there)"]),
     ],
@@ -91,18 +98,13 @@ def test_what_is_left_out_can_be_removed(edited: Edit, toy_text: str, tmp_path: 
 def test_cleaning_that_is_killed_loses_nothing(
     edited: Edit, toy_text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operations: int
 ) -> None:
-    from test_store import Death, dying_after
-
     changed = edited('quick = ["1 Mbps", "100 Mbps"]', 'quick = ["100 Mbps"]')
     monkeypatch.setattr(running, "FLUSH_RUNS", 3)
     ran(toy_text, tmp_path / "r", jobs=1)
     ran(changed, tmp_path / "r")
     before = tables(tmp_path / "r")
-    with dying_after(operations, monkeypatch):
-        try:
-            results.clean(tmp_path / "r")
-        except Death:
-            pass
+    with dying_after(operations, monkeypatch), suppress(Death):
+        results.clean(tmp_path / "r")
     after = tables(tmp_path / "r")
     assert all(before[name].equals(after[name]) for name in before)
     results.clean(tmp_path / "r")

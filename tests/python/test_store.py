@@ -117,7 +117,10 @@ def test_a_batch_without_its_runs_is_swept(tmp_path: Path) -> None:
     with writing(tmp_path / "r", MANIFEST) as writer:
         writer.note_planned(frame)
         writer.commit(
-            {"runs": frame.select("run_id"), "flows": frame.with_columns(flow=0, start_s=0.0, cc=pl.lit("reno"), goodput_bps=1e6)}
+            {
+                "runs": frame.select("run_id"),
+                "flows": frame.with_columns(flow=0, start_s=0.0, cc=pl.lit("reno"), goodput_bps=1e6),
+            }
         )
     stray = tmp_path / "r" / "flows" / "000002.parquet"
     frame.write_parquet(stray)

@@ -251,7 +251,9 @@ def test_a_strangers_manifest_is_refused_in_words(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", [*TABLES, "figures", "manifest.json", "study.toml", "planned.parquet", "not_run.parquet", ".lock"])
+@pytest.mark.parametrize(
+    "name", [*TABLES, "figures", "manifest.json", "study.toml", "planned.parquet", "not_run.parquet", ".lock"]
+)
 def test_a_link_in_a_results_directory_leads_nowhere(name: str, small: Study, results: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     if (results / name).is_dir() or name == "figures":
@@ -284,7 +286,9 @@ def test_what_is_written_replaces_a_link(name: str, results: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", ["link", "fifo"])
-@pytest.mark.parametrize("name", ["flows/000001.parquet", "runs/000001.parquet", "manifest.json", "study.toml", "planned.parquet"])
+@pytest.mark.parametrize(
+    "name", ["flows/000001.parquet", "runs/000001.parquet", "manifest.json", "study.toml", "planned.parquet"]
+)
 def test_a_file_of_results_is_a_regular_file(name: str, kind: str, results: Path, tmp_path: Path) -> None:
     path = results / name
     shutil.move(path, tmp_path / "elsewhere")

@@ -12,8 +12,9 @@ import typer
 
 from vazao import study
 from vazao.cli.texts import say
-from vazao.errors import ScenarioError
+from vazao.errors import ScenarioError, did_you_mean
 from vazao.files import explained
+from vazao.scenario import built_in_scenarios
 
 
 def list_(kind: Annotated[str | None, typer.Argument(help="What to list; without it, everything.")] = None) -> None:
@@ -53,16 +54,40 @@ def explain(
         out.print()
 
 
-def new(name: Annotated[str, typer.Argument(help="The scenario's name; NAME.toml is written.")]) -> None:
-    """Write a commented starter scenario."""
+def new(
+    name: Annotated[str, typer.Argument(help="Its name; NAME.toml is written.")],
+    as_study: Annotated[
+        bool, typer.Option("--study", help="A study: a scenario with what is varied and asked.")
+    ] = False,
+    origin: Annotated[
+        str | None, typer.Option("--from", metavar="NAME", help="A copy of a built-in study or scenario.")
+    ] = None,
+) -> None:
+    """Write a commented starter scenario or study, or a copy of a built-in one."""
     stem = name.removesuffix(".toml")
     if not re.fullmatch(r"[\w-][\w.-]*", Path(stem).name):
         raise ScenarioError(f"{name!r} is not a name; write letters, digits, - and _, as in my-scenario")
     path = Path(f"{stem}.toml")
-    text = (resources.files("vazao.cli") / "starter.toml").read_text(encoding="utf-8")
-    title = json.dumps(path.stem, ensure_ascii=False)
+    if origin is None:
+        starter = "starter-study.toml" if as_study else "starter.toml"
+        text = (resources.files("vazao.cli") / starter).read_text(encoding="utf-8")
+    elif study.is_built_in(origin):
+        text = study.read_text(study.find(origin))
+    else:
+        known = {**study.built_in_studies(), **built_in_scenarios()}
+        raise ScenarioError(f"--from {origin!r}: is no built-in study or scenario{did_you_mean(origin, known)}")
+    written = _named(text, path.stem)
     with explained(path):
         if path.exists():
             raise ScenarioError(f"{path}: exists already; choose another name")
-        path.write_text(text.replace('"starter"', title, 1), encoding="utf-8")
+        path.write_text(written, encoding="utf-8")
     say(f"{path}: run it with: vazao run {path}")
+
+
+def _named(text: str, name: str) -> str:
+    """A scenario's or study's text under another name, which a study's results go by. Raises `ScenarioError`."""
+    if study.is_study(text) and not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
+        raise ScenarioError(f"{name!r} is not a study's name; write small letters, digits, -, _ and ., as in my-study")
+    return re.sub(
+        r'^name = "[^"]*"', f"name = {json.dumps(name, ensure_ascii=False)}", text, count=1, flags=re.MULTILINE
+    )

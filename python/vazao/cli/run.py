@@ -43,6 +43,16 @@ def run(
     shard: Annotated[
         str | None, typer.Option(metavar="K/N", help="Run the K-th of N parts of a study's runs; see vazao merge.")
     ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUES", help="Sweep a scenario's key: cubic,bbr or 0:0.05:6. May be repeated."),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="Runs of each combination, from --seed on.")
+    ] = None,
+    precision: Annotated[
+        str | None, typer.Option("--until-precision", metavar="PERCENT", help="Add seeds until goodput is known to 5%.")
+    ] = None,
     lang: Lang = None,
     allow: Allow = False,
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object, nothing else.")] = False,
@@ -64,6 +74,16 @@ def run(
             raise ScenarioError(f"{path}: is a scenario; --quick and --full are for studies")
         if lang is not None:
             raise ScenarioError(f"{path}: is a scenario; --lang is for studies")
+        if vary or seeds or precision:
+            from vazao.cli import sweeps
+
+            if trace or pcap or qlog:
+                raise ScenarioError(f"{path}: is swept; --trace, --pcap and --qlog are for single runs")
+            swept = sweeps.Sweep(path, text, tuple(overrides), seed, tuple(map(studies.variation, vary or ())))
+            if not (allow or studies.is_built_in(name)):
+                programs.ask(str(path), programs.of([swept.only]))
+            sweeps.run(swept, seeds, precision, jobs, directory, as_json)
+            return
         if shard is not None:
             raise ScenarioError(f"{path}: is a scenario; --shard is for studies")
         kept = results.kept_inputs(directory) if directory else {}
@@ -74,11 +94,13 @@ def run(
         return
     if trace or pcap or qlog:
         raise ScenarioError(f"{path}: is a study; --trace, --pcap and --qlog are for scenarios")
+    if vary or seeds or precision:
+        raise ScenarioError(f"{path}: is a study; --vary, --seeds and --until-precision are for scenarios")
     study = studies.parse_as(results.Study, text, str(path)).changed(overrides, seed)
     if not (allow or studies.is_built_in(name)):
         programs.ask(str(path), programs.of_study(study, text, overrides))
     place = directory or results.default_directory(study.name)
-    _run_study(studies.told_in(study, lang), size, jobs, place, options.shard(shard), as_json)
+    run_study(studies.told_in(study, lang), size, jobs, place, options.shard(shard), as_json)
 
 
 def _run_scenario(
@@ -112,7 +134,7 @@ def _run_scenario(
         raise RunError(f"{len(failed)} of {result.flows.height} flows failed; flow {flow}: {failure.splitlines()[0]}")
 
 
-def _run_study(
+def run_study(
     study: results.Study,
     size: studies.Size | None,
     jobs: int | None,
@@ -120,7 +142,8 @@ def _run_study(
     shard: Shard,
     as_json: bool,
 ) -> None:
-    done = _campaign(study, size, jobs, directory, shard)
+    """Run what is missing of a study, or of a shard of it, and show what came out."""
+    done = campaign(study, size, jobs, directory, shard)
     if shard != WHOLE:
         _show_shard(done, shard, as_json)
         return
@@ -140,7 +163,7 @@ def _run_theses(size: studies.Size | None, jobs: int | None, directory: Path, la
     campaigns = []
     for name in studies.theses():
         study = results.load_study(name, lang=lang)
-        campaigns.append(_campaign(study, size, jobs, directory / name))
+        campaigns.append(campaign(study, size, jobs, directory / name))
         publish(campaigns[-1])
         if not as_json:
             out.print(f"{study.title}: {studies.counted(campaigns[-1].findings, study.words)}", soft_wrap=True)
@@ -166,13 +189,14 @@ def _show_shard(done: results.Campaign, shard: Shard, as_json: bool) -> None:
     _ended(done)
 
 
-def _campaign(
+def campaign(
     study: results.Study,
     size: studies.Size | None,
     jobs: int | None,
     directory: Path,
     shard: Shard = WHOLE,
 ) -> results.Campaign:
+    """The campaign of a study with what was missing run; its progress is shown."""
     from vazao.cli.progress import progress
     from vazao.cli.terminal import err
 
@@ -196,7 +220,8 @@ def _show(done: results.Campaign, page: Path) -> None:
     from vazao.cli import showing
     from vazao.cli.terminal import out
 
-    showing.show_findings(done.findings, done.study.words)
+    if done.study.findings:
+        showing.show_findings(done.findings, done.study.words)
     showing.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
     runs = f"{done.runs.height} runs in {done.directory} ({done.started} simulated now)"
     out.print(f"{runs}; report: {page}", soft_wrap=True)
@@ -208,7 +233,10 @@ def _ended(done: results.Campaign) -> None:
 
     if done.left_out:
         reasons = "; ".join(done.left_out)
-        err.print(f"stored runs that the study does not have now: {reasons}. `vazao gc {done.directory}` removes them", soft_wrap=True)
+        err.print(
+            f"stored runs that the study does not have now: {reasons}. `vazao gc {done.directory}` removes them",
+            soft_wrap=True,
+        )
     if done.not_run.height:
         err.print(studies.told_not_run(studies.reasons(done.not_run)))
     if failures := done.failures():

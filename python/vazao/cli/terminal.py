@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vazao.cli.texts import clean
-from vazao.units import cell, heading
+from vazao.units import heading, interval, told_columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,8 +41,9 @@ def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
 
     Where the terminal is too narrow, what is the same in all rows goes into the title, and lines break between words.
     """
-    names = {name: name if raw else heading(name) for name in frame.columns}
-    cells = {name: [_raw(value) if raw else cell(name, value) for value in frame[name]] for name in frame.columns}
+    columns = dict.fromkeys(frame.columns) if raw else told_columns(frame.columns)
+    names = {name: name if raw else heading(name) for name in columns}
+    cells = {name: _cells(frame, name, half, raw) for name, half in columns.items()}
     wide = sum(max(map(len, [names[name], *cells[name]])) + 2 for name in cells) > out.width
     if wide and not raw and frame.height > 1:
         same = [name for name in cells if len(set(cells[name])) == 1]
@@ -65,6 +66,12 @@ def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
     for row in zip(*cells.values(), strict=True):
         made.add_row(*map(Text, row))
     return made
+
+
+def _cells(frame: pl.DataFrame, name: str, half: str | None, raw: bool) -> list[str]:
+    halves = frame[half] if half else [None] * frame.height
+    pairs = zip(frame[name], halves, strict=True)
+    return [_raw(value) if raw else interval(name, value, around) for value, around in pairs]
 
 
 def records(frame: pl.DataFrame) -> str:

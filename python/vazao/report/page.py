@@ -20,7 +20,7 @@ from vazao.report import network
 from vazao.results import Store
 from vazao.scenario import load
 from vazao.study import Factor, Figure, Part, Ruling, Size, Study, Summary, built_in_studies, reasons, told_not_run
-from vazao.units import cell, heading
+from vazao.units import cell, heading, interval, told_columns
 from vazao.words import ENGLISH, Words
 
 CSS = {"reproduced": "reproduced", "differs": "differs", "undecided": "undecided", "not testable": "open"}
@@ -255,23 +255,24 @@ def _toml(value: Any) -> str:
 
 def _table(summary: Summary, store: Store, words: Words) -> dict[str, Any]:
     rows = store.query(summary.sql)
-    numeric = [rows.schema[name].is_numeric() for name in rows.columns]
+    columns = told_columns(rows.columns)
+    numeric = [rows.schema[name].is_numeric() for name in columns]
     told = [
-        [table_cell(name, value, words) for name, value in zip(rows.columns, row, strict=True)]
-        for row in rows.iter_rows()
+        [table_cell(name, row[name], words, row[half] if half else None) for name, half in columns.items()]
+        for row in rows.iter_rows(named=True)
     ]
-    headings = [words.column(heading(name)) for name in rows.columns]
+    headings = [words.column(heading(name)) for name in columns]
     return {
         "id": summary.id, "title": summary.title, "caption": summary.caption, "sql": summary.sql.strip(),
         "columns": list(zip(headings, numeric, strict=True)), "rows": told,
     }  # fmt: skip
 
 
-def table_cell(column: str, value: Any, words: Words) -> str:
-    """A value of a table as people read it in a language."""
+def table_cell(column: str, value: Any, words: Words, half: Any = None) -> str:
+    """A value of a table, with half of its interval where it has one, as people read it in a language."""
     if isinstance(value, bool):
         return words.of("cell", cell(column, value))
-    return words.label(value) if isinstance(value, str) else words.quantity(cell(column, value))
+    return words.label(value) if isinstance(value, str) else words.quantity(interval(column, value, half))
 
 
 # Figures

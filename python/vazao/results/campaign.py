@@ -14,10 +14,10 @@ from vazao import figures
 from vazao.errors import ResultsError, StudyError, did_you_mean
 from vazao.files import locked, owned, write_atomically
 from vazao.results import inputs
+from vazao.results.growth import left_out, planned_rows
 from vazao.results.made import Product, product
 from vazao.results.manifest import check_usable, read_manifest
 from vazao.results.rehearsal import rehearse
-from vazao.results.growth import left_out, planned_rows
 from vazao.results.running import Progress, Silent, run_missing
 from vazao.results.shard import WHOLE, Shard
 from vazao.results.store import PLANNED, STUDY, Store
@@ -173,12 +173,12 @@ def run_study(
 ) -> Campaign:
     """Simulate what `out` (default: results/NAME) does not hold yet, commit it as it ends, evaluate the findings.
 
-    Quick is a subset of full, so full goes on where quick ended; without a size, a directory goes on as it was begun,
-    and a new one is quick. Runs for which this machine lacks a kernel are noted as not run (`Campaign.not_run`), and
-    run by the next call that has it. What a changed study no longer has is kept and left out (`Campaign.left_out`). Of a
-    `shard` only the runs are simulated, and no finding is evaluated: `merge` puts shards together. The campaign is told in the study's language; the stored ledger has the texts of
-    the study's own file. Raises `StudyError` for a wrong study, `ResultsError` for a directory that cannot be used;
-    after Ctrl-C the finished runs are stored.
+    Quick is a subset of full, so full goes on where quick ended; without a size, a directory goes on as it was begun, and
+    a new one is quick. Runs for which this machine lacks a kernel are noted as not run (`Campaign.not_run`), and run by the
+    next call that has it. What a changed study no longer has is kept and left out (`Campaign.left_out`). Of a `shard` only
+    the runs are simulated, and no finding is evaluated: `merge` puts shards together. The campaign is told in the study's
+    language; the stored ledger has the texts of the study's own file. Raises `StudyError` for a wrong study, `ResultsError`
+    for a directory that cannot be used; after Ctrl-C the finished runs are stored.
     """
     directory = Path(out) if out is not None else default_directory(study.name)
     lang, study = study.words.lang, study.original
@@ -192,10 +192,7 @@ def run_study(
     whole = plan(study, "full") if begun.get("size") == "full" and planned.size == "quick" else planned
     manifest = manifest_of(whole)
     if there := check_usable(directory, manifest):
-        # A kernel that made rows stays theirs, although it may be gone.
-        kernels = {name: sha or there.get("kernels", {}).get(name) for name, sha in manifest["kernels"].items()}
-        digests = there.get("inputs", {}) | manifest["inputs"]
-        manifest |= {"kernels": kernels, "inputs": digests, "not_run": there.get("not_run", {})}
+        manifest = _going_on(there, manifest)
     with writing(directory, manifest, study.text) as writer:
         inputs.keep(directory, planned.inputs)
         for name, texts in sources(study).items():
@@ -205,7 +202,8 @@ def run_study(
         left = left_out(whole, rows, stored) if stored else []
         writer.note_planned(rows)
         wanted = rows if whole is planned else planned_rows(planned, stored)
-        started, lacking = run_missing(planned, wanted, writer, jobs or os.cpu_count() or 1, progress or Silent(), shard)
+        cores = jobs or os.cpu_count() or 1
+        started, lacking = run_missing(planned, wanted, writer, cores, progress or Silent(), shard)
     if shard != WHOLE:
         return Campaign(study, directory, started, left, ledger=[]).told_in(lang)
     complete = None if lacking else _product(study, size, directory)
@@ -215,6 +213,13 @@ def run_study(
     if complete and complete == _product(study, size, directory):
         complete.note([written, *inputs.copies(directory, planned.inputs)])
     return campaign.told_in(lang)
+
+
+def _going_on(there: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest of a directory that goes on: a kernel that made rows stays theirs, although it may be gone."""
+    kernels = {name: sha or there.get("kernels", {}).get(name) for name, sha in manifest["kernels"].items()}
+    digests = there.get("inputs", {}) | manifest["inputs"]
+    return manifest | {"kernels": kernels, "inputs": digests, "not_run": there.get("not_run", {})}
 
 
 def _product(study: Study, size: Size | None, directory: Path) -> Product:

@@ -142,7 +142,8 @@ def add_stored(connection: duckdb.DuckDBPyConnection, name: str, files: list[Pat
     rows = rows_of(files)
     select, order = f"SELECT * EXCLUDE (file_row_number) FROM {rows}", "run_id, file_row_number"
     if planned and name == "runs":
-        select = f"SELECT planned.*, stored.* EXCLUDE (run_id, file_row_number) FROM planned JOIN {rows} AS stored USING (run_id)"
+        columns = "planned.*, stored.* EXCLUDE (run_id, file_row_number)"
+        select = f"SELECT {columns} FROM planned JOIN {rows} AS stored USING (run_id)"
         order = "planned.rowid"
     elif planned:
         select += " SEMI JOIN planned USING (run_id)"

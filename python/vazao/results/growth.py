@@ -1,7 +1,7 @@
 """Growth of a campaign: which stored runs a changed study still has, and why others are left out.
 
-A run is found by what it is: its `run_id` is a digest of the resolved scenario with its seed, of every file that it names and
-of the engine. So a study may gain or lose levels, factors and replications; what is stored of another scenario is kept
+A run is found by what it is: its `run_id` is a digest of the resolved scenario with its seed, of every file that it
+names and of the engine. So a study may gain or lose levels, factors and replications; what is stored of another scenario is kept
 beside and never pooled with what is planned.
 """
 
@@ -34,7 +34,10 @@ def planned_rows(planned: Plan, store: Store | None) -> pl.DataFrame:
     known = _scenarios(store)
     stays = {}
     for was, now in _pairs(before, rows.filter(pl.col("run_id").is_in(list(unable)))):
-        if was in known and next(differences(_without_kernels(known[was]), _without_kernels(unable[now])), None) is None:
+        if (
+            was in known
+            and next(differences(_without_kernels(known[was]), _without_kernels(unable[now])), None) is None
+        ):
             stays[now] = was
     return rows.with_columns(pl.col("run_id").replace(stays))
 
@@ -48,7 +51,7 @@ def in_order(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def left_out(planned: Plan, rows: pl.DataFrame, store: Store) -> list[str]:
-    """Why stored runs are none of a plan, whose rows are `rows`: one sentence for each reason, with how many they are."""
+    """Why stored runs are none of a plan, whose rows are `rows`: each reason with how many they are."""
     stored = store.stored
     others = set(stored.join(rows, on="run_id", how="anti")["run_id"])
     if not others:
@@ -61,7 +64,9 @@ def left_out(planned: Plan, rows: pl.DataFrame, store: Store) -> list[str]:
         for was, is_now in _pairs(before.filter(pl.col("run_id").is_in(list(others))), rows):
             if was in known and is_now in now:
                 key, old, new = next(differences(json.loads(known[was]), json.loads(now[is_now])), ("", None, None))
-                reasons[was] = f"{key} is {_short(new)} now ({_short(old)} there)" if key else "of another engine or file"
+                reasons[was] = (
+                    f"{key} is {_short(new)} now ({_short(old)} there)" if key else "of another engine or file"
+                )
     counted = Counter(reasons.get(run, "of levels or replications that the study no longer has") for run in others)
     return [f"{count} {reason}" for reason, count in counted.most_common()]
 
@@ -79,7 +84,7 @@ def differences(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, An
 
 
 def _pairs(before: pl.DataFrame, now: pl.DataFrame) -> Iterator[tuple[str, str]]:
-    """The run_ids of rows of two designs that have the same part, levels and replication, as far as both have columns."""
+    """The run_ids of rows of two designs with the same part, levels and replication, as far as both have columns."""
     shared = [name for name, kind in now.schema.items() if name != "run_id" and before.schema.get(name) == kind]
     if {"part", KEY} <= set(shared):
         both = before.join(now, on=shared, how="inner", nulls_equal=True, suffix="_now")
@@ -91,7 +96,9 @@ def _scenarios(store: Store) -> dict[str, str]:
 
 
 def _without_kernels(scenario: str) -> Any:
-    return json.loads(scenario, object_hook=lambda table: {key: value for key, value in table.items() if key != "kernel"})
+    return json.loads(
+        scenario, object_hook=lambda table: {key: value for key, value in table.items() if key != "kernel"}
+    )
 
 
 def _short(value: Any) -> str:

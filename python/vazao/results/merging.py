@@ -37,7 +37,7 @@ class Merged:
 def merge(sources: Sequence[str | Path], out: str | Path) -> Merged:
     """Copy the runs of `sources`, parts of one campaign (`vazao run --shard`), to `out`, each run once.
 
-    Raises `ResultsError` for a directory that holds something else: another study or version, other changes, damaged rows.
+    Raises `ResultsError` for a directory that holds something else: another study or version, or damaged rows.
     """
     stores = [Store(source) for source in sources]
     first, directory = stores[0], Path(out)
@@ -63,7 +63,9 @@ def merge(sources: Sequence[str | Path], out: str | Path) -> Merged:
 def _planned(store: Store) -> pl.DataFrame:
     rows = store.planned
     if store.manifest["kind"] != "study" or rows is None:
-        raise ResultsError(f"{store.directory}: holds the results of a scenario; parts of a study's campaign can be merged")
+        raise ResultsError(
+            f"{store.directory}: holds the results of a scenario; parts of a study's campaign can be merged"
+        )
     return rows
 
 
@@ -75,7 +77,9 @@ def _check_same(stores: Sequence[Store]) -> None:
         for key, what in SAME.items():
             here, there = first.manifest.get(key), store.manifest.get(key)
             if here != there:
-                raise ResultsError(f"{store.directory}: holds another {what} than {first.directory} ({there}, not {here})")
+                raise ResultsError(
+                    f"{store.directory}: holds another {what} than {first.directory} ({there}, not {here})"
+                )
         if read_file(store.directory / STUDY) != read_file(first.directory / STUDY):
             raise ResultsError(f"{store.directory}: its {STUDY} is not that of {first.directory}")
         if not _planned(store).drop("run_id").equals(columns):
@@ -96,7 +100,11 @@ def _take(writer: Writer, store: Store) -> int:
         new = tables["runs"].filter(~pl.col("run_id").is_in(there))["run_id"].to_list()
         if new:
             wanted = pl.col("run_id").is_in(new)
-            samples = [parquet.read_table(files["samples"], filters=[("run_id", "in", new)])] if owned(files["samples"]) else []
+            samples = (
+                [parquet.read_table(files["samples"], filters=[("run_id", "in", new)])]
+                if owned(files["samples"])
+                else []
+            )
             writer.commit({name: rows.filter(wanted) for name, rows in tables.items()}, samples)
         taken += len(new)
     return taken

@@ -177,7 +177,7 @@ def _remedy(runs: Path) -> str:
 
 
 def sweep(directory: Path) -> None:
-    """Remove what is no more: temporary files of a killed process, parts of batches never committed, and of replaced ones."""
+    """Remove what is no more: temporary files of a killed process, parts of uncommitted and of replaced batches."""
     committed = set(batches(directory))
     for folder in (directory, *(directory / table for table in TABLES)):
         for path in sorted(folder.glob(f".*{TEMPORARY}")):

@@ -111,10 +111,10 @@ def _run_row(scenario: _core.Scenario, outcome: _core.Outcome) -> pl.DataFrame:
 def run_missing(
     planned: Plan, rows: pl.DataFrame, writer: Writer, jobs: int, progress: Progress, shard: Shard
 ) -> tuple[int, int]:
-    """Simulate what is not stored of a plan and this machine can run; every run of the shard gets its row or its reason.
+    """Simulate what is not stored of a shard and this machine can run; every run of it gets its row or its reason.
 
-    `rows` are the plan's, under the run_ids by which stored runs are found (`replanned`). Gives how many were simulated,
-    and how many could not be although they should have.
+    `rows` are the plan's, under the run_ids by which stored runs are found (`planned_rows`). Gives how many were
+    simulated, and how many could not be although they should have.
     """
     store = Store(writer.directory)
     wanted = rows.join(store.stored, on="run_id", how="anti")

@@ -21,7 +21,7 @@ from vazao.study import Source, View, read_text
 
 STUDY = "study.toml"
 PLANNED = "planned.parquet"
-"""A study's planned runs in order: `run_id` and the columns of the design. Other runs may be stored, and are left out."""
+"""A study's planned runs in order: `run_id` and the columns of the design. Other stored runs are left out."""
 NOT_RUN = "not_run.parquet"
 """Planned runs that could not be run here: the columns of the design, and the `reason`."""
 
@@ -82,7 +82,7 @@ class Store:
         return self.query("SELECT * FROM planned") if self._owned(PLANNED) else None
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
-        """Ask the tables runs, flows, paths, links, samples, scenarios, planned, not_run anything. Raises `ResultsError`."""
+        """Ask the tables runs, flows, paths, links, samples, scenarios, planned, not_run. Raises `ResultsError`."""
         return self._asked().query(sql, parameters)
 
     def _asked(self) -> Enclosure:

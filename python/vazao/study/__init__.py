@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         plan as plan,
     )
     from vazao.study.source import Source as Source, read_text as read_text
-    from vazao.study.sweep import Variation as Variation, sweep as sweep, variation as variation
+    from vazao.study.sweeping import Variation as Variation, sweep as sweep, variation as variation
     from vazao.study.telling import sources as sources, told_in as told_in
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

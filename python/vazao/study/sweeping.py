@@ -63,17 +63,16 @@ def _spread(text: str, first: str, last: str, count: str) -> Iterable[float | in
     if not all(ends) or int(count) < 2:
         raise StudyError(f"--vary {text!r}: write FROM:TO:COUNT with numbers and two or more steps, as in 0:0.05:6")
     (low, unit), (high, other) = ([end[1], end[2].strip()] for end in ends if end)
-    if unit and other and unit != other or other and not unit:
+    if unit and unit != other:
         raise StudyError(f"--vary {text!r}: both ends need the same unit; write 5 ms:50 ms:4 or 5:50 ms:4")
-    unit = unit or other
     steps = int(count) - 1
     if steps >= MOST_LEVELS:
         raise StudyError(f"--vary {text!r}: {count} values; give 2 to {MOST_LEVELS}")
     whole = low.lstrip("+-").isdecimal() and high.lstrip("+-").isdecimal() and (int(high) - int(low)) % steps == 0
     for n in range(steps + 1):
         exact = float(low) + (float(high) - float(low)) * n / steps
-        number = int(exact) if whole else float(f"{exact:.12g}")
-        yield f"{number} {unit}" if unit else number
+        written = f"{exact:.12g}"
+        yield f"{written} {other}" if other else int(written) if whole else float(written)
 
 
 def name_of(key: str, taken: Iterable[str]) -> str:
@@ -94,7 +93,8 @@ def sweep(
 
     Its table has the mean of each measure with the half-width of its 95 % interval; its figure draws goodput.
     """
-    factors, names = [], []
+    factors: list[dict[str, Any]] = []
+    names: list[str] = []
     for varied in variations:
         name = name_of(varied.key, names)
         names.append(name)
@@ -128,7 +128,7 @@ MEASURES = {
     "completion_s": ("flows", "max(completion_s)"),
     "retransmissions": ("flows", "sum(retransmissions)"),
     "utilisation": ("runs", "avg(utilisation)"),
-    "fairness": ("runs", "avg(fairness)"),
+    "jain": ("runs", "avg(jain)"),
 }
 """What a sweep's table has of a run: the table it comes from, and how a run's rows become one number."""
 
@@ -145,7 +145,7 @@ def _means(names: Sequence[str]) -> str:
 
 
 def _figure(variations: Sequence[Variation], names: Sequence[str]) -> dict[str, Any]:
-    """Goodput over the quantity with most levels, or else over the first key; the next two keys are colours and facets."""
+    """Goodput over the quantity with most levels, or else over the first key; the next two are colours and facets."""
     columns = {name: _column(name, varied.values) for name, varied in zip(names, variations, strict=True)}
     counts = dict(zip(names, (len(varied.values) for varied in variations), strict=True))
     measured = [name for name in names if columns[name]]

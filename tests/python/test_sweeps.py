@@ -1,0 +1,159 @@
+"""Sweeps of a scenario: what is varied, how often, how precisely; and starters to go on from."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from command import caller
+from vazao import results
+from vazao.errors import StudyError
+from vazao.study import Variation, sweep, variation
+from vazao.study.sweeping import name_of
+
+SCENARIO = """
+name = "wan"
+[network]
+topology = "dumbbell"
+access = { rate = "1 Gbps", delay = "1 ms" }
+bottleneck = { rate = "10 Mbps", delay = "5 ms", queue = "20 packets", loss = 0.02 }
+[[flow]]
+app = { kind = "upload", size = "100 kB" }
+transport = { kind = "tcp", cc = "cubic" }
+"""
+
+Vazao = Any
+
+
+@pytest.fixture
+def vazao(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Vazao:
+    monkeypatch.chdir(tmp_path)
+    Path("wan.toml").write_text(SCENARIO)
+    return caller(monkeypatch, capsys)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("cc=cubic,bbr", ("cubic", "bbr")),
+        ("loss=0:0.05:6", (0.0, 0.01, 0.02, 0.03, 0.04, 0.05)),
+        ("n=1:5:5", (1, 2, 3, 4, 5)),
+        ("delay=5 ms:20 ms:4", ("5 ms", "10 ms", "15 ms", "20 ms")),
+        ("delay=5:20 ms:2", ("5 ms", "20 ms")),
+        ("mss=536,1460", (536, 1460)),
+        ("sack=true,false", (True, False)),
+        ('queue={ kind = "red", min = "5 packets" },20 packets', ({"kind": "red", "min": "5 packets"}, "20 packets")),
+        ('cc="a,b",c', ("a,b", "c")),
+        ("x=[1, 2],[3]", ([1, 2], [3])),
+    ],
+)
+def test_values_are_read_as_they_are_meant(text: str, values: tuple[Any, ...]) -> None:
+    assert variation(text).values == values
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("cc", "write KEY=VALUE"), ("=1", "write KEY=VALUE"), ("a=", "write KEY=VALUE"),
+        ("a=1:2:1", "two or more steps"), ("a=x:y:3", "with numbers"), ("a=1 ms:2 s:3", "the same unit"),
+        ("a=0:1:1000000", "give 2 to 1000"), ("a=1 ms:2:3", "the same unit"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_varied_is_refused(text: str, told: str) -> None:
+    with pytest.raises(StudyError, match=told):
+        variation(text)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "flow.0.transport.cc",
+                "flow.1.transport.cc",
+                "network.bottleneck.loss",
+                "loss",
+                "run_id",
+                "seed",
+                "a.-.*",
+                "0",
+            ]
+        )
+    )
+)
+def test_every_key_has_a_column_of_its_own(keys: list[str]) -> None:
+    names: list[str] = []
+    for key in keys:
+        names.append(name_of(key, names))
+    assert len(set(names)) == len(names)
+    text = sweep({}, "x", [Variation(key, (1, 2)) for key in keys], 1)
+    assert [factor["name"] for factor in tomllib.loads(text)["part"][0].get("factor", [])] == names
+
+
+def test_a_sweep_is_run_shown_and_grows(vazao: Vazao, tmp_path: Path) -> None:
+    asked = ("run", "wan.toml", "--vary", "flow.0.transport.cc=cubic,bbr", "--vary", "network.bottleneck.loss=0:0.04:2")
+    done = vazao(*asked, "--seeds", "3")
+    assert done.code == 0, done.err
+    assert "12 runs in results/wan (12 simulated now)" in done.out
+    assert done.out.count("±") >= 4
+    assert Path("results/wan/figures/goodput.svg").exists()
+    more = vazao(*asked[:-1], "network.bottleneck.loss=0:0.04:3", "--seeds", "4")
+    assert "24 runs in results/wan (12 simulated now)" in more.out
+    campaign = results.open_campaign("results/wan")
+    (means,) = (campaign.table(table.id) for table in campaign.study.tables)
+    assert means["runs"].to_list() == [4] * 6
+    assert means.select("cc", "loss").rows() == [(cc, loss) for loss in (0, 0.02, 0.04) for cc in ("bbr", "cubic")]
+    assert "24 of 24 runs" in vazao("show", "results/wan").out
+    assert vazao("report", "results/wan").code == 0
+    assert json.loads(vazao("run", "wan.toml", "--seeds", "2", "--out", "one", "--json").out)["runs"] == 2
+
+
+def test_its_mean_and_interval_are_those_of_its_runs(vazao: Vazao) -> None:
+    assert vazao("run", "wan.toml", "--seeds", "5").code == 0
+    campaign = results.open_campaign("results/wan")
+    (row,) = campaign.table("means").to_dicts()
+    goodput = campaign.flows["goodput_bps"]
+    assert row["goodput_bps"] == pytest.approx(goodput.mean())
+    # Student's t for four degrees of freedom.
+    assert row["± goodput_bps"] == pytest.approx(2.776445105 * float(goodput.std() or 0) / 5**0.5)  # type: ignore[arg-type]
+
+
+def test_seeds_are_added_until_it_is_known(vazao: Vazao) -> None:
+    done = vazao("run", "wan.toml", "--until-precision", "5%")
+    assert done.code == 0, done.err
+    (row,) = results.open_campaign("results/wan").table("means").to_dicts()
+    assert row["± goodput_bps"] <= 0.05 * row["goodput_bps"]
+    assert row["runs"] > 3
+    assert "3 seeds: goodput is known to" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--vary", "network.bottleneck.los=1"), 'unknown key "los"; did you mean "loss"'),
+        (("--vary", "flow.0.transport.cc=cubic,bbrr"), "--vary flow.0.transport.cc=bbrr: wan.toml"),
+        (("--until-precision", "0"), "--until-precision '0': write a share between 0 and 100 %"),
+        (("--until-precision", "x"), "--until-precision 'x': write a share"),
+        (("--vary", "flow.0.transport.cc=cubic", "--trace", "cwnd"), "are for single runs"),
+    ],
+)
+def test_what_cannot_be_swept_is_said(vazao: Vazao, options: tuple[str, ...], told: str) -> None:
+    done = vazao("run", "wan.toml", *options)
+    assert (done.code, told in done.err) == (2, True), done.err
+    assert not Path("results").exists()
+
+
+def test_starters_run(vazao: Vazao) -> None:
+    assert vazao("new", "mine", "--study").code == 0
+    assert "reproduced" in vazao("run", "mine.toml", "--quick").out
+    assert vazao("new", "my-bakeoff", "--from", "tcp-bakeoff").code == 0
+    assert "my-bakeoff" in vazao("check", "my-bakeoff.toml").out
+    assert vazao("new", "my-loss", "--from", "interop-loss").code == 0
+    assert vazao("check", "my-loss.toml").code == 0
+    wrong = vazao("new", "x", "--from", "tcp-bakeof")
+    assert (wrong.code, "did you mean 'tcp-bakeoff'" in wrong.err) == (2, True)
+    assert "is not a study's name" in vazao("new", "Mine", "--study").err
