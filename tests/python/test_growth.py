@@ -49,7 +49,7 @@ def assert_same(a: Path, b: Path) -> None:
         ),
         (
             "[[figure]]",
-            '[[part.factor]]\nname = "delay"\nsets = "network.bottleneck.delay"\nlevels = ["5 ms", "9 ms"]\n\n[[figure]]',
+            '[[part.factor]]\nname = "late"\nsets = "network.bottleneck.delay"\nlevels = ["5 ms", "9 ms"]\n[[figure]]',
             2,
             [],
         ),

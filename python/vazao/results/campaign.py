@@ -173,12 +173,12 @@ def run_study(
 ) -> Campaign:
     """Simulate what `out` (default: results/NAME) does not hold yet, commit it as it ends, evaluate the findings.
 
-    Quick is a subset of full, so full goes on where quick ended; without a size, a directory goes on as it was begun, and
-    a new one is quick. Runs for which this machine lacks a kernel are noted as not run (`Campaign.not_run`), and run by the
-    next call that has it. What a changed study no longer has is kept and left out (`Campaign.left_out`). Of a `shard` only
-    the runs are simulated, and no finding is evaluated: `merge` puts shards together. The campaign is told in the study's
-    language; the stored ledger has the texts of the study's own file. Raises `StudyError` for a wrong study, `ResultsError`
-    for a directory that cannot be used; after Ctrl-C the finished runs are stored.
+    Quick is a subset of full, so full goes on where quick ended; without a size, a directory goes on as it was begun,
+    and a new one is quick. Runs for which this machine lacks a kernel are noted as not run (`Campaign.not_run`), and
+    run by the next call that has it. What a changed study no longer has is kept and left out (`Campaign.left_out`). Of
+    a `shard` only the runs are simulated, and no finding is evaluated: `merge` puts shards together. The campaign is
+    told in the study's language; the stored ledger has the texts of the study's own file. Raises `StudyError` for a
+    wrong study, `ResultsError` for a directory that cannot be used; after Ctrl-C the finished runs are stored.
     """
     directory = Path(out) if out is not None else default_directory(study.name)
     lang, study = study.words.lang, study.original

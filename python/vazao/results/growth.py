@@ -1,8 +1,8 @@
 """Growth of a campaign: which stored runs a changed study still has, and why others are left out.
 
 A run is found by what it is: its `run_id` is a digest of the resolved scenario with its seed, of every file that it
-names and of the engine. So a study may gain or lose levels, factors and replications; what is stored of another scenario is kept
-beside and never pooled with what is planned.
+names and of the engine. So a study may gain or lose levels, factors and replications; what is stored of another
+scenario is kept beside and never pooled with what is planned.
 """
 
 from __future__ import annotations
