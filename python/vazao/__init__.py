@@ -26,11 +26,15 @@ if TYPE_CHECKING:
     )
     from vazao.results import (
         Campaign as Campaign,
+        Experiment as Experiment,
         Result as Result,
         Store as Store,
+        StoredResult as StoredResult,
         Study as Study,
         __version__ as __version__,
+        load as load,
         load_study as load_study,
+        open as open,  # noqa: A004
         open_campaign as open_campaign,
         run as run,
         run_scenario as run_scenario,

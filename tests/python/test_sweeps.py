@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+import vazao as vz
 from command import caller
 from vazao import results
 from vazao.errors import StudyError
@@ -136,6 +137,9 @@ def test_seeds_are_added_until_it_is_known(vazao: Vazao) -> None:
     [
         (("--vary", "network.bottleneck.los=1"), 'unknown key "los"; did you mean "loss"'),
         (("--vary", "flow.0.transport.cc=cubic,bbrr"), "--vary flow.0.transport.cc=bbrr: wan.toml"),
+        (("--seeds", "0"), "--seeds '0': write how many"),
+        (("--seeds", "5-3"), "--seeds '5-3': write how many"),
+        (("--seeds", "1-3", "--seed", "4"), "leave --seed 4 out"),
         (("--until-precision", "0"), "--until-precision '0': write a share between 0 and 100 %"),
         (("--until-precision", "x"), "--until-precision 'x': write a share"),
         (("--vary", "flow.0.transport.cc=cubic", "--trace", "cwnd"), "are for single runs"),
@@ -157,3 +161,29 @@ def test_starters_run(vazao: Vazao) -> None:
     wrong = vazao("new", "x", "--from", "tcp-bakeof")
     assert (wrong.code, "did you mean 'tcp-bakeoff'" in wrong.err) == (2, True)
     assert "is not a study's name" in vazao("new", "Mine", "--study").err
+
+
+def test_python_does_as_the_command(vazao: Vazao) -> None:
+    experiment = vz.load("wan.toml")
+    assert isinstance(experiment, vz.Experiment)
+    once = experiment.set({"network.bottleneck.loss": 0.01}).run(trace=["cwnd"])
+    assert once.flows.height == 1
+    campaign = (
+        experiment.vary("flow.0.transport.cc", ["cubic", "bbr"])
+        .vary("network.bottleneck.loss", "0:0.04:2")
+        .run(seeds=3)
+    )
+    assert (campaign.started, campaign.directory) == (12, Path("results/wan"))
+    asked = ("--vary", "flow.0.transport.cc=cubic,bbr", "--vary", "network.bottleneck.loss=0:0.04:2")
+    assert "12 runs in results/wan (0 simulated now)" in vazao("run", "wan.toml", *asked, "--seeds", "1-3").out
+    opened = vz.open("results/wan")
+    assert isinstance(opened, vz.Campaign)
+    assert opened.runs.equals(campaign.runs)
+    assert vazao("run", "wan.toml", "--out", "one", "--trace", "cwnd").code == 0
+    stored = vz.open("one")
+    assert isinstance(stored, vz.StoredResult)
+    assert (stored.flows.height, stored.sql("SELECT count(*) AS n FROM samples")["n"][0] > 10) == (1, True)
+    assert "cwnd" in str(stored.plot("cwnd").to_dict())
+    with pytest.raises(vz.ScenarioError, match="say how often"):
+        experiment.vary("flow.0.transport.cc", ["cubic", "bbr"]).run()
+    assert isinstance(vz.load("hstcp-2010"), vz.Study)

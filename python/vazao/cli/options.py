@@ -19,6 +19,10 @@ Allow = Annotated[bool, typer.Option("--allow-programs", help="Let guests run th
 Seed = Annotated[int | None, typer.Option(min=0, max=2**53, help="The seed of every random stream.")]
 
 
+MOST_SEEDS = 10_000
+"""Runs that each combination of a sweep may have."""
+
+
 def _language(lang: str | None) -> str | None:
     return lang and checked(lang)
 
@@ -29,6 +33,23 @@ Lang = Annotated[
         "--lang", metavar="|".join(LANGUAGES), callback=_language, help="Language (a study's default: its own)."
     ),
 ]
+
+
+def seeds(text: str | None, seed: int | None) -> tuple[int | None, int | None]:
+    """The first seed and how many: of `10`, which begin with `seed`, or of `1-10`. Raises `ScenarioError`."""
+    if text is None:
+        return seed, None
+    first, dash, last = text.partition("-")
+    numbers = [first, last] if dash else [first]
+    if all(number.isdecimal() for number in numbers) and len(text) < 20:
+        count = int(last) - int(first) + 1 if dash else int(first)
+        if dash and seed is not None:
+            raise ScenarioError(f"--seeds {text!r} says where seeds begin; leave --seed {seed} out")
+        if 1 <= count <= MOST_SEEDS:
+            return (int(first) if dash else seed), count
+    raise ScenarioError(
+        f"--seeds {text!r}: write how many, 1 to {MOST_SEEDS}, or from-to, as in --seeds 10 or --seeds 1-10"
+    )
 
 
 def shard(text: str | None) -> Shard:

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
         run_study as run_study,
     )
     from vazao.results.cleaning import clean as clean
+    from vazao.results.experiment import (
+        Experiment as Experiment,
+        load as load,
+        open as open,  # noqa: A004
+    )
     from vazao.results.made import product as product
     from vazao.results.merging import merge as merge
     from vazao.results.pace import Pace as Pace, measured as measured
@@ -21,7 +26,12 @@ if TYPE_CHECKING:
     from vazao.results.result import Result as Result, run as run, run_scenario as run_scenario, table as table
     from vazao.results.running import Progress as Progress
     from vazao.results.shard import WHOLE as WHOLE, Shard as Shard
-    from vazao.results.single import check_place as check_place, keep as keep, kept_inputs as kept_inputs
+    from vazao.results.single import (
+        StoredResult as StoredResult,
+        check_place as check_place,
+        keep as keep,
+        kept_inputs as kept_inputs,
+    )
     from vazao.results.store import Store as Store
     from vazao.results.version import __version__ as __version__
 else:

@@ -71,7 +71,7 @@ class Campaign:
     started: int = 0
     """Runs that this call simulated; 0 when all were stored."""
     left_out: list[str] = field(default_factory=list, repr=False)
-    """Why stored runs are none of the study as it is now: they are kept, and in no table."""
+    """Reasons why stored runs are none of the study as it is now, each with a count: they are kept, in no table."""
     ledger: list[findings.Ruling] | None = field(default=None, repr=False)
     """The findings, where they were evaluated before and nothing has changed since."""
 

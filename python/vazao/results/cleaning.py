@@ -19,7 +19,7 @@ from vazao.results.writer import Writer, writing
 
 @dataclass(frozen=True)
 class Freed:
-    """What was removed from a results directory."""
+    """Runs removed from a results directory, and the bytes that they took."""
 
     runs: int
     bytes: int

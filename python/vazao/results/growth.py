@@ -51,7 +51,7 @@ def in_order(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def left_out(planned: Plan, rows: pl.DataFrame, store: Store) -> list[str]:
-    """Why stored runs are none of a plan, whose rows are `rows`: each reason with how many they are."""
+    """Reasons why stored runs are none of a plan, whose rows are `rows`, each with how many they are."""
     stored = store.stored
     others = set(stored.join(rows, on="run_id", how="anti")["run_id"])
     if not others:

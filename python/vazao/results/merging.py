@@ -23,7 +23,7 @@ SAME = {"name": "study", "overrides": "set of --set changes", "seed": "seed", "v
 
 @dataclass(frozen=True)
 class Merged:
-    """What a directory of merged results has."""
+    """Counts of a directory of merged results."""
 
     directory: Path
     added: int

@@ -17,7 +17,7 @@ class Shard:
     of: int
 
     def share(self, scenarios: Sequence[T]) -> Sequence[T]:
-        """Those of a plan's scenarios, in its order, that belong to it: every `of`-th."""
+        """Scenarios of a plan that belong to it: every `of`-th in the plan's order."""
         return scenarios[self.number - 1 :: self.of]
 
 

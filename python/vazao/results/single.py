@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from vazao import _core
+from vazao import _core, figures
 from vazao.results import inputs
 from vazao.results.manifest import check_usable, read_manifest
 from vazao.results.result import Result
@@ -15,6 +17,57 @@ from vazao.results.store import Store
 from vazao.results.version import versions
 from vazao.results.writer import writing
 from vazao.scenario import inputs_of
+
+if TYPE_CHECKING:
+    from altair import Chart, FacetChart, LayerChart
+
+
+@dataclass(frozen=True)
+class StoredResult:
+    """The stored tables of one run."""
+
+    store: Store
+
+    @property
+    def directory(self) -> Path:
+        """The results directory."""
+        return self.store.directory
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """One row: Jain's index, utilisation, simulated seconds, events, packet-hops, wall-clock seconds."""
+        return self.store.read("runs")
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow: times in seconds, rates in bits per second, sizes in bytes."""
+        return self.store.read("flows")
+
+    @cached_property
+    def paths(self) -> pl.DataFrame:
+        """One row per path of each flow."""
+        return self.store.read("paths")
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """One row per link and direction."""
+        return self.store.read("links")
+
+    @cached_property
+    def samples(self) -> pl.DataFrame:
+        """Time series of what was traced: bytes and seconds."""
+        return self.store.read("samples")
+
+    def sql(self, query: str) -> pl.DataFrame:
+        """Ask the tables runs, flows, paths, links and samples anything (DuckDB). Raises `ResultsError`."""
+        return self.store.query(query)
+
+    def plot(self, measure: str) -> Chart | LayerChart | FacetChart:
+        """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time."""
+        return figures.trace_chart(self.samples, measure)
+
+    def __repr__(self) -> str:
+        return f"StoredResult({str(self.directory)!r}, {self.store.manifest['name']!r}, flows={self.flows.height})"
 
 
 def kept_inputs(directory: Path) -> dict[str, Path]:

@@ -130,7 +130,7 @@ MEASURES = {
     "utilisation": ("runs", "avg(utilisation)"),
     "jain": ("runs", "avg(jain)"),
 }
-"""What a sweep's table has of a run: the table it comes from, and how a run's rows become one number."""
+"""Measures in a sweep's table: the table that each comes from, and how a run's rows become one number."""
 
 
 def _means(names: Sequence[str]) -> str:
