@@ -142,7 +142,7 @@ def test_seeds_are_added_until_it_is_known(vazao: Vazao) -> None:
         (("--seeds", "1-3", "--seed", "4"), "leave --seed 4 out"),
         (("--until-precision", "0"), "--until-precision '0': write a share between 0 and 100 %"),
         (("--until-precision", "x"), "--until-precision 'x': write a share"),
-        (("--vary", "flow.0.transport.cc=cubic", "--trace", "cwnd"), "are for single runs"),
+        (("--vary", "flow.0.transport.cc=cubic", "--trace", "cwnd"), "is swept; leave --trace,"),
     ],
 )
 def test_what_cannot_be_swept_is_said(vazao: Vazao, options: tuple[str, ...], told: str) -> None:
@@ -183,7 +183,7 @@ def test_python_does_as_the_command(vazao: Vazao) -> None:
     stored = vz.open("one")
     assert isinstance(stored, vz.StoredResult)
     assert (stored.flows.height, stored.sql("SELECT count(*) AS n FROM samples")["n"][0] > 10) == (1, True)
-    assert "cwnd" in str(stored.plot("cwnd").to_dict())
+    assert "value" in str(stored.plot("cwnd").to_dict())
     with pytest.raises(vz.ScenarioError, match="say how often"):
         experiment.vary("flow.0.transport.cc", ["cubic", "bbr"]).run()
     assert isinstance(vz.load("hstcp-2010"), vz.Study)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +19,30 @@ Changes = Annotated[
 Allow = Annotated[bool, typer.Option("--allow-programs", help="Let guests run the programs that the file names.")]
 Seed = Annotated[int | None, typer.Option(min=0, max=2**53, help="The seed of every random stream.")]
 
+
+Full = Annotated[bool | None, typer.Option("--full/--quick", help="A study's size (default: as begun, else quick).")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at a time (default: all cores).")]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Where results go (a study's default: results/NAME).")
+]
+Trace = Annotated[
+    str | None, typer.Option(metavar="MEASURES", help="Record time series: cwnd,ssthresh,srtt,rtt,flight,…")
+]
+Pcap = Annotated[Path | None, typer.Option(metavar="DIR", help="One pcapng per host interface.")]
+Qlog = Annotated[Path | None, typer.Option(metavar="DIR", help="Each side of each QUIC connection, for qvis.")]
+ShardOf = Annotated[
+    str | None, typer.Option(metavar="K/N", help="Run the K-th of N parts of a study's runs; see vazao merge.")
+]
+Vary = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUES", help="Sweep a scenario's key: cubic,bbr or 0:0.05:6. May be repeated."),
+]
+Seeds = Annotated[
+    str | None, typer.Option(metavar="N|A-B", help="Runs of each combination: 10 of them, or seeds 1-10.")
+]
+Precision = Annotated[
+    str | None, typer.Option("--until-precision", metavar="PERCENT", help="Add seeds until goodput is known to 5%.")
+]
 
 MOST_SEEDS = 10_000
 """Runs that each combination of a sweep may have."""

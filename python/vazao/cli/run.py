@@ -9,7 +9,23 @@ import typer
 
 from vazao import _core, results, study as studies
 from vazao.cli import campaigns, options, programs, sweeps
-from vazao.cli.options import Allow, Changes, Lang, Seed, change
+from vazao.cli.options import (
+    Allow,
+    Changes,
+    Full,
+    Jobs,
+    Lang,
+    Out,
+    Pcap,
+    Precision,
+    Qlog,
+    Seed,
+    Seeds,
+    ShardOf,
+    Trace,
+    Vary,
+    change,
+)
 from vazao.cli.signals import terminable
 from vazao.errors import RunError, ScenarioError
 
@@ -21,33 +37,16 @@ def run(
     ],
     changes: Changes = None,
     seed: Seed = None,
-    full: Annotated[
-        bool | None, typer.Option("--full/--quick", help="A study's size (default: as begun, else quick).")
-    ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time (default: all cores).")] = None,
-    directory: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where results go (a study's default: results/NAME).")
-    ] = None,
-    trace: Annotated[
-        str | None, typer.Option(metavar="MEASURES", help="Record time series: cwnd,ssthresh,srtt,rtt,flight,…")
-    ] = None,
-    pcap: Annotated[Path | None, typer.Option(metavar="DIR", help="One pcapng per host interface.")] = None,
-    qlog: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Each side of each QUIC connection, for qvis.")
-    ] = None,
-    shard: Annotated[
-        str | None, typer.Option(metavar="K/N", help="Run the K-th of N parts of a study's runs; see vazao merge.")
-    ] = None,
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUES", help="Sweep a scenario's key: cubic,bbr or 0:0.05:6. May be repeated."),
-    ] = None,
-    seeds: Annotated[
-        str | None, typer.Option(metavar="N|A-B", help="Runs of each combination: 10 of them, or seeds 1-10.")
-    ] = None,
-    precision: Annotated[
-        str | None, typer.Option("--until-precision", metavar="PERCENT", help="Add seeds until goodput is known to 5%.")
-    ] = None,
+    full: Full = None,
+    jobs: Jobs = None,
+    directory: Out = None,
+    trace: Trace = None,
+    pcap: Pcap = None,
+    qlog: Qlog = None,
+    shard: ShardOf = None,
+    vary: Vary = None,
+    seeds: Seeds = None,
+    precision: Precision = None,
     lang: Lang = None,
     allow: Allow = False,
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object, nothing else.")] = False,

@@ -97,7 +97,7 @@ def _scenarios(store: Store) -> dict[str, str]:
 
 def _without_kernels(scenario: str) -> Any:
     return json.loads(
-        scenario, object_hook=lambda table: {key: value for key, value in table.items() if key != "kernel"}
+        scenario, object_hook=lambda table: {key: value for key, value in table.items() if key != "kernel_sha256"}
     )
 
 
