@@ -184,10 +184,9 @@ def run_study(
     planned = plan(study, size or begun.get("size", "quick"))
     manifest = manifest_of(planned)
     if there := check_usable(directory, manifest):
-        # A kernel that made rows stays theirs, although it may be gone.
-        kernels = manifest["kernels"] | {name: sha for name, sha in there.get("kernels", {}).items() if sha}
-        digests = there.get("inputs", {}) | manifest["inputs"]
-        noted = {"kernels": kernels, "inputs": digests, "not_run": there.get("not_run", {})}
+        # A kernel or simulator that made rows stays theirs, although it may be gone.
+        noted = {key: manifest[key] | _known(there.get(key, {})) for key in ("kernels", "simulators")}
+        noted |= {"inputs": there.get("inputs", {}) | manifest["inputs"], "not_run": there.get("not_run", {})}
         # A quick study asked of a directory that was begun as full is a part of what belongs there.
         manifest = (there | {"versions": manifest["versions"]} if there["size"] == "full" else manifest) | noted
     with writing(directory, manifest, study.text) as writer:
@@ -202,6 +201,10 @@ def run_study(
     if complete and complete == _product(study, size, directory):
         complete.note([written, *inputs.copies(directory, planned.inputs)])
     return campaign.told_in(lang)
+
+
+def _known(digests: dict[str, str | None]) -> dict[str, str | None]:
+    return {name: sha for name, sha in digests.items() if sha}
 
 
 def _product(study: Study, size: Size | None, directory: Path) -> Product:
@@ -265,6 +268,7 @@ def manifest_of(planned: Plan) -> dict[str, Any]:
         "order": order(planned),
         "versions": versions(),
         "kernels": planned.kernels,
+        "simulators": planned.simulators,
         "inputs": inputs.digests(planned.inputs),
         "not_run": {},
     }

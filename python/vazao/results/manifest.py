@@ -26,7 +26,7 @@ IDENTITY = {
 }
 """Fields in which manifests of results in one directory agree, and what a message calls each."""
 
-DIGESTS = {"inputs": "input", "kernels": "kernel"}
+DIGESTS = {"inputs": "input", "kernels": "kernel", "simulators": "simulator"}
 """Tables of digests by name that agree as well as far as both manifests have them."""
 
 
@@ -47,6 +47,7 @@ class Manifest(BaseModel):
     runs: int = 0
     parts: list[dict[str, str | int]] = []
     kernels: dict[str, str | None] = {}
+    simulators: dict[str, str | None] = {}
     inputs: dict[str, str] = {}
     not_run: dict[str, int] = {}
 

@@ -3,7 +3,7 @@
 use crate::document::reader::{Item, Table, value_json};
 use crate::document::{Result, Toml};
 use crate::model::plugin::{Chosen, ControlFactory, ControlSpec, Plugins};
-use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks};
+use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks, simulator_json};
 use crate::model::transport::{Controls, Extensions, MultipathSpec, Reading, TransportSpec};
 use crate::packs::library::quinn;
 use crate::packs::tcp::like;
@@ -46,6 +46,10 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
         );
     }
     let sender = stacks[usize::from(!client_sends)];
+    if stacks.contains(&Stack::Ns2) && stacks != [Stack::Ns2; 2] {
+        return Err(whole.error("has two stacks, but ns-2 plays both sides of a flow; write stack = \"ns2\""));
+    }
+    let simulator = extensions.simulators.get(sender.name()).cloned();
     let reading = Reading { whole: &whole, stacks, schedulers: &extensions.schedulers };
     let accepted = pack.kernel.map_or(&[][..], |kernel| kernel.accepted);
     if stacks == [Stack::Linux; 2] && !accepted.is_empty() {
@@ -80,7 +84,19 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
         return Err(whole.error("a guest's flow has no TLS of ours; leave tls out, or stack"));
     }
     let multipath = (pack.settle)(&reading, named, &parameters)?;
-    Ok(TransportSpec { entry, parameters, tls, control, slow_start, multipath, stacks, sender, guest, receiver: None })
+    Ok(TransportSpec {
+        entry,
+        parameters,
+        tls,
+        control,
+        slow_start,
+        multipath,
+        stacks,
+        sender,
+        guest,
+        simulator,
+        receiver: None,
+    })
 }
 
 /// Takes the congestion control of a sender's stack out of a transport's table.
@@ -98,7 +114,7 @@ fn take_control(
             match sender {
                 Stack::Linux => read_linux_control(&cc),
                 Stack::Quinn if let Some(own) = quinn::read_control(&cc)? => Ok(own),
-                Stack::Quinn | Stack::Vazao => read_control(cc, plugins),
+                Stack::Quinn | Stack::Vazao | Stack::Ns2 => read_control(cc, plugins),
             }
         }
     }
@@ -183,6 +199,9 @@ pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
     }
     if spec.has_library() {
         transport.insert("stack".into(), Stack::Quinn.name().into());
+    }
+    if spec.has_simulator() {
+        transport.insert("simulator".into(), simulator_json(spec.sender, spec.simulator.as_ref()));
     }
     if let Some((_, receiver)) = &spec.receiver {
         transport.insert("receiver".into(), transport_json(receiver));

@@ -17,11 +17,13 @@ pub enum Stack {
     Linux,
     /// quinn-proto, a production QUIC library, in virtual time.
     Quinn,
+    /// ns-2, another simulator: a program of its own that runs the whole scenario.
+    Ns2,
 }
 
 impl Stack {
-    const ALL: [Stack; 3] = [Stack::Vazao, Stack::Linux, Stack::Quinn];
-    const NAMES: [&'static str; 3] = ["vazao", "linux", "quinn"];
+    const ALL: [Stack; 4] = [Stack::Vazao, Stack::Linux, Stack::Quinn, Stack::Ns2];
+    const NAMES: [&'static str; 4] = ["vazao", "linux", "quinn", "ns2"];
 
     /// Returns its name in scenarios.
     pub fn name(self) -> &'static str {
@@ -46,6 +48,18 @@ pub struct Kernel {
 
 /// Available kernels by their names in scenarios.
 pub type Kernels = BTreeMap<String, Kernel>;
+
+/// Simulator of another house, which runs whole scenarios.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Simulator {
+    /// Version by its own account.
+    pub version: String,
+    /// Digest of the executable.
+    pub digest: String,
+}
+
+/// Installed simulators by the names of their stacks.
+pub type Simulators = BTreeMap<String, Simulator>;
 
 /// Settings of a flow's guests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,6 +158,15 @@ fn read_stack(item: &Item) -> Result<Stack> {
     let name = item.text()?;
     let found = Stack::ALL.into_iter().find(|stack| stack.name() == name);
     found.ok_or_else(|| item.error(unknown("stack", name, Stack::NAMES.iter().copied())))
+}
+
+/// Describes a simulator in canonical form, installed or not.
+pub(crate) fn simulator_json(stack: Stack, simulator: Option<&Simulator>) -> Json {
+    json!({
+        "name": stack.name(),
+        "version": simulator.map(|s| s.version.as_str()),
+        "sha256": simulator.map(|s| s.digest.as_str()),
+    })
 }
 
 /// Reads a table of names and values. Dots separate the parts of a name; below `net.`, where an interface's name may

@@ -5,7 +5,7 @@ use super::flow::{FlowSpec, Routes};
 use super::kernel::KernelProtocol;
 use super::plugin::{Chosen, ControlFactory, ControlSpec, Plugins, SchedulerSpec};
 use super::scenario::Scenario;
-use super::stack::{GuestSpec, Kernels, Stack};
+use super::stack::{GuestSpec, Kernels, Simulator, Simulators, Stack};
 use crate::document::Result;
 use crate::document::files::Files;
 use crate::document::reader::{Item, Table};
@@ -131,6 +131,8 @@ pub struct TransportSpec {
     pub sender: Stack,
     /// Settings of guests.
     pub guest: GuestSpec,
+    /// Simulator that plays it instead of the world, if it is installed.
+    pub simulator: Option<Simulator>,
     /// The receiving side (0: the client) and its settings, where they are not the sender's.
     pub receiver: Option<(usize, Arc<TransportSpec>)>,
 }
@@ -169,6 +171,11 @@ impl TransportSpec {
     /// Returns whether a library plays it.
     pub(crate) fn has_library(&self) -> bool {
         self.stacks.contains(&Stack::Quinn)
+    }
+
+    /// Returns whether another simulator plays it, instead of the world.
+    pub fn has_simulator(&self) -> bool {
+        self.sender == Stack::Ns2
     }
 
     /// Returns a factory of its congestion control, each with a slow start of its own.
@@ -232,6 +239,8 @@ pub struct Extensions {
     pub schedulers: Plugins<SchedulerFactory>,
     /// Kernels by name.
     pub kernels: Kernels,
+    /// Other simulators by the names of their stacks.
+    pub simulators: Simulators,
     /// Access to files.
     pub files: Files,
     /// Bytes of memory that the run may take; `None`: no limit.
