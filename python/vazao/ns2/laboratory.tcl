@@ -2,7 +2,8 @@
 # classes and variables, and ends with `go`. Files in the working directory take what was measured:
 #   drops    each packet that a queue dropped, as ns-2's trace format has it
 #   cuts.N   flow N: each change of the threshold, and until the first one the count of packets sent
-#   looks    now and then: flow, time, window and threshold in packets, highest packet sent, highest acknowledged
+#   looks    now and then: flow, time, window and threshold in packets, highest packet sent, highest acknowledged,
+#            duplicate acknowledgements in a row, timeouts so far
 #   flows    at the end: flow, packets sent, of these again, highest acknowledged, highest sent, timeouts
 #   ways     at the end: direction of a link, bytes and packets sent, packets dropped, packets that wait
 
@@ -20,11 +21,14 @@ proc hosts {count} {
 
 # A direction of a link. ns-2's limit counts one place more than packets can wait.
 proc way {from to rate delay waiting} {
-    global ns node drops monitors
+    global ns node drops monitors seen bytes
     set a $node($from)
     set b $node($to)
     $ns simplex-link $a $b $rate $delay DropTail
     $ns queue-limit $a $b [expr {$waiting + 1}]
+    set number [llength $monitors]
+    set seen($number) 0
+    set bytes($number) 0
     lappend monitors [$ns monitor-queue $a $b ""]
     set head [[$ns link $a $b] set drophead_]
     set dropped [$ns create-trace Drop $drops $a $b]
@@ -60,24 +64,39 @@ proc watch {number variable file} {
     return $watch
 }
 
+# ns-2's counts of bytes begin anew at 2^32, which a fast link passes within seconds: what is new is added up.
+proc count {} {
+    global monitors seen bytes
+    set number 0
+    foreach monitor $monitors {
+        set now [$monitor set bdepartures_]
+        set bytes($number) [expr {wide($bytes($number)) + ((wide($now) - $seen($number)) & 0xffffffff)}]
+        set seen($number) $now
+        incr number
+    }
+}
+
 # Each flow as it is now. Packets are counted one by one until slow start has ended: later that would fill the disk.
 proc look {span} {
     global ns tcp counter initial looks
     set now [$ns now]
     foreach number [array names tcp] {
         set agent $tcp($number)
-        set threshold [$agent set ssthresh_]
-        puts $looks "$number $now [$agent set cwnd_] $threshold [$agent set maxseq_] [$agent set ack_]"
-        if {$counter($number) ne "" && $threshold != $initial($number)} {
+        set line "$number $now"
+        foreach variable {cwnd_ ssthresh_ maxseq_ ack_ dupacks_ nrexmit_} { append line " [$agent set $variable]" }
+        puts $looks $line
+        if {$counter($number) ne "" && [$agent set ssthresh_] != $initial($number)} {
             $counter($number) detach
             set counter($number) ""
         }
     }
+    count
     $ns at [expr {$now + $span}] "look $span"
 }
 
 proc finish {} {
-    global ns tcp monitors
+    global ns tcp monitors bytes
+    count
     set flows [open flows w]
     foreach number [array names tcp] {
         set agent $tcp($number)
@@ -88,8 +107,8 @@ proc finish {} {
     set ways [open ways w]
     set number 0
     foreach monitor $monitors {
-        set line $number
-        foreach variable {bdepartures_ pdepartures_ pdrops_ pkts_} { lappend line [$monitor set $variable] }
+        set line "$number $bytes($number)"
+        foreach variable {pdepartures_ pdrops_ pkts_} { lappend line [$monitor set $variable] }
         puts $ways $line
         incr number
     }

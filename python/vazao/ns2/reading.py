@@ -1,13 +1,16 @@
-"""What ns-2 wrote while it ran an experiment, as numbers: how windows went, what was sent, lost and acknowledged."""
+"""Files that ns-2 wrote while it ran an experiment, as numbers: windows, and what was sent, lost and acknowledged."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite, nan
 from pathlib import Path
 
 from vazao.ns2.translation import Connection, Experiment
+
+DUPLICATES = 3
+"""Duplicate acknowledgements that begin a fast recovery."""
 
 
 class UnreadableError(Exception):
@@ -16,13 +19,16 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class Look:
-    """A flow at a moment: windows in packets, the highest packet sent and the highest acknowledged."""
+    """A flow at a moment: windows in packets, the highest packet sent and the highest acknowledged, duplicates."""
 
     time_s: float
     cwnd: float
     ssthresh: float
     highest_sent: float
     acknowledged: float
+    duplicates: float
+    """Duplicate acknowledgements since the last new one: three or more while an agent of ns-2's own recovers."""
+    timeouts: float
 
 
 @dataclass(frozen=True)
@@ -67,34 +73,47 @@ class FlowReading:
     cuts: Sequence[tuple[float, float]]
     """Changes of the threshold: when, and to how many packets."""
     slow_start: SlowStart | None
+    counts_duplicates: bool
+    """Whether its agent counts duplicates; that with Linux's modules does not."""
 
     def window_phases(self, path: float) -> tuple[float | None, float | None]:
         """Seconds to fill a path of so many packets after slow start, and to regain what the first cut later took.
 
-        Both begin where slow start's losses are repaired: all that was sent in it is acknowledged, and the window is
-        no longer below the threshold. Windows are seen at the looks alone.
+        As in our flows, both begin where slow start's losses are repaired and the window is not below its threshold.
+        Windows are seen at the looks alone.
         """
         if self.slow_start is None:
             return None, None
-        repaired = self._repaired(self.slow_start.end_s)
-        later = [look for look in self.looks if look.time_s >= repaired]
-        filled = next((look.time_s - self.slow_start.end_s for look in later if look.cwnd >= path), None)
+        looks = list(self._after_slow_start())
+        repaired = next((look.time_s for look, mending in looks if not mending and look.cwnd >= look.ssthresh), None)
+        if repaired is None:
+            return None, None
+        later = [(look, mending) for look, mending in looks if look.time_s >= repaired]
+        filled = next((look.time_s - self.slow_start.end_s for look, _ in later if look.cwnd >= path), None)
         cut = next((time for time, _ in self.cuts if time > repaired), None)
         if cut is None:
             return filled, None
-        before = max((look for look in self.looks if look.time_s < cut), key=lambda look: look.time_s).cwnd
-        mended = self._repaired(cut)
-        regained = (look.time_s - cut for look in later if look.time_s >= mended and look.cwnd >= before)
-        return filled, next(regained, None)
+        before = max((look for look, _ in later if look.time_s < cut), key=lambda look: look.time_s).cwnd
+        mended = (look for look, mending in later if look.time_s > cut and not mending)
+        return filled, next((look.time_s - cut for look in mended if look.cwnd >= before), None)
 
-    def _repaired(self, since: float) -> float:
-        """When a window cut at a time has repaired what it was cut for; infinite where it never did."""
-        after = [look for look in self.looks if look.time_s >= since]
-        if not after:
-            return math.inf
-        highest = after[0].highest_sent
-        done = (look.time_s for look in after if look.acknowledged >= highest and look.cwnd >= look.ssthresh)
-        return next(done, math.inf)
+    def _after_slow_start(self) -> Iterator[tuple[Look, bool]]:
+        """The looks since slow start has ended, each with whether losses are being repaired.
+
+        That is so while duplicates say it; and after a timeout, or a cut where duplicates are not counted, until all
+        is acknowledged that had been sent.
+        """
+        assert self.slow_start is not None
+        cuts = [time for time, _ in self.cuts] if not self.counts_duplicates else []
+        timeouts, mended = 0.0, -1.0
+        for look in self.looks:
+            if look.time_s < self.slow_start.end_s:
+                continue
+            fresh = [time for time in cuts if time <= look.time_s]
+            if look.timeouts > timeouts or fresh:
+                mended = look.highest_sent
+            timeouts, cuts = look.timeouts, cuts[len(fresh) :]
+            yield look, look.acknowledged < mended or (self.counts_duplicates and look.duplicates >= DUPLICATES)
 
 
 @dataclass(frozen=True)
@@ -109,22 +128,20 @@ def read(folder: Path, experiment: Experiment) -> Reading:
     """Read what was written into a folder. Raises `UnreadableError`."""
     drops = list(_drops(folder))
     looks: list[list[Look]] = [[] for _ in experiment.connections]
-    for number, *values in _numbers(folder / "looks", 6):
-        looks[int(number)].append(Look(round(values[0], 9), *values[1:]))
+    for number, *values in _numbers(folder / "looks", 8):
+        looks[int(number)].append(Look(*values))
     totals = {int(number): Totals(*map(int, values)) for number, *values in _numbers(folder / "flows", 6)}
     ways = [WayTotals(*map(int, values)) for _, *values in _numbers(folder / "ways", 5)]
     if len(totals) != len(experiment.connections) or len(ways) != len(experiment.ways):
         raise UnreadableError("it did not come to its end")
-    flows = [
-        _flow(folder / f"cuts.{number}", connection, looks[number], totals[number], [d for d in drops if d[0] == number])
-        for number, connection in enumerate(experiment.connections)
-    ]
+    flows = []
+    for number, connection in enumerate(experiment.connections):
+        lost = [dropped for flow, dropped in drops if flow == number]
+        flows.append(_flow(folder / f"cuts.{number}", connection, looks[number], totals[number], lost))
     return Reading(flows, ways)
 
 
-def _flow(
-    cuts: Path, connection: Connection, looks: list[Look], totals: Totals, drops: list[tuple[int, float, int]]
-) -> FlowReading:
+def _flow(cuts: Path, connection: Connection, looks: list[Look], totals: Totals, drops: list[int]) -> FlowReading:
     changes, sent, at_first_cut = [], 0, 0
     initial: float | None = None
     for time, name, value in _changes(cuts):
@@ -140,25 +157,22 @@ def _flow(
         end, threshold = changes[0]
         # The first packet, of number 0, is the SYN. Nothing was sent twice before the first cut, so that the first
         # drop of a number below is of a packet that was sent in slow start.
-        lost = {number for _, _, number in drops if number < at_first_cut}
+        lost = {number for number in drops if number < at_first_cut}
         slow_start = SlowStart(end - connection.start_s, at_first_cut, len(lost), threshold)
     shifted = [(time - connection.start_s, value) for time, value in changes]
-    own = [Look(look.time_s - connection.start_s, *_rest(look)) for look in looks if look.time_s >= connection.start_s]
-    return FlowReading(own, totals, len(drops), shifted, slow_start)
+    since = connection.start_s
+    own = [replace(look, time_s=round(look.time_s - since, 9)) for look in looks if look.time_s >= since]
+    return FlowReading(own, totals, len(drops), shifted, slow_start, connection.agent.module is None)
 
 
-def _rest(look: Look) -> tuple[float, float, float, float]:
-    return look.cwnd, look.ssthresh, look.highest_sent, look.acknowledged
-
-
-def _drops(folder: Path) -> Iterator[tuple[int, float, int]]:
-    """Data packets that were dropped: flow, time and number."""
+def _drops(folder: Path) -> Iterator[tuple[int, int]]:
+    """Data packets that were dropped: flow and number."""
     for line in _lines(folder / "drops"):
         words = line.split()
         if len(words) != 12 or words[0] != "d":
             raise UnreadableError(f"drops: {line[:80]!r}")
         if words[4] == "tcp":
-            yield int(words[7]), _number(words[1]), int(words[10])
+            yield int(_number(words[7])), int(_number(words[10]))
 
 
 def _changes(path: Path) -> Iterator[tuple[float, str, float]]:
@@ -183,8 +197,8 @@ def _number(word: str) -> float:
     try:
         value = float(word)
     except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+        value = nan
+    if not isfinite(value):
         raise UnreadableError(f"{word[:40]!r} is no number")
     return value
 

@@ -1,4 +1,4 @@
-"""What ns-2 said of a run, as the tables that every run has; a column that ns-2 has nothing for is NULL."""
+"""Tables of a run by ns-2, with the columns that every run has; one that ns-2 has nothing for is NULL."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def tables(run_id: str, experiment: Experiment, reading: Reading, wall_s: float)
     rows: dict[str, Iterable[Row]] = {
         "runs": [run],
         "flows": flows,
-        "paths": [_path(flow, reading.flows[i]) for i, flow in enumerate(flows)],
+        "paths": [_path(flow) for flow in flows],
         "links": links,
         "samples": _samples(experiment, reading),
     }
@@ -128,7 +128,7 @@ def _flow(number: int, connection: Connection, flow: FlowReading, experiment: Ex
     return row
 
 
-def _path(flow: Mapping[str, Any], reading: FlowReading) -> dict[str, Any]:
+def _path(flow: Row) -> Row:
     """The row of a flow's only path."""
     copied = ("flow", "packets_sent", "packets_lost", "retransmissions", "timeouts")
     return {name: flow[name] for name in copied} | {"path": 0, "bytes": flow["app_bytes"]}

@@ -1,4 +1,4 @@
-"""A scenario as ns-2 can run it: typed numbers and words of its own, or a message that says what it has no counterpart of.
+"""A scenario as ns-2 can run it: typed numbers and words of its own, or a message on what it has no counterpart of.
 
 The tables below say all that ns-2 can be told. Every key of a resolved scenario is looked at, whether the user wrote
 it or not: what is left over is refused, so that ns-2 never runs anything else than the scenario says.
@@ -141,6 +141,7 @@ class Control:
     """Parameters that are as they are in ns-2."""
     extra: Settings = ()
     module: Word | None = None
+    slow_starts: tuple[str, ...] = ("standard",)
 
 
 def _module(word: Word, **fixed: Any) -> Control:
@@ -150,9 +151,10 @@ def _module(word: Word, **fixed: Any) -> Control:
 
 
 _ANY = tuple(AGENTS)
+_LIMITED = ("standard", "limited")
 
 CONTROLS: Mapping[str, Control] = {
-    "reno": Control(_ANY, "rfc", {}, {"abe": False}, ((Word.WINDOW_OPTION, 1),)),
+    "reno": Control(_ANY, "rfc", {}, {"abe": False}, ((Word.WINDOW_OPTION, 1),), slow_starts=_LIMITED),
     "highspeed": Control(
         _ANY,
         "rfc",
@@ -164,6 +166,7 @@ CONTROLS: Mapping[str, Control] = {
         },
         {},
         ((Word.WINDOW_OPTION, 8),),
+        slow_starts=_LIMITED,
     ),
     "vegas": Control(
         ("reno",),
@@ -217,8 +220,9 @@ IDLE = ("certificate", "cookie", "delayed_ack_timeout", "quick_acks", "retries",
 
 def plays(scenario: _core.Scenario) -> bool:
     """Whether ns-2 runs a scenario."""
-    # The text of a resolved scenario may be long; it is parsed for those that are ns-2's alone.
-    return f'"simulator":{{"name":"{STACK}"' in scenario.json.replace(" ", "")
+    # The text of a resolved scenario may be long: it is parsed where it is one of ns-2's. In a text of the user's a
+    # quotation mark would stand behind a backslash.
+    return f'"simulator":{{"name":"{STACK}"' in scenario.json
 
 
 def check(scenario: _core.Scenario, file: str = "") -> None:
@@ -239,16 +243,13 @@ def translate(scenario: _core.Scenario) -> Experiment:
         _refuse("network", "links in circles", "a tree, in which two hosts have one way: path, dumbbell, parking-lot")
     flows = whole.take("flows")
     connections = tuple(_connection(_Table(flow, f"flow.{i}"), transports, hosts) for i, flow in enumerate(flows))
-    until = whole.take("until")
-    if until is None:
-        _refuse("until", "none", 'the end of the run, as in "100 s": the flows of ns-2 have none')
     every, measures = trace["every"], tuple(trace["measures"])
     if others := [name for name in measures if name not in MEASURES]:
         _refuse("trace", others[0], ", ".join(MEASURES))
-    seed = whole.take("seed")
-    whole.finish()
     every_s = None if every is None else _quantity("trace.every", every, "s")
-    return Experiment(len(hosts), ways, connections, _quantity("until", until, "s"), seed, measures, every_s)
+    until, seed = whole.quantity("until", "s"), whole.take("seed")
+    whole.finish()
+    return Experiment(len(hosts), ways, connections, until, seed, measures, every_s)
 
 
 def _ways(link: _Table, hosts: Mapping[str, int]) -> list[Way]:
@@ -259,7 +260,9 @@ def _ways(link: _Table, hosts: Mapping[str, int]) -> list[Way]:
         table.only("overhead", 0)
         table.only("loss", None)
         rate, delay = table.quantity("rate", "bps"), table.quantity("delay", "s")
-        ways.append(Way(name, direction, *ends, rate, delay, int(table.quantity("queue", "packets"))))
+        if (waiting := int(table.quantity("queue", "packets"))) < 1:
+            _refuse(f"{table.where}.queue", "a queue without room", '"1 packet" or more')
+        ways.append(Way(name, direction, *ends, rate, delay, waiting))
         table.finish()
     link.finish()
     return ways
@@ -278,7 +281,8 @@ def _connection(flow: _Table, transports: list[Any], hosts: Mapping[str, int]) -
     mss, agent = _agent(transport)
     said = {"transport": "tcp", "cc": transport.given["cc"]["kind"], "recovery": transport.given["recovery"]}
     said |= {"app": "upload", "client": ends[0], "server": ends[1]}
-    source, target = (hosts[end.partition(".")[0]] for end in ends)
+    # An end is a host, or an interface of one by its number: `left1.1`.
+    source, target = (hosts[end if end in hosts else end.rpartition(".")[0]] for end in ends)
     start = flow.quantity("start", "s")
     flow.finish()
     return Connection(source, target, start, mss, agent, said)
@@ -326,8 +330,7 @@ def _of_control(cc: _Table, control: Control) -> Settings:
 
 def _slow_start(transport: _Table, control: Control) -> Settings:
     start = _Table(transport.take("slow_start"), f"{transport.where}.slow_start")
-    limited = control.told is not CONTROLS["vegas"].told and control.module is None
-    start.only("kind", "standard", *(("limited",) if limited else ()))
+    start.only("kind", *control.slow_starts)
     segments = start.take("max_ssthresh", 0)
     start.finish()
     return ((Word.MAX_SSTHRESH, int(segments)),)

@@ -22,7 +22,7 @@ def run(
     if not ns2.plays(scenario):
         return _core.run(scenario, pcap=pcap, qlog=qlog, on_tick=on_tick)
     if asked := "pcap" if pcap else "qlog" if qlog else None:
-        raise ScenarioError(f"--{asked}: ns-2's packets have no bytes; leave it out, or write stack = \"vazao\"")
+        raise ScenarioError(f'--{asked}: ns-2\'s packets have no bytes; leave it out, or write stack = "vazao"')
     return ns2.run(scenario, on_tick=on_tick)
 
 

@@ -17,8 +17,8 @@ def simulators_of(scenario: _core.Scenario) -> dict[str, str | None]:
     """The simulators other than ours that run it, each with its executable's SHA-256, or None where it is not there."""
     if not ns2.plays(scenario):
         return {}
-    named = [simulator for transport in json.loads(scenario.json)["transports"] if (simulator := transport["simulator"])]
-    return {simulator["name"]: simulator["sha256"] for simulator in named}
+    transports = json.loads(scenario.json)["transports"]
+    return {one["name"]: one["sha256"] for transport in transports if (one := transport.get("simulator"))}
 
 
 def lacking(scenario: _core.Scenario) -> str | None:

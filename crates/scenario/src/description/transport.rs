@@ -37,7 +37,7 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
         let problem = format!("is for Linux guests, which there are none of over {}; leave it out", entry.name);
         table.refuse(parameter.name, problem)?;
     }
-    let (stacks, guest) = read_stacks(&mut table, &extensions.kernels)?;
+    let (stacks, guest) = read_stacks(&mut table, extensions)?;
     if let Some(stack) = stacks.iter().find(|stack| !pack.stacks.contains(stack)) {
         let possible: Vec<_> = pack.stacks.iter().map(|s| format!("stack = {:?}", s.name())).collect();
         let (name, stack) = (entry.name, stack.name());
@@ -46,10 +46,6 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
         );
     }
     let sender = stacks[usize::from(!client_sends)];
-    if stacks.contains(&Stack::Ns2) && stacks != [Stack::Ns2; 2] {
-        return Err(whole.error("has two stacks, but ns-2 plays both sides of a flow; write stack = \"ns2\""));
-    }
-    let simulator = extensions.simulators.get(sender.name()).cloned();
     let reading = Reading { whole: &whole, stacks, schedulers: &extensions.schedulers };
     let accepted = pack.kernel.map_or(&[][..], |kernel| kernel.accepted);
     if stacks == [Stack::Linux; 2] && !accepted.is_empty() {
@@ -84,19 +80,7 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
         return Err(whole.error("a guest's flow has no TLS of ours; leave tls out, or stack"));
     }
     let multipath = (pack.settle)(&reading, named, &parameters)?;
-    Ok(TransportSpec {
-        entry,
-        parameters,
-        tls,
-        control,
-        slow_start,
-        multipath,
-        stacks,
-        sender,
-        guest,
-        simulator,
-        receiver: None,
-    })
+    Ok(TransportSpec { entry, parameters, tls, control, slow_start, multipath, stacks, sender, guest, receiver: None })
 }
 
 /// Takes the congestion control of a sender's stack out of a transport's table.
@@ -201,7 +185,7 @@ pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
         transport.insert("stack".into(), Stack::Quinn.name().into());
     }
     if spec.has_simulator() {
-        transport.insert("simulator".into(), simulator_json(spec.sender, spec.simulator.as_ref()));
+        transport.insert("simulator".into(), simulator_json(spec.sender, guest.simulator.as_ref()));
     }
     if let Some((_, receiver)) = &spec.receiver {
         transport.insert("receiver".into(), transport_json(receiver));

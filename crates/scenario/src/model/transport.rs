@@ -5,7 +5,7 @@ use super::flow::{FlowSpec, Routes};
 use super::kernel::KernelProtocol;
 use super::plugin::{Chosen, ControlFactory, ControlSpec, Plugins, SchedulerSpec};
 use super::scenario::Scenario;
-use super::stack::{GuestSpec, Kernels, Simulator, Simulators, Stack};
+use super::stack::{GuestSpec, Kernels, Simulators, Stack};
 use crate::document::Result;
 use crate::document::files::Files;
 use crate::document::reader::{Item, Table};
@@ -131,8 +131,6 @@ pub struct TransportSpec {
     pub sender: Stack,
     /// Settings of guests.
     pub guest: GuestSpec,
-    /// Simulator that plays it instead of the world, if it is installed.
-    pub simulator: Option<Simulator>,
     /// The receiving side (0: the client) and its settings, where they are not the sender's.
     pub receiver: Option<(usize, Arc<TransportSpec>)>,
 }
