@@ -10,6 +10,7 @@
 remove-all-packet-headers
 add-packet-header IP TCP Flags
 set ns [new Simulator]
+$ns use-scheduler Splay
 set drops [open drops w]
 set looks [open looks w]
 set monitors {}
@@ -65,8 +66,8 @@ proc watch {number variable file} {
 }
 
 # ns-2's counts of bytes begin anew at 2^32, which a fast link passes within seconds: what is new is added up.
-proc count {} {
-    global monitors seen bytes
+proc count {span} {
+    global ns monitors seen bytes
     set number 0
     foreach monitor $monitors {
         set now [$monitor set bdepartures_]
@@ -74,6 +75,7 @@ proc count {} {
         set seen($number) $now
         incr number
     }
+    $ns at [expr {[$ns now] + $span}] "count $span"
 }
 
 # Each flow as it is now. Packets are counted one by one until slow start has ended: later that would fill the disk.
@@ -90,13 +92,12 @@ proc look {span} {
             set counter($number) ""
         }
     }
-    count
     $ns at [expr {$now + $span}] "look $span"
 }
 
 proc finish {} {
     global ns tcp monitors bytes
-    count
+    count 1
     set flows [open flows w]
     foreach number [array names tcp] {
         set agent $tcp($number)
@@ -115,10 +116,11 @@ proc finish {} {
     exit 0
 }
 
-proc go {until span seed} {
+proc go {until look count seed} {
     global ns defaultRNG
     $defaultRNG seed $seed
-    $ns at 0 "look $span"
+    $ns at 0 "look $look"
+    $ns at 0 "count $count"
     $ns at $until finish
     $ns run
 }

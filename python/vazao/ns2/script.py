@@ -14,6 +14,9 @@ from vazao.ns2.translation import Connection, Experiment, Word
 LOOK_S = 0.01
 """Time between two looks at a flow's window: less than any round trip that counts here."""
 
+_COUNTABLE_BITS = 8 * 2.0**31
+"""Half of what a counter of bytes takes before it begins anew."""
+
 _LARGEST = 2**31 - 1
 """The largest whole number that ns-2's variables and its generator's seed take."""
 
@@ -30,7 +33,8 @@ def calls(experiment: Experiment) -> Iterator[str]:
         yield _line(Word.WAY, way.source, way.target, way.rate_bps, way.delay_s, way.waiting)
     for number, connection in enumerate(experiment.connections):
         yield _flow(number, connection)
-    yield _line(Word.GO, experiment.until_s, LOOK_S, 1 + experiment.seed % _LARGEST)
+    count_s = min(1.0, _COUNTABLE_BITS / max(way.rate_bps for way in experiment.ways))
+    yield _line(Word.GO, experiment.until_s, LOOK_S, count_s, 1 + experiment.seed % _LARGEST)
 
 
 def _flow(number: int, connection: Connection) -> str:
