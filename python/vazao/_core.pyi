@@ -225,13 +225,15 @@ def load(
     seed: int | None = None,
     plugins: Sequence[tuple[str, str, type, str]] = (),
     kernels: Sequence[tuple[str, str, str, str, str, int]] = (),
+    simulators: Sequence[tuple[str, str, str]] = (),
     inputs: Mapping[str, Path] = ...,
 ) -> Scenario:
     """Read a scenario from the TOML `table` of `text` ("": the whole document) with `overrides` applied in order.
 
     `plugins` are algorithms of the user's own: what each stands for ("cc", "scheduler"), its name, its class, a digest
     of its code. `kernels` are those that guests can have: name, path, version, digest of the configuration, of the
-    executable, timer frequency. `inputs` are files, by the names that a scenario calls them, for want of any beside it.
+    executable, timer frequency. `simulators` are others that are installed: the name of the stack, version, digest of
+    the executable. `inputs` are files, by the names that a scenario calls them, for want of any beside it.
 
     Raises `ScenarioError`.
     """

@@ -35,7 +35,7 @@ FLOORS = {
 """A crate imports only from floors below its own."""
 
 ROOMS = (
-    *("lazy", "_core", "units", "errors", "words", "files", "statistics", "kernel", "scenario", "study"),
+    *("lazy", "_core", "units", "errors", "words", "files", "statistics", "kernel", "ns2", "scenario", "study"),
     *("figures", "results", "report", "compare", "cli"),
 )
 """The rooms of the Python package from the bottom up: each imports only rooms before it, by what they export."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from documents import DOCUMENTS, exchanges, fenced, shows
-from vazao import figures, kernel, report
+from vazao import figures, kernel, ns2, report
 from vazao.cli import showing, terminal
 from vazao.results import Campaign, Study, campaign, load_study
 from vazao.study import built_in_studies
@@ -20,7 +20,8 @@ from vazao.study.findings import Ruling
 VERDICTS = Path(__file__).parent / "verdicts.toml"
 
 REASON = """\
-# The verdict of every finding of every built-in study in its quick size, on a machine with a Linux kernel for guests.
+# The verdict of every finding of every built-in study in its quick size, on a machine with a Linux kernel for guests
+# and ns-2.
 #
 # A verdict is what a reader takes home from a study, and it is computed: a change of the engine can turn one round
 # with every other test passing. This table is there so that nobody overlooks it; test_studies.py compares. A verdict
@@ -28,6 +29,11 @@ REASON = """\
 #
 #     .venv/bin/pytest tests/python/test_studies.py --write-verdicts
 """
+
+
+def has_all() -> bool:
+    """Whether nothing that a built-in study can have run is missing here: Linux guests and ns-2."""
+    return kernel.find() is not None and ns2.find() is not None
 
 
 @dataclass(frozen=True)
@@ -50,9 +56,9 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def test_a_built_in_study_runs_and_concludes(ran: Run) -> None:
     study, done = ran.study, ran.done
     assert done.failures() == []
-    assert done.not_run.is_empty() or not kernel.find()
+    assert done.not_run.is_empty() or not has_all()
     given_up = {finding.id for finding in study.findings if finding.not_testable}
-    if kernel.find():
+    if has_all():
         untested = [f"{r.id} ({r.level})" for r in done.findings if r.verdict == "not testable"]
         # What only the full size can tell is said in the study's own words.
         allowed = given_up | {finding.id for finding in study.findings if "Only the full size" in finding.criterion}
@@ -72,8 +78,8 @@ def computed(rulings: list[Ruling]) -> Verdicts:
     return {f"{r.id} ({r.level})" if r.level is not None else r.id: r.verdict for r in rulings}
 
 
-def without_kernel(rulings: list[Ruling]) -> set[str]:
-    """Findings that nothing here can decide because runs with guests were left out."""
+def undecided_here(rulings: list[Ruling]) -> set[str]:
+    """Findings that nothing here can decide because runs with guests, or by ns-2, were left out."""
     return set(computed([r for r in rulings if r.explanation.startswith("It needs runs that are missing: ")]))
 
 
@@ -101,22 +107,24 @@ def test_no_verdict_turns_unnoticed(ran: Run, request: pytest.FixtureRequest) ->
     table = tomllib.loads(VERDICTS.read_text(encoding="utf-8")) if VERDICTS.exists() else {}
     rulings = ran.done.findings
     if request.config.getoption("--write-verdicts"):
-        assert kernel.find(), "verdicts are written where a Linux kernel is: make kernel"
+        assert has_all(), "verdicts are written where a Linux kernel (make kernel) and ns-2 (Debian's package ns2) are"
         kept = {study: verdicts for study, verdicts in table.items() if study in built_in_studies()}
         VERDICTS.write_text(written(kept | {ran.name: computed(rulings)}), encoding="utf-8")
         return
-    undecidable = set() if kernel.find() else without_kernel(rulings)
+    undecidable = set() if has_all() else undecided_here(rulings)
     found = turned(ran.name, table.get(ran.name, {}), computed(rulings), undecidable)
     assert found == [], "explain each in CHANGELOG.md, then see the top of tests/python/verdicts.toml"
     if undecidable:
-        pytest.skip(f"no Linux kernel for guests: {len(undecidable)} of {len(rulings)} verdicts not compared")
+        pytest.skip(
+            f"no Linux kernel for guests, or no ns-2: {len(undecidable)} of {len(rulings)} verdicts not compared"
+        )
 
 
 @pytest.mark.parametrize("ran", ["hstcp-2010"], indirect=True)
 def test_the_front_page_shows_what_the_demonstration_finds(
     ran: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """README shows `make demo` shortened, as on a terminal of 120 columns without a kernel for guests."""
+    """README shows `make demo` shortened, as on a terminal of 120 columns with neither a kernel for guests nor ns-2."""
     readme = next(path for path in DOCUMENTS if path.name == "README.md")
     ((_, shown),) = exchanges(next(block for block in fenced(readme) if block.told("not compared:")))
     found, totals = shown.split(f"\n{len(ran.done.findings)} findings: ")
@@ -124,14 +132,14 @@ def test_the_front_page_shows_what_the_demonstration_finds(
     showing.show_findings(ran.done.findings)
     printed = capsys.readouterr().out
     assert shows(found + "\n…", printed), f"README.md: the findings are\n{printed}"
-    if not kernel.find():
+    if not kernel.find() and not ns2.find():
         assert f"{len(ran.done.findings)} findings: {totals.splitlines()[0]}" in printed
 
 
 def test_the_front_page_counts_the_verdicts_as_they_are_stored() -> None:
     stored = Counter(tomllib.loads(VERDICTS.read_text(encoding="utf-8"))["hstcp-2010"].values())
     counts = [stored[verdict] for verdict in ("reproduced", "differs", "undecided", "not testable")]
-    told = "Of the {} verdicts of `hstcp-2010` (quick, with a Linux kernel), "
+    told = "Of the {} verdicts of `hstcp-2010` (quick, with a Linux kernel and ns-2), "
     told += "{} say reproduced, {} differs, {} undecided, {} not"
     readme = next(path for path in DOCUMENTS if path.name == "README.md").read_text(encoding="utf-8")
     assert told.format(sum(counts), *counts) in readme
@@ -158,6 +166,6 @@ def test_what_needs_a_kernel_is_not_compared_where_there_is_none(
     stacks: Study, tmp_path: Path, no_kernel: None
 ) -> None:
     rulings = campaign.run_study(stacks, out=tmp_path / "results").findings
-    undecidable = without_kernel(rulings)
+    undecidable = undecided_here(rulings)
     assert undecidable == {"same", "each (linux)"}
     assert turned("stacks", computed(rulings) | {"same": "reproduced"}, computed(rulings), undecidable) == []

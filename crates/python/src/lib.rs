@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use vazao_engine::Duration;
-use vazao_scenario::{Extensions, Files, Kernel, ScenarioError, TraceSpec};
+use vazao_scenario::{Extensions, Files, Kernel, ScenarioError, Simulator, TraceSpec};
 
 create_exception!(_core, VazaoError, PyException, "Base of everything Vazão raises.");
 create_exception!(_core, InputError, VazaoError, "The scenario is wrong; the message says where and what would do.");
@@ -129,11 +129,12 @@ type Own = (String, String, Py<PyType>, String);
 /// Reads a scenario from a TOML text: the table at the dotted path `table` (empty: all of it) after `overrides`
 /// (dotted key, value) were set in it. `plugins` are algorithms of the user's own.
 /// `kernels` are those that guests can have: name, path, version, digests of configuration and executable, HZ.
+/// `simulators` are others that are installed: the name of the stack, version, digest of the executable.
 /// `inputs` are files, by the names that a scenario calls them, to be read where there is none beside it.
 #[pyfunction]
 #[pyo3(signature = (
     text, *, file = "", table = "", overrides = Vec::new(), seed = None, plugins = Vec::new(), kernels = Vec::new(),
-    inputs = BTreeMap::new()
+    simulators = Vec::new(), inputs = BTreeMap::new()
 ))]
 #[allow(clippy::too_many_arguments)]
 fn load(
@@ -145,6 +146,7 @@ fn load(
     seed: Option<u64>,
     plugins: Vec<Own>,
     kernels: Vec<(String, PathBuf, String, String, String, u32)>,
+    simulators: Vec<(String, String, String)>,
     inputs: BTreeMap<String, PathBuf>,
 ) -> PyResult<PyScenario> {
     let read = Arc::new(Mutex::new(Vec::new()));
@@ -152,6 +154,10 @@ fn load(
         kernels: kernels
             .into_iter()
             .map(|(name, path, version, config, digest, hz)| (name, Kernel { path, version, config, digest, hz }))
+            .collect(),
+        simulators: simulators
+            .into_iter()
+            .map(|(stack, version, digest)| (stack, Simulator { version, digest }))
             .collect(),
         files: files_beside(file, inputs, read.clone()),
         memory: memory::Limit::now()?.left(),

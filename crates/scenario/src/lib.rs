@@ -25,7 +25,7 @@ pub use measures::values::Values;
 pub use model::flow::{FlowSpec, Routes};
 pub use model::plugin::{Chosen, ControlFactory, ControlSpec, Plugin, Plugins, SchedulerSpec};
 pub use model::scenario::{Scenario, TraceSpec};
-pub use model::stack::{GuestSpec, Kernel, Kernels, Stack};
+pub use model::stack::{GuestSpec, Kernel, Kernels, Simulator, Simulators, Stack};
 pub use model::transport::{Extensions, MultipathSpec, Pack, TransportSpec};
 pub use packs::TRANSPORTS;
 pub use packs::library::Connect;

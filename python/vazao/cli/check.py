@@ -29,7 +29,7 @@ def check(
     if not studies.is_study(text):
         only = scenario.load(text, file=str(path), overrides=overrides, seed=seed)
         say(f"{path}: a valid scenario: 1 run, about {_estimate([only], 1)}")
-        for line in _guests([only]):
+        for line in _needs([only]):
             say(f"    {line}")
         if runs := programs.of([only]):
             say(programs.told(str(path), runs))
@@ -45,24 +45,32 @@ def check(
             count = sum(run.part == part.name for run in planned.runs)
             factors = " × ".join(f"{factor.name} ({len(factor.at(size))})" for factor in part.factors)
             say(f"    {part.name}: {count} runs, {part.design}{': ' if factors else ''}{factors}")
-        for line in _guests([run.scenario for run in planned.runs]):
+        for line in _needs([run.scenario for run in planned.runs]):
             say(f"    {line}")
     if runs := programs.of_study(study, text, overrides):
         say(programs.told(str(path), runs))
     say(f"{path}: a valid study: {len(study.figures)} figures, {len(study.findings)} findings")
 
 
-def _guests(scenarios: Sequence[_core.Scenario]) -> Iterator[str]:
-    """Lines on the kernels that guests need, and whether each is there."""
-    every = ((each, kernel) for each in scenarios for kernel in scenario.kernels_of(each).items())
-    needed = Counter((kernel, scenario.lacking(each)) for each, kernel in every)
-    for ((name, digest), reason), count in needed.items():
-        runs = f"{count} run{'' if count == 1 else 's'} with Linux guests"
+def _needs(scenarios: Sequence[_core.Scenario]) -> Iterator[str]:
+    """Lines on the kernels and other simulators that runs need, and whether each is there."""
+    every = ((each, *need) for each in scenarios for need in _needed(each))
+    counted = Counter((what, name, digest, scenario.lacking(each)) for each, what, name, digest in every)
+    for (what, name, digest, reason), count in counted.items():
+        runs = f"{count} run{'' if count == 1 else 's'} {what}"
         left = "is" if count == 1 else "are"
         if digest:
-            yield f"{runs}: kernel {name} is there (sha256 {digest[:12]})"
+            yield f"{runs}: {name} is there (sha256 {digest[:12]})"
         else:
             yield f"{runs} cannot be run here and {left} left out: {reason}"
+
+
+def _needed(each: _core.Scenario) -> Iterator[tuple[str, str, str | None]]:
+    """Kernels and simulators that a run needs: words for such runs, the name, the digest where it is there."""
+    for name, digest in scenario.kernels_of(each).items():
+        yield "with Linux guests", f"kernel {name}", digest
+    for name, digest in scenario.simulators_of(each).items():
+        yield f"by {name}", name, digest
 
 
 def _estimate(scenarios: Sequence[_core.Scenario], cores: int) -> str:

@@ -216,10 +216,13 @@ def run_study(
 
 
 def _going_on(there: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest of a directory that goes on: a kernel that made rows stays theirs, although it may be gone."""
-    kernels = {name: sha or there.get("kernels", {}).get(name) for name, sha in manifest["kernels"].items()}
+    """The manifest of a directory that goes on: a kernel or simulator that made rows stays theirs, though it be gone."""
+    players = {
+        key: {name: sha or there.get(key, {}).get(name) for name, sha in manifest[key].items()}
+        for key in ("kernels", "simulators")
+    }
     digests = there.get("inputs", {}) | manifest["inputs"]
-    return manifest | {"kernels": kernels, "inputs": digests, "not_run": there.get("not_run", {})}
+    return manifest | players | {"inputs": digests, "not_run": there.get("not_run", {})}
 
 
 def _product(study: Study, size: Size | None, directory: Path) -> Product:
@@ -281,6 +284,7 @@ def manifest_of(planned: Plan) -> dict[str, Any]:
         "parts": parts,
         "versions": versions(),
         "kernels": planned.kernels,
+        "simulators": planned.simulators,
         "inputs": inputs.digests(planned.inputs),
         "not_run": {},
     }

@@ -21,11 +21,14 @@ from vazao.study import Plan
 KEY = "replication"
 """Column of every design beside its factors and `part`."""
 
+PROGRAMS = ("kernel_sha256", "version", "sha256")
+"""Keys of a scenario that name the very program of a guest's kernel or of a simulator."""
+
 
 def planned_rows(planned: Plan, store: Store | None) -> pl.DataFrame:
     """The rows of a plan in order, each under the run_id by which its run is found.
 
-    A guest's run has another run_id where its kernel is gone; what is stored of it stays, if nothing else differs.
+    A run has another run_id where its kernel or simulator is gone; what is stored of it stays, if nothing else differs.
     """
     rows = in_order(planned.rows(planned.runs))
     unable = {run.scenario.run_id: run.scenario.json for run in planned.runs if lacking(run.scenario)}
@@ -36,7 +39,7 @@ def planned_rows(planned: Plan, store: Store | None) -> pl.DataFrame:
     for was, now in _pairs(before, rows.filter(pl.col("run_id").is_in(list(unable)))):
         if (
             was in known
-            and next(differences(_without_kernels(known[was]), _without_kernels(unable[now])), None) is None
+            and next(differences(_without_programs(known[was]), _without_programs(unable[now])), None) is None
         ):
             stays[now] = was
     return rows.with_columns(pl.col("run_id").replace(stays))
@@ -95,10 +98,13 @@ def _scenarios(store: Store) -> dict[str, str]:
     return dict(store.query("SELECT run_id, scenario FROM scenarios").iter_rows())
 
 
-def _without_kernels(scenario: str) -> Any:
-    return json.loads(
-        scenario, object_hook=lambda table: {key: value for key, value in table.items() if key != "kernel_sha256"}
-    )
+def _without_programs(scenario: str) -> Any:
+    """A scenario without the digests of the kernels and simulators that play it."""
+
+    def without(table: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in table.items() if key not in PROGRAMS}
+
+    return json.loads(scenario, object_hook=without)
 
 
 def _short(value: Any) -> str:

@@ -44,6 +44,7 @@ class Manifest(BaseModel):
     runs: int = 0
     parts: list[dict[str, str | int]] = []
     kernels: dict[str, str | None] = {}
+    simulators: dict[str, str | None] = {}
     inputs: dict[str, str] = {}
     not_run: dict[str, int] = {}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cache
 
-from vazao import _core, kernel
+from vazao import _core, kernel, ns2
 from vazao.results.result import table
 from vazao.scenario import load
 
@@ -42,10 +42,16 @@ class Pace:
     """Starting a guest and ending it."""
     guest_packet: float = 50e-6
     """A packet sent or received by a guest: each wakes a kernel, which is another process."""
+    foreign_hop: float = 1e-6
+    """A packet over a link in ns-2."""
+    foreign_run: float = 0.3
+    """Starting ns-2 and reading what it wrote."""
 
     def seconds(self, scenario: _core.Scenario) -> float:
         """An estimate of the time that a run takes on one core."""
         hops, packets, guests, _ = scenario.work()
+        if ns2.plays(scenario):
+            return self.foreign_run + hops * self.foreign_hop
         return self.run + hops * self.hop + guests * self.guest + packets * self.guest_packet
 
     def total(self, scenarios: Collection[_core.Scenario], jobs: int) -> float:

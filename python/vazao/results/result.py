@@ -12,13 +12,15 @@ from polars import selectors
 
 from vazao import _core, figures
 from vazao.errors import RunError
+from vazao.results import simulating
+from vazao.results.simulating import Outcome
 from vazao.scenario import Flow, Network, Plugins, document, load
 
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
 
 
-def table(outcome: _core.Outcome, name: str) -> pl.DataFrame:
+def table(outcome: Outcome, name: str) -> pl.DataFrame:
     """A table of an outcome, its dictionary-encoded columns as ordinary text."""
     return _plain(outcome.table(name))
 
@@ -30,7 +32,7 @@ def _plain(rows: Any) -> pl.DataFrame:
 class Result:
     """The tables of one run, as polars data frames whose columns name their units."""
 
-    def __init__(self, scenario: _core.Scenario, outcome: _core.Outcome) -> None:
+    def __init__(self, scenario: _core.Scenario, outcome: Outcome) -> None:
         if outcome.not_run is not None:
             raise RunError(f"not run: {outcome.not_run}")
         if outcome.failure is not None:
@@ -146,4 +148,4 @@ def run_scenario(
     if trace:
         scenario = scenario.with_trace(list(trace), trace_every_s)
     directories = {name: None if path is None else str(path) for name, path in [("pcap", pcap), ("qlog", qlog)]}
-    return Result(scenario, _core.run(scenario, on_tick=on_tick, **directories))
+    return Result(scenario, simulating.run(scenario, on_tick=on_tick, **directories))

@@ -14,6 +14,7 @@ from vazao.results.growth import in_order
 from vazao.results.pace import Pace
 from vazao.results.result import table
 from vazao.results.shard import Shard
+from vazao.results.simulating import Outcome, run_many
 from vazao.results.store import Store
 from vazao.results.writer import Writer
 from vazao.scenario import lacking
@@ -59,13 +60,13 @@ class _Batch:
     """Runs that ended since the last commit."""
 
     writer: Writer
-    outcomes: list[tuple[_core.Scenario, _core.Outcome]] = field(default_factory=list)
+    outcomes: list[tuple[_core.Scenario, Outcome]] = field(default_factory=list)
     samples: list[_core.Table] = field(default_factory=list)
     since: float = 0.0
     not_run: dict[str, str] = field(default_factory=dict)
     """Reasons why scenarios, by their run_id, could not be run."""
 
-    def add(self, scenario: _core.Scenario, outcome: _core.Outcome) -> None:
+    def add(self, scenario: _core.Scenario, outcome: Outcome) -> None:
         if outcome.not_run is not None:
             self.not_run[scenario.run_id] = outcome.not_run
             return
@@ -99,7 +100,7 @@ class _Batch:
         return tables
 
 
-def _run_row(scenario: _core.Scenario, outcome: _core.Outcome) -> pl.DataFrame:
+def _run_row(scenario: _core.Scenario, outcome: Outcome) -> pl.DataFrame:
     """A run's row; a failed run's has its reason and no measures."""
     if outcome.failure is None:
         measured = table(outcome, "runs")
@@ -157,7 +158,7 @@ def _simulate(scenarios: list[_core.Scenario], batch: _Batch, jobs: int, progres
     total = sum(work) or 1.0
     ended = 0.0
 
-    def on_outcome(index: int, outcome: _core.Outcome) -> None:
+    def on_outcome(index: int, outcome: Outcome) -> None:
         nonlocal ended
         batch.add(scenarios[index], outcome)
         ended += work[index]
@@ -171,7 +172,7 @@ def _simulate(scenarios: list[_core.Scenario], batch: _Batch, jobs: int, progres
             batch.flush()
 
     try:
-        _core.run_many(scenarios, jobs=jobs, on_outcome=on_outcome, on_tick=on_tick)
+        run_many(scenarios, jobs=jobs, on_outcome=on_outcome, on_tick=on_tick)
     except ResultsError:
         raise
     except BaseException:

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
         registry as registry,
     )
     from vazao.scenario.congestion import CongestionControl as CongestionControl
-    from vazao.scenario.guests import kernels_of as kernels_of, lacking as lacking
+    from vazao.scenario.guests import (
+        kernels_of as kernels_of,
+        lacking as lacking,
+        simulators_of as simulators_of,
+    )
     from vazao.scenario.inputs import Input as Input, inputs_of as inputs_of
     from vazao.scenario.loading import kernels_at_hand as kernels_at_hand, load as load
     from vazao.scenario.packaged import built_in as built_in, built_in_scenarios as built_in_scenarios

@@ -1,10 +1,10 @@
-"""Kernels that the guests of a scenario need."""
+"""Kernels and simulators that a scenario needs."""
 
 from __future__ import annotations
 
 import json
 
-from vazao import _core, kernel
+from vazao import _core, kernel, ns2
 
 
 def kernels_of(scenario: _core.Scenario) -> dict[str, str | None]:
@@ -13,8 +13,18 @@ def kernels_of(scenario: _core.Scenario) -> dict[str, str | None]:
     return {guest["kernel"]: guest["kernel_sha256"] for guest in guests}
 
 
+def simulators_of(scenario: _core.Scenario) -> dict[str, str | None]:
+    """The simulators other than ours that run it, each with its executable's SHA-256, or None where it is not there."""
+    if not ns2.plays(scenario):
+        return {}
+    transports = json.loads(scenario.json)["transports"]
+    return {one["name"]: one["sha256"] for transport in transports if (one := transport.get("simulator"))}
+
+
 def lacking(scenario: _core.Scenario) -> str | None:
     """Reason why a scenario cannot be run on this machine, and what to do; None if nothing is lacking."""
+    if None in simulators_of(scenario).values():
+        return ns2.missing()
     for name, digest in kernels_of(scenario).items():
         if digest is None:
             return kernel.missing(None if name == kernel.DEFAULT_SERIES else name)

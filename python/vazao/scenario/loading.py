@@ -1,4 +1,4 @@
-"""Scenarios from text, with the kernels that this machine has."""
+"""Scenarios from text, with the kernels and simulators that this machine has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vazao import _core, kernel
+from vazao import _core, kernel, ns2
 
 
 def load(
@@ -20,22 +20,39 @@ def load(
     plugins: Sequence[tuple[str, str, type, str]] = (),
     inputs: Mapping[str, Path] | None = None,
 ) -> _core.Scenario:
-    """Read a scenario as `_core.load` does; guests get the kernels that were built. Raises `ScenarioError`."""
-    # Finding kernels reads their files: not for scenarios that have no guests.
-    kernels = _kernels() if _may_have_guests(text, overrides) else []
-    more: dict[str, Any] = {"plugins": plugins, "kernels": kernels, "inputs": dict(inputs or {})}
-    return _core.load(text, file=file, table=table, overrides=overrides, seed=seed, **more)
+    """Read a scenario as `_core.load` does; guests get the kernels that were built. Raises `ScenarioError`.
+
+    One that ns-2 is to run is held to what ns-2 has a counterpart of.
+    """
+    # Finding kernels reads their files, finding ns-2 starts it: not for scenarios that have neither.
+    kernels = _kernels() if _may_name("linux", text, overrides) else []
+    simulators = _simulators() if _may_name(ns2.STACK, text, overrides) else []
+    more: dict[str, Any] = {"plugins": plugins, "kernels": kernels, "simulators": simulators}
+    more["inputs"] = dict(inputs or {})
+    scenario = _core.load(text, file=file, table=table, overrides=overrides, seed=seed, **more)
+    if ns2.plays(scenario):
+        ns2.check(scenario, file)
+    return scenario
 
 
 def kernels_at_hand(text: str, overrides: Sequence[tuple[str, object]] = ()) -> list[str]:
-    """Kernels that the guests of a text can have here, and why others are none: which can be run depends on them."""
-    if not _may_have_guests(text, overrides):
-        return []
-    return [*map(repr, _kernels()), *map(kernel.missing, (None, *kernel.SERIES))]
+    """Kernels and simulators that a text can have here, and why others are none: what can be run depends on them."""
+    at_hand: list[str] = []
+    if _may_name("linux", text, overrides):
+        at_hand += [*map(repr, _kernels()), *map(kernel.missing, (None, *kernel.SERIES))]
+    if _may_name(ns2.STACK, text, overrides):
+        at_hand += [*map(repr, _simulators()), ns2.missing()]
+    return at_hand
 
 
-def _may_have_guests(text: str, overrides: Sequence[tuple[str, object]]) -> bool:
-    return "linux" in text or any("linux" in repr(override) for override in overrides)
+def _may_name(stack: str, text: str, overrides: Sequence[tuple[str, object]]) -> bool:
+    return stack in text or any(stack in repr(override) for override in overrides)
+
+
+def _simulators() -> list[tuple[str, str, str]]:
+    """Simulators other than ours by the name of their stack, with version and digest."""
+    program = ns2.find()
+    return [(ns2.STACK, program.version, program.sha256)] if program else []
 
 
 @cache

@@ -11,7 +11,7 @@ import polars as pl
 
 from vazao import _core
 from vazao.errors import ScenarioError, StudyError
-from vazao.scenario import Input, inputs_of, kernels_of, lacking, load
+from vazao.scenario import Input, inputs_of, kernels_of, lacking, load, simulators_of
 from vazao.study.design import Combination, combinations
 from vazao.study.model import RESERVED, Label, Part, Size, Study
 
@@ -78,6 +78,11 @@ class Plan:
     def kernels(self) -> dict[str, str | None]:
         """The kernels of all guests by name, each with its SHA-256, or None where it is not built."""
         return {name: digest for scenario in self.scenarios for name, digest in kernels_of(scenario).items()}
+
+    @cached_property
+    def simulators(self) -> dict[str, str | None]:
+        """The simulators other than ours by name, each with its SHA-256, or None where it is not installed."""
+        return {name: digest for scenario in self.scenarios for name, digest in simulators_of(scenario).items()}
 
     @cached_property
     def inputs(self) -> dict[str, Input]:

@@ -3,7 +3,7 @@
 use crate::document::reader::{Item, Table, value_json};
 use crate::document::{Result, Toml};
 use crate::model::plugin::{Chosen, ControlFactory, ControlSpec, Plugins};
-use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks};
+use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks, simulator_json};
 use crate::model::transport::{Controls, Extensions, MultipathSpec, Reading, TransportSpec};
 use crate::packs::library::quinn;
 use crate::packs::tcp::like;
@@ -37,7 +37,7 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
         let problem = format!("is for Linux guests, which there are none of over {}; leave it out", entry.name);
         table.refuse(parameter.name, problem)?;
     }
-    let (stacks, guest) = read_stacks(&mut table, &extensions.kernels)?;
+    let (stacks, guest) = read_stacks(&mut table, extensions)?;
     if let Some(stack) = stacks.iter().find(|stack| !pack.stacks.contains(stack)) {
         let possible: Vec<_> = pack.stacks.iter().map(|s| format!("stack = {:?}", s.name())).collect();
         let (name, stack) = (entry.name, stack.name());
@@ -98,7 +98,7 @@ fn take_control(
             match sender {
                 Stack::Linux => read_linux_control(&cc),
                 Stack::Quinn if let Some(own) = quinn::read_control(&cc)? => Ok(own),
-                Stack::Quinn | Stack::Vazao => read_control(cc, plugins),
+                Stack::Quinn | Stack::Vazao | Stack::Ns2 => read_control(cc, plugins),
             }
         }
     }
@@ -183,6 +183,9 @@ pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
     }
     if spec.has_library() {
         transport.insert("stack".into(), Stack::Quinn.name().into());
+    }
+    if spec.has_simulator() {
+        transport.insert("simulator".into(), simulator_json(spec.sender, guest.simulator.as_ref()));
     }
     if let Some((_, receiver)) = &spec.receiver {
         transport.insert("receiver".into(), transport_json(receiver));

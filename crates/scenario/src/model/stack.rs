@@ -1,5 +1,6 @@
 //! Stacks: the implementations that can play an end of a flow.
 
+use super::transport::Extensions;
 use crate::document::reader::{Item, Table};
 use crate::document::{Result, Toml};
 use serde_json::{Map, Value as Json, json};
@@ -17,11 +18,13 @@ pub enum Stack {
     Linux,
     /// quinn-proto, a production QUIC library, in virtual time.
     Quinn,
+    /// ns-2, another simulator: a program of its own that runs the whole scenario.
+    Ns2,
 }
 
 impl Stack {
-    const ALL: [Stack; 3] = [Stack::Vazao, Stack::Linux, Stack::Quinn];
-    const NAMES: [&'static str; 3] = ["vazao", "linux", "quinn"];
+    const ALL: [Stack; 4] = [Stack::Vazao, Stack::Linux, Stack::Quinn, Stack::Ns2];
+    const NAMES: [&'static str; 4] = ["vazao", "linux", "quinn", "ns2"];
 
     /// Returns its name in scenarios.
     pub fn name(self) -> &'static str {
@@ -47,6 +50,18 @@ pub struct Kernel {
 /// Available kernels by their names in scenarios.
 pub type Kernels = BTreeMap<String, Kernel>;
 
+/// Simulator of another house, which runs whole scenarios.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Simulator {
+    /// Version by its own account.
+    pub version: String,
+    /// Digest of the executable.
+    pub digest: String,
+}
+
+/// Installed simulators by the names of their stacks.
+pub type Simulators = BTreeMap<String, Simulator>;
+
 /// Settings of a flow's guests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestSpec {
@@ -60,6 +75,8 @@ pub struct GuestSpec {
     pub moderation: Duration,
     /// Time between two samples of the state of a flow's socket.
     pub sample: Duration,
+    /// Simulator that plays the flow instead of the world, if it is installed.
+    pub simulator: Option<Simulator>,
 }
 
 /// Congestion controls of Linux: our name and the kernel's. Linux's Westwood is called Westwood+ elsewhere.
@@ -116,14 +133,18 @@ const SHORTEST_SAMPLE: Duration = Duration::from_micros(100);
 const LONGEST_SAMPLE: Duration = Duration::from_secs(3600);
 
 /// Takes the keys of [`PARAMETERS`] out of a transport's table: the stacks of client and server, and the guests' settings.
-pub(crate) fn read_stacks(table: &mut Table, kernels: &Kernels) -> Result<([Stack; 2], GuestSpec)> {
+pub(crate) fn read_stacks(table: &mut Table, extensions: &Extensions) -> Result<([Stack; 2], GuestSpec)> {
     let stacks = match table.take("stack") {
         None => [Stack::Vazao; 2],
         Some(item) if matches!(item.node.value, Toml::Table(_)) => {
+            let whole = item.clone();
             let mut sides = item.into_table()?;
             let mut side = |key| sides.take(key).map_or(Ok(Stack::Vazao), |item| read_stack(&item));
             let stacks = [side("client")?, side("server")?];
             sides.finish()?;
+            if stacks.contains(&Stack::Ns2) && stacks != [Stack::Ns2; 2] {
+                return Err(whole.error("ns-2 plays both sides of a flow; write stack = \"ns2\""));
+            }
             stacks
         }
         Some(item) => [read_stack(&item)?; 2],
@@ -132,18 +153,28 @@ pub(crate) fn read_stacks(table: &mut Table, kernels: &Kernels) -> Result<([Stac
         Some(item) => item.text()?.to_owned(),
         None => "6.12".into(),
     };
-    let kernel = kernels.get(&name).cloned();
+    let kernel = extensions.kernels.get(&name).cloned();
+    let simulator = extensions.simulators.get(stacks[0].name()).cloned();
     let sysctl = settings(table.take("sysctl"), "\"net.ipv4.tcp_sack\" = 0", "net.")?;
     let module = settings(table.take("module"), "\"tcp_cubic.hystart\" = 0", "")?;
     let moderation = table.duration("moderation", Duration::ZERO, LONGEST_MODERATION)?.unwrap_or_default();
     let sample = table.duration("sample", SHORTEST_SAMPLE, LONGEST_SAMPLE)?.unwrap_or(Duration::from_millis(10));
-    Ok((stacks, GuestSpec { kernel: (name, kernel), sysctl, module, moderation, sample }))
+    Ok((stacks, GuestSpec { kernel: (name, kernel), sysctl, module, moderation, sample, simulator }))
 }
 
 fn read_stack(item: &Item) -> Result<Stack> {
     let name = item.text()?;
     let found = Stack::ALL.into_iter().find(|stack| stack.name() == name);
     found.ok_or_else(|| item.error(unknown("stack", name, Stack::NAMES.iter().copied())))
+}
+
+/// Describes a simulator in canonical form, installed or not.
+pub(crate) fn simulator_json(stack: Stack, simulator: Option<&Simulator>) -> Json {
+    json!({
+        "name": stack.name(),
+        "version": simulator.map(|s| s.version.as_str()),
+        "sha256": simulator.map(|s| s.digest.as_str()),
+    })
 }
 
 /// Reads a table of names and values. Dots separate the parts of a name; below `net.`, where an interface's name may

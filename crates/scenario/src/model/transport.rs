@@ -5,7 +5,7 @@ use super::flow::{FlowSpec, Routes};
 use super::kernel::KernelProtocol;
 use super::plugin::{Chosen, ControlFactory, ControlSpec, Plugins, SchedulerSpec};
 use super::scenario::Scenario;
-use super::stack::{GuestSpec, Kernels, Stack};
+use super::stack::{GuestSpec, Kernels, Simulators, Stack};
 use crate::document::Result;
 use crate::document::files::Files;
 use crate::document::reader::{Item, Table};
@@ -171,6 +171,11 @@ impl TransportSpec {
         self.stacks.contains(&Stack::Quinn)
     }
 
+    /// Returns whether another simulator plays it, instead of the world.
+    pub fn has_simulator(&self) -> bool {
+        self.sender == Stack::Ns2
+    }
+
     /// Returns a factory of its congestion control, each with a slow start of its own.
     pub(crate) fn control_factory(self: &Arc<Self>) -> vazao_transport::ControlFactory {
         let spec = self.clone();
@@ -232,6 +237,8 @@ pub struct Extensions {
     pub schedulers: Plugins<SchedulerFactory>,
     /// Kernels by name.
     pub kernels: Kernels,
+    /// Other simulators by the names of their stacks.
+    pub simulators: Simulators,
     /// Access to files.
     pub files: Files,
     /// Bytes of memory that the run may take; `None`: no limit.

@@ -25,7 +25,7 @@ const AROUND: f64 = 7.0;
 /// Returns a stack's time for a packet as a part of a Linux guest's.
 fn effort(stack: Stack) -> f64 {
     match stack {
-        Stack::Vazao => 0.0,
+        Stack::Vazao | Stack::Ns2 => 0.0,
         Stack::Linux => 1.0,
         Stack::Quinn => 1.0 / 40.0,
     }

@@ -81,6 +81,9 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     let Options { id, capture, qlog, samples, start, connect, clock } = options;
     let unwatched = AtomicU64::default();
     let clock = clock.unwrap_or(&unwatched);
+    if let Some(number) = scenario.flows.iter().position(|flow| flow.transport.has_simulator()) {
+        return Err(Stopped::NotRun(format!("flow {number}: ns-2 plays it, which runs scenarios by itself")));
+    }
     let id = id.map_or_else(|| scenario.run_id(), str::to_owned);
     let log = qlog.map(|output| (Log::new(scenario), output));
     if log.as_ref().is_some_and(|(log, _)| log.is_empty()) {

@@ -136,6 +136,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     help: "reliable byte stream; loss recovery, congestion control and timers are chosen by parameters",
     parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
     build: Pack {
+        stacks: &[Stack::Vazao, Stack::Linux, Stack::Ns2],
         expand: like::apply,
         tls: tls::Config::new,
         settle,

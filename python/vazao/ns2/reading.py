@@ -1,0 +1,211 @@
+"""Files that ns-2 wrote while it ran an experiment, as numbers: windows, and what was sent, lost and acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite, nan
+from pathlib import Path
+
+from vazao.ns2.translation import Connection, Experiment
+
+DUPLICATES = 3
+"""Duplicate acknowledgements that begin a fast recovery."""
+
+
+class UnreadableError(Exception):
+    """A file that ns-2 wrote is not as its script has it written."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """A flow at a moment: windows in packets, the highest packet sent and the highest acknowledged, duplicates."""
+
+    time_s: float
+    cwnd: float
+    ssthresh: float
+    highest_sent: float
+    acknowledged: float
+    duplicates: float
+    """Duplicate acknowledgements since the last new one: three or more while an agent of ns-2's own recovers."""
+    timeouts: float
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Counts of a flow at the end."""
+
+    sent: int
+    again: int
+    acknowledged: int
+    highest_sent: int
+    timeouts: int
+
+
+@dataclass(frozen=True)
+class WayTotals:
+    """Counts of a direction of a link at the end."""
+
+    bytes: int
+    packets: int
+    drops: int
+    waiting: int
+
+
+@dataclass(frozen=True)
+class SlowStart:
+    """The first slow start of a flow that had left it."""
+
+    end_s: float
+    sent: int
+    lost: int
+    ssthresh: float
+    """Threshold in packets that its end left."""
+
+
+@dataclass(frozen=True)
+class FlowReading:
+    """All that is known of a flow."""
+
+    looks: Sequence[Look]
+    totals: Totals
+    lost: int
+    cuts: Sequence[tuple[float, float]]
+    """Changes of the threshold: when, and to how many packets."""
+    slow_start: SlowStart | None
+    counts_duplicates: bool
+    """Whether its agent counts duplicates; that with Linux's modules does not."""
+
+    def window_phases(self, path: float) -> tuple[float | None, float | None]:
+        """Seconds to fill a path of so many packets after slow start, and to regain what the first cut later took.
+
+        As in our flows, both begin where slow start's losses are repaired and the window is not below its threshold.
+        Windows are seen at the looks alone.
+        """
+        if self.slow_start is None:
+            return None, None
+        looks = list(self._after_slow_start())
+        repaired = next((look.time_s for look, mending in looks if not mending and look.cwnd >= look.ssthresh), None)
+        if repaired is None:
+            return None, None
+        later = [(look, mending) for look, mending in looks if look.time_s >= repaired]
+        filled = next((look.time_s - self.slow_start.end_s for look, _ in later if look.cwnd >= path), None)
+        cut = next((time for time, _ in self.cuts if time > repaired), None)
+        if cut is None:
+            return filled, None
+        before = max((look for look, _ in later if look.time_s < cut), key=lambda look: look.time_s).cwnd
+        mended = (look for look, mending in later if look.time_s > cut and not mending)
+        return filled, next((look.time_s - cut for look in mended if look.cwnd >= before), None)
+
+    def _after_slow_start(self) -> Iterator[tuple[Look, bool]]:
+        """The looks since slow start has ended, each with whether losses are being repaired.
+
+        That is so while duplicates say it; and after a timeout, or a cut where duplicates are not counted, until all
+        is acknowledged that had been sent.
+        """
+        assert self.slow_start is not None
+        cuts = [time for time, _ in self.cuts] if not self.counts_duplicates else []
+        timeouts, mended = 0.0, -1.0
+        for look in self.looks:
+            if look.time_s < self.slow_start.end_s:
+                continue
+            fresh = [time for time in cuts if time <= look.time_s]
+            if look.timeouts > timeouts or fresh:
+                mended = look.highest_sent
+            timeouts, cuts = look.timeouts, cuts[len(fresh) :]
+            yield look, look.acknowledged < mended or (self.counts_duplicates and look.duplicates >= DUPLICATES)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """All that ns-2 said of an experiment."""
+
+    flows: Sequence[FlowReading]
+    ways: Sequence[WayTotals]
+
+
+def read(folder: Path, experiment: Experiment) -> Reading:
+    """Read what was written into a folder. Raises `UnreadableError`."""
+    drops = list(_drops(folder))
+    looks: list[list[Look]] = [[] for _ in experiment.connections]
+    for number, *values in _numbers(folder / "looks", 8):
+        looks[int(number)].append(Look(*values))
+    totals = {int(number): Totals(*map(int, values)) for number, *values in _numbers(folder / "flows", 6)}
+    ways = [WayTotals(*map(int, values)) for _, *values in _numbers(folder / "ways", 5)]
+    if len(totals) != len(experiment.connections) or len(ways) != len(experiment.ways):
+        raise UnreadableError("it did not come to its end")
+    flows = []
+    for number, connection in enumerate(experiment.connections):
+        lost = [dropped for flow, dropped in drops if flow == number]
+        flows.append(_flow(folder / f"cuts.{number}", connection, looks[number], totals[number], lost))
+    return Reading(flows, ways)
+
+
+def _flow(cuts: Path, connection: Connection, looks: list[Look], totals: Totals, drops: list[int]) -> FlowReading:
+    changes, sent, at_first_cut = [], 0, 0
+    initial: float | None = None
+    for time, name, value in _changes(cuts):
+        if name == "ndatapack_":
+            sent = int(value)
+        elif initial is None:
+            initial = value
+        elif time > connection.start_s:
+            at_first_cut = at_first_cut or sent
+            changes.append((time, value))
+    slow_start = None
+    if changes:
+        end, threshold = changes[0]
+        # The first packet, of number 0, is the SYN. Nothing was sent twice before the first cut, so that the first
+        # drop of a number below is of a packet that was sent in slow start.
+        lost = {number for number in drops if number < at_first_cut}
+        slow_start = SlowStart(end - connection.start_s, at_first_cut, len(lost), threshold)
+    shifted = [(time - connection.start_s, value) for time, value in changes]
+    since = connection.start_s
+    own = [replace(look, time_s=round(look.time_s - since, 9)) for look in looks if look.time_s >= since]
+    return FlowReading(own, totals, len(drops), shifted, slow_start, connection.agent.module is None)
+
+
+def _drops(folder: Path) -> Iterator[tuple[int, int]]:
+    """Data packets that were dropped: flow and number."""
+    for line in _lines(folder / "drops"):
+        words = line.split()
+        if len(words) != 12 or words[0] != "d":
+            raise UnreadableError(f"drops: {line[:80]!r}")
+        if words[4] == "tcp":
+            yield int(_number(words[7])), int(_number(words[10]))
+
+
+def _changes(path: Path) -> Iterator[tuple[float, str, float]]:
+    """Changes of watched variables: time, name and value."""
+    for line in _lines(path):
+        words = {word[0]: word[1:] for word in line.split()[1:]}
+        if not line.startswith("f ") or not words.keys() >= set("tnv"):
+            raise UnreadableError(f"{path.name}: {line[:80]!r}")
+        yield _number(words["t"]), words["n"], _number(words["v"])
+
+
+def _numbers(path: Path, count: int) -> Iterator[list[float]]:
+    """Lines of so many numbers."""
+    for line in _lines(path):
+        words = line.split()
+        if len(words) != count:
+            raise UnreadableError(f"{path.name}: {line[:80]!r}")
+        yield [_number(word) for word in words]
+
+
+def _number(word: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = nan
+    if not isfinite(value):
+        raise UnreadableError(f"{word[:40]!r} is no number")
+    return value
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with path.open(encoding="ascii", errors="replace") as file:
+            yield from file
+    except OSError as error:
+        raise UnreadableError(f"{path.name}: {error.strerror}") from None

@@ -1,0 +1,61 @@
+"""The script by which ns-2 runs an experiment: procedures that never change, called with numbers and words of our own.
+
+Nothing else can get into it: a line takes numbers and members of `Word`, and no text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from importlib import resources
+
+from vazao.ns2.translation import Connection, Experiment, Word
+
+LOOK_S = 0.01
+"""Time between two looks at a flow's window: less than any round trip that counts here."""
+
+_COUNTABLE_BITS = 8 * 2.0**31
+"""Half of what a counter of bytes takes before it begins anew."""
+
+_LARGEST = 2**31 - 1
+"""The largest whole number that ns-2's variables and its generator's seed take."""
+
+
+def script(experiment: Experiment) -> str:
+    """The whole script."""
+    return _laboratory() + "\n" + "".join(f"{line}\n" for line in calls(experiment))
+
+
+def calls(experiment: Experiment) -> Iterator[str]:
+    """The part of the script that differs from one experiment to the next."""
+    yield _line(Word.HOSTS, experiment.nodes)
+    for way in experiment.ways:
+        yield _line(Word.WAY, way.source, way.target, way.rate_bps, way.delay_s, way.waiting)
+    for number, connection in enumerate(experiment.connections):
+        yield _flow(number, connection)
+    count_s = min(1.0, _COUNTABLE_BITS / max(way.rate_bps for way in experiment.ways))
+    yield _line(Word.GO, experiment.until_s, LOOK_S, count_s, 1 + experiment.seed % _LARGEST)
+
+
+def _flow(number: int, connection: Connection) -> str:
+    agent = connection.agent
+    words = _line(Word.FLOW, number, connection.source, connection.target, connection.start_s, agent.kind, agent.sink)
+    settings = " ".join(_line(variable, value) for variable, value in agent.settings)
+    return f"{words} {{{_written(agent.module) if agent.module else ''}}} {{{settings}}}"
+
+
+def _line(*parts: Word | float) -> str:
+    return " ".join(map(_written, parts))
+
+
+def _written(part: Word | float) -> str:
+    """A word of ours, or a number as Tcl reads it. Raises `TypeError` for anything else."""
+    if isinstance(part, Word):
+        return part.value
+    if isinstance(part, bool) or not isinstance(part, int | float) or not math.isfinite(part):
+        raise TypeError(f"{part!r} is no number that a script can have")
+    return repr(part)
+
+
+def _laboratory() -> str:
+    return resources.files("vazao.ns2").joinpath("laboratory.tcl").read_text(encoding="ascii")

@@ -1,0 +1,185 @@
+"""Tables of a run by ns-2, with the columns that every run has; one that ns-2 has nothing for is NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+
+from vazao import _core
+from vazao.ns2.reading import FlowReading, Look, Reading
+from vazao.ns2.translation import STACK, Connection, Experiment
+
+Row = Mapping[str, Any]
+
+NAMES = ("runs", "flows", "paths", "links", "samples")
+
+_SMALLEST = """
+[network]
+topology = "point-to-point"
+link = { rate = "1 Gbps" }
+[[flow]]
+app = { kind = "upload", size = "1 B" }
+"""
+"""A run of ours for its columns alone."""
+
+
+@cache
+def schemas() -> dict[str, pa.Schema]:
+    """Columns of each table with their types: those of a run of ours."""
+    outcome = _core.run(_core.load(_SMALLEST))
+    read = {name: pa.RecordBatchReader.from_stream(outcome.table(name)).schema for name in NAMES}
+    return {
+        name: pa.schema([(each.name, getattr(each.type, "value_type", each.type)) for each in schema])
+        for name, schema in read.items()
+    }
+
+
+def empty() -> dict[str, pa.Table]:
+    """Every table without rows."""
+    return {name: schema.empty_table() for name, schema in schemas().items()}
+
+
+def tables(run_id: str, experiment: Experiment, reading: Reading, wall_s: float) -> dict[str, pa.Table]:
+    """Every table of a run."""
+    links = list(_links(experiment, reading))
+    flows = [_flow(i, each, reading.flows[i], experiment) for i, each in enumerate(experiment.connections)]
+    rates = [flow["goodput_bps"] for flow in flows]
+    run = {
+        "seed": experiment.seed,
+        "jain": sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates)) if any(rates) else None,
+        "utilisation": max(link["utilisation"] for link in links),
+        "sim_s": experiment.until_s,
+        "packet_hops": sum(link["packets"] for link in links),
+        "wall_s": wall_s,
+    }
+    rows: dict[str, Iterable[Row]] = {
+        "runs": [run],
+        "flows": flows,
+        "paths": [_path(flow) for flow in flows],
+        "links": links,
+        "samples": _samples(experiment, reading),
+    }
+    return {name: _table(name, run_id, rows[name]) for name in NAMES}
+
+
+def _table(name: str, run_id: str, rows: Iterable[Row]) -> pa.Table:
+    schema = schemas()[name]
+    columns: dict[str, list[Any]] = {column: [] for column in schema.names}
+    for row in rows:
+        whole = {"run_id": run_id, **row}
+        for column, values in columns.items():
+            values.append(whole.get(column))
+    return pa.table(columns, schema=schema)
+
+
+def _links(experiment: Experiment, reading: Reading) -> Iterator[dict[str, Any]]:
+    for way, totals in zip(experiment.ways, reading.ways, strict=True):
+        yield {
+            "link": way.link,
+            "direction": way.direction,
+            "utilisation": 8 * totals.bytes / (way.rate_bps * experiment.until_s),
+            "packets": totals.packets,
+            "bytes": totals.bytes,
+            "waiting": totals.waiting,
+            "drops_queue": totals.drops,
+            "drops_early": 0,
+            "drops_loss": 0,
+            "drops_corrupt": 0,
+            "marks": 0,
+        }
+
+
+def _flow(number: int, connection: Connection, flow: FlowReading, experiment: Experiment) -> dict[str, Any]:
+    """A flow's row. What has arrived is what was acknowledged: ns-2's receivers count nothing."""
+    mss, totals, start = connection.mss, flow.totals, flow.slow_start
+    path_bytes = _bandwidth_delay(connection, experiment)
+    refill, recovery = flow.window_phases(path_bytes / mss)
+    arrived = mss * max(0, totals.acknowledged)
+    row = {
+        **connection.says,
+        "flow": number,
+        "group": number,
+        "stack": STACK,
+        "app_bytes": arrived,
+        "start_s": connection.start_s,
+        "goodput_bps": 8 * arrived / max(1e-9, experiment.until_s - connection.start_s),
+        "packets_sent": totals.sent,
+        "packets_lost": flow.lost,
+        "retransmissions": totals.again,
+        "timeouts": totals.timeouts,
+        "bdp_bytes": round(path_bytes),
+        "refill_s": refill,
+        "recovery_s": recovery,
+    }
+    if start is not None:
+        least = [look.cwnd for look in flow.looks if look.time_s >= start.end_s]
+        row |= {
+            "slow_start_s": start.end_s,
+            "slow_start_sent": start.sent,
+            "slow_start_lost": start.lost,
+            "slow_start_loss": start.lost / max(1, start.sent),
+            "first_ssthresh_bytes": mss * start.ssthresh,
+            "cwnd_min_bytes": mss * min(least) if least else None,
+        }
+    return row
+
+
+def _path(flow: Row) -> Row:
+    """The row of a flow's only path."""
+    copied = ("flow", "packets_sent", "packets_lost", "retransmissions", "timeouts")
+    return {name: flow[name] for name in copied} | {"path": 0, "bytes": flow["app_bytes"]}
+
+
+def _bandwidth_delay(connection: Connection, experiment: Experiment) -> float:
+    """Bytes that the way of a flow's data holds in a round trip without queues."""
+    out = _route(connection.source, connection.target, experiment)
+    back = _route(connection.target, connection.source, experiment)
+    delay = sum(experiment.ways[i].delay_s for i in (*out, *back))
+    return min(experiment.ways[i].rate_bps for i in out) * delay / 8
+
+
+def _route(source: int, target: int, experiment: Experiment) -> list[int]:
+    """The only way between two hosts of a tree, as numbers of directions of links."""
+    reached: dict[int, list[int]] = {source: []}
+    fresh = [source]
+    while fresh:
+        node = fresh.pop()
+        for number, way in enumerate(experiment.ways):
+            if way.source == node and way.target not in reached:
+                reached[way.target] = [*reached[node], number]
+                fresh.append(way.target)
+    return reached[target]
+
+
+def _samples(experiment: Experiment, reading: Reading) -> Iterator[Row]:
+    """The least and the greatest value of each interval, as far as ns-2 was looked at."""
+    for number, (connection, flow) in enumerate(zip(experiment.connections, reading.flows, strict=True)):
+        for measure in experiment.measures:
+            values = [
+                (connection.start_s + look.time_s, connection.mss * value)
+                for look in flow.looks
+                if (value := _value(measure, look, flow)) is not None
+            ]
+            for time, value in _thinned(values, experiment.every_s):
+                yield {"time_s": time, "flow": number, "path": 0, "measure": measure, "value": value}
+
+
+def _value(measure: str, look: Look, flow: FlowReading) -> float | None:
+    """A measure in packets; no threshold is known before one was set."""
+    if measure == "ssthresh":
+        return look.ssthresh if flow.slow_start and look.time_s >= flow.slow_start.end_s else None
+    return look.cwnd if measure == "cwnd" else max(0.0, look.highest_sent)
+
+
+def _thinned(values: Sequence[tuple[float, float]], every_s: float | None) -> Iterator[tuple[float, float]]:
+    if every_s is None:
+        yield from values
+        return
+    for _, group in groupby(values, key=lambda value: int(value[0] / every_s)):
+        interval = list(group)
+        ends = {min(interval, key=lambda value: value[1]), max(interval, key=lambda value: value[1])}
+        yield from sorted(ends)

@@ -1,0 +1,45 @@
+"""Simulating: each scenario by what plays it, our engine or another simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from vazao import _core, ns2
+from vazao.errors import ScenarioError
+
+Outcome = _core.Outcome | ns2.Outcome
+"""The outcome of a run: its tables, or why there are none."""
+
+
+def run(
+    scenario: _core.Scenario,
+    *,
+    pcap: str | None = None,
+    qlog: str | None = None,
+    on_tick: Callable[[float], None] | None = None,
+) -> Outcome:
+    """Run one scenario as `_core.run` does. Raises `ScenarioError` for files that another simulator does not write."""
+    if not ns2.plays(scenario):
+        return _core.run(scenario, pcap=pcap, qlog=qlog, on_tick=on_tick)
+    if asked := "pcap" if pcap else "qlog" if qlog else None:
+        raise ScenarioError(f'--{asked}: ns-2\'s packets have no bytes; leave it out, or write stack = "vazao"')
+    return ns2.run(scenario, on_tick=on_tick)
+
+
+def run_many(
+    scenarios: Sequence[_core.Scenario],
+    *,
+    jobs: int,
+    on_outcome: Callable[[int, Outcome], None],
+    on_tick: Callable[[], None],
+) -> None:
+    """Run scenarios as `_core.run_many` does: ours first, then those of processes that take a core each."""
+    foreign = [index for index, scenario in enumerate(scenarios) if ns2.plays(scenario)]
+    ours = sorted(set(range(len(scenarios))) - set(foreign))
+    for indices, simulate in ((ours, _core.run_many), (foreign, ns2.run_many)):
+
+        def told(place: int, outcome: Outcome, indices: Sequence[int] = indices) -> None:
+            on_outcome(indices[place], outcome)
+
+        if indices:
+            simulate([scenarios[index] for index in indices], jobs=jobs, on_outcome=told, on_tick=on_tick)
