@@ -1,4 +1,4 @@
-"""What a guest's kernel loses on its own card (netem), in which pieces, and what it remembers of a path (tcp_metrics).
+"""Losses on a guest's own card (netem), in pieces or packet by packet, and what its kernel remembers (tcp_metrics).
 
 As in `test_guests.py`, a kernel is built once by `vazao kernel build`; without one most of these tests are skipped.
 """
@@ -68,7 +68,7 @@ def chunks(capture: Path) -> list[int]:
 
 
 def lost_at_once(numbers: list[int]) -> list[int]:
-    """How many in a row never left when it was their turn: the steps between one record and the next."""
+    """Lengths of losses: packets in a row that did not leave in their turn, between one record and the next."""
     records = [
         number for number, most in zip(numbers, itertools.accumulate(numbers, max), strict=True) if number == most
     ]
@@ -136,7 +136,7 @@ def test_what_never_left_is_counted_by_the_kernel() -> None:
 
 @needs_kernel
 def test_losses_on_the_way_back_are_the_servers() -> None:
-    """Where only acknowledgements are lost, next to nothing is sent again."""
+    """Next to nothing is sent again where only acknowledgements are lost."""
     keys = 'stack = "linux", netem = { server = { loss = 0.05 } }'
     row = flow(run_scenario(scenario(keys, "2 MB")))
     assert row["completed"]
