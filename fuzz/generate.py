@@ -177,11 +177,12 @@ def _flow(rng: Random, network: Table, hosts: list[str], relays: list[str], gues
 
 
 def _transport(rng: Random, entry: Entry, relays: list[str], guests: bool) -> Table:
-    ours = tuple(each for each in entry.parameters if each.name not in ("stack", "kernel", "sysctl", "module"))
+    ours = tuple(each for each in entry.parameters if each.name not in ("stack", "kernel", "sysctl", "module", "netem"))
     if guests:
         named = rng.choice(("linux", {"client": "linux"}, {"server": "linux"}))
-        taken = ("cc", "mss", "sack", "timestamps", "moderation", "sample")
-        return {"stack": named} | registry.parameters(rng, tuple(p for p in ours if p.name in taken), 0.2)
+        taken = ("cc", "mss", "sack", "timestamps", "metrics", "moderation", "sample", "offloads")
+        given = {"stack": named} | registry.parameters(rng, tuple(p for p in ours if p.name in taken), 0.2)
+        return given | ({"netem": {"loss": rng.choice((0.001, 0.02, 0.2))}} if rng.random() < 0.2 else {})
     given = registry.parameters(rng, ours, 0.1)
     if entry.name == "udp":
         given.setdefault("rate", rate(rng, 1e4, 3e7))

@@ -102,6 +102,7 @@ def drawn(seed: int) -> str:
         if kind in ("mptcp", "sctp")
         else f'topology = "point-to-point"\nlink = {path()}'
     )
+    more += f', offloads = "{draw.choice(["none", "tcp", "all"])}", netem = {{ loss = {draw.choice([0, 0, 0.01])} }}'
     flow = f"""
 [[flow]]
 app = {{ kind = "{app}", size = "{size} kB" }}

@@ -135,6 +135,7 @@ mod guest {
             seed: plan.seed,
             cards: plan.cards,
             moderation: plan.moderation,
+            checksums: plan.checksums,
             run_ahead: plan.has_programs,
             files: &[],
             plan: &plan.plan,

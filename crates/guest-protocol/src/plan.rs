@@ -32,6 +32,22 @@ pub enum Setup {
         /// The largest IP packet that it takes.
         mtu: u32,
     },
+    /// Limits the segments that an interface's queue gets in one piece.
+    Segments {
+        /// The interface.
+        interface: u32,
+        /// The most; 1 to have every segment by itself.
+        most: u32,
+    },
+    /// Makes the kernel's network emulator (`sch_netem`) an interface's queue.
+    Netem {
+        /// The interface.
+        interface: u32,
+        /// Part of what is sent that is lost, in units of 2^-32.
+        loss: u32,
+        /// Seed of its random numbers; Linux 6.1 takes none, and draws from its own generator.
+        seed: u64,
+    },
     /// Adds a route to one host.
     Route(Route),
     /// Writes a file below `/proc/sys`.
@@ -65,6 +81,8 @@ pub enum Setup {
 }
 coded!(enum Setup {
     "interface" => Interface { number, address, mtu },
+    "segments" => Segments { interface, most },
+    "netem" => Netem { interface, loss, seed },
     "route" => Route(route),
     "sysctl" => Sysctl { name, value },
     "module" => Module { name, value },
@@ -77,6 +95,8 @@ impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Setup::Interface { number, address, .. } => write!(f, "interface {number} with address {address}"),
+            Setup::Segments { interface, .. } => write!(f, "segments at interface {interface}"),
+            Setup::Netem { interface, .. } => write!(f, "netem at interface {interface}"),
             Setup::Route(route) => write!(f, "route to {} by interface {}", route.destination, route.interface),
             Setup::Sysctl { name, value } => write!(f, "sysctl {name} {value}"),
             Setup::Module { name, value } => write!(f, "module {name} {value}"),

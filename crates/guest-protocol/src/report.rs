@@ -177,6 +177,8 @@ pub struct TcpInfo {
     pub snd_cwnd: u32,
     /// Estimate of the network's reordering in segments.
     pub reordering: u32,
+    /// Segments retransmitted.
+    pub total_retrans: u32,
     /// Segments sent.
     pub segs_out: u32,
     /// Time in which there was data to send or in flight, in µs.
@@ -191,6 +193,6 @@ pub struct TcpInfo {
     pub total_rto: Option<u32>,
 }
 coded!(struct TcpInfo {
-    ca_state, snd_mss, unacked, sacked, lost, rtt_us, snd_ssthresh, snd_cwnd, reordering, segs_out, busy_time_us,
-    rwnd_limited_us, bytes_sent, bytes_retrans, total_rto
+    ca_state, snd_mss, unacked, sacked, lost, rtt_us, snd_ssthresh, snd_cwnd, reordering, total_retrans, segs_out,
+    busy_time_us, rwnd_limited_us, bytes_sent, bytes_retrans, total_rto
 });

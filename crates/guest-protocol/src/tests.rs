@@ -86,6 +86,21 @@ fn a_report_is_words() {
 }
 
 #[test]
+fn a_setting_is_words_and_has_a_name() {
+    let settings = [
+        (Setup::Segments { interface: 1, most: 1 }, "segments 1 1", "segments at interface 1"),
+        (Setup::Netem { interface: 0, loss: 42_949_673, seed: 7 }, "netem 0 42949673 7", "netem at interface 0"),
+    ];
+    for (setup, line, name) in settings {
+        assert_eq!((encode(&setup).as_str(), setup.to_string().as_str()), (line, name));
+        assert_eq!(decode(line), Ok(setup));
+    }
+    for line in ["netem 0 -1 7", "netem 0 0.01 7", "netem 0 4294967296 7", "netem 0 1", "segments 0"] {
+        assert!(decode::<Setup>(line).is_err(), "{line:?}");
+    }
+}
+
+#[test]
 fn what_is_no_report_is_an_error() {
     let numbers = ["flow", "flow ", "flow -1 up", "flow 4294967296 up", "flow x up"];
     let words = ["", "up", "flow 3 up 4", "flow  3 up", " flow 3 up", "Flow 3 up", "flow 3 up\n", "flow 3 sent true"];

@@ -1,8 +1,8 @@
 //! A network card: two queues in a guest's memory (virtio 1.2, section 5.1), Ethernet headers that stay inside, and
 //! interrupts.
 //!
-//! The card offers no offloads, so that a guest segments and checksums every packet itself, as on a wire. It sends at once, as
-//! queues belong to the network, and never drops a packet that arrives.
+//! The card never segments, so that a guest cuts every packet itself, as on a wire; whether it computes checksums is a
+//! setting. It sends at once, as queues belong to the network, and never drops a packet that arrives.
 
 use crate::Problem;
 use crate::clock::NEVER;
@@ -19,12 +19,17 @@ const TRANSMIT: usize = 1;
 
 /// Virtio 1; requests of the protocol's own (vhost-user); a MAC address in the configuration.
 const FEATURES: u64 = 1 << 32 | 1 << 30 | 1 << 5;
+/// The card computes checksums (VIRTIO_NET_F_CSUM). Linux gives such a card frames in several buffers, and its queue data in
+/// pieces of several packets, which it cuts itself (generic segmentation offload).
+const CHECKSUMS: u64 = 1;
 /// Requests are acknowledged; the card can send requests; there is a configuration; kicks and calls of queues are requests
 /// instead of event files, so that none comes while the clock stands still.
 const PROTOCOL_FEATURES: u64 = 1 << 3 | 1 << 5 | 1 << 9 | 1 << 14;
 
 /// The header of each frame in a buffer: no offloads (zeros), and one buffer for the frame.
 const HEADER: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+/// Flag of that header: the frame lacks a checksum.
+const NEEDS_CHECKSUM: u8 = 1;
 /// Length of an Ethernet header: two addresses and a type.
 const ETHERNET: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
@@ -40,6 +45,17 @@ enum Link {
     Closed,
 }
 
+/// Settings of a card.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// The least time between two interrupts for received packets, in ns.
+    pub moderation: u64,
+    /// Whether the guest kicks the card for each packet; otherwise the card looks for packets when the guest sleeps.
+    pub tells: bool,
+    /// Whether the card computes checksums.
+    pub checksums: bool,
+}
+
 /// One card of a guest.
 pub(crate) struct Card {
     link: Link,
@@ -50,9 +66,7 @@ pub(crate) struct Card {
     /// Start of each queue, and whether the guest uses it.
     bases: [u16; 2],
     enabled: [bool; 2],
-    /// The least time between two interrupts for received packets, in ns.
-    moderation: u64,
-    tells: bool,
+    settings: Settings,
     /// Times at which the next interrupt is due and the last was raised.
     receive_due: u64,
     receive_last: Option<u64>,
@@ -63,9 +77,8 @@ pub(crate) struct Card {
 }
 
 impl Card {
-    /// Makes card `number` of guest `guest`, which will connect by `listener`. If the guest `tells`, it kicks the card for each
-    /// packet; otherwise the card looks for packets when the guest sleeps.
-    pub fn new(listener: OwnedFd, guest: u32, number: u8, moderation: u64, tells: bool) -> Card {
+    /// Makes card `number` of guest `guest`, which will connect by `listener`.
+    pub fn new(listener: OwnedFd, guest: u32, number: u8, settings: Settings) -> Card {
         let [a, b, c, d] = guest.to_be_bytes();
         Card {
             link: Link::Listening(listener),
@@ -75,8 +88,7 @@ impl Card {
             queues: Default::default(),
             bases: [0; 2],
             enabled: [false; 2],
-            moderation,
-            tells,
+            settings,
             receive_due: NEVER,
             receive_last: None,
             transmit_due: false,
@@ -125,7 +137,10 @@ impl Card {
     fn serve(&mut self, request: &Request) -> Result<(), Problem> {
         let Link::Connected(connection) = &mut self.link else { return Ok(()) };
         match request.number {
-            request::GET_FEATURES => return connection.answer(request, &FEATURES.to_le_bytes()),
+            request::GET_FEATURES => {
+                let features = if self.settings.checksums { FEATURES | CHECKSUMS } else { FEATURES };
+                return connection.answer(request, &features.to_le_bytes());
+            }
             request::GET_PROTOCOL_FEATURES => return connection.answer(request, &PROTOCOL_FEATURES.to_le_bytes()),
             request::GET_CONFIG => {
                 let mut payload = request.payload.clone();
@@ -157,7 +172,7 @@ impl Card {
                 self.enabled[index] = request.u32(4)? != 0;
                 if self.enabled[index] {
                     let memory = self.memory.as_ref().ok_or_else(|| Problem::card("a queue without memory"))?;
-                    self.queues[index].enable(memory, self.bases[index], self.tells && index == TRANSMIT)?;
+                    self.queues[index].enable(memory, self.bases[index], self.settings.tells && index == TRANSMIT)?;
                 }
             }
             request::SET_OWNER | request::SET_FEATURES | request::SET_PROTOCOL_FEATURES | request::VRING_KICK => {}
@@ -205,7 +220,8 @@ impl Card {
             self.waiting.push_back(packet.to_vec());
         }
         if self.receive_due == NEVER {
-            self.receive_due = self.receive_last.map_or(now, |last| now.max(last.saturating_add(self.moderation)));
+            self.receive_due =
+                self.receive_last.map_or(now, |last| now.max(last.saturating_add(self.settings.moderation)));
         }
         if !self.waiting.is_empty() {
             self.receive_due = now; // the guest is out of buffers: it must empty some, whatever the moderation
@@ -243,6 +259,7 @@ impl Card {
                 break;
             }
             any = true;
+            complete(&mut frame);
             let header = HEADER.len() + ETHERNET;
             let is_ip = frame.get(header - 2..header).is_some_and(|kind| kind == IPV4 || kind == IPV6);
             if is_ip && frame.len() > header {
@@ -255,10 +272,56 @@ impl Card {
     }
 }
 
+/// Computes the checksum of a frame whose header asks for it (virtio 1.2, section 5.1.6.2): the Internet checksum (RFC 1071)
+/// of everything from `start`, where the guest has put its pseudo-header's sum into the field.
+fn complete(frame: &mut [u8]) {
+    let Some((header, rest)) = frame.split_at_mut_checked(HEADER.len()) else { return };
+    let field = |at: usize| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
+    let (start, place) = (field(6), field(6) + field(8));
+    // What a guest gets wrong here it gets back as a packet with a wrong checksum.
+    if header[0] & NEEDS_CHECKSUM == 0 || place + 2 > rest.len() {
+        return;
+    }
+    let word = |pair: &[u8]| u64::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]));
+    let mut sum: u64 = rest[start..].chunks(2).map(word).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    // UDP has no checksum of zero (RFC 768), and to others both zeros are one.
+    let checksum = if sum == 0xffff { 0xffff } else { !(sum as u16) };
+    rest[place..place + 2].copy_from_slice(&checksum.to_be_bytes());
+}
+
 /// Returns the queue that a request is about.
 fn queue(request: &Request) -> Result<usize, Problem> {
     match request.u32(0)? {
         index @ 0..=1 => Ok(index as usize),
         other => Err(Problem::card(format!("queue {other}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 1071, section 3: the words 0001, f203, f4f5 and f6f7 sum up to ddf2. They stand behind the field, with an odd byte
+    /// (e0 of the word e000, so that the sum is bdf3), and what is before them does not count.
+    #[test]
+    fn a_checksum_is_that_of_rfc_1071() {
+        let frame = |flags: u8, place: u8| {
+            let mut frame = vec![flags, 0, 0, 0, 0, 0, 3, 0, place, 0, 1, 0, 9, 9, 9];
+            frame.extend([0, 0, 0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7, 0xe0]);
+            frame
+        };
+        let mut done = frame(NEEDS_CHECKSUM, 0);
+        complete(&mut done);
+        assert_eq!(done[15..17], (!0xbdf3_u16).to_be_bytes());
+        assert_eq!((&done[..15], &done[17..]), (&frame(NEEDS_CHECKSUM, 0)[..15], &frame(NEEDS_CHECKSUM, 0)[17..]));
+        for (mut frame, why) in [(frame(0, 0), "not asked for"), (frame(NEEDS_CHECKSUM, 200), "beyond the frame")] {
+            let before = frame.clone();
+            complete(&mut frame);
+            assert_eq!(frame, before, "{why}");
+        }
+        complete(&mut [NEEDS_CHECKSUM]);
     }
 }

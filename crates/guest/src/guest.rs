@@ -1,6 +1,6 @@
 //! A guest as the simulation sees it: an endpoint that is handed times and packets.
 
-use crate::card::Card;
+use crate::card::{Card, Settings};
 use crate::clock::{Clock, Heard, NEVER, Page};
 use crate::console::Console;
 use crate::cpu::Pinned;
@@ -42,6 +42,9 @@ pub struct Boot<'a> {
     /// The least time between two interrupts of a card for received packets ("interrupt moderation"): an interrupt comes at
     /// once if the last is longer ago. With zero, each packet interrupts.
     pub moderation: Duration,
+    /// Whether its cards compute checksums. Its kernel then hands them data of SCTP, too, in pieces that it cuts into packets
+    /// only behind the card's queue.
+    pub checksums: bool,
     /// Whether its clock may go on by itself, as [`Guest::run_ahead`] says. This costs a message for each packet sent and
     /// saves one for each reading of the clock.
     pub run_ahead: bool,
@@ -117,11 +120,9 @@ impl Guest {
             Ok((process, listeners, connection))
         };
         let (process, listeners, connection) = start().map_err(|problem| fails(problem, console.last_lines()))?;
-        let moderation = boot.moderation.as_nanos();
-        let cards = (0..)
-            .zip(listeners)
-            .map(|(n, socket)| Card::new(socket, boot.number, n, moderation, boot.run_ahead))
-            .collect();
+        let settings =
+            Settings { moderation: boot.moderation.as_nanos(), tells: boot.run_ahead, checksums: boot.checksums };
+        let cards = (0..).zip(listeners).map(|(n, socket)| Card::new(socket, boot.number, n, settings)).collect();
         let mut guest = Guest {
             name: boot.name.to_owned(),
             process,

@@ -26,6 +26,7 @@ pub fn start(plan: &HostPlan, stop: &Arc<AtomicBool>) -> Result<Box<dyn Host>, S
         seed: plan.seed,
         cards: plan.cards,
         moderation: plan.moderation,
+        checksums: plan.checksums,
         run_ahead: plan.has_programs,
         files: &files,
         plan: &plan.plan,

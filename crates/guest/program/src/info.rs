@@ -63,6 +63,7 @@ fn tcp_info(bytes: &[u8]) -> Option<TcpInfo> {
         snd_ssthresh: word(76)?,
         snd_cwnd: word(80)?,
         reordering: word(88)?,
+        total_retrans: word(100)?,
         segs_out: word(136)?,
         busy_time_us: long(168)?,
         rwnd_limited_us: long(176)?,
@@ -151,13 +152,15 @@ mod tests {
             offset_of!(libc::tcp_info, tcpi_snd_ssthresh),
             offset_of!(libc::tcp_info, tcpi_snd_cwnd),
             offset_of!(libc::tcp_info, tcpi_reordering),
+            offset_of!(libc::tcp_info, tcpi_total_retrans),
         ];
         for (value, at) in (1..).zip(places) {
             bytes[at] = value;
         }
         let info = tcp_info(&bytes).unwrap();
         let found = [info.snd_mss, info.unacked, info.sacked, info.lost, info.rtt_us, info.snd_ssthresh, info.snd_cwnd];
-        assert_eq!((info.ca_state, found, info.reordering), (1, [2, 3, 4, 5, 6, 7, 8], 9));
+        assert_eq!((info.ca_state, found), (1, [2, 3, 4, 5, 6, 7, 8]));
+        assert_eq!((info.reordering, info.total_retrans), (9, 10));
     }
 
     #[test]

@@ -83,6 +83,8 @@ fn carry_out(line: &str) -> Result<bool, String> {
 fn apply(network: &Network, setup: &Setup) -> Result<(), Failure> {
     match setup {
         Setup::Interface { number, address, mtu } => network.interface(*number, *address, *mtu),
+        Setup::Segments { interface, most } => network.segments(*interface, *most),
+        Setup::Netem { interface, loss, seed } => network.netem(*interface, *loss, *seed),
         Setup::Route(route) => network.route(route),
         Setup::Sysctl { name, value } => knobs::sysctl(name, value),
         Setup::Module { name, value } => knobs::module(name, value),

@@ -29,12 +29,24 @@ impl Message {
         self
     }
 
+    /// Returns what follows the header.
+    #[cfg(test)]
+    pub fn body(&self) -> &[u8] {
+        &self.0[HEADER..]
+    }
+
     /// Adds an attribute that consists of attributes.
     pub fn with_nested(self, kind: u16, attributes: &[(u16, &[u8])]) -> Message {
         let mut inner = Vec::new();
         attributes.iter().for_each(|(kind, value)| append(&mut inner, *kind, value));
         self.with(kind | libc::NLA_F_NESTED as u16, &inner)
     }
+}
+
+/// Returns bytes with an attribute behind them.
+pub fn with_attribute(mut bytes: Vec<u8>, kind: u16, value: &[u8]) -> Vec<u8> {
+    append(&mut bytes, kind, value);
+    bytes
 }
 
 /// Appends an attribute: length, type, value, padded to four bytes.

@@ -1,8 +1,8 @@
-//! Interfaces, addresses, routes and rules, by rtnetlink (linux/rtnetlink.h, linux/fib_rules.h).
+//! Interfaces, queues, addresses, routes and rules, by rtnetlink (linux/rtnetlink.h, linux/pkt_sched.h, linux/fib_rules.h).
 
 use crate::failure::Failure;
 use crate::knobs;
-use crate::netlink::{Message, Netlink};
+use crate::netlink::{Message, Netlink, with_attribute};
 use std::ffi::CString;
 use std::net::Ipv4Addr;
 use vazao_guest_protocol::Route;
@@ -10,7 +10,10 @@ use vazao_guest_protocol::Route;
 /// Number of the first interface's own routing table, and priority of the rule that leads to it; the next one's follow.
 const INTERFACE_TABLE: u32 = 100;
 
-// linux/rtnetlink.h and linux/fib_rules.h, not in libc.
+// linux/if_link.h, linux/rtnetlink.h, linux/pkt_sched.h and linux/fib_rules.h, not in libc.
+const IFLA_GSO_MAX_SEGS: u16 = 40;
+const TCA_NETEM_PRNG_SEED: u16 = 14;
+const TC_H_ROOT: u32 = u32::MAX;
 const RTAX_INITCWND: u16 = 11;
 const FRA_SRC: u16 = 2;
 const FRA_PRIORITY: u16 = 6;
@@ -42,6 +45,20 @@ impl Network {
         self.up(index, libc::IFF_NOARP as u32, Some(mtu))?;
         self.address(index, address)?;
         self.rule(address, INTERFACE_TABLE + number)
+    }
+
+    /// Limits the segments of one piece of data that the interface's queue gets (`gso_max_segs`). Switching off segmentation as
+    /// `ethtool -K` does would not: since Linux 4.17 TCP hands down larger pieces whatever a card can do.
+    pub fn segments(&self, number: u32, most: u32) -> Result<(), Failure> {
+        let body = [[0; 4], index(&name(number))?.to_ne_bytes(), [0; 4], [0; 4]].concat();
+        let message = Message::new(libc::RTM_NEWLINK, 0, &body).with(IFLA_GSO_MAX_SEGS, &most.to_ne_bytes());
+        self.netlink.request(message).map(drop)
+    }
+
+    /// Makes netem the interface's queue: it loses each piece of data that it gets with the probability `loss` / 2^32, as a
+    /// whole, and delays none.
+    pub fn netem(&self, number: u32, loss: u32, seed: u64) -> Result<(), Failure> {
+        self.netlink.request(netem(index(&name(number))?, loss, seed)).map(drop)
     }
 
     /// Adds a route to the interface's own table, and to the main one unless that has one to the same host.
@@ -102,6 +119,19 @@ impl Network {
     }
 }
 
+/// Returns RTM_NEWQDISC with struct tcmsg: family and padding, index, handle, parent, information. Of netem's options struct
+/// tc_netem_qopt comes first: latency, limit, loss, gap, duplicates, jitter. Attributes follow it.
+fn netem(index: u32, loss: u32, seed: u64) -> Message {
+    /// Packets that can wait; none does, as nothing is delayed.
+    const LIMIT: u32 = 1000;
+    let body = [0, index, 0, TC_H_ROOT, 0].map(u32::to_ne_bytes).concat();
+    let options = [0, LIMIT, loss, 0, 0, 0].map(u32::to_ne_bytes).concat();
+    let options = with_attribute(options, TCA_NETEM_PRNG_SEED, &seed.to_ne_bytes());
+    Message::new(libc::RTM_NEWQDISC, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &body)
+        .with(libc::TCA_KIND, b"netem\0")
+        .with(libc::TCA_OPTIONS, &options)
+}
+
 /// Returns the kernel's name of an interface.
 fn name(number: u32) -> String {
     format!("eth{number}")
@@ -113,4 +143,22 @@ fn index(name: &str) -> Result<u32, Failure> {
     // SAFETY: passes a string that ends with zero.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
     if index == 0 { Err(Failure::last("if_nametoindex")) } else { Ok(index) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::attribute;
+
+    /// The layout of struct tcmsg (20 bytes) and struct tc_netem_qopt (24), as `tc qdisc replace dev … root netem` sends them.
+    #[test]
+    fn netem_has_its_options_before_its_seed() {
+        let message = netem(3, 1 << 31, 7);
+        let body = message.body();
+        assert_eq!(&body[..20], [0, 3, 0, u32::MAX, 0].map(u32::to_ne_bytes).concat());
+        assert_eq!(attribute(&body[20..], libc::TCA_KIND), Some(&b"netem\0"[..]));
+        let options = attribute(&body[20..], libc::TCA_OPTIONS).unwrap();
+        assert_eq!(&options[..24], [0, 1000, 1 << 31, 0, 0, 0].map(u32::to_ne_bytes).concat());
+        assert_eq!(attribute(&options[24..], TCA_NETEM_PRNG_SEED), Some(&7_u64.to_ne_bytes()[..]));
+    }
 }

@@ -41,6 +41,7 @@ pub fn boot<'a>(kernel: &'a std::path::Path, number: u32, plan: &'a Plan) -> Boo
         seed: 7,
         cards: 1,
         moderation: Duration::ZERO,
+        checksums: false,
         run_ahead: false,
         files: &[],
         plan,

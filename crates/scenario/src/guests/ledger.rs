@@ -36,6 +36,8 @@ pub(crate) struct Ledger {
     pub paths: PathsInfo,
     /// Connections of the sender as seen on the wire.
     pub connections: Vec<(Tuple, TcpMeter)>,
+    /// Whether the sender's kernel loses packets before they reach its wire, where it repeats what was never seen.
+    pub loses_unseen: bool,
     /// IP packets that the sender sent, of any protocol.
     pub packets: u64,
     /// Payload bytes that arrived.
@@ -52,12 +54,14 @@ impl Ledger {
         let connections = &self.connections;
         let is_tcp = !connections.is_empty();
         let sum = |count: fn(&TcpMeter) -> u64| is_tcp.then(|| connections.iter().map(|(_, m)| count(m)).sum());
+        let own = || self.info.retransmissions.or_else(|| self.paths.retransmissions());
+        let seen = || sum(|meter| meter.retransmissions).or(self.paths.retransmissions);
         let mut rtt = Histogram::default();
         connections.iter().for_each(|(_, meter)| rtt.merge(&meter.rtt));
         Counts {
             tally: Tally::default()
                 .with("packets_sent", self.packets)
-                .and("retransmissions", sum(|meter| meter.retransmissions).or(self.paths.retransmissions))
+                .and("retransmissions", if self.loses_unseen { own() } else { seen() })
                 .and("timeouts", self.info.timeouts.or_else(|| self.paths.timeouts()))
                 .and("duplicate_acks", sum(|meter| meter.duplicate_acks))
                 .and("busy_s", self.info.busy)

@@ -154,7 +154,10 @@ impl Guests {
             under_way: 0,
             is_heard: false,
             codec: kernel.translator.map(|make| make(&self.addresses, number)),
-            ledger: Ledger::default(),
+            ledger: Ledger {
+                loses_unseen: transport.guest.netem[usize::from(!sides.client_sends)] > 0.0,
+                ..Ledger::default()
+            },
         };
         self.flows.insert(number, flow);
     }

@@ -7,7 +7,7 @@ use crate::model::address::Addresses;
 use crate::model::flow::FlowSpec;
 use crate::model::kernel::KernelEnd;
 use crate::model::scenario::Scenario;
-use crate::model::stack::{Kernel, Stack};
+use crate::model::stack::{Kernel, Offloads, Stack};
 use std::collections::{BTreeMap, BTreeSet};
 use vazao_engine::{Duration, RandomStream};
 use vazao_guest_protocol::{Plan, Role};
@@ -30,6 +30,8 @@ pub struct HostPlan {
     pub seed: u64,
     /// Longest time for which a card waits for more packets before it interrupts.
     pub moderation: Duration,
+    /// Whether its cards compute checksums, so that its kernel hands them data in pieces.
+    pub checksums: bool,
     /// Whether it runs programs of the machine. A program may read the clock in a loop; unless the guest runs ahead of
     /// the others, each reading costs a switch between processes.
     pub has_programs: bool,
@@ -84,7 +86,7 @@ fn host(
     let links = Routing::new(&scenario.graph).interfaces(node).len();
     let flows = ends.iter().map(|end| flow::flow(end)).collect::<Result<_, String>>();
     let plan = Plan {
-        setup: setup::setup(&scenario.graph, addresses, node, &ends),
+        setup: setup::setup(scenario, addresses, node, &ends),
         sample: Some(spec.sample.as_nanos()),
         end: scenario.until.map(|until| until.as_nanos()),
         flows: flows.map_err(|problem| format!("host {name:?}: {problem}"))?,
@@ -99,6 +101,7 @@ fn host(
         memory_mib: memory_mib(&scenario.graph, &ends),
         seed,
         moderation: spec.moderation,
+        checksums: spec.offloads == Offloads::All,
         has_programs: ends.iter().any(|end| end.is_program()),
         plan,
     };
@@ -122,7 +125,10 @@ fn conflict(ends: &[KernelEnd<'_>]) -> Option<&'static str> {
     let programs = || ends.iter().filter(|end| end.is_program());
     let peers: BTreeSet<usize> = programs().map(KernelEnd::peer_node).collect();
     let rules = [
-        ("kernel, sysctl, module, moderation or sample", differ(ends.iter(), |end| end.flow.transport.guest.clone())),
+        (
+            "kernel, sysctl, module, moderation, sample, offloads or netem",
+            differ(ends.iter(), |end| end.flow.transport.guest.at(end.role)),
+        ),
         ("the congestion control of programs", differ(programs(), |end| end.control())),
         ("what its packets belong to: several programs between two hosts", peers.len() < programs().count()),
     ];

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Kind, Parameter, unknown};
+use vazao_guest_protocol::Role;
 
 /// Implementation that plays an end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +64,7 @@ pub struct Simulator {
 pub type Simulators = BTreeMap<String, Simulator>;
 
 /// Settings of a flow's guests.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GuestSpec {
     /// Kernel's name, and the kernel if it has been built.
     pub kernel: (String, Option<Kernel>),
@@ -77,6 +78,33 @@ pub struct GuestSpec {
     pub sample: Duration,
     /// Simulator that plays the flow instead of the world, if it is installed.
     pub simulator: Option<Simulator>,
+    /// Data that the kernel cuts into packets only behind the queue of a card.
+    pub offloads: Offloads,
+    /// Part of what a client's and a server's cards get to send that the kernel's network emulator loses there.
+    pub netem: [f64; 2],
+}
+
+impl GuestSpec {
+    /// Returns the settings of a host that plays one side, as if it played both.
+    pub fn at(&self, role: Role) -> GuestSpec {
+        GuestSpec { netem: [self.netem[role as usize]; 2], ..self.clone() }
+    }
+}
+
+/// Data that a kernel hands to a card's queue in pieces of several packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offloads {
+    /// None: each packet is queued by itself.
+    None,
+    /// TCP's, as a kernel does before any card since Linux 4.17.
+    Tcp,
+    /// SCTP's as well, as before a card that takes data in pieces and computes checksums.
+    All,
+}
+
+impl Offloads {
+    const ALL: [Offloads; 3] = [Offloads::None, Offloads::Tcp, Offloads::All];
+    const NAMES: [&'static str; 3] = ["none", "tcp", "all"];
 }
 
 /// Congestion controls of Linux: our name and the kernel's. Linux's Westwood is called Westwood+ elsewhere.
@@ -124,7 +152,23 @@ pub const PARAMETERS: &[Parameter] = &[
         "10 ms",
         "time between two looks at a guest's socket (TCP_INFO)",
     ),
+    Parameter::new(
+        "offloads",
+        Kind::Choice(&Offloads::NAMES),
+        "tcp",
+        "whose data a guest's kernel cuts into packets only behind its card's queue: nobody's, TCP's, SCTP's too",
+    ),
+    Parameter::new(
+        "netem",
+        Kind::Text,
+        "",
+        "the kernel's emulator on the guests' cards: { loss = 0.01 }, or one a side: { client = { loss = 0.01 } }",
+    ),
 ];
+
+/// Keys of the kernel's network emulator.
+const NETEM: &[Parameter] =
+    &[Parameter::new("loss", Kind::Number(0.0, 1.0), "0", "probability of losing what the queue gets in one piece")];
 
 /// Most bytes that a file below `/proc/sys` takes at a time.
 const LONGEST_VALUE: usize = 4095;
@@ -159,7 +203,9 @@ pub(crate) fn read_stacks(table: &mut Table, extensions: &Extensions) -> Result<
     let module = settings(table.take("module"), "\"tcp_cubic.hystart\" = 0", "")?;
     let moderation = table.duration("moderation", Duration::ZERO, LONGEST_MODERATION)?.unwrap_or_default();
     let sample = table.duration("sample", SHORTEST_SAMPLE, LONGEST_SAMPLE)?.unwrap_or(Duration::from_millis(10));
-    Ok((stacks, GuestSpec { kernel: (name, kernel), sysctl, module, moderation, sample, simulator }))
+    let offloads = table.take("offloads").map_or(Ok(Offloads::Tcp), |item| read_offloads(&item))?;
+    let netem = table.take("netem").map_or(Ok([0.0; 2]), |item| read_netem(item, stacks))?;
+    Ok((stacks, GuestSpec { kernel: (name, kernel), sysctl, module, moderation, sample, simulator, offloads, netem }))
 }
 
 fn read_stack(item: &Item) -> Result<Stack> {
@@ -175,6 +221,41 @@ pub(crate) fn simulator_json(stack: Stack, simulator: Option<&Simulator>) -> Jso
         "version": simulator.map(|s| s.version.as_str()),
         "sha256": simulator.map(|s| s.digest.as_str()),
     })
+}
+
+fn read_offloads(item: &Item) -> Result<Offloads> {
+    let name = item.text()?;
+    let found = Offloads::ALL.into_iter().zip(Offloads::NAMES).find(|(_, known)| *known == name);
+    let (offloads, _) = found.ok_or_else(|| item.error(unknown("kind of offloads", name, Offloads::NAMES)))?;
+    Ok(offloads)
+}
+
+/// Reads the losses of the guests' own emulators, of both or one a side. Only a guest has one: losses that nobody would
+/// draw are refused.
+fn read_netem(item: Item, stacks: [Stack; 2]) -> Result<[f64; 2]> {
+    let whole = item.clone();
+    let loss = |item: Item| Ok(item.into_table()?.parameters(NETEM)?.number("loss"));
+    let has = |key: &str| matches!(&whole.node.value, Toml::Table(entries) if entries.iter().any(|(k, _)| k == key));
+    if !has("client") && !has("server") {
+        if !stacks.contains(&Stack::Linux) {
+            let problem = "is the Linux kernel's own, and neither side is a guest; write stack = \"linux\" beside it, \
+                           or the loss of a link of the network";
+            return Err(whole.error(problem));
+        }
+        return Ok([loss(item)?; 2]);
+    }
+    let mut sides = item.into_table()?;
+    let mut netem = [0.0; 2];
+    for ((key, stack), netem) in ["client", "server"].into_iter().zip(stacks).zip(&mut netem) {
+        let Some(side) = sides.take(key) else { continue };
+        if stack != Stack::Linux {
+            let problem = format!("is the Linux kernel's own, and the {key} is no guest; leave it out, or write stack");
+            return Err(side.error(problem));
+        }
+        *netem = loss(side)?;
+    }
+    sides.finish()?;
+    Ok(netem)
 }
 
 /// Reads a table of names and values. Dots separate the parts of a name; below `net.`, where an interface's name may
@@ -230,5 +311,7 @@ pub(crate) fn guest_json(stacks: [Stack; 2], guest: &GuestSpec) -> Json {
         "module": table(&guest.module),
         "moderation": guest.moderation.to_string(),
         "sample": guest.sample.to_string(),
+        "offloads": Offloads::NAMES[guest.offloads as usize],
+        "netem": { "client": { "loss": guest.netem[0] }, "server": { "loss": guest.netem[1] } },
     })
 }

@@ -13,6 +13,8 @@ pub(crate) struct TcpState {
     sent: Sent,
     /// Observed reductions of the slow-start threshold.
     cuts: u64,
+    /// Retransmitted segments.
+    pub retransmissions: Option<u64>,
     /// Expiries of the retransmission timer; kernels before 6.7 do not report them.
     pub timeouts: Option<u64>,
     /// Time with data to send or to be acknowledged.
@@ -45,6 +47,7 @@ impl TcpState {
         let bytes = info.bytes_sent.saturating_sub(info.bytes_retrans);
         self.sent = Sent { segments: info.segs_out.into(), bytes, flight };
         self.cuts += u64::from(ssthresh.is_some_and(|new| old.is_none_or(|old| new < old)));
+        self.retransmissions = Some(info.total_retrans.into());
         self.timeouts = info.total_rto.map(u64::from);
         self.busy = Some(Duration::from_micros(info.busy_time_us));
         self.rwnd_limited = Some(Duration::from_micros(info.rwnd_limited_us));
@@ -94,6 +97,8 @@ pub(crate) struct PathInfo {
     pub ends: Option<[[u8; 4]; 2]>,
     ports: [u16; 2],
     pub srtt: Option<Duration>,
+    /// Retransmitted segments of a subflow.
+    pub retransmissions: Option<u64>,
     /// Expiries of a subflow's retransmission timer, if the kernel reports them.
     pub timeouts: Option<u64>,
     cwnd: u64,
@@ -147,6 +152,7 @@ impl PathsInfo {
             Sample::Subflow { local, peer, info } => {
                 let path = self.subflow(now, [local, peer]);
                 path.update(now, u64::from(info.snd_cwnd) * u64::from(info.snd_mss), srtt(info.rtt_us.into()));
+                path.retransmissions = Some(info.total_retrans.into());
                 path.timeouts = info.total_rto.map(u64::from);
             }
         }
@@ -165,7 +171,17 @@ impl PathsInfo {
 
     /// Returns the timeouts of all paths, if the kernel reports them.
     pub fn timeouts(&self) -> Option<u64> {
-        let all: Option<Vec<_>> = self.paths.iter().map(|path| path.timeouts).collect();
+        self.sum(|path| path.timeouts)
+    }
+
+    /// Returns what the kernel itself counts as retransmitted: chunks of an association, or segments of all subflows.
+    pub fn retransmissions(&self) -> Option<u64> {
+        self.retransmissions.or_else(|| self.sum(|path| path.retransmissions))
+    }
+
+    /// Returns the sum over all paths of what the kernel reports of each.
+    fn sum(&self, count: impl Fn(&PathInfo) -> Option<u64>) -> Option<u64> {
+        let all: Option<Vec<_>> = self.paths.iter().map(count).collect();
         all.filter(|all| !all.is_empty()).map(|all| all.iter().sum())
     }
 }
@@ -211,7 +227,7 @@ mod tests {
         let sample = |port: u16| Sample::Subflow {
             local: socket(1, port),
             peer: socket(2, 5001),
-            info: TcpInfo { snd_cwnd: 10, snd_mss: 1000, total_rto: Some(2), ..TcpInfo::default() },
+            info: TcpInfo { snd_cwnd: 10, snd_mss: 1000, total_retrans: 3, total_rto: Some(2), ..TcpInfo::default() },
         };
         let mut info = PathsInfo::default();
         info.update(Time::ZERO, &sample(1));
@@ -220,7 +236,7 @@ mod tests {
         info.update(Time::from_nanos(1_000_000_000), &sample(2));
         let shown: Vec<_> = info.paths.iter().map(|path| (path.ports, path.timeouts)).collect();
         assert_eq!(shown, [([1, 5001], Some(2)), ([2, 5001], Some(2))]);
-        assert_eq!((info.retransmissions, info.timeouts()), (None, Some(4)));
+        assert_eq!((info.retransmissions, info.retransmissions(), info.timeouts()), (None, Some(6), Some(4)));
         assert_eq!(info.paths[1].ends, Some([[10, 0, 0, 1], [10, 0, 0, 2]]));
         assert_eq!(info.paths[1].cwnd_mean(Time::from_nanos(2_000_000_000)), Some(10_000.0));
     }

@@ -2,7 +2,10 @@
 
 use crate::model::address::Addresses;
 use crate::model::kernel::KernelEnd;
+use crate::model::scenario::Scenario;
+use crate::model::stack::Offloads;
 use std::collections::BTreeMap;
+use vazao_engine::RandomStream;
 use vazao_guest_protocol::{Route, Setup};
 use vazao_network::{Graph, Routing};
 
@@ -24,18 +27,40 @@ const SETTINGS: &[(&str, &str)] = &[
 const INITIAL_WINDOW: u64 = 10;
 
 /// Returns all settings of the guest at `node`, which plays `ends`.
-pub(super) fn setup(graph: &Graph, addresses: &Addresses, node: usize, ends: &[KernelEnd<'_>]) -> Vec<Setup> {
+pub(super) fn setup(scenario: &Scenario, addresses: &Addresses, node: usize, ends: &[KernelEnd<'_>]) -> Vec<Setup> {
+    let graph = &scenario.graph;
     let mtu = ends.iter().map(|end| (end.protocol().mtu)(end.parameters())).min().unwrap_or(1500) as u32;
     let interfaces = addresses.of(node).map(|index| {
         let interface = &addresses.interfaces[index];
         Setup::Interface { number: interface.number as u32, address: interface.address.into(), mtu }
     });
+    let cards = addresses.of(node).map(|index| addresses.interfaces[index].number as u32);
+    let queues = cards.flat_map(|card| queue(scenario, &graph.nodes[node].name, card, &ends[0]));
     let sysctls = sysctls(ends).into_iter().map(|(name, value)| Setup::Sysctl { name, value });
     let modules = ends[0].flow.transport.guest.module.iter().cloned();
     let modules = modules.map(|(name, value)| Setup::Module { name, value });
     let routes = routes(graph, addresses, node, ends).into_iter().map(Setup::Route);
     let path_manager = ends.iter().map(|end| (end.protocol().path_manager)(end)).find(|setup| !setup.is_empty());
-    interfaces.chain(sysctls).chain(modules).chain(routes).chain(path_manager.into_iter().flatten()).collect()
+    interfaces
+        .chain(queues)
+        .chain(sysctls)
+        .chain(modules)
+        .chain(routes)
+        .chain(path_manager.into_iter().flatten())
+        .collect()
+}
+
+/// Returns the settings of the queue of a host's card, in which its flows agree.
+fn queue(scenario: &Scenario, host: &str, interface: u32, end: &KernelEnd<'_>) -> impl Iterator<Item = Setup> + use<> {
+    const UNIT: f64 = (1_u64 << 32) as f64;
+    let spec = &end.flow.transport.guest;
+    let segments = (spec.offloads == Offloads::None).then_some(Setup::Segments { interface, most: 1 });
+    let loss = spec.netem[end.role as usize];
+    // The kernel loses what draws at most this, of 2^32 numbers from 0.
+    let most = (loss * UNIT).round() as u64;
+    let seed = || RandomStream::new(scenario.seed, &format!("guest/{host}/netem/{interface}")).bits();
+    let netem = most.checked_sub(1).map(|most| Setup::Netem { interface, loss: most as u32, seed: seed() });
+    segments.into_iter().chain(netem)
 }
 
 /// Returns the kernel's settings. Settings of flows override the common ones.

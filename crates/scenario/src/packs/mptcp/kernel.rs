@@ -2,17 +2,22 @@
 
 use super::bytes::GuestCodec;
 use crate::model::kernel::{Common, KernelEnd, KernelProtocol};
+use crate::packs::tcp::{METRICS, memory};
 use vazao_guest_protocol::{MptcpEndpoint, Role, Setup, Transport};
 use vazao_transport::mptcp::path_manager::Mesh;
 
 pub(super) const KERNEL: KernelProtocol = KernelProtocol {
-    accepted: &["cc", "path_manager"],
+    accepted: &["cc", "path_manager", "metrics"],
     translator: Some(|addresses, number| Box::new(GuestCodec::new(addresses, number))),
-    common: &[Common {
-        words: "path_manager, or in being client and server of MPTCP",
-        per_peer: false,
-        value: |end| format!("{:?} {:?}", end.role, mesh(end)),
-    }],
+    switches: |parameters| memory(parameters).collect(),
+    common: &[
+        Common {
+            words: "path_manager, or in being client and server of MPTCP",
+            per_peer: false,
+            value: |end| format!("{:?} {:?}", end.role, mesh(end)),
+        },
+        METRICS,
+    ],
     path_manager,
     ..KernelProtocol::new(|end| Ok(Transport::Mptcp { control: end.control().to_owned() }))
 };

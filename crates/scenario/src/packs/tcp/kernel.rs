@@ -2,15 +2,16 @@
 
 use super::bytes::Bytes;
 use crate::model::kernel::{Common, KernelEnd, KernelProtocol};
+use vazao_engine::registry::Parameters;
 use vazao_guest_protocol::Transport;
 
 pub(super) const KERNEL: KernelProtocol = KernelProtocol {
-    accepted: &["cc", "mss", "initial_window", "sack", "timestamps", "receive_buffer", "send_buffer"],
+    accepted: &["cc", "mss", "initial_window", "sack", "timestamps", "receive_buffer", "send_buffer", "metrics"],
     translator: Some(|addresses, number| Box::new(Bytes::new(addresses, number))),
     switches: |parameters| {
-        [("net.ipv4.tcp_sack", "sack"), ("net.ipv4.tcp_timestamps", "timestamps")]
-            .map(|(switch, name)| (switch, parameters.flag(name)))
-            .into()
+        let options = [("net.ipv4.tcp_sack", "sack"), ("net.ipv4.tcp_timestamps", "timestamps")];
+        let options = options.map(|(switch, name)| (switch, parameters.flag(name)));
+        options.into_iter().chain(memory(parameters)).collect()
     },
     mtu: |parameters| parameters.integer("mss") + 40 + if parameters.flag("timestamps") { 12 } else { 0 },
     initial_window: |parameters| Some(parameters.integer("initial_window")),
@@ -27,9 +28,22 @@ pub(super) const KERNEL: KernelProtocol = KernelProtocol {
             per_peer: true,
             value: |end| end.parameters().integer("initial_window").to_string(),
         },
+        METRICS,
     ],
     ..KernelProtocol::new(transport)
 };
+
+/// Whether a kernel remembers paths: of a host, not of a flow.
+pub(in crate::packs) const METRICS: Common =
+    Common { words: "metrics", per_peer: false, value: |end| end.parameters().flag("metrics").to_string() };
+
+/// Returns the switches with which a kernel keeps what connections leave (`net/ipv4/tcp_metrics.c`). Thresholds have one of
+/// their own since Linux 5.6, which leaves them out unless told otherwise.
+pub(in crate::packs) fn memory(parameters: &Parameters) -> impl Iterator<Item = (&'static str, bool)> + use<> {
+    let switches = ["net.ipv4.tcp_no_metrics_save", "net.ipv4.tcp_no_ssthresh_metrics_save"];
+    let wanted = parameters.flag("metrics");
+    switches.into_iter().filter(move |_| wanted).map(|switch| (switch, false))
+}
 
 fn transport(end: &KernelEnd<'_>) -> Result<Transport, String> {
     let buffer = |name: &str| {

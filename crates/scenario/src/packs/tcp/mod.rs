@@ -5,6 +5,8 @@ mod kernel;
 pub(crate) mod like;
 pub(crate) mod strip;
 
+pub(super) use kernel::{METRICS, memory};
+
 use super::{IP_HEADER, join, path_state};
 use crate::document::ScenarioError;
 use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn};
