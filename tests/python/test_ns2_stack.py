@@ -381,7 +381,7 @@ def test_ns2_runs_what_the_scenario_says() -> None:
 @needs_ns2
 @pytest.mark.parametrize("recovery", ["tahoe", "reno", "newreno", "sack"])
 def test_slow_start_is_the_same_in_both(recovery: str) -> None:
-    """Packets are the same, and leave at the same moments: these differ by less than the 832 us of one packet at 10 Mbit/s."""
+    """Packets are the same, and slow start ends within the 832 us that one packet takes at 10 Mbit/s."""
     theirs, ours = (run((RECOVERY, recovery), stack=stack).flows.row(0, named=True) for stack in ("ns2", "vazao"))
     assert theirs["slow_start_s"] == pytest.approx(ours["slow_start_s"], abs=832e-6)
     assert [theirs[name] for name in ("slow_start_sent", "slow_start_lost")] == [
