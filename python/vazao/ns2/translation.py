@@ -125,8 +125,10 @@ class Experiment:
 MEASURES = ("cwnd", "ssthresh", "sequence")
 """Measures over time that ns-2 is asked for."""
 
-AGENTS = {"tahoe": Word.TAHOE, "reno": Word.RENO, "newreno": Word.NEWRENO, "sack": Word.SACK}
-"""Agents by loss recovery."""
+AGENTS = {
+    "tahoe": Word.TAHOE, "reno": Word.RENO, "newreno": Word.NEWRENO, "pipe": Word.SACK, "sack": Word.SACK,
+}  # fmt: skip
+"""Agents by loss recovery. The one with SACK counts what is in the network as `pipe` does."""
 
 
 @dataclass(frozen=True)
@@ -312,7 +314,7 @@ def _agent(transport: _Table) -> tuple[int, Agent]:
         transport.take(key)
     transport.finish()
     word = Word.LINUX if control.module else Word.VEGAS if kind == "vegas" else AGENTS[recovery]
-    sink = Word.SACK_SINK if recovery == "sack" else Word.SINK
+    sink = Word.SACK_SINK if recovery in ("pipe", "sack") else Word.SINK
     return mss, Agent(word, sink, control.module, tuple(settings))
 
 
