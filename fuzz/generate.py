@@ -182,7 +182,8 @@ def _transport(rng: Random, entry: Entry, relays: list[str], guests: bool) -> Ta
         named = rng.choice(("linux", {"client": "linux"}, {"server": "linux"}))
         taken = ("cc", "mss", "sack", "timestamps", "metrics", "moderation", "sample", "offloads")
         given = {"stack": named} | registry.parameters(rng, tuple(p for p in ours if p.name in taken), 0.2)
-        return given | ({"netem": {"loss": rng.choice((0.001, 0.02, 0.2))}} if rng.random() < 0.2 else {})
+        lossy = rng.random() < 0.2 and (entry.name != "sctp" or named == "linux")
+        return given | ({"netem": {"loss": rng.choice((0.001, 0.02, 0.2))}} if lossy else {})
     given = registry.parameters(rng, ours, 0.1)
     if entry.name == "udp":
         given.setdefault("rate", rate(rng, 1e4, 3e7))

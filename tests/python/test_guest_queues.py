@@ -236,6 +236,10 @@ def test_a_host_that_is_client_and_server_has_one_emulator() -> None:
         ({"netem": 0.1}, r"netem"),
         ({"netem": {"server": {"loss": 0.1}}, "stack": {"client": "linux"}}, r"netem\.server.*server is no guest"),
         ({"netem": {"loss": 0.1}, "stack": "vazao"}, r'netem.*neither side is a guest; write stack = "linux"'),
+        (
+            {"kind": "sctp", "netem": {"loss": 0.1}, "stack": {"server": "linux"}},
+            r'netem.*stack = "linux" for both sides',
+        ),
         ({"offloads": "tso"}, r'offloads.*"tso".*none, tcp, all'),
         ({"kind": "sctp", "metrics": True}, r'unknown key "metrics"'),
     ],

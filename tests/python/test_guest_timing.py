@@ -102,7 +102,9 @@ def drawn(seed: int) -> str:
         if kind in ("mptcp", "sctp")
         else f'topology = "point-to-point"\nlink = {path()}'
     )
-    more += f', offloads = "{draw.choice(["none", "tcp", "all"])}", netem = {{ loss = {draw.choice([0, 0, 0.01])} }}'
+    loss = draw.choice([0, 0, 0.01]) if kind != "sctp" or stack == '"linux"' else 0
+    more += f', offloads = "{draw.choice(["none", "tcp", "all"])}"'
+    more += f", netem = {{ loss = {loss} }}" if loss else ""
     flow = f"""
 [[flow]]
 app = {{ kind = "{app}", size = "{size} kB" }}

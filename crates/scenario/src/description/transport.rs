@@ -45,6 +45,11 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
             whole.error(format!("there is no {name} with stack {stack:?} yet; write {}", possible.join(" or ")))
         );
     }
+    if pack.kernel.is_some_and(|kernel| kernel.needs_all) && stacks.contains(&Stack::Vazao) && guest.netem != [0.0; 2] {
+        let problem = "netem: what a guest loses of SCTP before it leaves cannot be read by ours, which counts chunks; write \
+                       stack = \"linux\" for both sides, or the loss of a link of the network";
+        return Err(whole.error(problem));
+    }
     let sender = stacks[usize::from(!client_sends)];
     let reading = Reading { whole: &whole, stacks, schedulers: &extensions.schedulers };
     let accepted = pack.kernel.map_or(&[][..], |kernel| kernel.accepted);

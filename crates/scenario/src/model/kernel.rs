@@ -19,6 +19,8 @@ pub(crate) struct KernelProtocol {
     pub accepted: &'static [&'static str],
     /// Makes the codec of a flow between one of our machines and a guest, if they can play together.
     pub translator: Option<MakeTranslator>,
+    /// Whether that codec must see all data of a guest leave, in its order.
+    pub needs_all: bool,
     /// Returns what the guest opens for an end of a flow, or why the kernel has no such thing.
     pub transport: fn(&KernelEnd<'_>) -> Result<Transport, String>,
     /// Returns the kernel's switches that a flow sets, below `/proc/sys`.
@@ -41,6 +43,7 @@ impl KernelProtocol {
         KernelProtocol {
             accepted: &[],
             translator: None,
+            needs_all: false,
             transport,
             switches: |_| Vec::new(),
             mtu: |_| 1500,

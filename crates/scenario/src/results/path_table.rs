@@ -94,7 +94,8 @@ fn places(routing: &Routing<'_>, spec: &FlowSpec) -> Vec<Location> {
 /// windows and round-trip times alone.
 fn guest<P>(number: usize, account: &Account<'_>, world: &World<P>) -> Option<Vec<(Option<Location>, Tally)>> {
     let flow = &world.flows[number];
-    let paths = world.guests.ledger(number).paths();
+    let ledger = world.guests.ledger(number);
+    let paths = ledger.paths();
     let sender = &account.sender;
     let end = if sender.is_over { account.last_byte.unwrap_or(world.now) } else { world.now };
     let of_all = |count: Option<Count>| count.filter(|_| paths.len() == 1);
@@ -107,14 +108,15 @@ fn guest<P>(number: usize, account: &Account<'_>, world: &World<P>) -> Option<Ve
             Location { client, server, route: None }
         });
         let metered = |count: fn(&TcpMeter) -> u64| meter.map(|meter| Count::Integer(count(meter)));
+        let repeated = match ledger.loses_unseen {
+            true => path.retransmissions.map(Count::Integer),
+            false => metered(|meter| meter.retransmissions),
+        };
         let tally = Tally::default()
             .and("bytes", metered(|meter| meter.bytes).or(of_all(Some(account.app_bytes.into()))))
             .and("packets_sent", metered(|meter| meter.segments).or(of_all(sender.tally.get("packets_sent"))))
             .and("packets_lost", of_all(account.arrivals.get("packets_lost")))
-            .and(
-                "retransmissions",
-                metered(|meter| meter.retransmissions).or(of_all(sender.tally.get("retransmissions"))),
-            )
+            .and("retransmissions", repeated.or(of_all(sender.tally.get("retransmissions"))))
             .and("timeouts", path.timeouts)
             .and("srtt_s", path.srtt)
             .and("cwnd_mean_bytes", path.cwnd_mean(end));

@@ -10,6 +10,7 @@ use vazao_guest_protocol::{Sctp, Transport};
 pub(super) const KERNEL: KernelProtocol = KernelProtocol {
     accepted: &["multihomed", "interleaving"],
     translator: Some(|addresses, number| Box::new(Bytes::new(addresses, number, true))),
+    needs_all: true,
     switches: |parameters| {
         Some(("net.sctp.intl_enable", true)).filter(|_| parameters.flag("interleaving")).into_iter().collect()
     },
