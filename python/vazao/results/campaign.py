@@ -216,7 +216,7 @@ def run_study(
 
 
 def _going_on(there: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest of a directory that goes on: a kernel or simulator that made rows stays theirs, though it be gone."""
+    """The manifest of a directory that goes on: a kernel or simulator that made rows stays theirs."""
     players = {
         key: {name: sha or there.get(key, {}).get(name) for name, sha in manifest[key].items()}
         for key in ("kernels", "simulators")
