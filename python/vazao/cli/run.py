@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vazao import _core, results, study as studies
+from vazao import _core, results, scenario, study as studies
 from vazao.cli import campaigns, options, programs, sweeps
 from vazao.cli.options import (
     Allow,
@@ -77,14 +77,15 @@ def run(
     _refuse(path, kind, given)
     first, count = options.seeds(seeds, seed)
     kept = results.kept_inputs(directory) if directory else {}
-    varied = tuple(map(studies.variation, vary or ()))
-    experiment = results.Experiment(path, text, tuple(overrides), first, varied, kept)
+    only = scenario.load(text, file=str(path), overrides=overrides, seed=first, inputs=kept)
     if not trusted:
-        programs.ask(str(path), programs.of([experiment.scenario]))
+        programs.ask(str(path), programs.of([only]))
     if kind == "sweep":
+        varied = tuple(map(studies.variation, vary or ()))
+        experiment = results.Experiment(path, text, tuple(overrides), first, varied, kept)
         sweeps.run(experiment, count, precision, jobs, directory, as_json)
     else:
-        _run_scenario(experiment.scenario, trace, pcap, qlog, directory, as_json)
+        _run_scenario(only, trace, pcap, qlog, directory, as_json)
 
 
 REFUSED = {

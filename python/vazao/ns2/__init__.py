@@ -1,7 +1,12 @@
 """ns-2 as a stack: a scenario told to another simulator, which runs it whole, and what that says as tables of ours."""
 
-from vazao.ns2.program import Program, find, missing
-from vazao.ns2.running import Outcome, run, run_many
-from vazao.ns2.translation import STACK, check, plays
+from typing import TYPE_CHECKING
 
-__all__ = ["STACK", "Outcome", "Program", "check", "find", "missing", "plays", "run", "run_many"]
+from vazao import lazy
+
+if TYPE_CHECKING:
+    from vazao.ns2.program import Program as Program, find as find, missing as missing
+    from vazao.ns2.running import Outcome as Outcome, run as run, run_many as run_many
+    from vazao.ns2.translation import STACK as STACK, check as check, plays as plays
+else:
+    __getattr__, __dir__ = lazy.attached(__name__)

@@ -13,11 +13,12 @@ from polars import selectors
 from vazao import _core, figures
 from vazao.errors import RunError
 from vazao.results import simulating
-from vazao.results.simulating import Outcome
 from vazao.scenario import Flow, Network, Plugins, document, load
 
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
+
+    from vazao.results.simulating import Outcome
 
 
 def table(outcome: Outcome, name: str) -> pl.DataFrame:

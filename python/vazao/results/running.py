@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
 
@@ -14,11 +14,14 @@ from vazao.results.growth import in_order
 from vazao.results.pace import Pace
 from vazao.results.result import table
 from vazao.results.shard import Shard
-from vazao.results.simulating import Outcome, run_many
+from vazao.results.simulating import run_many
 from vazao.results.store import Store
 from vazao.results.writer import Writer
 from vazao.scenario import lacking
 from vazao.study import Plan
+
+if TYPE_CHECKING:
+    from vazao.results.simulating import Outcome
 
 SEED = pl.Int64()
 """The type of a seed in `runs`."""

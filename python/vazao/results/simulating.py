@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from vazao import _core, ns2
 from vazao.errors import ScenarioError
 
-Outcome = _core.Outcome | ns2.Outcome
-"""The outcome of a run: its tables, or why there are none."""
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Outcome: TypeAlias = _core.Outcome | ns2.Outcome
+    """The outcome of a run: its tables, or why there are none."""
 
 
 def run(
