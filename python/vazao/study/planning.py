@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
 
 import polars as pl
+import tomli_w
 
 from vazao import _core
 from vazao.errors import ScenarioError, StudyError
@@ -146,10 +148,25 @@ def _part_runs(study: Study, part: Part, size: Size) -> list[PlannedRun]:
 def _scenario(study: Study, part: Part, combination: Combination, seed: int) -> _core.Scenario:
     levels = [override for level in combination.values() for override in level.overrides]
     overrides = [*study.overrides, *part.scenario.items(), *levels]
+
+    def read(text: str) -> _core.Scenario:
+        return load(text, file=study.file, table="scenario", overrides=overrides, seed=seed, inputs=study.inputs)
+
     try:
-        return load(study.text, file=study.file, table="scenario", overrides=overrides, seed=seed, inputs=study.inputs)
+        return read(_template(study.text))
+    except ScenarioError:
+        pass
+    # The whole file tells the line of a mistake.
+    try:
+        return read(study.text)
     except ScenarioError as error:
         raise StudyError(f"{_where(study, part, combination)}: {error}") from None
+
+
+@lru_cache(maxsize=16)
+def _template(text: str) -> str:
+    """The scenario of a study's text by itself: each run reads it, and claims and figures may be many times as long."""
+    return tomli_w.dumps({"scenario": tomllib.loads(text)["scenario"]})
 
 
 def _where(study: Study, part: Part, combination: Combination) -> str:
