@@ -14,7 +14,7 @@ import pytest
 from test_store import Death, dying_after
 from vazao import results
 from vazao.errors import ResultsError
-from vazao.results import WHOLE, Campaign, Shard, Store, campaign, parts, running
+from vazao.results import WHOLE, Campaign, Shard, Store, campaign, growth, parts, running
 from vazao.results.parts import TABLES
 from vazao.study import Study, parse_as
 
@@ -170,3 +170,18 @@ def test_all_cells_are_run_once_before_any_is_run_twice(toy: Study, tmp_path: Pa
     runs = Store(tmp_path / "r").read("runs").filter(part="grid")
     assert runs["replication"].to_list() == [0] * 6
     assert runs.select("bandwidth", "variant").n_unique() == 6
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differs"),
+    [
+        ('{"kernel": "6.12", "kernel_sha256": "ab"}', '{"kernel": "6.12", "kernel_sha256": null}', False),
+        ('{"kernel": "6.12"}', '{"kernel": "6.1"}', True),
+        ('{"simulator": {"name": "ns2", "sha256": "ab"}}', '{"simulator": {"name": "ns2", "sha256": null}}', False),
+        ('{"simulator": {"name": "ns2"}}', "{}", True),
+        ('{"http": {"version": "1.1"}}', '{"http": {"version": "2"}}', True),
+    ],
+)
+def test_only_the_programs_digests_may_differ_where_one_is_gone(old: str, new: str, differs: bool) -> None:
+    pair = (growth._without_programs(old), growth._without_programs(new))
+    assert bool(list(growth.differences(*pair))) == differs

@@ -29,7 +29,7 @@ def run(
     count = seeds or (1 if wanted is None else FEWEST)
     while True:
         study = swept.study(count)
-        place = directory or swept.directory
+        place = directory or results.default_directory(study.name)
         if wanted is None:
             break
         known = _known(campaigns.campaign(study, None, jobs, place))

@@ -10,7 +10,7 @@ from typing import Any, overload
 
 from vazao import _core
 from vazao.errors import ScenarioError
-from vazao.results.campaign import Campaign, Study, default_directory, open_campaign, run_study
+from vazao.results.campaign import Campaign, Study, open_campaign, run_study
 from vazao.results.result import Result, run_scenario
 from vazao.results.running import Progress
 from vazao.results.single import StoredResult
@@ -95,16 +95,10 @@ class Experiment:
         `ScenarioError`, `StudyError`, `RunError`, `ResultsError`.
         """
         if seeds is not None:
-            place = out or self.directory
-            return run_study(self.study(seeds), jobs=jobs, out=place, progress=progress)
+            return run_study(self.study(seeds), jobs=jobs, out=out, progress=progress)
         if self.variations:
             raise ScenarioError(f"{self.file}: is varied; say how often each combination is run, as in run(seeds=5)")
         return run_scenario(self.scenario, trace=trace, pcap=pcap, qlog=qlog)
-
-    @property
-    def directory(self) -> Path:
-        """Directory of its results where nobody names another."""
-        return default_directory(self.study().name)
 
     def __repr__(self) -> str:
         varied = "".join(f", {each.key}: {len(each.values)} levels" for each in self.variations)

@@ -21,9 +21,6 @@ from vazao.study import Plan
 KEY = "replication"
 """Column of every design beside its factors and `part`."""
 
-PROGRAMS = ("kernel_sha256", "version", "sha256")
-"""Keys of a scenario that name the very program of a guest's kernel or of a simulator."""
-
 
 def planned_rows(planned: Plan, store: Store | None) -> pl.DataFrame:
     """The rows of a plan in order, each under the run_id by which its run is found.
@@ -99,10 +96,11 @@ def _scenarios(store: Store) -> dict[str, str]:
 
 
 def _without_programs(scenario: str) -> Any:
-    """A scenario without the digests of the kernels and simulators that play it."""
+    """A scenario without the digests of the kernels that play it, and with its simulator's name alone."""
 
     def without(table: dict[str, Any]) -> dict[str, Any]:
-        return {key: value for key, value in table.items() if key not in PROGRAMS}
+        kept = {key: value for key, value in table.items() if key != "kernel_sha256"}
+        return kept | {"simulator": kept["simulator"].get("name")} if "simulator" in kept else kept
 
     return json.loads(scenario, object_hook=without)
 

@@ -53,7 +53,8 @@ def merge(sources: Sequence[str | Path], out: str | Path) -> Merged:
                 inputs.copy(copy, directory)
         rows = _planned(best)
         writer.note_planned(rows)
-        added = sum(_take(writer, store) for store in stores)
+        there = set(Store(directory).stored["run_id"])
+        added = sum(_take(writer, store, there) for store in stores)
         whole = Store(directory)
         _note_not_run(writer, whole, stores)
     runs = rows.join(whole.stored, on="run_id", how="semi").height
@@ -87,8 +88,8 @@ def _check_same(stores: Sequence[Store]) -> None:
             raise ResultsError(f"{store.directory}: holds another design than {first.directory} ({sizes})")
 
 
-def _take(writer: Writer, store: Store) -> int:
-    """Commit the batches of a part, but for runs that are there already; gives how many runs were taken."""
+def _take(writer: Writer, store: Store, there: set[str]) -> int:
+    """Commit the batches of a part, but for runs that are `there`, and add its own; gives how many runs were taken."""
     taken = 0
     for batch in parts.batches(store.directory):
         said = parts.read(store.directory, batch)
@@ -96,8 +97,8 @@ def _take(writer: Writer, store: Store) -> int:
         parts.verify(store.directory, batch, said)
         files = {table: parts.part(store.directory, table, batch) for table in TABLES}
         tables = {table: pl.read_parquet(file) for table, file in files.items() if table != "samples" and owned(file)}
-        there = Store(writer.directory).stored["run_id"].to_list() if parts.batches(writer.directory) else []
-        new = tables["runs"].filter(~pl.col("run_id").is_in(there))["run_id"].to_list()
+        new = [run for run in tables["runs"]["run_id"] if run not in there]
+        there.update(new)
         if new:
             wanted = pl.col("run_id").is_in(new)
             samples = (

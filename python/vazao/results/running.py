@@ -130,7 +130,8 @@ def run_missing(
     # All cells once, then all twice: what is there early is balanced. Of each, the longest first, so that no core waits
     # for another at the end.
     able = [scenario for scenario in missing if scenario.run_id not in batch.not_run]
-    able.sort(key=lambda scenario: (first[scenario.run_id], -Pace().seconds(scenario)))
+    pace = Pace()
+    able.sort(key=lambda scenario: (first[scenario.run_id], -pace.seconds(scenario)))
     progress.start(len(scenarios) - len(batch.not_run), len(scenarios) - len(missing))
     try:
         if able:
@@ -157,7 +158,7 @@ def _note_not_run(rows: pl.DataFrame, batch: _Batch) -> None:
 
 
 def _simulate(scenarios: list[_core.Scenario], batch: _Batch, jobs: int, progress: Progress) -> None:
-    work = [Pace().seconds(scenario) for scenario in scenarios]
+    work = list(map(Pace().seconds, scenarios))
     total = sum(work) or 1.0
     ended = 0.0
 

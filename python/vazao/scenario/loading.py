@@ -26,11 +26,12 @@ def load(
     """
     # Finding kernels reads their files, finding ns-2 starts it: not for scenarios that have neither.
     kernels = _kernels() if _may_name("linux", text, overrides) else []
-    simulators = _simulators() if _may_name(ns2.STACK, text, overrides) else []
+    foreign = _may_name(ns2.STACK, text, overrides)
+    simulators = _simulators() if foreign else []
     more: dict[str, Any] = {"plugins": plugins, "kernels": kernels, "simulators": simulators}
     more["inputs"] = dict(inputs or {})
     scenario = _core.load(text, file=file, table=table, overrides=overrides, seed=seed, **more)
-    if ns2.plays(scenario):
+    if foreign and ns2.plays(scenario):
         ns2.check(scenario, file)
     return scenario
 

@@ -446,12 +446,6 @@ class Study(Table):
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @property
-    def design_hash(self) -> str:
-        """SHA-256 of what decides which runs there are; figures and findings over them may change."""
-        design = {"scenario": self.scenario, "parts": [part.model_dump(mode="json") for part in self.parts]}
-        return hashlib.sha256(json.dumps(design, sort_keys=True, default=str).encode()).hexdigest()
-
-    @property
     def overrides(self) -> list[tuple[str, Any]]:
         """Changes that the user made to the scenario template, as (dotted key, value)."""
         return list(self._overrides)

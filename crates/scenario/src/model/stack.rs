@@ -51,7 +51,7 @@ pub struct Kernel {
 /// Available kernels by their names in scenarios.
 pub type Kernels = BTreeMap<String, Kernel>;
 
-/// Simulator of another house, which runs whole scenarios.
+/// Simulator other than ours, which runs whole scenarios.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulator {
     /// Version by its own account.

@@ -19,7 +19,7 @@ choice! {
         Google = "gquic-1-rtt",
         /// Google's with version negotiation, 2-RTT: the first CHLO has a version that the server does not support.
         GoogleNegotiated = "gquic-2-rtt",
-        /// The same with a client that keeps its data until SHLO, 3-RTT.
+        /// Google's with version negotiation and a client that keeps its data until SHLO, 3-RTT.
         GoogleCautious = "gquic-3-rtt",
         /// Google's with a cached server configuration, 0-RTT: full CHLO with the client's data, SHLO.
         GoogleEarly = "gquic-0-rtt",
