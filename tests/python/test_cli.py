@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import re
+import statistics
 import time
 from pathlib import Path
 
@@ -351,11 +352,15 @@ def test_many_short_runs_take_about_as_long_as_check_says(
     toy_file.write_text(toy_file.read_text().replace("full = 3 }", "full = 100 }").replace("200 kB", "10 kB"))
     toy = campaign.load_study(toy_file)
     planned = study.plan(toy, "full")
-    expected = pace.measured(planned.scenarios).total(planned.scenarios, 2)
-    began = time.perf_counter()
-    campaign.run_study(toy, size="full", jobs=2, out=tmp_path / "r")
-    # What is not of any run, as rehearsing and planning, is what a second call takes.
-    again = time.perf_counter()
-    campaign.run_study(toy, size="full", jobs=2, out=tmp_path / "r")
-    took = (again - began) - (time.perf_counter() - again)
-    assert took / 3 < expected < took * 3
+    ratios = []
+    for attempt in range(5):
+        pace.forget()
+        expected = pace.measured(planned.scenarios).total(planned.scenarios, 2)
+        began = time.perf_counter()
+        campaign.run_study(toy, size="full", jobs=2, out=tmp_path / f"{attempt}")
+        # What is not of any run, as rehearsing and planning, is what a second call takes.
+        again = time.perf_counter()
+        campaign.run_study(toy, size="full", jobs=2, out=tmp_path / f"{attempt}")
+        ratios.append(expected / ((again - began) - (time.perf_counter() - again)))
+    # The machine may be busy with something else for a moment, and so during one or two of them.
+    assert 1 / 3 < statistics.median(ratios) < 3, ratios

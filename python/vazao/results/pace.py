@@ -66,6 +66,12 @@ def measured(scenarios: Collection[_core.Scenario]) -> Pace:
     return _with_guests() if guests else _ours()
 
 
+def forget() -> None:
+    """Measure again when next asked, as the machine may have become busier or freer."""
+    _ours.cache_clear()
+    _with_guests.cache_clear()
+
+
 @cache
 def _ours() -> Pace:
     smallest = load(SMALLEST)
