@@ -43,8 +43,11 @@ def show(directory: Directory, lang: Lang = None) -> None:
     out.print(f"{done.study.title}\n{done.runs.height} of {store.manifest['runs']} runs ({store.manifest['size']})")
     if done.not_run.height:
         out.print(study.told_not_run(study.reasons(done.not_run), done.study.words))
-    out.print()
-    showing.show_findings(done.findings, done.study.words, explained=True)
+    if done.study.findings:
+        out.print()
+        showing.show_findings(done.findings, done.study.words, explained=True)
+    elif done.study.question:
+        out.print(done.study.question, soft_wrap=True)
     showing.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
     showing.show_summary(done.runs, {part.name: part.factor_names for part in done.study.parts})
 

@@ -172,6 +172,13 @@ def _explanations(claim: Sequence[Ruling]) -> list[str]:
     return ["" if text in texts[n + 1 :] else text for n, text in enumerate(texts)]
 
 
+def show_title(title: str, question: str) -> None:
+    """A study's title and what it asks: the beginning of an answer without claims."""
+    out.print(Text(title, style="bold"))
+    if question:
+        out.print(Text(question), soft_wrap=True)
+
+
 def show_tables(tables: Iterable[tuple[str, pl.DataFrame]]) -> None:
     """A study's own tables, each under its title."""
     for title, rows in tables:
