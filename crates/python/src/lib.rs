@@ -107,7 +107,7 @@ impl PyScenario {
     }
 
     /// Pickles the scenario as what it was read from, with the `run_id` that it must have again.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Py<PyTuple>, Traced, String))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let trace = &self.inner.trace;
         let measures = trace.measures.iter().map(|&name| name.to_owned()).collect();
         let traced = (measures, trace.every.map(Duration::as_secs));
@@ -135,6 +135,9 @@ impl PyScenario {
         format!("<Scenario {:?} run_id={}>", self.inner.name, self.run_id)
     }
 }
+
+/// A function that makes a scenario again, and its arguments.
+type Reduced<'py> = (Bound<'py, PyAny>, (Py<PyTuple>, Traced, String));
 
 /// Measures that are recorded over time, and every how many seconds.
 type Traced = (Vec<String>, Option<f64>);

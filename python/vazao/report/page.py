@@ -346,7 +346,7 @@ def live(one: Drawing) -> Markup:
         "spec": one.spec(Face.PAGE, PAGE),
         "tables": {"rows": _columns(one.rows.drawn())},
         "legend": one.legend(PAGE),
-        "lines": plot.figure.kind in ("line", "step", "band", "area"),
+        "lines": plot.figure.kind in ("line", "step", "band", "area", "ecdf"),
     }
     return _json(page)
 

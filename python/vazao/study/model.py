@@ -259,7 +259,7 @@ class Figure(Table):
     sql: str
     reported: list[dict[str, str | float]] = []
     """Marks of the original: rows of y and of the x, color and facet that they are for; without x, for all."""
-    kind: Literal["line", "step", "bar", "point", "box", "band", "area", "heat"] = "line"
+    kind: Literal["line", "step", "bar", "point", "box", "band", "area", "heat", "ecdf"] = "line"
     x: Column
     y: Column
     color: Column | None = None
@@ -274,6 +274,14 @@ class Figure(Table):
     facet_title: str = ""
     x_unit: str | None = None
     y_unit: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shares_are_counted(cls, data: Any) -> Any:
+        """A distribution's y is counted, not queried: its column need not be named."""
+        if isinstance(data, dict) and data.get("kind") == "ecdf":
+            return {"y": "share", "y_title": "ECDF"} | data
+        return data
 
     @model_validator(mode="after")
     def _maps_have_rows(self) -> Self:
