@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         StudyError as StudyError,
         VazaoError as VazaoError,
     )
+    from vazao.figures import Style as Style, style as style
     from vazao.results import (
         Campaign as Campaign,
         Experiment as Experiment,

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from vazao.figures.description import Face as Face, Plot as Plot
     from vazao.figures.faces import Drawing as Drawing, files as files
     from vazao.figures.gallery import chart as chart, drawing as drawing, render as render
+    from vazao.figures.plots import Kind as Kind, column_chart as column_chart, measure_chart as measure_chart
     from vazao.figures.rows import Rows as Rows, query as query, thin as thin
     from vazao.figures.styles import Style as Style, style as style
     from vazao.figures.theme import (
@@ -18,6 +19,6 @@ if TYPE_CHECKING:
         PAPER as PAPER,
         VEGA_LITE as VEGA_LITE,
     )
-    from vazao.figures.traces import trace_chart as trace_chart
+    from vazao.figures.traces import series as series, trace_chart as trace_chart
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

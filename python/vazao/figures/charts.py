@@ -10,9 +10,10 @@ before charts are put together may be another's when they are.
 
 from __future__ import annotations
 
+import json
+import re
 from copy import deepcopy
 from itertools import count
-import re
 from typing import TYPE_CHECKING, Any, Self
 
 import altair as alt
@@ -164,9 +165,21 @@ def _apart(spec: Spec, number: int) -> Spec:
 
 def _asked(layer: Spec) -> list[str]:
     """The selections of ours that a layer's conditions name."""
-    conditions = (channel.get("condition") for channel in layer.get("encoding", {}).values() if isinstance(channel, dict))
+    conditions = (
+        channel.get("condition") for channel in layer.get("encoding", {}).values() if isinstance(channel, dict)
+    )
     named = [each["param"] for each in conditions if isinstance(each, dict) and "param" in each]
     return [name for name in dict.fromkeys(named) if re.fullmatch(r"(near|picked)_\d+", str(name))]
+
+
+def _colours(spec: Spec) -> str:
+    """What the layers of a chart colour, as a text that differs where their labels or colours do."""
+    inside = [each for key in ("layer", "vconcat", "hconcat", "concat") for each in spec.get(key, [])]
+    found = {_colours(each) for each in [*inside, *([spec["spec"]] if "spec" in spec else [])]}
+    own = spec.get("encoding", {}).get("color", {})
+    return "|".join(
+        sorted((found | ({json.dumps(own.get("scale", {}), sort_keys=True)} if "field" in own else set())) - {""})
+    )
 
 
 class _Alive:
@@ -193,6 +206,9 @@ class _Alive:
         for key in ("vconcat", "hconcat", "concat"):
             if key in spec:
                 kept[key] = [self._walk(chart, set()) for chart in spec[key]]
+                # Charts that colour other labels would take each other's colours.
+                if len({_colours(chart) for chart in spec[key]} - {""}) > 1 and "resolve" not in spec:
+                    kept["resolve"] = {"scale": dict.fromkeys(("color", "shape", "strokeDash"), "independent")}
         for name in _asked(spec) if "mark" in spec else ():
             if name not in listening:
                 listening.add(name)

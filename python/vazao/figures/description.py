@@ -111,7 +111,9 @@ def lifted(layers: list[Spec]) -> tuple[list[Spec], list[Spec]]:
 def scaled(mark: Spec, scale: float) -> Spec:
     """A mark with lines and areas as text of this scale needs them."""
     powers = {"strokeWidth": 1, "size": 2, "fontSize": 1, "cornerRadiusEnd": 1}
-    return {key: round(value * scale ** powers.get(key, 0), 2) if key in powers else value for key, value in mark.items()}
+    return {
+        key: round(value * scale ** powers.get(key, 0), 2) if key in powers else value for key, value in mark.items()
+    }
 
 
 def size(plot: Plot) -> Spec:
@@ -224,6 +226,9 @@ def x_channel(plot: Plot) -> Spec:
         text, lines = "datum.label", f"{json.dumps(broken, ensure_ascii=False)}[datum.label]"
         longest = max((len(line) for label in broken.values() for line in label), default=1)
     width = "width" if figure.facet is None else "child_width"
+    if plot.face is Face.CHART or plot.theme.width:
+        # Beside other charts a chart's width has another name, or none.
+        width = f"{size(plot)['width'] / plot.theme.scale:.0f}"
     tight = f"{width} < {len(order) * (LETTER * longest + 6):.0f}"
     axis = {
         "ticks": False, "labelOverlap": False,
@@ -302,6 +307,8 @@ def color_channel(plot: Plot) -> Spec:
         legend = {"symbolOpacity": 1, "orient": "top" if wide or letters < 90 else "right"}
         if wide:
             legend["columns"] = legend_columns(plot, wide)
+        if plot.figure.kind in ("band", "area") and not drawn_marked(plot):
+            legend |= {"symbolType": "stroke", "symbolStrokeWidth": 2 * plot.theme.scale}
         if drawn_marked(plot):
             legend["symbolStrokeWidth"] = 0  # else the line's dashes would gnaw at its mark
     scale = series_scale(plot, plot.theme.palette)
@@ -334,6 +341,8 @@ def dash_channel(plot: Plot) -> Spec:
 
 def drawn_marked(plot: Plot) -> bool:
     """Whether the points of the figure's lines have marks."""
+    if plot.figure.kind in ("band", "area") and plot.rows.frame.height > FEW:
+        return False
     return marked(plot) and plot.figure.kind not in STEPS
 
 
@@ -347,7 +356,7 @@ def legend(plot: Plot) -> list[Spec]:
     kind = plot.figure.kind
     if kind in ("bar", "box"):
         shapes = ["square"] * len(shapes)
-    elif kind in STEPS or (kind != "point" and not marked(plot)):
+    elif kind != "point" and not drawn_marked(plot):
         shapes = [None] * len(shapes)
     return [
         {"label": label, "color": c, "shape": shape, "dash": " ".join(map(str, dash)) if dash[1] else "none"}
@@ -376,7 +385,11 @@ def offset_channel(plot: Plot) -> Spec:
     color = plot.figure.color
     if not (color and plot.x_is_category and color != plot.figure.x):
         return {}
-    return {"xOffset": {"field": color, "type": "nominal", "sort": plot.present(color)}}
+    offset = {"field": color, "type": "nominal", "sort": plot.present(color)}
+    if plot.figure.kind == "box":
+        # The scale leaves the gaps: bars that are a share of their band wide stand beside its middle.
+        offset["scale"] = {"paddingInner": 0.3, "paddingOuter": 0.15}
+    return {"xOffset": offset}
 
 
 def legend_pick(plot: Plot) -> list[Spec]:
@@ -425,6 +438,9 @@ def line(plot: Plot, interpolate: str = "linear") -> list[Spec]:
         *hover(plot),
     ]
 
+
+FEW = 60
+"""Most rows of a figure with bands whose points are marked."""
 
 STEPS = ("step", "ecdf")
 """Kinds of lines that go in steps, whose points have no marks."""
@@ -497,7 +513,7 @@ def box(plot: Plot) -> list[Spec]:
     shared = {**base(plot), **offset_channel(plot), "tooltip": tooltip(plot)}
     q1 = {**shared, "y": y_channel(plot, "q1"), "y2": {"field": "q3"}, "opacity": opacity_channel(plot)}
     median = {**shared, "y": y_channel(plot, "median"), "y2": {"field": "median"}}
-    width = {"width": {"band": 0.7}}
+    width = {} if offset_channel(plot) else {"width": {"band": 0.7}}
     return [
         *intervals(plot),
         {"mark": {"type": "bar", **width}, "encoding": q1, "params": legend_pick(plot)},

@@ -131,10 +131,14 @@ def query(figure: Figure, asked: Asked) -> pl.DataFrame:
             raise StudyError(f"figure {figure.id}: {key}: {column!r} is not a column of its query{hint}")
     if figure.kind == "ecdf":
         if not frame.schema[figure.x].is_numeric():
-            raise StudyError(f"figure {figure.id}: x: {figure.x!r} is not a number, whose distribution kind = 'ecdf' draws")
+            raise StudyError(
+                f"figure {figure.id}: x: {figure.x!r} is not a number, whose distribution kind = 'ecdf' draws"
+            )
     elif not frame.schema[figure.y].is_numeric():
         raise StudyError(f"figure {figure.id}: y: {figure.y!r} is not a number")
-    if figure.kind != "ecdf":
+    if figure.kind == "ecdf":
+        frame = frame.with_columns(pl.lit(None, pl.Float64).alias(figure.y))  # counted later
+    else:
         frame = frame.with_columns(pl.col(figure.y).cast(pl.Float64))
         frame = frame.filter(pl.col(figure.y).is_finite())  # also drops null
     if frame.schema[figure.x].is_numeric():
@@ -207,7 +211,7 @@ def distribution(frame: pl.DataFrame, figure: Figure, words: Words) -> Rows:
     series = list(dict.fromkeys(c for c in (figure.color, figure.facet) if c))
     x, y = figure.x, figure.y
     if frame.is_empty():
-        return Rows(frame.select(*series, x).with_columns(pl.lit(0.0).alias(y)))
+        return Rows(frame.select(*series, x, y))
     counted = frame.group_by([*series, x], maintain_order=True).agg(pl.len().alias("_count")).sort(*series, x)
     share = pl.col("_count").cum_sum() / pl.col("_count").sum()
     every = counted.with_columns((share.over(series) if series else share).alias(y))

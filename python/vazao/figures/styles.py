@@ -48,7 +48,9 @@ class Style:
         """Leave the style as it is."""
         return current()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Go back to the style before."""
         _current[:] = [self._before]
 

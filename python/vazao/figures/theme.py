@@ -111,6 +111,7 @@ class Theme:
 SIZES = {
     *("padding", "labelFontSize", "titleFontSize", "fontSize", "labelPadding", "titlePadding", "tickSize", "minExtent"),
     *("symbolSize", "symbolStrokeWidth", "columnPadding", "rowPadding", "offset", "spacing", "labelSeparation"),
+    "gridWidth",
 }
 """Entries of the configuration that are sizes or distances."""
 

@@ -141,6 +141,40 @@ class Campaign:
         """A figure of the study as an interactive Altair chart."""
         return figures.chart(self.study, self.store, figure_id)
 
+    def plot(
+        self,
+        measure: str,
+        *,
+        kind: figures.Kind | None = None,
+        x: str | None = None,
+        color: str | None = None,
+        facet: str | None = None,
+    ) -> Chart | LayerChart | FacetChart:
+        """An Altair chart of a traced measure over time, or of a column of runs or flows, over all runs.
+
+        `x`, `color` and `facet` are factors or other columns of these tables. A traced measure ("cwnd") is a "band" by
+        default: the mean over time with its 95 % interval over the runs; or "step", "ecdf", "box". A column
+        ("goodput_bps") has its mean with the interval over `x` ("line", "point", "bar", "band"), or without an x its
+        distribution ("box", "ecdf"). Raises `ResultsError`.
+        """
+        chosen = [column for column in (x, color, facet) if column]
+        labels = {column: [str(label) for label in self.study.labels(column)] for column in chosen}
+        orders = {column: known for column, known in labels.items() if known}
+        if measure in self.samples["measure"].unique().to_list():
+            rows = self._of_runs(figures.series(self.samples, measure))
+            return figures.measure_chart(rows, measure, kind or "band", color=color, facet=facet, orders=orders)
+        runs = self.runs
+        rows = runs if measure in runs.columns else self._of_runs(self.flows)
+        default: figures.Kind = (
+            "box" if x is None else "line" if rows.schema.get(x, pl.String()).is_numeric() else "point"
+        )
+        return figures.column_chart(rows, measure, kind or default, x=x, color=color, facet=facet, orders=orders)
+
+    def _of_runs(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows of another table with the columns of their runs."""
+        more = [name for name in self.runs.columns if name == "run_id" or name not in rows.columns]
+        return rows.join(self.runs.select(more), on="run_id", how="inner", maintain_order="left")
+
     def effects(self, part: str, response: str) -> pl.DataFrame:
         """Main effects and interactions of a two-level part on a column of `runs`; see `two_level_effects`."""
         columns = design_columns(self.study)

@@ -104,9 +104,13 @@ class Result:
         finally:
             connection.close()
 
-    def plot(self, measure: str) -> Chart | LayerChart | FacetChart:
-        """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time."""
-        return figures.trace_chart(self.samples, measure)
+    def plot(self, measure: str, *, kind: figures.Kind = "step") -> Chart | LayerChart | FacetChart:
+        """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time.
+
+        `kind` is "step" (a line for each flow, path or link), "band" (mean and 95 % interval over these), or the
+        distribution of the samples of each: "ecdf" or "box". Raises `ResultsError`.
+        """
+        return figures.trace_chart(self.samples, measure, kind)
 
 
 def run(

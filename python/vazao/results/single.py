@@ -62,9 +62,13 @@ class StoredResult:
         """Ask the tables runs, flows, paths, links and samples anything (DuckDB). Raises `ResultsError`."""
         return self.store.query(query)
 
-    def plot(self, measure: str) -> Chart | LayerChart | FacetChart:
-        """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time."""
-        return figures.trace_chart(self.samples, measure)
+    def plot(self, measure: str, *, kind: figures.Kind = "step") -> Chart | LayerChart | FacetChart:
+        """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time.
+
+        `kind` is "step" (a line for each flow, path or link), "band" (mean and 95 % interval over these), or the
+        distribution of the samples of each: "ecdf" or "box". Raises `ResultsError`.
+        """
+        return figures.trace_chart(self.samples, measure, kind)
 
     def __repr__(self) -> str:
         return f"StoredResult({str(self.directory)!r}, {self.store.manifest['name']!r}, flows={self.flows.height})"
