@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         open_campaign as open_campaign,
         run as run,
         run_scenario as run_scenario,
+        write_table as write_table,
     )
     from vazao.scenario import (
         CongestionControl as CongestionControl,

@@ -92,7 +92,7 @@ def _short(value: Any) -> str:
 
 def _table(titled: tuple[str, pl.DataFrame | Sequence[Sequence[str]]]) -> str:
     title, rows = titled
-    headings, lines, numeric, left_out = _texts(rows) if isinstance(rows, list | tuple) else _frame(rows)
+    headings, lines, numeric, left_out = _texts(rows) if isinstance(rows, Sequence) else _frame(rows)
     if not headings:
         return ""
     align = ["right" if number else "left" for number in numeric]

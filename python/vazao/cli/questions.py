@@ -57,10 +57,15 @@ def sql(
     query: Annotated[str, typer.Argument(metavar="SELECT", help="Tables: runs, flows, paths, links, samples.")],
     as_csv: Annotated[bool, typer.Option("--csv", help="Rows as CSV.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Rows as a JSON array of objects.")] = False,
+    file: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Rows as a file: .csv, .parquet, .md or .tex.")
+    ] = None,
 ) -> None:
     """Ask the stored results anything (DuckDB; with ci95(x), greater(d, ci, least), equivalent(d, ci, margin), …)."""
     rows = results.Store(directory).query(query)
-    if as_csv:
+    if file is not None:
+        say(f"{rows.height} rows: {results.write_table(rows, file)}")
+    elif as_csv:
         text = rows.write_csv()
         sys.stdout.write(clean(text) if sys.stdout.isatty() else text)
     elif as_json:

@@ -27,8 +27,8 @@ MEASURES = (
 
 OURS = STACKS[0]
 
-_NUMBERS = dict.fromkeys(("mean", "half"), pl.Float64())
-_KEYS = {"flow": pl.Int64(), "measure": pl.String(), "run": pl.String()}
+_NUMBERS: dict[str, pl.DataType] = {"mean": pl.Float64(), "half": pl.Float64(), "n": pl.Int64()}
+_KEYS: dict[str, pl.DataType] = {"flow": pl.Int64(), "measure": pl.String(), "run": pl.String()}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Replications:
         for key, values in self._values().items():
             mean = t_interval(values)
             found.append((*key, mean.mean, mean.half if mean.n > 1 else None, mean.n))
-        return pl.DataFrame(found, schema=_KEYS | _NUMBERS | {"n": pl.Int64()}, orient="row")
+        return pl.DataFrame(found, schema=_KEYS | _NUMBERS, orient="row")
 
     @cached_property
     def differences(self) -> pl.DataFrame:
@@ -75,8 +75,8 @@ class Replications:
             half, base = test.half if test else None, sum(other) / len(seeds)
             share = [value / base if base and value is not None else None for value in (mean, half)]
             found.append((flow, measure, run, mean, half, len(seeds), test.p if test else None, *share))
-        numbers = dict.fromkeys(("p", "relative", "relative_half"), pl.Float64())
-        return pl.DataFrame(found, schema=_KEYS | _NUMBERS | {"n": pl.Int64()} | numbers, orient="row")
+        numbers: dict[str, pl.DataType] = dict.fromkeys(("p", "relative", "relative_half"), pl.Float64())
+        return pl.DataFrame(found, schema=_KEYS | _NUMBERS | numbers, orient="row")
 
     def _by_seed(self) -> dict[tuple[int, str, str], dict[int, float]]:
         found: dict[tuple[int, str, str], dict[int, float]] = {}

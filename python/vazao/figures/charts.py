@@ -4,8 +4,8 @@ A configuration may stand at the top of a Vega-Lite description alone, so Altair
 beside another. These charts carry their look apart from their description, and it is added where they are drawn: alone,
 or as what `&`, `|` and `+` make of them. In Altair's own `alt.vconcat(…)` they have the look of Altair's theme.
 
-Selections are added there too (`_Alive`): a layer says by its conditions which ones it listens to, and a name that it has
-before charts are put together may be another's when they are.
+Selections are added there too (`_Alive`): a layer says by its conditions which ones it listens to, and a name that
+it has before charts are put together may be another's when they are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import re
 from copy import deepcopy
 from itertools import count
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import vl_convert
@@ -35,15 +35,8 @@ LOOK = "look"
 class Styled(alt.TopLevelMixin):
     """A chart with a look of its own."""
 
-    _kwds: dict[str, Any]
-
-    if TYPE_CHECKING:
-
-        def copy(self, deep: bool | list[str] = True) -> Self:
-            """A copy, as Altair makes it."""
-
     def to_dict(
-        self,
+        self: Any,
         validate: bool = True,
         *,
         format: Any = "vega-lite",  # noqa: A002
@@ -72,17 +65,17 @@ class Styled(alt.TopLevelMixin):
         compiled: dict[str, Any] = vl_convert.vegalite_to_vega(alive, VEGA_LITE)
         return compiled
 
-    def _beside(self) -> dict[str, Any]:
+    def _beside(self: Any) -> dict[str, Any]:
         """The look of a drawing of several charts: its width is not that of one."""
         return {"config": self._kwds.get(LOOK, {}).get("config", {})}
 
-    def __and__(self, other: Any) -> alt.VConcatChart:
-        if not isinstance(other, alt.TopLevelMixin):
+    def __and__(self: Any, other: Any) -> Any:
+        if not (isinstance(other, alt.TopLevelMixin) and isinstance(other, alt.SchemaBase)):
             return super().__and__(other)
         return VConcatChart(vconcat=[self, other], look=self._beside())
 
-    def __or__(self, other: Any) -> alt.HConcatChart:
-        if not isinstance(other, alt.TopLevelMixin):
+    def __or__(self: Any, other: Any) -> Any:
+        if not (isinstance(other, alt.TopLevelMixin) and isinstance(other, alt.SchemaBase)):
             return super().__or__(other)
         return HConcatChart(hconcat=[self, other], look=self._beside())
 
@@ -134,13 +127,14 @@ def made(spec: Spec, rows: list[dict[str, Any]]) -> AnyChart:
 
 def _layers(unit: Spec) -> dict[str, Any]:
     """Keywords of a chart's layers, each a chart of its own, so that what Altair does to one can be done to them."""
-    size = {key: unit[key] for key in ("width", "height") if key in unit}
-    return {"layer": [_layer(**layer) for layer in unit["layer"]], **size}
+    size: Spec = {key: unit[key] for key in ("width", "height") if key in unit}
+    return {"layer": [_layer(layer) for layer in unit["layer"]], **size}
 
 
-def _layer(encoding: Spec, name: str = "", **more: Any) -> alt.Chart:
+def _layer(layer: Spec) -> alt.Chart:
     """A layer, whose name is given anew when it is drawn."""
-    return alt.Chart(encoding=alt.FacetedEncoding(**encoding), **more)
+    more = {key: value for key, value in layer.items() if key not in ("name", "encoding")}
+    return alt.Chart(encoding=alt.FacetedEncoding(**layer["encoding"]), **more)
 
 
 SELECTIONS = {"near": {"type": "point", "on": "pointerover", "nearest": True, "clear": "pointerout"}}

@@ -132,14 +132,12 @@ def size(plot: Plot) -> Spec:
 
 def paper_size(plot: Plot, width: float) -> Spec:
     """Size of a panel of a drawing so wide: that of the whole where it is the only one, else a part of what is left."""
-    height = plot.theme.height or 0.6 * width
+    axis, spacing, columns = 62 * plot.theme.scale, 28 * plot.theme.scale, panel_columns(plot)
+    panel = width if plot.figure.facet is None else (width - axis - spacing * (columns - 1)) / columns
+    height = plot.theme.height or (0.6 if plot.figure.facet is None else 0.8) * panel
     if plot.figure.kind == "heat":
         height = 44 * plot.theme.scale * len(plot.present(plot.figure.color or ""))
-    columns = panel_columns(plot)
-    if plot.figure.facet is None:
-        return {"width": width, "height": height}
-    axis, spacing = 62 * plot.theme.scale, 28 * plot.theme.scale
-    return {"width": round((width - axis - spacing * (columns - 1)) / columns, 1), "height": height}
+    return {"width": round(panel, 1), "height": round(height, 1)}
 
 
 def panel_columns(plot: Plot) -> int:
@@ -385,7 +383,7 @@ def offset_channel(plot: Plot) -> Spec:
     color = plot.figure.color
     if not (color and plot.x_is_category and color != plot.figure.x):
         return {}
-    offset = {"field": color, "type": "nominal", "sort": plot.present(color)}
+    offset: Spec = {"field": color, "type": "nominal", "sort": plot.present(color)}
     if plot.figure.kind == "box":
         # The scale leaves the gaps: bars that are a share of their band wide stand beside its middle.
         offset["scale"] = {"paddingInner": 0.3, "paddingOuter": 0.15}

@@ -72,9 +72,10 @@ def style(
     """Set how charts look that are made from now on: `style("paper")`, and `style("screen")` to go back.
 
     On paper a drawing is `width` wide with all of its text: `"column"` (3.5 in), `"page"` (7.16 in), a length as
-    `"88 mm"`, or points; `height` (0.6 of the width) is that of a panel. Text has `font_size` points, in `font` if it
+    `"88 mm"`, or points; `height` is that of a panel (0.6 of the width). Text has `font_size` points, in `font` if it
     is installed. With `grey` series differ by greys, dashes and shapes, which print without colours. Charts have no
-    title, as a caption has it, and nothing that moves. As a context (`with`) it ends with the block. Raises `VazaoError`.
+    title, as a caption has it, and nothing that moves. As a context (`with`) it ends with the block. Raises
+    `VazaoError`.
     """
     if name == "screen":
         return Style(SCREEN)
@@ -83,7 +84,7 @@ def style(
     if not 4 <= font_size <= 24:
         raise VazaoError(f"font_size = {font_size!r}: give 4 to 24 points")
     wide = _points("width", width)
-    high = round(0.6 * wide) if height is None else _points("height", height)
+    high = None if height is None else _points("height", height)
     theme = Theme(
         ink="#000000", soft="#222222", line="#666666", grid="#DDDDDD", background="#FFFFFF", paper="#FFFFFF",
         palette=GREYS if grey else PAPER.palette, dashes=GREY_DASHES if grey else PAPER.dashes,

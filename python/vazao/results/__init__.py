@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         load as load,
         open as open,  # noqa: A004
     )
+    from vazao.results.exporting import write_table as write_table
     from vazao.results.made import product as product
     from vazao.results.merging import merge as merge
     from vazao.results.pace import Pace as Pace, measured as measured

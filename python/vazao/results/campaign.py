@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from vazao import figures
-from vazao.errors import ResultsError, StudyError, did_you_mean
+from vazao import display, figures
+from vazao.errors import ResultsError, StudyError, VazaoError, did_you_mean
 from vazao.files import locked, owned, write_atomically
 from vazao.results import inputs
 from vazao.results.growth import left_out, planned_rows
@@ -83,6 +84,27 @@ class Campaign:
     def in_its_own_words(self) -> Campaign:
         """Results of the same rows told by the study's own file alone, as the stored ledger is."""
         return self if self.study.original is self.study else replace(self, study=self.study.original, ledger=None)
+
+    def __repr__(self) -> str:
+        runs = self.store.manifest["runs"]
+        return f"Campaign({self.study.name!r}, {str(self.directory)!r}, runs={runs}, started={self.started})"
+
+    def _repr_html_(self) -> str:
+        facts: list[tuple[str, Any]] = [("in", self.directory)]
+        tables: list[tuple[str, Any]] = []
+        # Whatever is wrong with what is stored, the object can be shown.
+        with suppress(VazaoError):
+            facts.append(("runs", f"{self.runs.height} of {self.store.manifest['runs']}"))
+            ledger = [[one.claim, one.level or "", one.verdict] for one in self.findings]
+            if ledger:
+                facts.append(("findings", findings.counted(self.findings, self.study.words)))
+                tables.append(("", [["claim", "at", "verdict"], *ledger]))
+            tables += [(one.title, self.table(one.id)) for one in self.study.tables]
+        return display.card("Campaign", self.study.title, facts, tables)
+
+    def __reduce__(self) -> tuple[type[Campaign], tuple[Any, ...]]:
+        """Pickle where the rows are, not the rows."""
+        return Campaign, (self.study, self.directory, self.started, self.left_out, self.ledger)
 
     @cached_property
     def store(self) -> Store:

@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from vazao import _core, units
+from vazao import _core, display, units
 from vazao.errors import StudyError, did_you_mean
 from vazao.study.source import Source
 from vazao.words import DEFAULT, ENGLISH, LANGUAGES, Words
@@ -437,6 +437,22 @@ class Study(Table):
                         hint = did_you_mean(str(label), map(str, known))
                         wrong(f"{label!r} is not a level of {factor!r}{hint}", "finding", n, "needs", factor)
         return self
+
+    def __repr__(self) -> str:
+        counts = f"parts={len(self.parts)}, figures={len(self.figures)}, findings={len(self.findings)}"
+        return f"Study({self.name!r}, {counts})"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        factors = [
+            (factor.title or factor.name, "; ".join(map(str, factor.labels)))
+            for part in self.parts
+            for factor in part.factors
+        ]
+        facts = [("file", self.file), ("source", self.source), ("question", self.question), *dict(factors).items()]
+        claims = [[one.id, one.claim] for one in self.findings]
+        return display.card("Study", self.title, facts, [("", [["finding", "claim"], *claims])] if claims else [])
 
     @property
     def file(self) -> str:
