@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from vazao.comparing import telling
+from vazao.comparing.drawing import drawing
 from vazao.comparing.replications import MEASURES, OURS, Replications
 from vazao.figures import PAPER, Drawing, Face, Plot, Rows, files
 from vazao.files import make_directory, write_atomically
@@ -23,6 +25,9 @@ PAGE = "compare.html"
 
 SCALED = [name for name in MEASURES if name.endswith(("_s", "_bps"))]
 """Times and rates, whose differences are drawn."""
+
+BARE = replace(PAPER, background="transparent")
+"""The look of a figure on a page that may be dark."""
 
 MOST_FLOWS = 8
 """Flows that have a table and a panel: the first."""
@@ -90,11 +95,11 @@ def write(made: Comparison, folder: Path) -> list[Path]:
             written.append(folder / f"differences.{suffix}")
             write_atomically(written[-1], content)
     path = folder / PAGE
-    write_atomically(path, _html(made, replications, drawn, folder).encode())
+    write_atomically(path, _html(made, replications, drawn).encode())
     return [*written, path]
 
 
-def _html(made: Comparison, replications: Replications, drawn: Drawing | None, folder: Path) -> str:
+def _html(made: Comparison, replications: Replications, drawn: Drawing | None) -> str:
     title = escape(f"{made.name}: stacks compared")
     parts = [f"<h1>{title}</h1>", f'<p class="soft">{escape(telling.basis(replications))}.</p>']
     for trial in made.trials:
@@ -105,11 +110,9 @@ def _html(made: Comparison, replications: Replications, drawn: Drawing | None, f
     for heading, lines in tables(made):
         parts.append(f"<h2>{escape(heading)}</h2>{_table(lines)}")
     if drawn:
-        parts.append(f"<h2>Differences of pairs, with 95 % intervals</h2><figure>{drawn.svg()}</figure>")
-    windows = folder / "cwnd.svg"
-    if windows.is_file():
-        svg = windows.read_text(encoding="utf-8")
-        parts.append(f"<h2>Congestion windows, seed {replications.seeds[0]}</h2><figure>{svg}</figure>")
+        parts.append(f"<h2>Differences of pairs, with 95 % intervals</h2><figure>{drawn.svg(BARE)}</figure>")
+    if windows := drawing(made.results):
+        parts.append(f"<h2>Congestion windows, seed {replications.seeds[0]}</h2><figure>{windows.svg(BARE)}</figure>")
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
     return (
         f'<!doctype html><html lang="en"><head>{head}<style>{_STYLE}</style></head><body>{"".join(parts)}</body></html>'

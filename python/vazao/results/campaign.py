@@ -246,7 +246,7 @@ def run_study(
     planned = plan(study, size or begun.get("size", "quick"))
     # A quick study asked of a directory that was begun as full is a part of what belongs there.
     whole = plan(study, "full") if begun.get("size") == "full" and planned.size == "quick" else planned
-    manifest = manifest_of(whole)
+    manifest = _grown(begun, manifest_of(whole), whole)
     if there := check_usable(directory, manifest):
         manifest = _going_on(there, manifest)
     with writing(directory, manifest, study.text) as writer:
@@ -269,6 +269,13 @@ def run_study(
     if complete and complete == _product(study, size, directory):
         complete.note([written, *inputs.copies(directory, planned.inputs)])
     return campaign.told_in(lang)
+
+
+def _grown(begun: dict[str, Any], manifest: dict[str, Any], planned: Plan) -> dict[str, Any]:
+    """The manifest of a plan, for a directory that has one run of it already: one that was stored as a scenario's."""
+    first = begun.get("run") if begun.get("kind") == "scenario" else begun.get("grown_from")
+    ours = first and (begun.get("grown_from") or any(run.scenario.run_id == first for run in planned.runs))
+    return manifest | {"grown_from": first} if ours else manifest
 
 
 def _going_on(there: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
