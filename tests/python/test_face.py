@@ -22,7 +22,7 @@ from command import Vazao, caller
 from vazao import display, figures, results
 from vazao.figures import rows as drawn_rows
 from vazao.figures.charts import merged
-from vazao.study import Figure, parse_study
+from vazao.study import Figure, parse_as
 
 SCENARIO = """
 name = "wan <b>&</b>"
@@ -195,7 +195,7 @@ def test_errors_go_to_another_process(kind: type[Exception]) -> None:
 
 
 def png(chart: Any) -> bytes:
-    """What is drawn of a chart by Vega itself."""
+    """A chart as Vega itself draws it."""
     drawn: bytes = vl_convert.vegalite_to_png(chart.to_dict(), "6.4")
     assert drawn.startswith(b"\x89PNG")
     return drawn
@@ -302,7 +302,7 @@ def test_a_band_is_the_mean_over_runs_at_each_time() -> None:
 def test_a_band_ends_with_half_of_the_runs() -> None:
     rows = [(run, time, 1.0) for run, end in (("a", 1.0), ("b", 1.0), ("c", 4.0)) for time in (0.0, end)]
     frame = pl.DataFrame(rows, schema=["run_id", "time_s", "value"], orient="row").with_columns(series=pl.lit("flow 0"))
-    assert values(figures.measure_chart(frame, "cwnd", "band"))["time_s"].max() <= 1.0
+    assert max(values(figures.measure_chart(frame, "cwnd", "band"))["time_s"].to_list()) <= 1.0
 
 
 @pytest.mark.parametrize("kind", ["step", "line", "point", "band", "ecdf", "box"])
@@ -382,7 +382,7 @@ y = "completion_s"
 
 
 def test_a_study_has_these_kinds(tmp_path: Path) -> None:
-    done = results.run_study(parse_study(STUDY, "kinds.toml"), out=tmp_path)
+    done = results.run_study(parse_as(vz.Study, STUDY, "kinds.toml"), out=tmp_path)
     written = figures.render(done.study, done.store, tmp_path)
     assert {
         f"{name}.{suffix}" for name in ("distribution", "boxes", "band") for suffix in ("svg", "pdf", "png", "json")
@@ -392,7 +392,9 @@ def test_a_study_has_these_kinds(tmp_path: Path) -> None:
     assert rows.interval
     assert rows.frame["n"].to_list() == [2] * 6
     with pytest.raises(vz.StudyError, match="x: 'cc' is not a number, whose distribution"):
-        drawn_rows.prepare(Figure(id="x", title="x", kind="ecdf", sql="SELECT cc FROM flows", x="cc"), done.store)
+        drawn_rows.prepare(
+            Figure(id="x", title="x", kind="ecdf", sql="SELECT cc FROM flows", x="cc", y="share"), done.store
+        )
 
 
 # Paper

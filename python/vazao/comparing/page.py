@@ -6,19 +6,16 @@ import re
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from vazao.comparing import telling
 from vazao.comparing.drawing import drawing
 from vazao.comparing.replications import MEASURES, OURS, Replications
+from vazao.comparing.telling import Compared
 from vazao.figures import PAPER, Drawing, Face, Plot, Rows, files
 from vazao.files import make_directory, write_atomically
 from vazao.study import Figure
-
-if TYPE_CHECKING:
-    from vazao.comparing.comparison import Comparison
 
 PAGE = "compare.html"
 """The page's name."""
@@ -44,7 +41,7 @@ thead th{border-bottom:1px solid var(--line);font-weight:600}figure{margin:1rem 
 """
 
 
-def tables(made: Comparison) -> list[tuple[str, list[list[str]]]]:
+def tables(made: Compared) -> list[tuple[str, list[list[str]]]]:
     """A table of texts for each of the first flows, its headings first."""
     if not made.results:
         return []
@@ -83,7 +80,7 @@ def differences(made: Replications) -> Drawing | None:
     return Drawing(Plot(figure, Rows(frame, interval=True), PAPER, Face.STILL, runs, orders))
 
 
-def write(made: Comparison, folder: Path) -> list[Path]:
+def write(made: Compared, folder: Path) -> list[Path]:
     """Write the page, and the differences as SVG, PDF and PNG; gives the files."""
     replications = made.replications
     assert replications is not None
@@ -99,7 +96,7 @@ def write(made: Comparison, folder: Path) -> list[Path]:
     return [*written, path]
 
 
-def _html(made: Comparison, replications: Replications, drawn: Drawing | None) -> str:
+def _html(made: Compared, replications: Replications, drawn: Drawing | None) -> str:
     title = escape(f"{made.name}: stacks compared")
     parts = [f"<h1>{title}</h1>", f'<p class="soft">{escape(telling.basis(replications))}.</p>']
     for trial in made.trials:

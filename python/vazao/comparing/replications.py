@@ -53,7 +53,7 @@ class Replications:
         found = []
         for key, values in self._values().items():
             mean = t_interval(values)
-            found.append((*key, mean.mean, mean.half if mean.n > 1 else None, mean.n))
+            found.append((*key, mean.mean, _spread(mean.half, mean.mean) if mean.n > 1 else None, mean.n))
         return pl.DataFrame(found, schema=_KEYS | _NUMBERS, orient="row")
 
     @cached_property
@@ -72,7 +72,8 @@ class Replications:
                 continue
             mine, other = [ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]
             test, mean = paired(mine, other), sum(mine) / len(seeds) - sum(other) / len(seeds)
-            half, base = test.half if test else None, sum(other) / len(seeds)
+            base = sum(other) / len(seeds)
+            half = _spread(test.half, base) if test else None
             share = [value / base if base and value is not None else None for value in (mean, half)]
             found.append((flow, measure, run, mean, half, len(seeds), test.p if test else None, *share))
         numbers: dict[str, pl.DataType] = dict.fromkeys(("p", "relative", "relative_half"), pl.Float64())
@@ -86,6 +87,11 @@ class Replications:
 
     def _values(self) -> dict[tuple[int, str, str], list[float]]:
         return {key: list(values.values()) for key, values in self._by_seed().items()}
+
+
+def _spread(half: float, value: float) -> float:
+    """Half of an interval, none where it is but the rounding of equal numbers."""
+    return 0.0 if half <= 1e-12 * abs(value) else half
 
 
 def replicate(

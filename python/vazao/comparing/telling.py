@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
@@ -12,10 +12,29 @@ from vazao.comparing.replications import MEASURES, OURS, Replications
 from vazao.units import SCALED, cell, heading, interval, unit_of
 
 if TYPE_CHECKING:
-    from vazao.comparing.comparison import Comparison
+    from vazao.results import Result
 
 NAMES = {"rtt_p50_s": "median RTT"}
 """Names of measures that say more than their columns'."""
+
+
+class Compared(Protocol):
+    """A comparison, as far as it is told."""
+
+    name: str
+    trials: Any
+    replications: Replications | None
+
+    @property
+    def results(self) -> dict[str, Result]:
+        """Results of the runs, by name."""
+
+    @property
+    def differences(self) -> pl.DataFrame:
+        """One row for each flow, measure and run."""
+
+    def played(self, flow: int) -> dict[str, Result]:
+        """The runs that played a flow."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +45,12 @@ class Told:
     lines: list[list[str]]
 
 
-def told(made: Comparison, flow: int) -> Told:
-    """What is said of a flow: values of every run that played it, and how far they are apart."""
+def told(made: Compared, flow: int) -> Told:
+    """The table of a flow: values of every run that played it, and how far they are apart."""
     return _once(made, flow) if made.replications is None else _replicated(made.replications, flow)
 
 
-def _once(made: Comparison, flow: int) -> Told:
+def _once(made: Compared, flow: int) -> Told:
     """Values of one seed, and how far each is from the yardstick's."""
     rows = made.differences.filter(pl.col("flow") == flow)
     *others, yardstick = made.played(flow)
@@ -107,13 +126,13 @@ def titled(row: Mapping[str, Any]) -> str:
     return f"flow {row['flow']}: {row['client']} → {row['server']}, {row['app']} over {row['transport']}{control}"
 
 
-def flows(made: Comparison, most: int) -> Iterator[dict[str, Any]]:
+def flows(made: Compared, most: int) -> Iterator[dict[str, Any]]:
     """The rows of the first flows."""
     return next(iter(made.results.values())).flows.head(most).iter_rows(named=True)
 
 
 def basis(made: Replications) -> str:
-    """What the numbers of several seeds are."""
+    """A sentence on what numbers of several seeds stand for."""
     first, last = made.seeds[0], made.seeds[-1]
     if first == last:
         return f"1 run of each stack, seed {first}: one value has no interval"

@@ -14,7 +14,7 @@ import json
 import re
 from copy import deepcopy
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import vl_convert
@@ -22,8 +22,8 @@ import vl_convert
 from vazao.figures.description import Spec
 from vazao.figures.theme import VEGA_LITE
 
-if TYPE_CHECKING:
-    from vazao.figures.faces import AnyChart
+AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
+"""A chart of one figure."""
 
 _OURS = "vazao"
 """Key of the context in which a chart of ours is described: whether the whole is one of ours."""
@@ -138,7 +138,7 @@ def _layer(layer: Spec) -> alt.Chart:
 
 
 SELECTIONS = {"near": {"type": "point", "on": "pointerover", "nearest": True, "clear": "pointerout"}}
-"""What a selection that conditions name is, but for `picked`, which has the field of the colour."""
+"""Selections that conditions name, but for `picked`, which has the field of the colour."""
 
 
 def _apart(spec: Spec, number: int) -> Spec:
@@ -167,7 +167,7 @@ def _asked(layer: Spec) -> list[str]:
 
 
 def _colours(spec: Spec) -> str:
-    """What the layers of a chart colour, as a text that differs where their labels or colours do."""
+    """The colours of a chart's layers, as a text that differs where their labels or colours do."""
     inside = [each for key in ("layer", "vconcat", "hconcat", "concat") for each in spec.get(key, [])]
     found = {_colours(each) for each in [*inside, *([spec["spec"]] if "spec" in spec else [])]}
     own = spec.get("encoding", {}).get("color", {})

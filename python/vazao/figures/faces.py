@@ -18,9 +18,7 @@ from vazao.figures.theme import FONTS, PAPER, VEGA_LITE, Theme
 from vazao.study import Figure
 
 if TYPE_CHECKING:
-    from altair import Chart, FacetChart, LayerChart
-
-    AnyChart = Chart | LayerChart | FacetChart
+    from vazao.figures.charts import AnyChart as AnyChart
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ class Shown(Protocol):
 
 
 def facts(result: Shown) -> list[tuple[str, str]]:
-    """What a notebook says of a run."""
+    """Facts of a run that a notebook says."""
     row = next(result.runs.iter_rows(named=True), {})
     said = {"run": "run_id", "seed": "seed", "simulated": "sim_s", "utilisation": "utilisation", "Jain's index": "jain"}
     return [(title, cell(column, row[column])) for title, column in said.items() if row.get(column) is not None]
