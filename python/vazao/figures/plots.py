@@ -103,8 +103,9 @@ def measure_chart(
         where = color or "series"
         more = {"x": where, "x_title": " " if where == "series" else title_of(where)}
         return _chart(samples, measure, kind, texts | more, (color, facet), orders or {})
-    # Each series is a line of its own, of the same colour where a column gives it.
-    lines = samples.with_columns(replication=pl.col("series")).sort("series", "time_s", maintain_order=True)
+    # Each series is a line of its own, whatever its colour says.
+    own = {} if color == "series" else {"replication": pl.col("series")}
+    lines = samples.with_columns(**own).sort("series", "time_s", maintain_order=True)
     return _chart(lines, measure, kind, {"x": "time_s", **texts}, (color, facet), orders or {})
 
 
