@@ -16,7 +16,7 @@ from vazao import lazy
 
 if TYPE_CHECKING:
     from vazao._core import ENGINE_VERSION as ENGINE_VERSION, Scenario as Scenario
-    from vazao.compare import packets as packets
+    from vazao.comparing import Comparison as Comparison, compare as compare, packets as packets
     from vazao.errors import (
         ResultsError as ResultsError,
         RunError as RunError,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         StudyError as StudyError,
         VazaoError as VazaoError,
     )
+    from vazao.figures import Style as Style, style as style
     from vazao.results import (
         Campaign as Campaign,
         Experiment as Experiment,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         open_campaign as open_campaign,
         run as run,
         run_scenario as run_scenario,
+        write_table as write_table,
     )
     from vazao.scenario import (
         CongestionControl as CongestionControl,

@@ -30,6 +30,9 @@ class ScenarioError(VazaoError):
 class RunError(VazaoError):
     """A run failed: a defect or a lack of memory, not the user's mistake."""
 
+    scenario: Scenario | None
+    """The scenario of the run that failed; None where no run of its own did."""
+
 @final
 class Scenario:
     """A scenario, parsed and validated, every default filled in. Immutable."""

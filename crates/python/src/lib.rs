@@ -20,7 +20,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyType};
+use pyo3::types::{IntoPyDict, PyDict, PyString, PyTuple, PyType};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,25 +39,26 @@ pub struct PyScenario {
     json: String,
     run_id: String,
     inputs: Vec<Input>,
-    /// The user's own algorithms, shown to the garbage collector: a class leads, by the globals of its methods, to the variables
-    /// that hold results and their scenarios. `inner`, which is shared, has only weak references to them.
-    classes: Vec<Py<PyType>>,
+    /// What `load` was given: a scenario is pickled as this and loaded again. The user's own algorithms are in it, shown to the
+    /// garbage collector: a class leads, by the globals of its methods, to the variables that hold results and their
+    /// scenarios. `inner`, which is shared, has only weak references to them.
+    given: Py<PyTuple>,
 }
 
 /// A file that a scenario names: its name there, where it was read, the SHA-256 of what it held.
 type Input = (String, PathBuf, String);
 
 impl PyScenario {
-    fn new(inner: vazao_scenario::Scenario, inputs: Vec<Input>, classes: Vec<Py<PyType>>) -> Self {
+    fn new(inner: vazao_scenario::Scenario, inputs: Vec<Input>, given: Py<PyTuple>) -> Self {
         let json = inner.json();
-        PyScenario { run_id: vazao_scenario::Scenario::run_id_of(&json), json, inner, inputs, classes }
+        PyScenario { run_id: vazao_scenario::Scenario::run_id_of(&json), json, inner, inputs, given }
     }
 }
 
 #[pymethods]
 impl PyScenario {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.classes.iter().try_for_each(|class| visit.call(class))
+        visit.call(&self.given)
     }
 
     #[getter]
@@ -102,8 +103,20 @@ impl PyScenario {
         }
         let trace = TraceSpec { measures, every: every_s.map(Duration::from_secs_f64) };
         let inner = vazao_scenario::Scenario { trace, ..self.inner.clone() };
-        let classes = self.classes.iter().map(|class| class.clone_ref(py)).collect();
-        Ok(PyScenario::new(inner, self.inputs.clone(), classes))
+        Ok(PyScenario::new(inner, self.inputs.clone(), self.given.clone_ref(py)))
+    }
+
+    /// Pickles the scenario as what it was read from, with the `run_id` that it must have again.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let trace = &self.inner.trace;
+        let measures = trace.measures.iter().map(|&name| name.to_owned()).collect();
+        let traced = (measures, trace.every.map(Duration::as_secs));
+        Ok((py.import("vazao._core")?.getattr("restored")?, (self.given.clone_ref(py), traced, self.run_id.clone())))
+    }
+
+    /// The scenario as a notebook shows it.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("vazao.display")?.call_method1("scenario", (slf,))
     }
 
     /// Nodes, links and flows, for drawing.
@@ -123,8 +136,27 @@ impl PyScenario {
     }
 }
 
+/// A function that makes a scenario again, and its arguments.
+type Reduced<'py> = (Bound<'py, PyAny>, (Py<PyTuple>, Traced, String));
+
+/// Measures that are recorded over time, and every how many seconds.
+type Traced = (Vec<String>, Option<f64>);
+
 /// A class of the user's own: what it stands for (`cc`, `scheduler`), its name, itself, a digest of its code.
-type Own = (String, String, Py<PyType>, String);
+type Own<'py> = (String, String, Bound<'py, PyType>, String);
+
+/// What `load` is given, in its order.
+type Given<'py> = (
+    Bound<'py, PyString>,
+    String,
+    String,
+    Vec<(String, Bound<'py, PyAny>)>,
+    Option<u64>,
+    Vec<Own<'py>>,
+    Vec<(String, PathBuf, String, String, String, u32)>,
+    Vec<(String, String, String)>,
+    BTreeMap<String, PathBuf>,
+);
 
 /// Reads a scenario from a TOML text: the table at the dotted path `table` (empty: all of it) after `overrides`
 /// (dotted key, value) were set in it. `plugins` are algorithms of the user's own.
@@ -133,23 +165,37 @@ type Own = (String, String, Py<PyType>, String);
 /// `inputs` are files, by the names that a scenario calls them, to be read where there is none beside it.
 #[pyfunction]
 #[pyo3(signature = (
-    text, *, file = "", table = "", overrides = Vec::new(), seed = None, plugins = Vec::new(), kernels = Vec::new(),
-    simulators = Vec::new(), inputs = BTreeMap::new()
+    text, *, file = "", table = "", overrides = None, seed = None, plugins = None, kernels = None, simulators = None,
+    inputs = None
 ))]
 #[allow(clippy::too_many_arguments)]
-fn load(
-    py: Python<'_>,
-    text: &str,
+fn load<'py>(
+    py: Python<'py>,
+    text: Bound<'py, PyString>,
     file: &str,
     table: &str,
-    overrides: Vec<(String, Bound<'_, PyAny>)>,
+    overrides: Option<Bound<'py, PyAny>>,
     seed: Option<u64>,
-    plugins: Vec<Own>,
-    kernels: Vec<(String, PathBuf, String, String, String, u32)>,
-    simulators: Vec<(String, String, String)>,
-    inputs: BTreeMap<String, PathBuf>,
+    plugins: Option<Bound<'py, PyAny>>,
+    kernels: Option<Bound<'py, PyAny>>,
+    simulators: Option<Bound<'py, PyAny>>,
+    inputs: Option<Bound<'py, PyDict>>,
 ) -> PyResult<PyScenario> {
-    let read = Arc::new(Mutex::new(Vec::new()));
+    // A list that its owner changes later is another scenario's.
+    let fixed = |items: Option<Bound<'py, PyAny>>| match items {
+        Some(items) => PyTuple::new(py, items.try_iter()?.collect::<PyResult<Vec<_>>>()?),
+        None => Ok(PyTuple::empty(py)),
+    };
+    let (overrides, plugins) = (fixed(overrides)?, fixed(plugins)?);
+    let (kernels, simulators) = (fixed(kernels)?, fixed(simulators)?);
+    let inputs = inputs.unwrap_or_else(|| PyDict::new(py));
+    read((text, file, table, overrides, seed, plugins, kernels, simulators, inputs).into_pyobject(py)?)
+}
+
+/// Reads a scenario from what `load` was given.
+fn read(given: Bound<'_, PyTuple>) -> PyResult<PyScenario> {
+    let (text, file, table, overrides, seed, plugins, kernels, simulators, inputs) = given.extract::<Given<'_>>()?;
+    let noted = Arc::new(Mutex::new(Vec::new()));
     let mut extensions = Extensions {
         kernels: kernels
             .into_iter()
@@ -159,14 +205,12 @@ fn load(
             .into_iter()
             .map(|(stack, version, digest)| (stack, Simulator { version, digest }))
             .collect(),
-        files: files_beside(file, inputs, read.clone()),
+        files: files_beside(&file, inputs, noted.clone()),
         memory: memory::Limit::now()?.left(),
         ..Extensions::default()
     };
-    let mut classes = Vec::new();
     for (key, name, class, fingerprint) in plugins {
-        let own = user::Class::new(class.bind(py))?;
-        classes.push(class);
+        let own = user::Class::new(&class)?;
         match key.as_str() {
             "cc" => drop(extensions.controls.insert(name.clone(), control::plugin(name, own, fingerprint))),
             "scheduler" | "path_scheduler" => {
@@ -179,9 +223,32 @@ fn load(
         .into_iter()
         .map(|(key, value)| Ok((key, convert::to_value(&value)?)))
         .collect::<PyResult<Vec<_>>>()?;
-    vazao_scenario::Scenario::load_with(text, table, overrides, seed, &extensions)
-        .map(|inner| PyScenario::new(inner, std::mem::take(&mut read.lock().expect("one reader")), classes))
-        .map_err(|error| scenario_error(py, &ScenarioError { file: file.into(), ..error }))
+    let loaded = vazao_scenario::Scenario::load_with(text.to_str()?, &table, overrides, seed, &extensions);
+    let inputs = std::mem::take(&mut *noted.lock().expect("one reader"));
+    match loaded {
+        Ok(inner) => Ok(PyScenario::new(inner, inputs, given.unbind())),
+        Err(error) => Err(scenario_error(given.py(), &ScenarioError { file, ..error })),
+    }
+}
+
+/// The scenario that was pickled, read again. An error where it would be another run: files, kernels, the user's own
+/// algorithms or the engine are not what they were.
+#[pyfunction]
+fn restored(given: Bound<'_, PyTuple>, traced: Traced, run_id: &str) -> PyResult<PyScenario> {
+    let py = given.py();
+    let (measures, every_s) = traced;
+    let mut scenario = read(given)?;
+    if !measures.is_empty() {
+        scenario = scenario.with_trace(py, measures, every_s)?;
+    }
+    if scenario.run_id == run_id {
+        return Ok(scenario);
+    }
+    let now = &scenario.run_id;
+    Err(InputError::new_err(format!(
+        "the scenario was run {run_id} when it was pickled and would be run {now} here: a file that it names, a kernel, \
+         an algorithm of your own or the version of Vazão is another"
+    )))
 }
 
 /// Makes the exception of a scenario error: its message, and its parts as attributes.
@@ -264,8 +331,18 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for part in ["file", "line", "key", "value", "problem", "suggestion"] {
         wrong.setattr(part, py.None())?;
     }
+    let failed = py.get_type::<RunError>();
+    failed.setattr("scenario", py.None())?;
+    // They are pickled by the place where others find them.
+    for (class, name) in
+        [(&wrong, "ScenarioError"), (&failed, "RunError"), (&py.get_type::<VazaoError>(), "VazaoError")]
+    {
+        class.setattr("__module__", "vazao.errors")?;
+        class.setattr("__name__", name)?;
+        class.setattr("__qualname__", name)?;
+    }
     module.add("ScenarioError", wrong)?;
-    module.add("RunError", py.get_type::<RunError>())?;
+    module.add("RunError", failed)?;
     module.add_class::<PyScenario>()?;
     module.add_class::<runner::PyOutcome>()?;
     module.add_class::<control::PyAck>()?;
@@ -279,6 +356,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scheduler::PyRepeat>()?;
     module.add_function(wrap_pyfunction!(has_walls, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(restored, module)?)?;
     module.add_function(wrap_pyfunction!(packets::packets, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;

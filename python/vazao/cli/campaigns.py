@@ -104,6 +104,8 @@ def _show(done: results.Campaign, page: Path) -> None:
 
     if done.study.findings:
         showing.show_findings(done.findings, done.study.words)
+    else:
+        showing.show_title(done.study.title, done.study.question)
     showing.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
     runs = f"{done.runs.height} runs in {done.directory} ({done.started} simulated now)"
     out.print(f"{runs}; report: {page}", soft_wrap=True)

@@ -43,8 +43,11 @@ def show(directory: Directory, lang: Lang = None) -> None:
     out.print(f"{done.study.title}\n{done.runs.height} of {store.manifest['runs']} runs ({store.manifest['size']})")
     if done.not_run.height:
         out.print(study.told_not_run(study.reasons(done.not_run), done.study.words))
-    out.print()
-    showing.show_findings(done.findings, done.study.words, explained=True)
+    if done.study.findings:
+        out.print()
+        showing.show_findings(done.findings, done.study.words, explained=True)
+    elif done.study.question:
+        out.print(done.study.question, soft_wrap=True)
     showing.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
     showing.show_summary(done.runs, {part.name: part.factor_names for part in done.study.parts})
 
@@ -54,10 +57,15 @@ def sql(
     query: Annotated[str, typer.Argument(metavar="SELECT", help="Tables: runs, flows, paths, links, samples.")],
     as_csv: Annotated[bool, typer.Option("--csv", help="Rows as CSV.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Rows as a JSON array of objects.")] = False,
+    file: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Rows as a file: .csv, .parquet, .md or .tex.")
+    ] = None,
 ) -> None:
     """Ask the stored results anything (DuckDB; with ci95(x), greater(d, ci, least), equivalent(d, ci, margin), …)."""
     rows = results.Store(directory).query(query)
-    if as_csv:
+    if file is not None:
+        say(f"{rows.height} rows: {results.write_table(rows, file)}")
+    elif as_csv:
         text = rows.write_csv()
         sys.stdout.write(clean(text) if sys.stdout.isatty() else text)
     elif as_json:

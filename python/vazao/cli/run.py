@@ -133,6 +133,10 @@ def _run_scenario(
         write_result(result)
     else:
         showing.show_run(only.name, only.run_id, result.rows())
+        showing.show_places(
+            {"captures": pcap, "logs": qlog, "results": directory},
+            len(result.samples_stream()) if trace and not directory else 0,
+        )
     failed = showing.failures(result.flows)
     if failed:
         flow, failure = failed[0]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         load as load,
         open as open,  # noqa: A004
     )
+    from vazao.results.exporting import write_table as write_table
     from vazao.results.made import product as product
     from vazao.results.merging import merge as merge
     from vazao.results.pace import Pace as Pace, measured as measured
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from vazao.results.result import Result as Result, run as run, run_scenario as run_scenario, table as table
     from vazao.results.running import Progress as Progress
     from vazao.results.shard import WHOLE as WHOLE, Shard as Shard
+    from vazao.results.simulating import run_many as run_many
     from vazao.results.single import (
         StoredResult as StoredResult,
         check_place as check_place,

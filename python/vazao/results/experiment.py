@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
-from vazao import _core
+from vazao import _core, display
 from vazao.errors import ScenarioError
 from vazao.results.campaign import Campaign, Study, open_campaign, run_study
 from vazao.results.result import Result, run_scenario
@@ -103,6 +103,12 @@ class Experiment:
     def __repr__(self) -> str:
         varied = "".join(f", {each.key}: {len(each.values)} levels" for each in self.variations)
         return f"Experiment({self.name!r}{varied})"
+
+    def _repr_html_(self) -> str:
+        facts: list[tuple[str, Any]] = [("file", self.file), ("seed", self.seed)]
+        facts += [(key, value) for key, value in self.overrides]
+        varied = [(each.key, "; ".join(map(str, each.values))) for each in self.variations]
+        return display.card("Experiment", self.name, [*facts, *varied])
 
     def _load(self, *more: tuple[str, Any]) -> _core.Scenario:
         changes = [*self.overrides, *more]

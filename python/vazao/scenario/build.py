@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from vazao import display
 from vazao.scenario.congestion import CongestionControl
 from vazao.scenario.scheduling import Scheduler
 
@@ -26,6 +27,10 @@ class Table(dict[str, Any]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__.lower()}({', '.join(f'{key}={value!r}' for key, value in self.items())})"
+
+    def _repr_html_(self) -> str:
+        name = next((str(self[key]) for key in ("topology", "kind") if key in self), "")
+        return display.card(type(self).__name__, name, display.facts(self))
 
 
 class Network(Table):
