@@ -19,6 +19,11 @@ if TYPE_CHECKING:
         load as load,
         open as open,  # noqa: A004
     )
+    from vazao.results.forecast import (
+        Forecast as Forecast,
+        forecast_run as forecast_run,
+        forecast_runs as forecast_runs,
+    )
     from vazao.results.made import product as product
     from vazao.results.merging import merge as merge
     from vazao.results.pace import Pace as Pace, measured as measured

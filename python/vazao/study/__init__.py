@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
-    from vazao.study import catalogue as catalogue, findings as findings
+    from vazao.study import catalogue as catalogue, findings as findings, reference as reference
     from vazao.study.design import combinations as combinations
     from vazao.study.findings import (
         Asked as Asked,

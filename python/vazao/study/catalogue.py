@@ -46,11 +46,24 @@ def of_kind(name: str) -> list[Entry]:
 
 def named(name: str) -> list[Entry]:
     """Every entry of that name or alias, of whatever kind. Raises `ScenarioError` for an unknown one."""
-    found = [entry for entry in entries() if name.lower() in (entry.name, *entry.aliases)]
+    found = having(name)
     if not found:
-        known = {known for entry in entries() for known in (entry.name, *entry.aliases)}
-        raise ScenarioError(f"nothing is called {name!r}{did_you_mean(name, known)}")
+        raise ScenarioError(f"nothing is called {name!r}{did_you_mean(name, names())}")
     return found
+
+
+def having(name: str) -> list[Entry]:
+    """Every entry of that name or alias; none for an unknown one. Reads no study but the one that is asked for."""
+    folded = name.lower()
+    found = [entry for entry in (*registry(), *presets()) if folded in (entry.name, *entry.aliases)]
+    known = built_in_studies()
+    return [*found, _study(folded, known[folded])] if folded in known else found
+
+
+def names() -> list[str]:
+    """Names and aliases of everything that can be named; reads no study."""
+    entries = [name for entry in (*registry(), *presets()) for name in (entry.name, *entry.aliases)]
+    return list(dict.fromkeys([*entries, *built_in_studies()]))
 
 
 def _plural(kind: str) -> str:
