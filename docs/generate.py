@@ -118,8 +118,8 @@ def results(text: str) -> str:
 
 GLOSSARY = """# Glossary
 
-The words of this house, as the documents and the code use them. A word of the field keeps its meaning in the field, and its source
-stands beside it. Each row is one or two sentences; the documents say more. `vazao explain WORD` says the same.
+The words of this house, as the documents and the code use them. A word of the field keeps its meaning in the field, and
+its source stands beside it. Each row is one or two sentences; the documents say more. `vazao explain WORD` too.
 """
 
 

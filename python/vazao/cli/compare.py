@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from vazao import compare as comparing, scenario, study
-from vazao.cli import programs
+from vazao.cli import completing, programs
 from vazao.cli.options import Allow, Changes, Seed, change
 from vazao.errors import RunError, ScenarioError
 
 
 def compare(
-    name: Annotated[str, typer.Argument(metavar="FILE", help="A scenario.")],
+    name: Annotated[str, typer.Argument(metavar="FILE", help="A scenario.", autocompletion=completing.paths)],
     changes: Changes = None,
     seed: Seed = None,
     directory: Annotated[

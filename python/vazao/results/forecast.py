@@ -61,19 +61,14 @@ def forecast_run(scenario: _core.Scenario, budget: float = PIECE_SECONDS, pace: 
 
     Programs are not run, and neither is what another simulator plays: these go by the pace of the machine.
     """
-    pace = pace or measured([scenario])
-    if scenario.work()[3] or ns2.plays(scenario) or lacking(scenario) is not None:
-        return Forecast(pace.seconds(scenario), scenario.until_s)
-    reached, seconds = _reached(scenario, budget)
-    if reached is None:
-        return Forecast(seconds)
-    if reached <= 0:
-        return Forecast(pace.seconds(scenario), scenario.until_s)
-    pieces = [_piece(scenario, reached * share, budget) for share in (0.5, 1.0)]
-    if None in pieces:
-        return Forecast(pace.seconds(scenario), scenario.until_s)
-    half, whole = (piece for piece in pieces if piece)
-    return _extended(scenario, half, whole)
+    if not (scenario.work()[3] or ns2.plays(scenario) or lacking(scenario)):
+        reached, seconds = _reached(scenario, budget)
+        if reached is None:
+            return Forecast(seconds)
+        half, whole = (_piece(scenario, reached * share, budget) if reached > 0 else None for share in (0.5, 1.0))
+        if half and whole:
+            return _extended(scenario, half, whole)
+    return Forecast((pace or measured([scenario])).seconds(scenario), scenario.until_s)
 
 
 def forecast_runs(scenarios: Sequence[_core.Scenario], jobs: int) -> Forecast:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from vazao.errors import ScenarioError, did_you_mean
 from vazao.scenario import Entry, presets, registry
-from vazao.study.load import parse_study
 from vazao.study.named import built_in_studies
 from vazao.study.source import read_text
 
@@ -21,6 +20,9 @@ def entries() -> tuple[Entry, ...]:
 
 
 def _study(name: str, path: Path) -> Entry:
+    # Names alone, as for completion, need no model of a study.
+    from vazao.study.load import parse_study
+
     study = parse_study(read_text(path), str(path))
     return Entry(STUDIES, name, (), study.title, study.source, study.question, ())
 
@@ -28,6 +30,12 @@ def _study(name: str, path: Path) -> Entry:
 def kinds() -> list[str]:
     """Kinds that can be listed: "congestion control", "queue", …, "study"."""
     return list(dict.fromkeys(entry.kind for entry in entries()))
+
+
+def plurals() -> list[str]:
+    """Kinds as `vazao list` takes them: "congestion-controls"; reads no study."""
+    kinds = dict.fromkeys([*(entry.kind for entry in (*registry(), *presets())), STUDIES])
+    return [_plural(kind).replace(" ", "-") for kind in kinds]
 
 
 def of_kind(name: str) -> list[Entry]:

@@ -74,7 +74,7 @@ def more_columns() -> dict[str, list[dict[str, str]]]:
 
 
 @cache
-def keys() -> tuple[Meaning, ...]:
+def known_keys() -> tuple[Meaning, ...]:
     """Every key of a scenario and of a study, by its path in the file without the numbers of lists."""
     every = [
         Meaning(kind, key, row.help, row.default, row.accepted)
@@ -95,6 +95,9 @@ def _grouped(every: Iterable[Meaning]) -> Iterator[Meaning]:
 
 
 LINK = "network.link"
+LINKS = ("bottleneck", "access", "path")
+"""Keys of a network, beside `link`, that are links."""
+
 CHOICES = {
     "rate": f"{LINK}.rate", "shaper": f"{LINK}.shaper", "queue": f"{LINK}.queue", "loss model": f"{LINK}.loss",
     "topology": "network", "application": "flow.app", "transport": "flow.transport",
@@ -128,7 +131,9 @@ def _inside(key: str, entry: Entry) -> Iterator[Meaning]:
 
 def _kind(key: str, kind: str) -> Meaning:
     names = ", ".join(f"`{entry.name}`" for entry in registry() if entry.kind == kind)
-    return Meaning(SCENARIO, f"{key}.kind", f"the name of the {kind}, in a table with its parameters", "required", names)
+    return Meaning(
+        SCENARIO, f"{key}.kind", f"the name of the {kind}, in a table with its parameters", "required", names
+    )
 
 
 def _chosen(parameter: Parameter) -> str:
@@ -145,9 +150,7 @@ def columns() -> tuple[Meaning, ...]:
     measures = told.pop("measures")
     rows = [(table, column["name"], column["help"]) for table, listed in told.items() for column in listed]
     rows += [(one["table"], one["name"], one["help"]) for listed in more_columns().values() for one in listed]
-    found = [
-        Meaning(f"column of {table}", name, text, unit=units.unit_of(name).symbol) for table, name, text in rows
-    ]
+    found = [Meaning(f"column of {table}", name, text, unit=units.unit_of(name).symbol) for table, name, text in rows]
     traced = [Meaning(MEASURE, one["name"], one["help"], unit=_core.MEASURES[one["name"]][1]) for one in measures]
     return (*found, *traced)
 
@@ -162,7 +165,9 @@ def explained(name: str) -> tuple[list[Entry], list[Meaning]]:
     folded = name.lower()
     found = [replace(each, name=name if "." in name else each.name) for each in _keys(folded)]
     found += [each for each in columns() if each.name.lower() == folded]
-    found += [Meaning(WORD, word, text) for word, text in words().items() if folded in (word.lower(), f"{word}s".lower())]
+    found += [
+        Meaning(WORD, word, text) for word, text in words().items() if folded in (word.lower(), f"{word}s".lower())
+    ]
     if not entries and not found:
         raise ScenarioError(f"nothing is called {name!r}{_meant(folded)}")
     return entries, found
@@ -171,10 +176,10 @@ def explained(name: str) -> tuple[list[Entry], list[Meaning]]:
 def _keys(name: str) -> list[Meaning]:
     path = canonical(name)
     # The whole path means one key; the end of a path may mean several.
-    whole = [each for each in keys() if each.name == path]
+    whole = [each for each in known_keys() if each.name == path]
     if whole and "." in path:
         return whole
-    return [each for each in keys() if f".{each.name}".endswith(f".{path}")]
+    return [each for each in known_keys() if f".{each.name}".endswith(f".{path}")]
 
 
 def canonical(key: str) -> str:
@@ -186,7 +191,7 @@ def canonical(key: str) -> str:
     if parts[0:1] == ["scenario"] and len(parts) > 1:
         parts = parts[1:]
     for place, part in enumerate(parts[:-1]):
-        if part in ("bottleneck", "access", "path") and parts[:place] in ([], ["network"]):
+        if part in LINKS and parts[:place] in ([], ["network"]):
             parts[place] = "link"
     directions = ("forward", "reverse")
     return ".".join(part for n, part in enumerate(parts) if part not in directions or n == len(parts) - 1)
@@ -196,7 +201,9 @@ def _meant(name: str) -> str:
     """The end of a message about an unknown name: what was probably meant, or where names are listed."""
     above, _, last = name.rpartition(".")
     under = canonical(name).rpartition(".")[0]
-    inside = {key.name.removeprefix(f"{under}.").partition(".")[0] for key in keys() if key.name.startswith(f"{under}.")}
+    inside = {
+        key.name.removeprefix(f"{under}.").partition(".")[0] for key in known_keys() if key.name.startswith(f"{under}.")
+    }
     if above and inside:
         meant = nearest(last, inside)
         return f"; did you mean {f'{above}.{meant}'!r}?" if meant else f"; {above} has {', '.join(sorted(inside))}"
@@ -207,7 +214,7 @@ def _meant(name: str) -> str:
 
 def names() -> list[str]:
     """Every name that can be explained: of keys the last part alone."""
-    ends = [key.name.rpartition(".")[2] for key in keys()]
+    ends = [key.name.rpartition(".")[2] for key in known_keys()]
     return list(dict.fromkeys([*catalogue.names(), *ends, *(each.name for each in columns()), *words()]))
 
 
