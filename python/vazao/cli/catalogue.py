@@ -21,7 +21,7 @@ from vazao.scenario import built_in_scenarios
 
 if TYPE_CHECKING:
     from vazao.scenario import Entry
-    from vazao.study.reference import Meaning
+    from vazao.study import Meaning
 
 
 def list_(

@@ -41,7 +41,7 @@ def paths(incomplete: str) -> list[str]:
 
 
 def files(incomplete: str) -> list[str]:
-    """What `vazao run` takes: built-in studies and scenarios, TOML files."""
+    """Built-in studies and scenarios, and TOML files: all that `vazao run` takes."""
     from vazao import scenario, study
 
     built_in = [*study.built_in_studies(), *scenario.built_in_scenarios(), "all-theses"]

@@ -51,13 +51,13 @@ class Piece:
     name: str
     state: State
     found: str
-    """What is there, or what is wrong."""
+    """Description of what is there, or of what is wrong."""
     needed: bool = False
     """Whether nothing works without it."""
     adds: str = ""
-    """What it would add where it is missing."""
+    """Benefit of it, where it is missing."""
     get: str = ""
-    """How to get it, or to repair it."""
+    """Way to get it, or to repair it."""
 
 
 def doctor(as_json: AsJson = False) -> None:

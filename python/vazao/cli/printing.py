@@ -41,9 +41,9 @@ def write_table(rows: pl.DataFrame) -> None:
     sys.stdout.write("\n")
 
 
-def write_object(facts: Mapping[str, Any], tables: Mapping[str, Mapping[str, pl.DataFrame]]) -> None:
+def write_object(facts: Mapping[str, Any], tables: Mapping[str, Mapping[str, pl.DataFrame]] | None = None) -> None:
     """Facts as one JSON object, with objects of named tables in it."""
-    told = {key: {name: _rows(rows) for name, rows in named.items()} for key, named in tables.items()}
+    told = {key: {name: _rows(rows) for name, rows in named.items()} for key, named in (tables or {}).items()}
     sys.stdout.write(json.dumps(finite({**facts, **told}), allow_nan=False, default=str) + "\n")
 
 

@@ -145,7 +145,7 @@ def _run_scenario(
 
 
 def _ends(only: _core.Scenario) -> float | None:
-    """When a run will probably end, in simulated time.
+    """The simulated time at which a run will probably end.
 
     What a user's own code keeps for itself would see the piece that is run for it: there, nobody knows.
     """

@@ -162,7 +162,7 @@ def _extended(scenario: _core.Scenario, half: _Piece, whole: _Piece) -> Forecast
 
 
 def _rest(scenario: _core.Scenario, half: _Piece, whole: _Piece) -> tuple[float | None, float]:
-    """When the last flow will have ended, and the packets that all of them will have sent by then."""
+    """The time at which the last flow will have ended, and the packets that all of them will have sent by then."""
     apps = [flow["app"] for flow in json.loads(scenario.json)["flows"]]
     sent, before = whole.packets, half.packets
     carried = [float(count or 0) for count in whole.flows["app_bytes"]]
@@ -193,7 +193,7 @@ def _rest(scenario: _core.Scenario, half: _Piece, whole: _Piece) -> tuple[float 
 
 
 def _limit(app: dict[str, Any], start_s: float | None, until_s: float | None) -> float | None:
-    """When a flow ends at the latest; None where only its size says."""
+    """The time at which a flow ends at the latest; None where only its size says."""
     limits = [] if until_s is None else [until_s]
     if (lasts := _number(app.get("duration"))) is not None:
         limits.append((start_s or 0.0) + lasts)
