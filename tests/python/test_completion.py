@@ -64,29 +64,32 @@ class Terminal:
         os.write(self.master, text.encode())
 
     def expect(self, pattern: str) -> str:
-        """What is on the screen once it matches, escape sequences aside."""
+        """The text on the screen that matches, once there is some, escape sequences aside."""
         end = time.monotonic() + PATIENCE
         while not (found := re.search(pattern, self.seen)):
             assert time.monotonic() < end, f"{pattern!r} is not in {self.seen!r}"
-            if select.select([self.master], [], [], 0.2)[0]:
-                self.seen += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[()=>].?|\r|\x07|\x08", "", self._read())
+            self.look()
         return found[0]
 
-    def _read(self) -> str:
+    def look(self, seconds: float = 0.2) -> bool:
+        """Whether there was more to see within so many seconds."""
+        if not select.select([self.master], [], [], seconds)[0]:
+            return False
         try:
-            return os.read(self.master, 65536).decode(errors="replace")
+            read = os.read(self.master, 65536).decode(errors="replace")
         except OSError:
-            return ""
+            return False
+        self.seen += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[()=>].?|\r|\x07|\x08", "", read)
+        return True
 
-    def typed(self, text: str, pattern: str) -> str:
-        """What there is to see after a text and two taps of the tab key."""
+    def typed(self, text: str, pattern: str) -> None:
+        """See something on the screen after a text and the tab key; then take the line back."""
         self.seen = ""
         self.send(f"{text}\t")
-        time.sleep(0.5)
-        self.send("\t")
-        found = self.expect(pattern)
-        self.send("\x15\x03\n")
-        return found
+        self.expect(pattern)
+        self.send("\x15\n")
+        while self.look(0.5):
+            pass
 
     def close(self) -> None:
         os.close(self.master)

@@ -74,35 +74,32 @@ def doctor(as_json: AsJson = False) -> None:
 
 def pieces() -> Iterator[Piece]:
     """Every piece, the needed ones first."""
-    for look in (_python, _libraries, _engine, _cores, _memory, _cache, _kernel, _walls, _ns2):
+    for name, look in {**_NEEDED, **_USEFUL}.items():
         try:
-            yield look()
-        except (VazaoError, OSError) as error:
-            name = look.__name__.strip("_")
-            yield Piece(name, "broken", str(error), needed=look in _NEEDED)
+            yield look(name)
+        except (VazaoError, OSError, ImportError) as error:
+            yield Piece(name, "broken", str(error), needed=name in _NEEDED)
     yield from map(_program, PROGRAMS)
     yield from map(_extra, EXTRAS)
 
 
-def _python() -> Piece:
+def _python(name: str) -> Piece:
     version = platform.python_version()
     told = f"{platform.python_implementation()} {version}, {sys.executable}"
     least = ".".join(map(str, LEAST_PYTHON))
     fine = sys.version_info >= LEAST_PYTHON
-    return Piece(
-        "Python", "there" if fine else "broken", told, needed=True, get="" if fine else f"Python {least} or newer"
-    )
+    return Piece(name, "there" if fine else "broken", told, needed=True, get="" if fine else f"Python {least} or newer")
 
 
-def _libraries() -> Piece:
+def _libraries(name: str) -> Piece:
     """Libraries that are always needed, as the installed package names them."""
     wanted = [need for need in metadata.requires("vazao") or [] if "extra ==" not in need]
     names = [found[0] for need in wanted if (found := re.match(r"[\w.-]+", need))]
     lacking = [name for name in names if not _is_installed(name)]
     if lacking:
         get = f"{sys.executable} -m pip install {' '.join(lacking)}"
-        return Piece("libraries", "broken", f"not installed: {', '.join(lacking)}", needed=True, get=get)
-    return Piece("libraries", "there", f"{len(names)} of {len(names)} that Vazão needs", needed=True)
+        return Piece(name, "broken", f"not installed: {', '.join(lacking)}", needed=True, get=get)
+    return Piece(name, "there", f"{len(names)} of {len(names)} that Vazão needs", needed=True)
 
 
 def _is_installed(name: str) -> bool:
@@ -113,76 +110,77 @@ def _is_installed(name: str) -> bool:
     return True
 
 
-def _engine() -> Piece:
+def _engine(name: str) -> Piece:
     """The engine, by a run of one packet."""
     outcome = _core.run(scenario.load(results.SMALLEST))
     told = f"vazao {results.__version__}, engine {_core.ENGINE_VERSION}"
     if outcome.failure or outcome.not_run:
-        return Piece(
-            "engine", "broken", f"{told}: {outcome.failure or outcome.not_run}", needed=True, get="build it again"
-        )
-    return Piece("engine", "there", told, needed=True)
+        return Piece(name, "broken", f"{told}: {outcome.failure or outcome.not_run}", needed=True, get="build it again")
+    return Piece(name, "there", told, needed=True)
 
 
-def _cores() -> Piece:
+def _cores(name: str) -> Piece:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Piece("cores", "there", f"{usable} (campaigns use all of them, or --jobs N)", needed=True)
+    return Piece(name, "there", f"{usable} (campaigns use all of them, or --jobs N)", needed=True)
 
 
-def _memory() -> Piece:
+def _memory(name: str) -> Piece:
     left = _core.memory_left()
     said = os.environ.get("VAZAO_MEMORY")
     source = f"VAZAO_MEMORY={said}" if said else "80 % of what the machine has left; VAZAO_MEMORY says otherwise"
     told = "unknown: nothing is refused for want of it" if left is None else f"runs may take {quantity(left, 'B')}"
-    return Piece("memory", "there", f"{told} ({source})", needed=True)
+    return Piece(name, "there", f"{told} ({source})", needed=True)
 
 
-def _cache() -> Piece:
+def _cache(name: str) -> Piece:
     """The folder for kernels and notes of what is finished."""
     adds = "kernels for guests, and finished studies that are shown at once"
     folder = files.cache_folder()
     if folder is None:
-        return Piece("cache", "missing", "no home directory", adds=adds, get="VAZAO_CACHE=/a/folder/of/yours")
+        return Piece(name, "missing", "no home directory", adds=adds, get="VAZAO_CACHE=/a/folder/of/yours")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"x")
     except OSError as error:
         return Piece(
-            "cache", "broken", f"{folder}: {files.in_words(error)}", adds=adds, get="VAZAO_CACHE=/a/folder/of/yours"
+            name, "broken", f"{folder}: {files.in_words(error)}", adds=adds, get="VAZAO_CACHE=/a/folder/of/yours"
         )
-    return Piece("cache", "there", f"{folder}, {quantity(shutil.disk_usage(folder).free, 'B')} free")
+    return Piece(name, "there", f"{folder}, {quantity(shutil.disk_usage(folder).free, 'B')} free")
 
 
-def _kernel() -> Piece:
+def _kernel(name: str) -> Piece:
     """The kernel that guests get where nobody names one."""
     adds = 'flows played by the Linux kernel itself (stack = "linux"), and vazao compare'
     found = kernel.find()
     if found is None:
-        return Piece("kernel for guests", "missing", kernel.missing(), adds=adds, get="vazao kernel build")
-    return Piece("kernel for guests", "there", f"Linux {found.release}, {found.hz} Hz, {found.source}")
+        return Piece(name, "missing", kernel.missing(), adds=adds, get="vazao kernel build")
+    return Piece(name, "there", f"Linux {found.release}, {found.hz} Hz, {found.source}")
 
 
-def _walls() -> Piece:
+def _walls(name: str) -> Piece:
     if _core.has_walls():
-        return Piece(
-            "walls around guests", "there", "Landlock: programs of guests write nothing and read what is installed"
-        )
+        return Piece(name, "there", "Landlock: programs of guests write nothing and read what is installed")
     adds = "walls around the programs of a file's guests, which only their guest keeps from your files now"
-    return Piece("walls around guests", "missing", "no Landlock", adds=adds, get="Linux 5.13 or newer with Landlock")
+    return Piece(name, "missing", "no Landlock", adds=adds, get="Linux 5.13 or newer with Landlock")
 
 
-def _ns2() -> Piece:
+def _ns2(name: str) -> Piece:
     found = ns2.find()
     if found is None:
         adds = 'scenarios run by ns-2 as well (stack = "ns2"), beside ours'
         return Piece(
-            "ns-2", "missing", f"no command {ns2.COMMAND!r} that is ns-2's", adds=adds, get=f"apt install {ns2.PACKAGE}"
+            name, "missing", f"no command {ns2.COMMAND!r} that is ns-2's", adds=adds, get=f"apt install {ns2.PACKAGE}"
         )
-    return Piece("ns-2", "there", f"{found.version}, {found.path}")
+    return Piece(name, "there", f"{found.version}, {found.path}")
 
 
-_NEEDED: set[Callable[[], Piece]] = {_python, _libraries, _engine, _cores, _memory}
+_NEEDED: dict[str, Callable[[str], Piece]] = {
+    "Python": _python, "libraries": _libraries, "engine": _engine, "cores": _cores, "memory": _memory,
+}  # fmt: skip
+_USEFUL: dict[str, Callable[[str], Piece]] = {
+    "cache": _cache, "kernel for guests": _kernel, "walls around guests": _walls, "ns-2": _ns2,
+}  # fmt: skip
 
 
 def _program(name: str) -> Piece:
@@ -198,7 +196,8 @@ def _program(name: str) -> Piece:
 def _extra(name: str) -> Piece:
     library, adds = EXTRAS[name]
     if find_spec(library):
-        return Piece(f"extra {name}", "there", f"{library} {metadata.version(library)}")
+        version = f" {metadata.version(library)}" if _is_installed(library) else ""
+        return Piece(f"extra {name}", "there", f"{library}{version}")
     get = f"{sys.executable} -m pip install 'vazao[{name}]'"
     return Piece(f"extra {name}", "missing", f"no {library}", adds=adds, get=get)
 
