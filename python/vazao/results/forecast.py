@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -84,30 +85,17 @@ def forecast_runs(scenarios: Sequence[_core.Scenario], jobs: int) -> Forecast:
     if len(scenarios) <= SAMPLES:
         total = sum(forecast_run(scenario, SAMPLE_SECONDS, pace).seconds for scenario in scenarios)
     else:
-        sampled = list(_sampled(scenarios, guessed))
-        ratios = [forecast_run(scenarios[n], SAMPLE_SECONDS, pace).seconds / guessed[n] for n in sampled]
+        ratios = [forecast_run(scenarios[n], SAMPLE_SECONDS, pace).seconds / guessed[n] for n in _sampled(guessed)]
         total = sum(guessed) * sum(ratios) / len(ratios)
     rows = pace.rows * len(scenarios)
     return Forecast(max(rows, (rows + total) / max(1, min(jobs, len(scenarios)))))
 
 
-def _sampled(scenarios: Collection[_core.Scenario], guessed: Sequence[float]) -> Iterator[int]:
-    """Places of runs at equal steps of the work of all, runs of a kind beside each other."""
-    kinds = [_kind(scenario) for scenario in scenarios]
-    order = sorted(range(len(kinds)), key=lambda n: (kinds[n], guessed[n], n))
-    sums = list(accumulate(guessed[n] for n in order))
-    place = 0
+def _sampled(guessed: Sequence[float]) -> Iterator[int]:
+    """Places of runs at equal steps of the work of all; in a study's order neighbours are of a kind."""
+    sums = list(accumulate(guessed))
     for step in range(SAMPLES):
-        while sums[place] < sums[-1] * (step + 0.5) / SAMPLES and place < len(order) - 1:
-            place += 1
-        yield order[place]
-
-
-def _kind(scenario: _core.Scenario) -> str:
-    """Transports, stacks and applications of a scenario."""
-    told = json.loads(scenario.json)
-    transports = {f"{one['kind']} {one.get('scheduler')} {'guest' in one}" for one in told["transports"]}
-    return json.dumps([sorted(transports), sorted({flow["app"]["kind"] for flow in told["flows"]})])
+        yield min(bisect_left(sums, sums[-1] * (step + 0.5) / SAMPLES), len(sums) - 1)
 
 
 def _reached(scenario: _core.Scenario, budget: float) -> tuple[float | None, float]:
