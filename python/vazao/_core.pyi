@@ -55,6 +55,8 @@ class Scenario:
         """The files that it names: name, path, and the SHA-256 of what they held."""
     def with_trace(self, measures: list[str], every_s: float | None = None) -> Scenario:
         """Return this scenario recording time series of `measures` (at every change, or every `every_s` seconds)."""
+    def with_until(self, seconds: float) -> Scenario:
+        """Return this scenario ending after so many seconds, if it does not end earlier."""
     def graph(self) -> dict[str, Any]:
         """Nodes, links and flows, for drawing."""
     def work(self) -> tuple[float, float, int, bool]:

@@ -17,7 +17,7 @@ from documents import DOCUMENTS, ROOT, blocks, name, saved
 from vazao import _core
 from vazao.cli import app
 from vazao.results import load_study, run_study
-from vazao.study import Factor, Figure, Finding, Part, Study, Summary, View, catalogue, parse_study, plan
+from vazao.study import Factor, Figure, Finding, Part, Study, Summary, View, catalogue, parse_study, plan, reference
 
 
 def every(language: str) -> Iterator[object]:
@@ -76,8 +76,8 @@ def test_commands_that_are_shown_exist(line: str) -> None:
     known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     for argument in arguments:
         assert not argument.startswith("--") or argument in known, argument
-    if name == "explain" and arguments != ["NAME"]:
-        assert catalogue.named(arguments[0])
+    if name == "explain" and arguments[0] not in ("NAME", "WORD"):
+        assert reference.explained(arguments[0])
 
 
 def test_targets_of_make_that_are_shown_exist() -> None:

@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use vazao_engine::Duration;
+use vazao_engine::{Duration, Time};
 use vazao_scenario::{Extensions, Files, Kernel, ScenarioError, Simulator, TraceSpec};
 
 create_exception!(_core, VazaoError, PyException, "Base of everything Vazão raises.");
@@ -117,6 +117,18 @@ impl PyScenario {
     /// The scenario as a notebook shows it.
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("vazao.display")?.call_method1("scenario", (slf,))
+    }
+
+    /// Returns a copy that ends after `seconds`, if it does not end earlier: a piece of the run, by which the whole is estimated.
+    fn with_until(&self, py: Python<'_>, seconds: f64) -> PyResult<PyScenario> {
+        if !(1e-9..1e9).contains(&seconds) {
+            return Err(InputError::new_err("until: the end must be from 1 ns to 1e9 s"));
+        }
+        let end = Time::ZERO + Duration::from_secs_f64(seconds);
+        let until = Some(self.inner.until.map_or(end, |until| until.min(end)));
+        let inner = vazao_scenario::Scenario { until, ..self.inner.clone() };
+        let classes = self.classes.iter().map(|class| class.clone_ref(py)).collect();
+        Ok(PyScenario::new(inner, self.inputs.clone(), classes))
     }
 
     /// Nodes, links and flows, for drawing.

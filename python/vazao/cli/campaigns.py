@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ def run_study(
         return
     page = publish(done)
     if as_json:
-        print(json.dumps(_told(done)))
+        _write(_told(done))
     else:
         _show(done, page)
     _ended(done)
@@ -52,7 +51,7 @@ def run_theses(size: studies.Size | None, jobs: int | None, directory: Path, lan
     told = [(done.study, done.findings, done.directory.name) for done in campaigns]
     page = report.write_index(told, directory, Words(lang or DEFAULT))
     if as_json:
-        print(json.dumps({"page": str(page), "studies": [_told(done) for done in campaigns]}))
+        _write({"page": str(page), "studies": [_told(done) for done in campaigns]})
     else:
         out.print(f"answers: {page}", soft_wrap=True)
     for done in campaigns:
@@ -64,7 +63,7 @@ def _show_shard(done: results.Campaign, shard: Shard, as_json: bool) -> None:
 
     told = {"directory": str(done.directory), "shard": [shard.number, shard.of], "runs": done.runs.height}
     if as_json:
-        print(json.dumps(told | {"started": done.started}))
+        _write(told | {"started": done.started})
     else:
         there = f"{done.runs.height} runs in {done.directory} ({done.started} simulated now)"
         out.print(f"shard {shard.number} of {shard.of}: {there}; `vazao merge` puts shards together", soft_wrap=True)
@@ -87,6 +86,12 @@ def campaign(
     except KeyboardInterrupt:
         err.print("interrupted; finished runs are kept, and the same command goes on from there")
         raise typer.Exit(130) from None
+
+
+def _write(told: dict[str, Any]) -> None:
+    from vazao.cli.printing import write_object
+
+    write_object(told)
 
 
 def _told(done: results.Campaign) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from vazao import _core, results, scenario, study as studies
-from vazao.cli import campaigns, options, programs, sweeps
+from vazao.cli import campaigns, completing, options, programs, sweeps
 from vazao.cli.options import (
     Allow,
     Changes,
@@ -33,7 +33,12 @@ from vazao.errors import RunError, ScenarioError
 @terminable()
 def run(
     name: Annotated[
-        str, typer.Argument(metavar="FILE|NAME", help="A TOML file, a built-in study or scenario, or all-theses.")
+        str,
+        typer.Argument(
+            metavar="FILE|NAME",
+            help="A TOML file, a built-in study or scenario, or all-theses.",
+            autocompletion=completing.files,
+        ),
     ],
     changes: Changes = None,
     seed: Seed = None,
@@ -123,7 +128,7 @@ def _run_scenario(
         only = only.with_trace([measure.strip() for measure in trace.split(",")])
     if directory:
         results.check_place(directory, only)
-    with Clock(only.until_s) as clock:
+    with Clock(only.until_s, lambda: _ends(only)) as clock:
         result = results.run_scenario(only, pcap=pcap, qlog=qlog, on_tick=clock)
     if directory:
         results.keep(result, directory)
@@ -141,3 +146,11 @@ def _run_scenario(
     if failed:
         flow, failure = failed[0]
         raise RunError(f"{len(failed)} of {result.flows.height} flows failed; flow {flow}: {failure.splitlines()[0]}")
+
+
+def _ends(only: _core.Scenario) -> float | None:
+    """The simulated time at which a run will probably end.
+
+    What a user's own code keeps for itself would see the piece that is run for it: there, nobody knows.
+    """
+    return None if '"code"' in only.json else results.forecast_run(only).ends_s

@@ -199,8 +199,13 @@ def show_tables(tables: Iterable[tuple[str, pl.DataFrame]]) -> None:
 def show_summary(runs: pl.DataFrame, factors: Mapping[str, Sequence[str]]) -> None:
     """Print the mean utilisation and fairness of each combination of every part, over its replications."""
     for part, names in factors.items():
-        rows = runs.filter(pl.col("part") == part)
-        measures = [pl.len().alias("runs"), pl.col("utilisation", "jain").mean()]
-        grouped = rows.group_by(list(names), maintain_order=True).agg(measures) if names else rows.select(measures)
-        if rows.height:
-            out.print(table(grouped, title=f"\n{part}"))
+        rows = summary(runs, part, names)
+        if rows["runs"].sum():
+            out.print(table(rows, title=f"\n{part}"))
+
+
+def summary(runs: pl.DataFrame, part: str, factors: Sequence[str]) -> pl.DataFrame:
+    """The mean utilisation and fairness of each combination of a part, over its replications."""
+    rows = runs.filter(pl.col("part") == part)
+    measures = [pl.len().alias("runs"), pl.col("utilisation", "jain").mean()]
+    return rows.group_by(list(factors), maintain_order=True).agg(measures) if factors else rows.select(measures)
