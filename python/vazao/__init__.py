@@ -42,11 +42,14 @@ if TYPE_CHECKING:
     from vazao.scenario import (
         CongestionControl as CongestionControl,
         Copy as Copy,
+        LossModel as LossModel,
         PathState as PathState,
+        Queue as Queue,
         Repeat as Repeat,
         Scheduler as Scheduler,
         Send as Send,
         Situation as Situation,
+        SlowStart as SlowStart,
     )
     from vazao.scenario.build import *
 else:

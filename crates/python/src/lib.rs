@@ -8,11 +8,14 @@ mod control;
 mod convert;
 #[cfg(all(feature = "linux-guest", target_os = "linux", target_arch = "x86_64"))]
 mod guests;
+mod link;
 mod memory;
+mod own;
 mod packets;
 mod registries;
 mod runner;
 mod scheduler;
+mod slow_start;
 mod spill;
 mod user;
 
@@ -42,15 +45,22 @@ pub struct PyScenario {
     /// The user's own algorithms, shown to the garbage collector: a class leads, by the globals of its methods, to the variables
     /// that hold results and their scenarios. `inner`, which is shared, has only weak references to them.
     classes: Vec<Py<PyType>>,
+    /// The user's own algorithms in files, and whether they may be run.
+    code: Vec<(String, bool)>,
 }
 
 /// A file that a scenario names: its name there, where it was read, the SHA-256 of what it held.
 type Input = (String, PathBuf, String);
 
 impl PyScenario {
-    fn new(inner: vazao_scenario::Scenario, inputs: Vec<Input>, classes: Vec<Py<PyType>>) -> Self {
+    fn new(
+        inner: vazao_scenario::Scenario,
+        inputs: Vec<Input>,
+        classes: Vec<Py<PyType>>,
+        code: Vec<(String, bool)>,
+    ) -> Self {
         let json = inner.json();
-        PyScenario { run_id: vazao_scenario::Scenario::run_id_of(&json), json, inner, inputs, classes }
+        PyScenario { run_id: vazao_scenario::Scenario::run_id_of(&json), json, inner, inputs, classes, code }
     }
 }
 
@@ -81,6 +91,10 @@ impl PyScenario {
         self.inputs.clone()
     }
     #[getter]
+    fn code(&self) -> Vec<(String, bool)> {
+        self.code.clone()
+    }
+    #[getter]
     fn run_id(&self) -> &str {
         &self.run_id
     }
@@ -103,7 +117,7 @@ impl PyScenario {
         let trace = TraceSpec { measures, every: every_s.map(Duration::from_secs_f64) };
         let inner = vazao_scenario::Scenario { trace, ..self.inner.clone() };
         let classes = self.classes.iter().map(|class| class.clone_ref(py)).collect();
-        Ok(PyScenario::new(inner, self.inputs.clone(), classes))
+        Ok(PyScenario::new(inner, self.inputs.clone(), classes, self.code.clone()))
     }
 
     /// Nodes, links and flows, for drawing.
@@ -123,18 +137,16 @@ impl PyScenario {
     }
 }
 
-/// A class of the user's own: what it stands for (`cc`, `scheduler`), its name, itself, a digest of its code.
-type Own = (String, String, Py<PyType>, String);
-
 /// Reads a scenario from a TOML text: the table at the dotted path `table` (empty: all of it) after `overrides`
-/// (dotted key, value) were set in it. `plugins` are algorithms of the user's own.
+/// (dotted key, value) were set in it. `plugins` are algorithms of the user's own; `own(key, name, parameters)` finds one in a
+/// file: its class or None, a digest of its code, and the files that hold it.
 /// `kernels` are those that guests can have: name, path, version, digests of configuration and executable, HZ.
 /// `simulators` are others that are installed: the name of the stack, version, digest of the executable.
 /// `inputs` are files, by the names that a scenario calls them, to be read where there is none beside it.
 #[pyfunction]
 #[pyo3(signature = (
     text, *, file = "", table = "", overrides = Vec::new(), seed = None, plugins = Vec::new(), kernels = Vec::new(),
-    simulators = Vec::new(), inputs = BTreeMap::new()
+    simulators = Vec::new(), inputs = BTreeMap::new(), own = None
 ))]
 #[allow(clippy::too_many_arguments)]
 fn load(
@@ -144,12 +156,13 @@ fn load(
     table: &str,
     overrides: Vec<(String, Bound<'_, PyAny>)>,
     seed: Option<u64>,
-    plugins: Vec<Own>,
+    plugins: Vec<own::Given>,
     kernels: Vec<(String, PathBuf, String, String, String, u32)>,
     simulators: Vec<(String, String, String)>,
     inputs: BTreeMap<String, PathBuf>,
+    own: Option<Py<PyAny>>,
 ) -> PyResult<PyScenario> {
-    let read = Arc::new(Mutex::new(Vec::new()));
+    let read = Arc::new(Mutex::new(Vec::<Input>::new()));
     let mut extensions = Extensions {
         kernels: kernels
             .into_iter()
@@ -163,24 +176,19 @@ fn load(
         memory: memory::Limit::now()?.left(),
         ..Extensions::default()
     };
-    let mut classes = Vec::new();
-    for (key, name, class, fingerprint) in plugins {
-        let own = user::Class::new(class.bind(py))?;
-        classes.push(class);
-        match key.as_str() {
-            "cc" => drop(extensions.controls.insert(name.clone(), control::plugin(name, own, fingerprint))),
-            "scheduler" | "path_scheduler" => {
-                drop(extensions.schedulers.insert(name.clone(), scheduler::plugin(name, own, fingerprint)))
-            }
-            _ => return Err(InputError::new_err(format!("{key}: takes no class"))),
-        }
-    }
+    let noted = own::extend(py, &mut extensions, plugins, own)?;
     let overrides = overrides
         .into_iter()
         .map(|(key, value)| Ok((key, convert::to_value(&value)?)))
         .collect::<PyResult<Vec<_>>>()?;
-    vazao_scenario::Scenario::load_with(text, table, overrides, seed, &extensions)
-        .map(|inner| PyScenario::new(inner, std::mem::take(&mut read.lock().expect("one reader")), classes))
+    let loaded = vazao_scenario::Scenario::load_with(text, table, overrides, seed, &extensions);
+    let mut noted = std::mem::take(&mut *noted.lock().expect("one reader"));
+    if let Some(error) = noted.error.take() {
+        return Err(error);
+    }
+    noted.inputs.splice(..0, std::mem::take(&mut *read.lock().expect("one reader")));
+    loaded
+        .map(|inner| PyScenario::new(inner, noted.inputs, noted.classes, noted.code))
         .map_err(|error| scenario_error(py, &ScenarioError { file: file.into(), ..error }))
 }
 
@@ -272,6 +280,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<control::PyCongestion>()?;
     module.add_class::<control::PyRateSample>()?;
     module.add_class::<control::PySibling>()?;
+    module.add_class::<link::PyLinkInfo>()?;
+    module.add_class::<link::PyQueuedPacket>()?;
+    module.add_class::<slow_start::PyWindow>()?;
+    module.add_class::<user::PyRandomStream>()?;
     module.add_class::<scheduler::PyPathState>()?;
     module.add_class::<scheduler::PySituation>()?;
     module.add_class::<scheduler::PySend>()?;
@@ -279,6 +291,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scheduler::PyRepeat>()?;
     module.add_function(wrap_pyfunction!(has_walls, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(user::slip_of, module)?)?;
     module.add_function(wrap_pyfunction!(packets::packets, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
-use vazao_scenario::{Column, Connect, HostPlan, Options, Outcome, Output, Scenario, Spill, Stopped, Table};
+use vazao_scenario::{Column, Connect, HostPlan, Options, Outcome, Output, Scenario, Spill, Stopped, Table, Unwound};
 #[cfg(feature = "quinn-guest")]
 use vazao_transport::library::Library;
 
@@ -179,8 +179,15 @@ const CONNECT: Option<Connect<'static>> = None;
 
 /// Returns the cause of a run's panic: a user's own code, or a bug.
 fn failure(run_id: &str, panic: &(dyn Any + Send)) -> String {
-    if let Some(UserError(problem)) = panic.downcast_ref() {
-        return problem.clone();
+    let (panic, place) = match panic.downcast_ref::<Unwound>() {
+        Some(Unwound { cause, now, flow }) => (&**cause, Some((*now, *flow))),
+        None => (panic, None),
+    };
+    if let Some(UserError { problem, link }) = panic.downcast_ref() {
+        let Some((now, flow)) = place else { return problem.clone() };
+        let flow = flow.map(|flow| format!("flow {flow}"));
+        let at = link.as_ref().map(|link| format!("link {link}")).or(flow);
+        return format!("{}{} s: {problem}", at.map(|at| format!("{at}, ")).unwrap_or_default(), now.as_secs());
     }
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");

@@ -35,9 +35,16 @@ def compare(
     out_directory = directory or Path("results") / f"compare-{path.stem}"
     overrides = [change(one) for one in changes or []]
     if not allow:
-        programs.ask(str(path), programs.of([scenario.load(text, file=str(path), overrides=overrides, seed=seed)]))
+        only = scenario.load(text, file=str(path), overrides=overrides, seed=seed)
+        programs.ask(str(path), programs.of([only]))
     made = comparing.compare(
-        text, file=str(path), overrides=overrides, seed=seed, out=out_directory, tolerance_s=tolerance / 1e3
+        text,
+        file=str(path),
+        overrides=overrides,
+        seed=seed,
+        out=out_directory,
+        tolerance_s=tolerance / 1e3,
+        allow_programs=True,
     )
     files = made.draw(out_directory)
     if as_json:

@@ -16,7 +16,9 @@ Directory = Annotated[str, typer.Argument(metavar="DIR", help="A results directo
 Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
 ]
-Allow = Annotated[bool, typer.Option("--allow-programs", help="Let guests run the programs that the file names.")]
+Allow = Annotated[
+    bool, typer.Option("--allow-programs", help="Let guests' programs and own algorithms (mine.py:Mine) run.")
+]
 Seed = Annotated[int | None, typer.Option(min=0, max=2**53, help="The seed of every random stream.")]
 
 

@@ -170,13 +170,15 @@ def compare(
     seed: int | None = None,
     out: Path,
     tolerance_s: float = TOLERANCE_S,
+    allow_programs: bool = False,
 ) -> Comparison:
     """Run the scenario of a TOML text on every stack that can play it, with captures in `out`, one folder a stack.
 
     A stack that cannot run here (no kernel is built) or fails is a trial without result. Raises `ScenarioError` if the
     scenario is wrong or only one stack can play it, `RunError` if none could be run.
     """
-    planned = [variant for variant in variants(text, file=file, overrides=overrides, seed=seed) if variant.scenario]
+    every = variants(text, file=file, overrides=overrides, seed=seed, allow_programs=allow_programs)
+    planned = [variant for variant in every if variant.scenario]
     made = Comparison([_trial(variant, variant.scenario, out) for variant in planned if variant.scenario], tolerance_s)
     if not made.results:
         raise RunError("; ".join(f"{trial.name}: {trial.problem}" for trial in made.trials))
