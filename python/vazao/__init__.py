@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         run_scenario as run_scenario,
     )
     from vazao.scenario import (
+        Application as Application,
         CongestionControl as CongestionControl,
         Copy as Copy,
         LossModel as LossModel,

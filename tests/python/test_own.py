@@ -8,11 +8,9 @@ import pty
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 import vazao as vz
@@ -405,121 +403,6 @@ def test_an_error_says_where_and_when(place: Path) -> None:
     assert 'late.py", line 10, in helper\n    return {}' in answer.err
 
 
-def without_run(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.drop("run_id")
-
-
-def test_a_loss_model_draws_from_its_links_stream() -> None:
-    class Mine(vz.LossModel):
-        def __init__(self, link: Any, *, p: float = 0.01) -> None:
-            super().__init__(link)
-            self.p = p
-
-        def lose(self, size_bytes: int, now_s: float) -> bool:
-            assert size_bytes <= 1500
-            assert now_s >= 0
-            return self.random.uniform() < self.p
-
-    own = [run(link=vz.Link(LINK | {"loss": loss})) for loss in (Mine, {"kind": Mine, "p": 0.03})]
-    # One draw a packet, below the probability: what the built-in model does with the same stream.
-    for mine, p in zip(own, (0.01, 0.03), strict=True):
-        same = run(link=vz.Link(LINK | {"loss": p}))
-        assert without_run(mine.links).equals(without_run(same.links))
-        assert same.links["drops_loss"].sum() > 0
-
-
-def test_a_loss_model_knows_the_time() -> None:
-    outage = made("def lose(self, size_bytes, now_s):\n    return 0.2 <= now_s < 0.3", vz.LossModel)
-    lossy = run(link=vz.link("10 Mbps", "20 ms", forward={"loss": outage}))
-    dropped = dict(lossy.links.select("direction", "drops_loss").iter_rows())
-    assert dropped["reverse"] == 0
-    # 10 Mbit/s send at most 83.3 packets of 1500 bytes in 0.1 s.
-    assert 0 < dropped["forward"] <= 84
-
-
-def test_a_queue_as_it_stands_is_drop_tail() -> None:
-    def at(queue: object) -> vz.Result:
-        return run(link=vz.Link(LINK | {"queue": queue, "loss": 0}))
-
-    mine = at({"kind": made("pass", vz.Queue), "limit": "20 packets"})
-    # Step marking is drop-tail where nothing can be marked. (Drop-tail itself lets a packet in that comes at the very
-    # instant at which another leaves, as it need not be asked again.)
-    step = {"kind": "threshold", "limit": "20 packets", "mark": "1 packets"}
-    assert without_run(mine.links).equals(without_run(at(step).links))
-    assert mine.links["drops_queue"].sum() > 0
-    # Its limit is the link's affair: `"1 bdp"` is 10 Mbit/s times 40 ms, 33.3 packets.
-    limits: list[tuple[object, ...]] = []
-    body = "def __init__(self, link):\n    vz.Queue.__init__(self, link)\n    seen.append(link)"
-    spying = made(body, vz.Queue, seen=limits)
-    at({"kind": spying, "limit": "1 bdp"})
-    first: Any = limits[0]
-    assert (first.name, first.rate_bps, first.limit_bytes) == ("link/forward", 10_000_000, 50_000)
-    assert first.base_rtt_s == pytest.approx(0.04)
-
-
-def test_a_queue_marks_as_the_built_in_threshold_does() -> None:
-    class Step(vz.Queue):
-        """DCTCP's switch (RFC 8257): what comes while K packets wait is marked."""
-
-        def on_arrival(self, packet: Any) -> Any:
-            assert packet.waited_s == 0
-            return "mark" if packet.queue_packets >= 20 and packet.ecn_capable else None
-
-    def at(queue: object) -> vz.Result:
-        return run("dctcp", link=vz.Link(LINK | {"queue": queue, "loss": 0}))
-
-    mine, built_in = at(Step), at({"kind": "threshold", "mark": "20 packets"})
-    assert without_run(mine.links).equals(without_run(built_in.links))
-    assert mine.links["marks"].sum() > 0
-
-
-def test_a_queue_drops_what_has_waited_too_long() -> None:
-    late = made('def on_departure(self, packet):\n    return "drop" if packet.waited_s > 0.02 else None', vz.Queue)
-    result = run(link=vz.Link(LINK | {"queue": late, "loss": 0}))
-    row = result.links.filter(direction="forward").row(0, named=True)
-    assert row["drops_early"] > 0
-    # What is sent has waited 20 ms at most, and the mark on the histogram's bins is within their width (a 32nd).
-    assert row["queue_delay_p95_s"] <= 0.02 * (1 + 1 / 32)
-    assert result.flows["intact"].item()
-
-
-def test_a_slow_start_as_it_stands_is_the_standard_one() -> None:
-    assert without_run(run(slow_start=made("pass", vz.SlowStart)).flows).equals(
-        without_run(run(slow_start="standard").flows)
-    )
-
-
-def test_a_slow_start_ends_where_it_says() -> None:
-    leaving = made("def leave(self, window, ack):\n    return window.cwnd_bytes >= 40 * self.mss", vz.SlowStart)
-    clean = vz.point_to_point(vz.link("100 Mbps", "50 ms"))
-    tcp = vz.tcp(cc="reno", slow_start=leaving, initial_window=10)
-    samples = vz.run(clean, [vz.flow(vz.upload("1 MB"), tcp)], trace=["ssthresh"]).samples
-    threshold = samples.filter(pl.col("measure") == "ssthresh")["value"].min()
-    # It doubles from 10 to 40 segments, and an acknowledgement adds two at most.
-    assert 40 * 1448 <= threshold <= 42 * 1448  # type: ignore[operator]
-
-
-ANSWERS: list[tuple[type, str, str, Callable[[type], vz.Result]]] = [
-    (vz.LossModel, "def lose(self, size_bytes, now_s): return 'no'", "answered 'no'; return True or False",
-     lambda own: run(link=vz.Link(LINK | {"loss": own}))),
-    (vz.Queue, "def on_arrival(self, packet): return 'drpo'", "answered 'drpo'; return \"drop\", \"mark\", or None",
-     lambda own: run(link=vz.Link(LINK | {"queue": own}))),
-    (vz.SlowStart, "def grow(self, window, ack): return 0", "answered 0; return the new window",
-     lambda own: run(slow_start=own)),
-    (vz.SlowStart, "def leave(self, window, ack): return window.cwnd", "did you mean cwnd_bytes?",
-     lambda own: run(slow_start=own)),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("base", "body", "problem", "call"), ANSWERS, ids=[each[1] for each in ANSWERS])
-def test_a_wrong_answer_ends_the_run(base: type, body: str, problem: str, call: Callable[[type], vz.Result]) -> None:
-    place = "flow 0" if base is vz.SlowStart else "link link/forward"
-    with pytest.raises(vz.RunError) as error:
-        call(made(body, base))
-    assert f"failed: {place}, 0" in str(error.value)
-    assert problem in str(error.value)
-
-
 KINDS = """
 import os
 import vazao as vz
@@ -539,20 +422,38 @@ class Line(vz.Queue):
     def on_arrival(self, packet): spin()
 class Start(vz.SlowStart):
     def grow(self, window, ack): spin()
+class App(vz.Application):
+    def next_message(self, now_s): spin()
+class Stubborn(vz.CongestionControl):
+    def on_ack(self, ack):
+        while True:
+            try:
+                spin()
+            except:
+                pass
 """
 
 
+LOOPS = (
+    "flow.0.transport.cc=own.py:Control",
+    "flow.0.transport.cc=own.py:Stubborn",
+    "network.bottleneck.loss=own.py:Loss",
+    "network.bottleneck.queue=own.py:Line",
+    "flow.0.transport.slow_start=own.py:Start",
+    'flow.0.app={ kind = "own.py:App", duration = "1 s" }',
+    "module",
+)
+
+
 @pytest.mark.parametrize("sweep", [False, True], ids=["run", "sweep"])
-@pytest.mark.parametrize(
-    "change",
-    ["flow.0.transport.cc=own.py:Control", "network.bottleneck.loss=own.py:Loss",
-     "network.bottleneck.queue=own.py:Line",
-     "flow.0.transport.slow_start=own.py:Start", "module"],
-)  # fmt: skip
+@pytest.mark.parametrize("change", LOOPS)
 def test_ctrl_c_ends_any_loop(change: str, sweep: bool, place: Path) -> None:
     loop = "print('begun', flush=True)\nwhile True: pass" if change == "module" else ""
     (place / "own.py").write_text(KINDS.format(module=loop))
-    (place / "one.toml").write_text(SCENARIO.replace("mine.py:Plain", "reno"))
+    text = SCENARIO.replace("mine.py:Plain", "reno")
+    if "app" in change:
+        text = text.replace('app = { kind = "upload", size = "2 MB" }', "")
+    (place / "one.toml").write_text(text)
     changes = "flow.0.transport.cc=own.py:Control" if change == "module" else change
     command = program("run", "one.toml", "--allow-programs", "--set", changes, *(["--seeds", "3"] if sweep else []))
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

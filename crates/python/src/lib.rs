@@ -3,6 +3,7 @@
 //! This is the runner: the only Rust crate that reads a wall clock, starts threads and writes files.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod application;
 mod arrow;
 mod control;
 mod convert;

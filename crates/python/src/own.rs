@@ -2,7 +2,7 @@
 
 use crate::convert::from_json;
 use crate::user::{Class, fail};
-use crate::{Input, RunError, control, link, scheduler, slow_start};
+use crate::{Input, RunError, application, control, link, scheduler, slow_start};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use std::collections::BTreeMap;
@@ -103,6 +103,7 @@ pub fn extend(
     extensions.slow_starts = plugins(&finder, "slow_start", slow_start::factory);
     extensions.losses = plugins(&finder, "loss", link::loss_factory);
     extensions.queues = plugins(&finder, "queue", link::queue_factory);
+    extensions.scripts = plugins(&finder, "app", application::factory);
     Ok(noted)
 }
 

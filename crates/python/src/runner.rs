@@ -213,6 +213,9 @@ fn stopped(reason: Stopped) -> PyErr {
 /// Message of a worker to the waiting thread: the number of a run, and its result.
 type Message = (usize, Result<PyOutcome, Stopped>);
 
+/// Interruptions that a user's code may catch before it is halted: half a second of them.
+const PATIENCE: u32 = 10;
+
 /// Interval at which the waiting thread checks its state.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -226,6 +229,7 @@ fn receive_outcomes(
     mut on_tick: impl FnMut() -> PyResult<()>,
 ) -> PyResult<()> {
     let mut ended = Ok(());
+    let mut interrupts = 0;
     loop {
         let message = py.detach(|| messages.lock().expect("one reader").recv_timeout(TICK));
         let step = match message {
@@ -241,7 +245,8 @@ fn receive_outcomes(
         }
         if ended.is_err() {
             shared.stop.store(true, Ordering::Relaxed);
-            shared.threads.interrupt(py);
+            shared.threads.interrupt(py, interrupts >= PATIENCE);
+            interrupts += 1;
         }
     }
 }

@@ -199,11 +199,16 @@ impl Threads {
         })
     }
 
-    /// Ends what a user's code is doing on any of them: the next line of Python there raises `KeyboardInterrupt`.
-    pub fn interrupt(&self, _: Python<'_>) {
+    /// Ends what a user's code is doing on any of them: the next line of Python there raises `KeyboardInterrupt`; one that
+    /// cannot be caught for good where earlier ones were.
+    pub fn interrupt(&self, py: Python<'_>, caught: bool) {
+        let halt = || py.import("vazao.scenario.halting")?.getattr("Halt");
+        let halt: Option<Bound<'_, PyAny>> = if caught { halt().ok() } else { None };
+        // SAFETY: the exception lives as long as Python does.
+        let raised = halt.as_ref().map_or(unsafe { ffi::PyExc_KeyboardInterrupt }, Bound::as_ptr);
         for number in self.0.lock().expect("no panic while it is held").iter() {
-            // SAFETY: Python is attached, and the exception lives as long as it does. A thread that has gone is not found.
-            unsafe { ffi::PyThreadState_SetAsyncExc(*number, ffi::PyExc_KeyboardInterrupt) };
+            // SAFETY: Python is attached, and the exception is held. A thread that has gone is not found.
+            unsafe { ffi::PyThreadState_SetAsyncExc(*number, raised) };
         }
     }
 }

@@ -24,7 +24,8 @@ pub use measures::table::{Column, Table};
 pub use measures::values::Values;
 pub use model::flow::{FlowSpec, Routes};
 pub use model::plugin::{
-    Chosen, ControlFactory, ControlSpec, OwnParameters, Plugin, Plugins, SchedulerSpec, SlowStartFactory, SlowStartSpec,
+    Chosen, ControlFactory, ControlSpec, OwnParameters, Plugin, Plugins, SchedulerSpec, ScriptSpec, SlowStartFactory,
+    SlowStartSpec,
 };
 pub use model::scenario::{Scenario, TraceSpec};
 pub use model::stack::{GuestSpec, Kernel, Kernels, Simulator, Simulators, Stack};

@@ -35,5 +35,6 @@ if TYPE_CHECKING:
         Situation as Situation,
     )
     from vazao.scenario.starting import SlowStart as SlowStart
+    from vazao.scenario.writing import Application as Application
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

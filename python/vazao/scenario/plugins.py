@@ -20,6 +20,7 @@ from vazao.scenario.losing import LossModel
 from vazao.scenario.queueing import Queue
 from vazao.scenario.scheduling import Scheduler
 from vazao.scenario.starting import SlowStart
+from vazao.scenario.writing import Application
 
 BASES: Mapping[str, type] = {
     "cc": CongestionControl,
@@ -28,6 +29,7 @@ BASES: Mapping[str, type] = {
     "slow_start": SlowStart,
     "loss": LossModel,
     "queue": Queue,
+    "app": Application,
 }
 """The keys of a scenario that take a class, and what it is a subclass of."""
 
@@ -74,7 +76,7 @@ class Plugins:
         ]
 
 
-_BESIDE = {"queue": ("limit",)}
+_BESIDE = {"queue": ("limit",), "app": ("size", "duration", "read_rate")}
 """Keys beside a class that are the engine's, not parameters."""
 
 

@@ -177,21 +177,9 @@ fn own<F>(chosen: Chosen<F>) -> Option<Own<F>> {
 
 /// Reads a queue: the limit of drop-tail, a queue's name, or a table with its kind. One of the user's own has a limit too.
 fn read_queue(item: Item, plugins: &Plugins<QueueFactory>) -> Result<(QueueSpec, Option<Own<QueueFactory>>)> {
-    let mut without_limit = item.clone();
-    let limit = match &mut without_limit.node.value {
-        Toml::Table(entries) => entries.iter().position(|(key, _)| key == "limit").map(|index| entries.remove(index)),
-        _ => None,
-    };
-    if let Some(chosen) = Chosen::own(&without_limit, plugins)? {
-        let queue = match limit {
-            Some(_) => {
-                let mut table = item.into_table()?;
-                let limit = table.require("limit", "a limit such as \"100 packets\"")?;
-                QueueSpec::drop_tail(limit.quantity("100 packets")?)
-            }
-            None => QueueSpec::default(),
-        };
-        return Ok((queue, own(chosen)));
+    if let Some((chosen, mut table)) = Chosen::own_beside(&item, plugins, &["limit"])? {
+        let limit = table.take("limit").map(|limit| limit.quantity("100 packets")).transpose()?;
+        return Ok((limit.map(QueueSpec::drop_tail).unwrap_or_default(), own(chosen)));
     }
     read_known_queue(item).map(|queue| (queue, None))
 }

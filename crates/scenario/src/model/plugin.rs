@@ -1,9 +1,10 @@
 //! Algorithms by name: from a registry, or a user's plugin.
 
-use crate::document::reader::{Item, value_json};
+use crate::document::reader::{Item, Table, value_json};
 use crate::document::{ScenarioError, Toml};
 use serde_json::{Map, Value as Json};
 use std::sync::Arc;
+use vazao_application::ScriptFactory;
 use vazao_congestion::slow_start::SlowStart;
 use vazao_congestion::{CongestionControl, SLOW_STARTS, Setup, build_slow_start};
 use vazao_engine::registry::Parameters;
@@ -91,6 +92,8 @@ pub type ControlSpec = Chosen<ControlFactory>;
 /// Packet scheduler as described.
 pub type SchedulerSpec = Chosen<SchedulerFactory>;
 
+/// Application of the user as described.
+pub type ScriptSpec = Chosen<ScriptFactory>;
 /// Slow start as described.
 pub type SlowStartSpec = Chosen<SlowStartFactory>;
 
@@ -109,6 +112,23 @@ impl<F> Chosen<F> {
             Some(Ok(plugin)) => Ok(Some(Chosen { plugin: Some(plugin), own, ..Chosen::bare(name) })),
             Some(Err(problem)) => Err(item.error(problem)),
         }
+    }
+
+    /// Returns a plugin, if one is named in a table that has keys of ours beside: it, and the table of these.
+    pub(crate) fn own_beside(
+        item: &Item,
+        plugins: &Plugins<F>,
+        keys: &[&str],
+    ) -> Result<Option<(Chosen<F>, Table)>, ScenarioError> {
+        let (mut theirs, mut ours) = (item.clone(), item.clone());
+        match (&mut theirs.node.value, &mut ours.node.value) {
+            (Toml::Table(theirs), Toml::Table(ours)) => {
+                theirs.retain(|(key, _)| !keys.contains(&key.as_str()));
+                ours.retain(|(key, _)| keys.contains(&key.as_str()));
+            }
+            (_, ours) => *ours = Toml::Table(Vec::new()),
+        }
+        Chosen::own(&theirs, plugins)?.map(|own| Ok((own, ours.into_table()?))).transpose()
     }
 
     /// Describes it in canonical form.

@@ -14,7 +14,7 @@ use crate::endpoint::codec::{Codec, Logger};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vazao_application::Sides;
+use vazao_application::{ScriptFactory, Sides};
 use vazao_congestion::Setup;
 use vazao_engine::registry::{Entry, Parameters, find};
 use vazao_network::Routing;
@@ -239,6 +239,8 @@ pub struct Extensions {
     pub slow_starts: Plugins<SlowStartFactory>,
     /// Loss models of the user.
     pub losses: Plugins<LossFactory>,
+    /// Applications of the user.
+    pub scripts: Plugins<ScriptFactory>,
     /// Queue disciplines of the user.
     pub queues: Plugins<QueueFactory>,
     /// Kernels by name.
