@@ -42,13 +42,17 @@ if TYPE_CHECKING:
         write_table as write_table,
     )
     from vazao.scenario import (
+        Application as Application,
         CongestionControl as CongestionControl,
         Copy as Copy,
+        LossModel as LossModel,
         PathState as PathState,
+        Queue as Queue,
         Repeat as Repeat,
         Scheduler as Scheduler,
         Send as Send,
         Situation as Situation,
+        SlowStart as SlowStart,
     )
     from vazao.scenario.build import *
 else:

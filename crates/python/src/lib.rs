@@ -3,16 +3,20 @@
 //! This is the runner: the only Rust crate that reads a wall clock, starts threads and writes files.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod application;
 mod arrow;
 mod control;
 mod convert;
 #[cfg(all(feature = "linux-guest", target_os = "linux", target_arch = "x86_64"))]
 mod guests;
+mod link;
 mod memory;
+mod own;
 mod packets;
 mod registries;
 mod runner;
 mod scheduler;
+mod slow_start;
 mod spill;
 mod user;
 
@@ -39,26 +43,42 @@ pub struct PyScenario {
     json: String,
     run_id: String,
     inputs: Vec<Input>,
-    /// What `load` was given: a scenario is pickled as this and loaded again. The user's own algorithms are in it, shown to the
-    /// garbage collector: a class leads, by the globals of its methods, to the variables that hold results and their
-    /// scenarios. `inner`, which is shared, has only weak references to them.
+    /// What `load` was given: a scenario is pickled as this and loaded again.
     given: Py<PyTuple>,
+    /// The user's own algorithms. They and what was given are shown to the garbage collector: a class leads, by the globals of
+    /// its methods, to the variables that hold results and their scenarios. `inner`, which is shared, has only weak references.
+    classes: Vec<Py<PyType>>,
+    /// The user's own algorithms in files, and whether they may be run.
+    code: Vec<(String, bool)>,
 }
 
 /// A file that a scenario names: its name there, where it was read, the SHA-256 of what it held.
 type Input = (String, PathBuf, String);
 
 impl PyScenario {
-    fn new(inner: vazao_scenario::Scenario, inputs: Vec<Input>, given: Py<PyTuple>) -> Self {
+    fn new(
+        inner: vazao_scenario::Scenario,
+        inputs: Vec<Input>,
+        given: Py<PyTuple>,
+        classes: Vec<Py<PyType>>,
+        code: Vec<(String, bool)>,
+    ) -> Self {
         let json = inner.json();
-        PyScenario { run_id: vazao_scenario::Scenario::run_id_of(&json), json, inner, inputs, given }
+        PyScenario { run_id: vazao_scenario::Scenario::run_id_of(&json), json, inner, inputs, given, classes, code }
+    }
+
+    /// Returns a copy with another description.
+    fn with(&self, py: Python<'_>, inner: vazao_scenario::Scenario) -> Self {
+        let classes = self.classes.iter().map(|class| class.clone_ref(py)).collect();
+        PyScenario::new(inner, self.inputs.clone(), self.given.clone_ref(py), classes, self.code.clone())
     }
 }
 
 #[pymethods]
 impl PyScenario {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.given)
+        visit.call(&self.given)?;
+        self.classes.iter().try_for_each(|class| visit.call(class))
     }
 
     #[getter]
@@ -82,6 +102,10 @@ impl PyScenario {
         self.inputs.clone()
     }
     #[getter]
+    fn code(&self) -> Vec<(String, bool)> {
+        self.code.clone()
+    }
+    #[getter]
     fn run_id(&self) -> &str {
         &self.run_id
     }
@@ -103,7 +127,7 @@ impl PyScenario {
         }
         let trace = TraceSpec { measures, every: every_s.map(Duration::from_secs_f64) };
         let inner = vazao_scenario::Scenario { trace, ..self.inner.clone() };
-        Ok(PyScenario::new(inner, self.inputs.clone(), self.given.clone_ref(py)))
+        Ok(self.with(py, inner))
     }
 
     /// Pickles the scenario as what it was read from, with the `run_id` that it must have again.
@@ -127,8 +151,7 @@ impl PyScenario {
         let end = Time::ZERO + Duration::from_secs_f64(seconds);
         let until = Some(self.inner.until.map_or(end, |until| until.min(end)));
         let inner = vazao_scenario::Scenario { until, ..self.inner.clone() };
-        let classes = self.classes.iter().map(|class| class.clone_ref(py)).collect();
-        Ok(PyScenario::new(inner, self.inputs.clone(), classes))
+        Ok(self.with(py, inner))
     }
 
     /// Nodes, links and flows, for drawing.
@@ -154,9 +177,6 @@ type Reduced<'py> = (Bound<'py, PyAny>, (Py<PyTuple>, Traced, String));
 /// Measures that are recorded over time, and every how many seconds.
 type Traced = (Vec<String>, Option<f64>);
 
-/// A class of the user's own: what it stands for (`cc`, `scheduler`), its name, itself, a digest of its code.
-type Own<'py> = (String, String, Bound<'py, PyType>, String);
-
 /// What `load` is given, in its order.
 type Given<'py> = (
     Bound<'py, PyString>,
@@ -164,21 +184,23 @@ type Given<'py> = (
     String,
     Vec<(String, Bound<'py, PyAny>)>,
     Option<u64>,
-    Vec<Own<'py>>,
+    Vec<own::Given>,
     Vec<(String, PathBuf, String, String, String, u32)>,
     Vec<(String, String, String)>,
     BTreeMap<String, PathBuf>,
+    Option<Py<PyAny>>,
 );
 
 /// Reads a scenario from a TOML text: the table at the dotted path `table` (empty: all of it) after `overrides`
-/// (dotted key, value) were set in it. `plugins` are algorithms of the user's own.
+/// (dotted key, value) were set in it. `plugins` are algorithms of the user's own; `own(key, name, parameters)` finds one in a
+/// file: its class or None, a digest of its code, and the files that hold it.
 /// `kernels` are those that guests can have: name, path, version, digests of configuration and executable, HZ.
 /// `simulators` are others that are installed: the name of the stack, version, digest of the executable.
 /// `inputs` are files, by the names that a scenario calls them, to be read where there is none beside it.
 #[pyfunction]
 #[pyo3(signature = (
     text, *, file = "", table = "", overrides = None, seed = None, plugins = None, kernels = None, simulators = None,
-    inputs = None
+    inputs = None, own = None
 ))]
 #[allow(clippy::too_many_arguments)]
 fn load<'py>(
@@ -192,6 +214,7 @@ fn load<'py>(
     kernels: Option<Bound<'py, PyAny>>,
     simulators: Option<Bound<'py, PyAny>>,
     inputs: Option<Bound<'py, PyDict>>,
+    own: Option<Bound<'py, PyAny>>,
 ) -> PyResult<PyScenario> {
     // A list that its owner changes later is another scenario's.
     let fixed = |items: Option<Bound<'py, PyAny>>| match items {
@@ -201,13 +224,15 @@ fn load<'py>(
     let (overrides, plugins) = (fixed(overrides)?, fixed(plugins)?);
     let (kernels, simulators) = (fixed(kernels)?, fixed(simulators)?);
     let inputs = inputs.unwrap_or_else(|| PyDict::new(py));
-    read((text, file, table, overrides, seed, plugins, kernels, simulators, inputs).into_pyobject(py)?)
+    read((text, file, table, overrides, seed, plugins, kernels, simulators, inputs, own).into_pyobject(py)?)
 }
 
 /// Reads a scenario from what `load` was given.
 fn read(given: Bound<'_, PyTuple>) -> PyResult<PyScenario> {
-    let (text, file, table, overrides, seed, plugins, kernels, simulators, inputs) = given.extract::<Given<'_>>()?;
-    let noted = Arc::new(Mutex::new(Vec::new()));
+    let py = given.py();
+    let (text, file, table, overrides, seed, plugins, kernels, simulators, inputs, own) =
+        given.extract::<Given<'_>>()?;
+    let read = Arc::new(Mutex::new(Vec::<Input>::new()));
     let mut extensions = Extensions {
         kernels: kernels
             .into_iter()
@@ -217,29 +242,24 @@ fn read(given: Bound<'_, PyTuple>) -> PyResult<PyScenario> {
             .into_iter()
             .map(|(stack, version, digest)| (stack, Simulator { version, digest }))
             .collect(),
-        files: files_beside(&file, inputs, noted.clone()),
+        files: files_beside(&file, inputs, read.clone()),
         memory: memory::Limit::now()?.left(),
         ..Extensions::default()
     };
-    for (key, name, class, fingerprint) in plugins {
-        let own = user::Class::new(&class)?;
-        match key.as_str() {
-            "cc" => drop(extensions.controls.insert(name.clone(), control::plugin(name, own, fingerprint))),
-            "scheduler" | "path_scheduler" => {
-                drop(extensions.schedulers.insert(name.clone(), scheduler::plugin(name, own, fingerprint)))
-            }
-            _ => return Err(InputError::new_err(format!("{key}: takes no class"))),
-        }
-    }
+    let noted = own::extend(py, &mut extensions, plugins, own)?;
     let overrides = overrides
         .into_iter()
         .map(|(key, value)| Ok((key, convert::to_value(&value)?)))
         .collect::<PyResult<Vec<_>>>()?;
     let loaded = vazao_scenario::Scenario::load_with(text.to_str()?, &table, overrides, seed, &extensions);
-    let inputs = std::mem::take(&mut *noted.lock().expect("one reader"));
+    let mut noted = std::mem::take(&mut *noted.lock().expect("one reader"));
+    if let Some(error) = noted.error.take() {
+        return Err(error);
+    }
+    noted.inputs.splice(..0, std::mem::take(&mut *read.lock().expect("one reader")));
     match loaded {
-        Ok(inner) => Ok(PyScenario::new(inner, inputs, given.unbind())),
-        Err(error) => Err(scenario_error(given.py(), &ScenarioError { file, ..error })),
+        Ok(inner) => Ok(PyScenario::new(inner, noted.inputs, given.unbind(), noted.classes, noted.code)),
+        Err(error) => Err(scenario_error(py, &ScenarioError { file, ..error })),
     }
 }
 
@@ -361,6 +381,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<control::PyCongestion>()?;
     module.add_class::<control::PyRateSample>()?;
     module.add_class::<control::PySibling>()?;
+    module.add_class::<link::PyLinkInfo>()?;
+    module.add_class::<link::PyQueuedPacket>()?;
+    module.add_class::<slow_start::PyWindow>()?;
+    module.add_class::<user::PyRandomStream>()?;
     module.add_class::<scheduler::PyPathState>()?;
     module.add_class::<scheduler::PySituation>()?;
     module.add_class::<scheduler::PySend>()?;
@@ -369,6 +393,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(has_walls, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(restored, module)?)?;
+    module.add_function(wrap_pyfunction!(user::slip_of, module)?)?;
     module.add_function(wrap_pyfunction!(packets::packets, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -39,7 +40,8 @@ def compare(
     first, count = options.seeds(seeds, seed)
     experiment = results.Experiment(path, text, tuple(change(one) for one in changes or []), first)
     if not allow:
-        programs.ask(str(path), programs.of([experiment.scenario]))
+        programs.ask(str(path), programs.of_experiment(experiment))
+    experiment = replace(experiment, allow_programs=True)
     place = directory or comparing.default_directory(path)
     from vazao.cli.progress import progress
 

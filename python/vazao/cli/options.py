@@ -23,7 +23,9 @@ Changes = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document, nothing else.")]
-Allow = Annotated[bool, typer.Option("--allow-programs", help="Let guests run the programs that the file names.")]
+Allow = Annotated[
+    bool, typer.Option("--allow-programs", help="Let guests' programs and own algorithms (mine.py:Mine) run.")
+]
 Seed = Annotated[int | None, typer.Option(min=0, max=2**53, help="The seed of every random stream.")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,28 +70,43 @@ def run(
     path = studies.find(name)
     text = studies.read_text(path)
     overrides = [change(one) for one in changes or []]
-    trusted = allow or studies.is_built_in(name)
+    built_in = studies.is_built_in(name)
     if studies.is_study(text):
         _refuse(path, "study", given)
         study = studies.parse_as(results.Study, text, str(path)).changed(overrides, seed)
-        if not trusted:
-            programs.ask(str(path), programs.of_study(study, text, overrides))
         place = directory or results.default_directory(study.name)
+        study = study.with_inputs(results.kept_inputs(place))
+        if not allow:
+            asked = programs.of_study(study, text, overrides)
+            programs.ask(str(path), asked.trusted() if built_in else asked)
+        study = study.allowing()
         campaigns.run_study(studies.told_in(study, lang), size, jobs, place, options.shard(shard), as_json)
         return
     kind = "sweep" if vary or seeds or precision else "scenario"
     _refuse(path, kind, given)
     first, count = options.seeds(seeds, seed)
     kept = results.kept_inputs(directory) if directory else {}
-    only = scenario.load(text, file=str(path), overrides=overrides, seed=first, inputs=kept)
-    if not trusted:
-        programs.ask(str(path), programs.of([only]))
     if kind == "sweep":
         varied = tuple(map(studies.variation, vary or ()))
         experiment = results.Experiment(path, text, tuple(overrides), first, varied, kept)
-        sweeps.run(experiment, count, precision, jobs, directory, as_json)
-    else:
-        _run_scenario(only, trace, pcap, qlog, directory, as_json)
+        if not allow:
+            asked = programs.of_experiment(experiment)
+            programs.ask(str(path), asked.trusted() if built_in else asked)
+        sweeps.run(replace(experiment, allow_programs=True), count, precision, jobs, directory, as_json)
+        return
+    more: dict[str, Any] = {"file": str(path), "overrides": overrides, "seed": first, "inputs": kept}
+    _run_scenario(_permitted(path, text, more, allow, built_in), trace, pcap, qlog, directory, as_json)
+
+
+def _permitted(path: Path, text: str, more: dict[str, Any], allow: bool, built_in: bool) -> _core.Scenario:
+    """A scenario that may run its programs and its own algorithms. Raises `ScenarioError`."""
+    if not allow:
+        only = scenario.load(text, **more)
+        asked = programs.of([only])
+        programs.ask(str(path), asked.trusted() if built_in else asked)
+        if not asked.code:
+            return only
+    return scenario.load(text, **more, allow_programs=True)
 
 
 REFUSED = {

@@ -237,7 +237,8 @@ def default_directory(file: Path) -> Path:
 
 
 def _variants(asked: Experiment, seed: int | None) -> list[Variant]:
-    return variants(asked.text, file=str(asked.file), overrides=asked.overrides, seed=seed)
+    allowed = asked.allow_programs
+    return variants(asked.text, file=str(asked.file), overrides=asked.overrides, seed=seed, allow_programs=allowed)
 
 
 def _trial(variant: Variant, scenario: _core.Scenario, out: Path) -> Trial:

@@ -21,6 +21,7 @@ from vazao.results.manifest import check_usable, read_manifest
 from vazao.results.rehearsal import rehearse
 from vazao.results.running import Progress, Silent, run_missing
 from vazao.results.shard import WHOLE, Shard
+from vazao.results.simulating import refuse_unasked
 from vazao.results.store import PLANNED, STUDY, Store
 from vazao.results.version import versions
 from vazao.results.writer import writing
@@ -54,13 +55,15 @@ class Study(Described):
         return run_study(self, size=size, jobs=jobs, out=out)
 
 
-def load_study(name: str | Path, *, lang: str | None = None) -> Study:
+def load_study(name: str | Path, *, lang: str | None = None, allow_programs: bool = False) -> Study:
     """Read and validate a study: a TOML file, or the name of a built-in one. Raises `StudyError`.
 
     `lang` is the language of its texts and reports, "en" or "pt"; without it the study's own `lang` holds.
+    `allow_programs` lets algorithms that it names by their files (`mine.py:Cautious`) run: code of whoever wrote them.
     """
     path = find(str(name))
-    return told_in(parse_as(Study, read_text(path), str(path)), lang)
+    study = told_in(parse_as(Study, read_text(path), str(path)), lang)
+    return study.allowing() if allow_programs else study
 
 
 @dataclass(frozen=True)
@@ -244,6 +247,7 @@ def run_study(
     begun = read_manifest(directory) or {}
     study = study.with_inputs(inputs.kept(directory, begun))
     planned = plan(study, size or begun.get("size", "quick"))
+    refuse_unasked(planned.scenarios)
     # A quick study asked of a directory that was begun as full is a part of what belongs there.
     whole = plan(study, "full") if begun.get("size") == "full" and planned.size == "quick" else planned
     manifest = _grown(begun, manifest_of(whole), whole)

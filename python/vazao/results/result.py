@@ -227,20 +227,22 @@ def run(
     trace_every_s: float | None = None,
     pcap: str | Path | None = None,
     qlog: str | Path | None = None,
+    allow_programs: bool = False,
     **more: Any,
 ) -> Result:
     """Run flows over a network and measure them.
 
     `seed` gives every random stream; `until` ends the run (default: when every flow has). `trace` names measures to
     record over time, at every change or every `trace_every_s` seconds; `pcap` is a directory for one capture per host
-    interface, `qlog` one for a log of each side of each QUIC connection. Further keywords are top-level keys of the
+    interface, `qlog` one for a log of each side of each QUIC connection. An algorithm of a file (`cc="mine.py:Mine"`)
+    is run if `allow_programs` says so; classes always are. Further keywords are top-level keys of the
     scenario. Raises `ScenarioError`, `RunError`.
     """
     # What a network's owner changes in it later is of other runs.
     tables = deepcopy(document(network, flows, seed=seed, until=until, name=name, **more))
     plugins = Plugins()
-    tables["flow"] = [plugins.named(flow) for flow in tables["flow"]]
-    scenario = load("", overrides=list(tables.items()), plugins=plugins.all())
+    overrides = list(plugins.named(tables).items())
+    scenario = load("", overrides=overrides, plugins=plugins.all(), allow_programs=allow_programs)
     return run_scenario(scenario, trace=trace, trace_every_s=trace_every_s, pcap=pcap, qlog=qlog)
 
 

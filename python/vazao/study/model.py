@@ -404,6 +404,7 @@ class Study(Table):
     _file: Source = PrivateAttr()
     _overrides: list[tuple[str, Any]] = PrivateAttr(default_factory=list)
     _inputs: dict[str, Path] = PrivateAttr(default_factory=dict)
+    _allows: bool = PrivateAttr(default=False)
     _words: Words = PrivateAttr(default=ENGLISH)
     _telling: str = PrivateAttr(default="")
     _original: Self | None = PrivateAttr(default=None)
@@ -486,6 +487,17 @@ class Study(Table):
         return study
 
     @property
+    def allows_programs(self) -> bool:
+        """Whether algorithms that its scenarios name by their files may be run."""
+        return self._allows
+
+    def allowing(self) -> Self:
+        """The study with leave to run algorithms that its scenarios name by their files."""
+        study = self.model_copy()
+        study._allows = True
+        return study
+
+    @property
     def words(self) -> Words:
         """The language in which it is told."""
         return self._words
@@ -501,7 +513,7 @@ class Study(Table):
         if self._original is None:
             return self
         study = self._original.model_copy(update={"seed": self.seed})
-        study._overrides, study._inputs = self._overrides, self._inputs
+        study._overrides, study._inputs, study._allows = self._overrides, self._inputs, self._allows
         return study
 
     def told(self, words: Words, texts: Mapping[str, Any] | None = None, source: str = "") -> Self:

@@ -148,9 +148,10 @@ def _part_runs(study: Study, part: Part, size: Size) -> list[PlannedRun]:
 def _scenario(study: Study, part: Part, combination: Combination, seed: int) -> _core.Scenario:
     levels = [override for level in combination.values() for override in level.overrides]
     overrides = [*study.overrides, *part.scenario.items(), *levels]
+    more: dict[str, Any] = {"inputs": study.inputs, "allow_programs": study.allows_programs}
 
     def read(text: str) -> _core.Scenario:
-        return load(text, file=study.file, table="scenario", overrides=overrides, seed=seed, inputs=study.inputs)
+        return load(text, file=study.file, table="scenario", overrides=overrides, seed=seed, **more)
 
     try:
         return read(_template(study.text))
