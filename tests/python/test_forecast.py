@@ -66,7 +66,7 @@ GUESTS = {
 
 
 def ratios(scenario: _core.Scenario, times: int = 3) -> list[float]:
-    """How much longer a run should take than it does, some times: the machine may be busy for a moment."""
+    """Expected times over those that a run took, some of them: the machine may be busy for a moment."""
     found = []
     for _ in range(times):
         expected = forecast_run(scenario).seconds
