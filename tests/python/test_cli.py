@@ -330,16 +330,30 @@ def test_a_flow_that_had_not_completed_is_named(vazao: Vazao) -> None:
     assert "had not completed" not in vazao("run", "small.toml", "--set", "until=1 s", "--set", endless).out
 
 
-def test_a_long_run_shows_how_far_it_is_in_a_terminal_alone(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
+SECONDS = r"([\d.]+) s simulated of {} s{}, \d+ s left"
+
+
+def test_a_long_run_shows_how_far_it_is(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.0)
-    sizes = ["--set", "until=300 s", "--set", "flow.0.app.size=9 TB", "--set", "network.bottleneck.rate=1 Gbps"]
+    monkeypatch.setattr(progress, "PLAIN_STEP_SECONDS", 1000.0)
+    sizes = ["--set", "until=100 s", "--set", "flow.0.app.size=9 TB", "--set", "network.bottleneck.rate=1 Gbps"]
     assert vazao("run", "small.toml", *sizes).err == ""
+
+    def told(pattern: str) -> list[float]:
+        seconds = [float(second) for second in re.findall(pattern, vazao("run", "small.toml", *sizes).err)]
+        assert seconds == sorted(seconds)
+        return seconds
+
+    # Where there is no terminal, a line now and then; an end that is known is no longer the latest one.
+    monkeypatch.setattr(progress, "PLAIN_STEP_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "FORECAST_SECONDS", 1000.0)
+    assert len(set(told(SECONDS.format("100", " at most")))) > 1
+    monkeypatch.setattr(progress, "FORECAST_SECONDS", 0.0)
+    assert len(set(told(SECONDS.format("about 100", "")))) > 1
     screen = Console(stderr=True, force_terminal=True, width=150)
     monkeypatch.setattr(terminal, "err", screen)
-    told = re.findall(r"([\d.]+) s simulated of 300 s at most, \d+ s left", vazao("run", "small.toml", *sizes).err)
-    seconds = [float(second) for second in told]
-    assert len(set(seconds)) > 1
-    assert seconds == sorted(seconds)
+    monkeypatch.setattr(progress, "FORECAST_SECONDS", 1000.0)
+    assert len(set(told(SECONDS.format("100", " at most")))) > 1
     monkeypatch.setattr(progress, "PATIENCE_SECONDS", 1000.0)
     assert "simulated" not in vazao("run", "small.toml").err
 

@@ -27,7 +27,7 @@ SHELLS = {
     "zsh": (["-f", "-i"], "autoload -U compinit && compinit -u -D && source <(vazao completion zsh)"),
     "fish": (["--no-config", "-i"], "vazao completion fish | source"),
 }
-"""How each shell is started without its user's settings, and how the script's own first lines say it is read."""
+"""Arguments that start each shell without its user's settings, and the line by which the script says it is read."""
 
 PROMPT = "ready>"
 PATIENCE = 60.0

@@ -79,7 +79,7 @@ def test_commands_that_are_shown_exist(line: str) -> None:
     known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     for argument in arguments:
         assert not argument.startswith("--") or argument in known, argument
-    if name == "explain" and arguments[0] not in ("NAME", "WORD"):
+    if name == "explain" and arguments and arguments[0] not in ("NAME", "WORD"):
         assert reference.explained(arguments[0])
 
 

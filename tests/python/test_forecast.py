@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -65,30 +67,39 @@ GUESTS = {
 }
 
 
-def ratios(scenario: _core.Scenario, times: int = 3) -> list[float]:
-    """How much longer a run should take than it does, some times: the machine may be busy for a moment."""
+@pytest.fixture
+def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that stands still while the machine does something else: the processor's time of this process."""
+    clock = SimpleNamespace(perf_counter=time.process_time)
+    monkeypatch.setattr("vazao.results.forecast.time", clock)
+
+
+def ratios(scenario: _core.Scenario, clock: Callable[[], float], times: int = 3) -> list[float]:
+    """Expected times over those that a run took, some of them: a clock may err for a moment."""
     found = []
     for _ in range(times):
         expected = forecast_run(scenario).seconds
-        began = time.perf_counter()
+        began = clock()
         outcome = _core.run(scenario)
-        took = time.perf_counter() - began
+        took = clock() - began
         assert outcome.failure is None
         assert outcome.not_run is None
         found.append(expected / took)
     return found
 
 
+@pytest.mark.usefixtures("undisturbed")
 @pytest.mark.parametrize("text", KINDS.values(), ids=KINDS)
 def test_a_run_takes_as_long_as_its_forecast_within_a_factor_of_two(text: str) -> None:
-    found = ratios(load(text))
+    found = ratios(load(text), time.process_time)
     assert 1 / 2 < statistics.median(found) < 2, found
 
 
 @needs_kernel
 @pytest.mark.parametrize("text", GUESTS.values(), ids=GUESTS)
 def test_a_run_with_guests_takes_as_long_as_its_forecast(text: str) -> None:
-    found = ratios(load(text))
+    # A guest is a process of its own.
+    found = ratios(load(text), time.perf_counter)
     assert 1 / 2 < statistics.median(found) < 2, found
 
 
@@ -113,6 +124,7 @@ levels.sctp = { "flow.0.transport" = { kind = "sctp", cmt = true } }
 """
 
 
+@pytest.mark.usefixtures("undisturbed")
 def test_runs_of_several_kinds_take_as_long_together_as_their_forecast() -> None:
     study = parse_as(Study, MIXED.replace("PATHS", PATHS), "mixed.toml")
     scenarios = plan(study, "full").runnable
@@ -120,9 +132,9 @@ def test_runs_of_several_kinds_take_as_long_together_as_their_forecast() -> None
     found = []
     for _ in range(3):
         expected = forecast_runs(scenarios, 1).seconds
-        began = time.perf_counter()
+        began = time.process_time()
         _core.run_many(scenarios, jobs=1, on_outcome=lambda *_: None, on_tick=lambda: None)
-        found.append(expected / (time.perf_counter() - began))
+        found.append(expected / (time.process_time() - began))
     assert 1 / 2 < statistics.median(found) < 2, found
 
 
@@ -146,7 +158,7 @@ def test_a_piece_is_no_longer_than_it_may_be() -> None:
     endless = load(dumbbell("1 Gbps", ENDLESS, '"tcp"', more='until = "3600 s"\n'))
     began = time.perf_counter()
     assert forecast_run(endless).seconds > 30
-    assert time.perf_counter() - began < 10
+    assert time.perf_counter() - began < 30
 
 
 def test_a_piece_changes_nothing_of_what_it_is_of() -> None:

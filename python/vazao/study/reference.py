@@ -46,7 +46,7 @@ class Row:
     accepted: str
     help: str
     also: str = ""
-    """The same key's name elsewhere: `design.kind` is `part.design`."""
+    """Name of the key elsewhere: `design.kind` is `part.design`."""
 
 
 def declared(file: str) -> dict[str, list[Row]]:
