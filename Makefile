@@ -2,7 +2,7 @@
 # Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
 
 .DELETE_ON_ERROR:
-.PHONY: agreement differential fuzz references help setup kernel demo test lint bench docs studies lock clean tools
+.PHONY: wheel agreement differential fuzz references help setup kernel demo test lint bench docs studies lock clean tools
 SHELL := /bin/bash
 
 BIN := .venv/bin
@@ -28,6 +28,7 @@ help:
 	@echo 'make fuzz     an hour of hostile and random scenarios and studies (MINUTES=60 SEED=… JOBS=2, docs/fuzzing.md)'
 	@echo 'make docs     write the parts of docs/ that follow from the code'
 	@echo 'make studies  run every built-in study in full'
+	@echo 'make wheel    dist/vazao-….whl for any Linux with glibc 2.17: installs without a compiler; checked in a fresh environment'
 	@echo 'make clean    remove the environment and everything built'
 
 setup: $(BUILT)
@@ -120,6 +121,13 @@ docs: setup
 	$(BIN)/python docs/cmt.py
 	$(BIN)/python docs/mptcp.py
 	$(BIN)/python docs/web.py
+
+# Zig links against an old glibc, so that one file serves every Linux of the last ten years and CPython from 3.11 on.
+wheel: setup
+	rm -rf dist
+	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --release --locked --zig \
+	    --compatibility manylinux2014 --out dist
+	$(BIN)/python tests/wheel.py dist/*.whl
 
 # The lock is made anew with pip-tools: hashes of every file, no address of where they come from.
 lock:
