@@ -29,7 +29,7 @@ def check(
     if not studies.is_study(text):
         only = scenario.load(text, file=str(path), overrides=overrides, seed=seed)
         say(f"{path}: a valid scenario: 1 run, about {_estimate([only], 1)}")
-        for line in _needs([only]):
+        for line in _needs([scenario.needs_of(only)]):
             say(f"    {line}")
         if runs := programs.of([only]):
             say(programs.told(str(path), runs))
@@ -45,35 +45,35 @@ def check(
             count = sum(run.part == part.name for run in planned.runs)
             factors = " × ".join(f"{factor.name} ({len(factor.at(size))})" for factor in part.factors)
             say(f"    {part.name}: {count} runs, {part.design}{': ' if factors else ''}{factors}")
-        for line in _needs([run.scenario for run in planned.runs]):
+        for line in _needs([run.cell.needs for run in planned.runs]):
             say(f"    {line}")
     if runs := programs.of_study(study, text, overrides):
         say(programs.told(str(path), runs))
     say(f"{path}: a valid study: {len(study.figures)} figures, {len(study.findings)} findings")
 
 
-def _needs(scenarios: Sequence[_core.Scenario]) -> Iterator[str]:
+def _needs(runs: Sequence[scenario.Needs]) -> Iterator[str]:
     """Lines on the kernels and other simulators that runs need, and whether each is there."""
-    every = ((each, *need) for each in scenarios for need in _needed(each))
-    counted = Counter((what, name, digest, scenario.lacking(each)) for each, what, name, digest in every)
+    every = ((needs, *each) for needs in runs for each in _needed(needs))
+    counted = Counter((what, name, digest, needs.lacking) for needs, what, name, digest in every)
     for (what, name, digest, reason), count in counted.items():
-        runs = f"{count} run{'' if count == 1 else 's'} {what}"
+        told = f"{count} run{'' if count == 1 else 's'} {what}"
         left = "is" if count == 1 else "are"
         if digest:
-            yield f"{runs}: {name} is there (sha256 {digest[:12]})"
+            yield f"{told}: {name} is there (sha256 {digest[:12]})"
         else:
-            yield f"{runs} cannot be run here and {left} left out: {reason}"
+            yield f"{told} cannot be run here and {left} left out: {reason}"
 
 
-def _needed(each: _core.Scenario) -> Iterator[tuple[str, str, str | None]]:
+def _needed(needs: scenario.Needs) -> Iterator[tuple[str, str, str | None]]:
     """Kernels and simulators that a run needs: words for such runs, the name, the digest where it is there."""
-    for name, digest in scenario.kernels_of(each).items():
+    for name, digest in needs.kernels.items():
         yield "with Linux guests", f"kernel {name}", digest
-    for name, digest in scenario.simulators_of(each).items():
+    for name, digest in needs.simulators.items():
         yield f"by {name}", name, digest
 
 
-def _estimate(scenarios: Sequence[_core.Scenario], cores: int) -> str:
+def _estimate(scenarios: Sequence[_core.Scenario | studies.PlannedRun], cores: int) -> str:
     """Packet-hops and time that runs take, at the pace of this machine."""
     hops = sum(each.work()[0] for each in scenarios)
     seconds = results.measured(scenarios).total(scenarios, cores)

@@ -32,7 +32,7 @@ def of(scenarios: Iterable[_core.Scenario]) -> list[str]:
 
 def of_study(asked: Study, text: str, overrides: Sequence[tuple[str, Any]]) -> list[str]:
     """Programs that the guests of a study run at full size, of which quick is a part."""
-    return of(run.scenario for run in study.plan(asked, "full").runs) if may_have(text, overrides) else []
+    return of(cell.scenario for cell in study.plan(asked, "full").cells) if may_have(text, overrides) else []
 
 
 def may_have(text: str, overrides: Sequence[tuple[str, Any]] = ()) -> bool:

@@ -15,6 +15,7 @@ from vazao.cli.options import (
     Full,
     Jobs,
     Lang,
+    On,
     Out,
     Pcap,
     Precision,
@@ -44,6 +45,7 @@ def run(
     pcap: Pcap = None,
     qlog: Qlog = None,
     shard: ShardOf = None,
+    on: On = None,
     vary: Vary = None,
     seeds: Seeds = None,
     precision: Precision = None,
@@ -55,11 +57,12 @@ def run(
     size: studies.Size | None = None if full is None else "full" if full else "quick"
     given = {
         "--set": changes, "--seed": seed, "--quick/--full": full, "--trace": trace, "--pcap": pcap, "--qlog": qlog,
-        "--shard": shard, "--vary": vary, "--seeds": seeds, "--until-precision": precision, "--lang": lang,
+        "--shard": shard, "--on": on, "--vary": vary, "--seeds": seeds, "--until-precision": precision, "--lang": lang,
     }  # fmt: skip
     if studies.is_all_theses(name):
         _refuse(name, "all-theses", given)
-        campaigns.run_theses(size, jobs, directory or Path("results"), lang, as_json)
+        place = options.cluster(on, jobs) or jobs
+        campaigns.run_theses(size, place, directory or Path("results"), lang, as_json)
         return
     path = studies.find(name)
     text = studies.read_text(path)
@@ -70,8 +73,8 @@ def run(
         study = studies.parse_as(results.Study, text, str(path)).changed(overrides, seed)
         if not trusted:
             programs.ask(str(path), programs.of_study(study, text, overrides))
-        place = directory or results.default_directory(study.name)
-        campaigns.run_study(studies.told_in(study, lang), size, jobs, place, options.shard(shard), as_json)
+        told, out = studies.told_in(study, lang), directory or results.default_directory(study.name)
+        campaigns.run_study(told, size, options.cluster(on, jobs) or jobs, out, options.shard(shard), as_json)
         return
     kind = "sweep" if vary or seeds or precision else "scenario"
     _refuse(path, kind, given)
@@ -83,7 +86,7 @@ def run(
     if kind == "sweep":
         varied = tuple(map(studies.variation, vary or ()))
         experiment = results.Experiment(path, text, tuple(overrides), first, varied, kept)
-        sweeps.run(experiment, count, precision, jobs, directory, as_json)
+        sweeps.run(experiment, count, precision, options.cluster(on, jobs) or jobs, directory, as_json)
     else:
         _run_scenario(only, trace, pcap, qlog, directory, as_json)
 
@@ -94,7 +97,7 @@ REFUSED = {
         ("--set", "--seed", "--trace", "--pcap", "--qlog", "--shard", "--vary", "--seeds", "--until-precision"),
     ),
     "study": ("is a study", ("--trace", "--pcap", "--qlog", "--vary", "--seeds", "--until-precision")),
-    "scenario": ("is a scenario", ("--quick/--full", "--shard", "--lang")),
+    "scenario": ("is a scenario", ("--quick/--full", "--shard", "--on", "--lang")),
     "sweep": ("is swept", ("--trace", "--pcap", "--qlog", "--quick/--full", "--shard", "--lang")),
 }
 """Options that a kind of file does not take, and what it is called."""
