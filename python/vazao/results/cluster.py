@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from vazao.errors import ClusterError
 from vazao.results.dispatch import Dispatch
+from vazao.results.serving import serving
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -96,28 +96,8 @@ class Cluster:
         if not self.local:
             yield self.address or self.on
             return
-        from distributed import LocalCluster
-
-        try:
-            cluster = LocalCluster(
-                n_workers=self.local,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address=None,
-                worker_dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-                memory_limit=0,  # Runs watch memory themselves.
-                security=_security(),
-                **({"protocol": "tls"} if _security() else {}),
-            )
-        except (OSError, RuntimeError, TimeoutError) as error:
-            hint = 'a script that starts workers does so below `if __name__ == "__main__":`, as each worker reads it'
-            raise ClusterError(f"{self.name}: workers cannot be started ({str(error)[:200]}); {hint}") from None
-        try:
-            yield cluster
-        finally:
-            _end(cluster)
+        with serving(self.name, self.local) as scheduler:
+            yield scheduler
 
 
 def cluster_of(on: On, asked: str = "on") -> Cluster:
@@ -153,18 +133,3 @@ def cluster_of(on: On, asked: str = "on") -> Cluster:
 def _need_dask(name: str) -> None:
     if find_spec("distributed") is None:
         raise ClusterError(f"{name}: needs Dask, which is not installed: pip install 'vazao[dask]'")
-
-
-def _security() -> Any:
-    """Certificates of a cluster of this machine, so that its ports obey nobody else; None where none can be made."""
-    from distributed.security import Security
-
-    return Security.temporary() if find_spec("cryptography") else None
-
-
-def _end(cluster: Any) -> None:
-    """End a cluster of this machine at once: nobody waits for what its workers do."""
-    began = time.monotonic()
-    with suppress(Exception):
-        cluster.close(timeout=1)
-    logging.getLogger("distributed").debug("closed in %.1f s", time.monotonic() - began)

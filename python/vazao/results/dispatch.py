@@ -6,6 +6,7 @@ A run is pending, or in exactly one chunk that is on its way; it ends once. Chun
 from __future__ import annotations
 
 import asyncio
+import pickle
 import queue
 import threading
 import time
@@ -181,16 +182,16 @@ class Dispatch:
 
     def _send(self, chunk: _Chunk) -> None:
         self._number += 1
-        order = self._order(chunk)
-        chunk.future = self._client.submit(
-            worker.simulate, order, key=f"{self._key}-{self._number}", workers=chunk.workers, pure=False
-        )
+        key = f"{self._key}-{self._number}"
+        asked = {"engine": _core.ENGINE_VERSION, "order": pickle.dumps(self._order(chunk), protocol=5)}
+        chunk.future = self._client.submit(eval, worker.ASKED, asked, key=key, workers=chunk.workers, pure=False)
         self._chunks.add(chunk)
         chunk.answer = self._on_loop(self._answer(chunk.future))
         chunk.answer.add_done_callback(lambda _: self._done.put(chunk))
 
     async def _answer(self, future: Any) -> Answer:
-        return await self._client.gather(future, asynchronous=True)  # type: ignore[no-any-return]
+        answer: Answer = pickle.loads(await self._client.gather(future, asynchronous=True))
+        return answer
 
     async def _cancel(self, futures: list[Any]) -> None:
         await self._client.cancel(futures, asynchronous=True)
@@ -209,7 +210,6 @@ class Dispatch:
             if sha256(contents[digest]).hexdigest() != digest:
                 raise ScenarioError(f"{path}: changed since it was read; run again when it is whole")
         return Order(
-            _core.ENGINE_VERSION,
             [replace(cell.recipe, plugins=(), inputs={}) for cell in cells],
             [{**cell.needs.kernels, **cell.needs.simulators} for cell in cells],
             [(numbers[id(run.cell)], run.seed, run.run_id) for run in runs],

@@ -6,6 +6,7 @@ file or algorithm would be another run. It answers after a second or so, with wh
 
 from __future__ import annotations
 
+import pickle
 import sys
 import tempfile
 import time
@@ -38,7 +39,6 @@ PATIENCE_SECONDS = 1.0
 class Order:
     """A chunk of runs."""
 
-    engine: str
     recipes: Sequence[Recipe]
     """Recipes without files and algorithms of the user's own."""
     needs: Sequence[Mapping[str, str | None]]
@@ -59,9 +59,7 @@ class Order:
 class Answer:
     """The outcome of a chunk of runs."""
 
-    engine: str
-    """Version of the worker's engine."""
-    worker: str = ""
+    worker: str
     """Address of the worker."""
     ended: list[int] = field(default_factory=list)
     """Runs of the order that have ended, by their places in it: `packed` has their rows."""
@@ -82,12 +80,20 @@ class _EnoughError(Exception):
     """The chunk has taken its time, or is no longer wanted."""
 
 
+ASKED = "__import__('vazao.results.worker', fromlist=['answered']).answered(engine, order)"
+"""A task as an expression: neither the scheduler nor a worker's own threads read Vazão for it, which they may lack."""
+
+
+def answered(engine: str, order: bytes) -> bytes:
+    """The `Answer` to an `Order` of a driver with this engine, both pickled."""
+    if engine == _core.ENGINE_VERSION:
+        return pickle.dumps(simulate(pickle.loads(order)), protocol=5)
+    return pickle.dumps(Answer(_address(), refused=f"has engine {_core.ENGINE_VERSION}, not {engine}"))
+
+
 def simulate(order: Order) -> Answer:
     """Simulate runs of an order, one after the other, for about half a second: those that are left are told."""
-    answer = Answer(_core.ENGINE_VERSION, _address())
-    if order.engine != _core.ENGINE_VERSION:
-        answer.refused = f"has engine {_core.ENGINE_VERSION}, not {order.engine}"
-        return answer
+    answer = Answer(_address())
     if order.own is not None and order.python != (here := python()):
         answer.refused = f"has Python {here}, not {order.python}: algorithms of your own cannot travel to it"
         return answer
