@@ -21,6 +21,7 @@ import pytest
 
 import vazao as vz
 from command import Vazao, caller, program
+from conftest import TOY
 from vazao import _core
 from vazao.errors import ClusterError, RunError
 from vazao.results import Store, Study, campaign, cluster_of, load_study
@@ -46,12 +47,22 @@ def vazao(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return caller(monkeypatch, capsys)
 
 
-@pytest.fixture
-def large(edited: Callable[[str, str], str], tmp_path: Path) -> Path:
-    """A study of 600 runs."""
-    path = tmp_path / "large.toml"
-    path.write_text(edited("full = 3 }", "full = 100 }"))
+RUNS = 300
+"""Runs of the larger study."""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of some hundred runs."""
+    path = tmp_path_factory.mktemp("large") / "large.toml"
+    path.write_text(TOY.replace("full = 3 }", f"full = {RUNS // 6} }}"))
     return path
+
+
+@pytest.fixture(scope="module")
+def whole(large: Path) -> Path:
+    """The larger study's results, as they are without a cluster."""
+    return campaign.run_study(load_study(large), size="full", out=large.parent / "whole").directory
 
 
 def assert_equal(one: Path, other: Path) -> None:
@@ -246,17 +257,16 @@ def test_workers_without_vazao_are_refused(vazao: Vazao, toy_file: Path, tmp_pat
     assert (refused.code, "a worker cannot load Vazão" in refused.err) == (2, True), refused.err
 
 
-def test_a_scheduler_that_is_gone_is_told_and_the_campaign_goes_on(large: Path, tmp_path: Path) -> None:
-    campaign.run_study(load_study(large), size="full", out=tmp_path / "whole")
+def test_a_scheduler_that_is_gone_is_told_and_the_campaign_goes_on(large: Path, whole: Path, tmp_path: Path) -> None:
     torn = tmp_path / "torn"
     with external(tmp_path, "pass", "pass") as (address, scheduler):
         threading.Thread(target=lambda: (wait_for(lambda: stored(torn) > 50), scheduler.kill()), daemon=True).start()
         with pytest.raises(RunError, match="the scheduler is gone; finished runs are kept"):
             campaign.run_study(load_study(large), size="full", out=torn, on=address)
     kept = stored(torn)
-    assert 50 < kept < 600
-    assert campaign.run_study(load_study(large), size="full", out=torn, on="local:2").started == 600 - kept
-    assert_equal(tmp_path / "whole", torn)
+    assert 50 < kept < RUNS
+    assert campaign.run_study(load_study(large), size="full", out=torn, on="local:2").started == RUNS - kept
+    assert_equal(whole, torn)
 
 
 def children(pid: int) -> list[int]:
@@ -278,24 +288,22 @@ def told(path: Path) -> str:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are found in /proc")
-def test_killed_workers_lose_nothing(large: Path, tmp_path: Path) -> None:
-    campaign.run_study(load_study(large), size="full", out=tmp_path / "whole")
+def test_killed_workers_lose_nothing(large: Path, whole: Path, tmp_path: Path) -> None:
     moments = random.Random(3)
     command = program("run", large, "--full", "--on", "local:2", "--out", tmp_path / "torn", "--json")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        for more in range(0, 400, 100):
+        for more in range(0, 200, 50):
             wait_for(lambda least=more: stored(tmp_path / "torn") > least)  # type: ignore[misc]
             time.sleep(moments.uniform(0, 0.3))
             if workers := workers_of(process.pid):
                 os.kill(moments.choice(workers), signal.SIGKILL)
         _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
-    assert_equal(tmp_path / "whole", tmp_path / "torn")
+    assert_equal(whole, tmp_path / "torn")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are found in /proc")
-def test_a_killed_driver_takes_its_workers_along_and_is_resumed(large: Path, tmp_path: Path) -> None:
-    campaign.run_study(load_study(large), size="full", out=tmp_path / "whole")
+def test_a_killed_driver_takes_its_workers_along_and_is_resumed(large: Path, whole: Path, tmp_path: Path) -> None:
     torn = tmp_path / "torn"
     command = program("run", large, "--full", "--on", "local:2", "--out", torn)
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
@@ -305,9 +313,9 @@ def test_a_killed_driver_takes_its_workers_along_and_is_resumed(large: Path, tmp
     assert len(workers) == 2
     wait_for(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers), 10)
     kept = stored(torn)
-    assert kept < 600
-    assert campaign.run_study(load_study(large), size="full", out=torn, on="local:2").started == 600 - kept
-    assert_equal(tmp_path / "whole", torn)
+    assert kept < RUNS
+    assert campaign.run_study(load_study(large), size="full", out=torn, on="local:2").started == RUNS - kept
+    assert_equal(whole, torn)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -320,7 +328,7 @@ def test_ctrl_c_keeps_what_has_finished(large: Path, tmp_path: Path, number: sig
         _, said = process.communicate(timeout=30)
     # Within a second, and what the interpreter takes to go.
     assert (process.returncode, time.monotonic() - began < 3) == (code, True)
-    assert before <= stored(tmp_path / "r") < 600
+    assert before <= stored(tmp_path / "r") < RUNS
     assert b"Traceback" not in said
     assert b"finished runs" in said
 
