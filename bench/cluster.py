@@ -184,18 +184,22 @@ def kills(runs: int, seed: int = 1) -> None:
         took = time.monotonic() - began
         standing = Standing(there)
         try:
-            driver, done = started(file, runs, f"dask://{standing.address}", torn), 0
+            driver, done, before = started(file, runs, f"dask://{standing.address}", torn), 0, 0
             while done < KILLS:
-                time.sleep(chosen.uniform(0.5, took / 4))
+                # Every kill hits a campaign at work.
+                while stored(torn) <= before and driver.poll() is None:
+                    time.sleep(0.1)
+                time.sleep(chosen.uniform(0, took / 20))
                 if driver.poll() == 0:
-                    # It got to its end before: begin again, so that every kill hits a campaign at work.
+                    # It got to its end before: begin again.
                     assert same(there / "whole", torn)
                     shutil.rmtree(torn)
-                    driver = started(file, runs, f"dask://{standing.address}", torn)
+                    driver, before = started(file, runs, f"dask://{standing.address}", torn), 0
                     continue
+                before = stored(torn)
                 what = chosen.choice(["driver", "worker", "scheduler"])
                 done += 1
-                print(f"{done}: {what}, {stored(torn)} of {runs} runs are stored", flush=True)
+                print(f"{done}: {what}, {before} of {runs} runs are stored", flush=True)
                 match what:
                     case "driver":
                         driver.kill()

@@ -191,7 +191,7 @@ def test_an_algorithm_of_ones_own_travels_by_value(dask: Any) -> None:
 
 
 def test_a_run_that_takes_long_keeps_none_waiting(dask: Any) -> None:
-    """Of a chunk with a long run in it the others are there soon, and the long one is run by itself."""
+    """The others of its chunk are there soon, and it is run by itself."""
     short = planned(Recipe(SWEPT), range(1, 4))
     endless = planned(Recipe(SWEPT, overrides=[("flow.0.app.size", "900 TB"), ("until", "100000 s")]), [1])
     began, arrived, kept = time.monotonic(), [], Kept()

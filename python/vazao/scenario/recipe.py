@@ -14,7 +14,7 @@ _DRAWN = ("arrivals", "start_spread")
 """Words of scenarios in which the seed decides more than the random numbers of the run."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Recipe:
     """The arguments of `load`, but for the seed."""
 

@@ -20,11 +20,11 @@ from vazao.study.model import RESERVED, Label, Part, Size, Study
 KEY = "replication"
 """Column of every design beside its factors and `part`."""
 
-PLANNED_BYTES = 1_000
+PLANNED_BYTES = 2_000
 """Memory of a run that is planned; its scenario is read when it is its turn."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cell:
     """A combination of levels of a part: what its scenarios, which differ in their seeds, have in common."""
 
@@ -43,11 +43,10 @@ class Cell:
         return self.recipe.read(self.seed)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PlannedRun:
     """One run of a study: a combination of levels under one seed, and the row it is in the design."""
 
-    __slots__ = ("cell", "replication", "run_id")
     cell: Cell
     replication: int
     run_id: str
