@@ -22,7 +22,7 @@ import pytest
 import vazao as vz
 from command import Vazao, caller, program
 from conftest import TOY
-from vazao import _core
+from vazao import _core, kernel
 from vazao.errors import ClusterError, RunError
 from vazao.results import Store, Study, campaign, cluster_of, load_study
 from vazao.results.parts import TABLES
@@ -250,6 +250,17 @@ def test_another_version_is_refused_and_both_are_named(vazao: Vazao, toy_file: P
     assert stored(tmp_path / "r") == 0
 
 
+@pytest.mark.skipif(kernel.find() is None, reason="no kernel for Linux guests (vazao kernel build)")
+def test_guests_run_where_a_worker_has_their_kernel(stacks: Study, tmp_path: Path) -> None:
+    with external(tmp_path, "pass", VAZAO_CACHE=str(tmp_path / "nothing")) as (address, _):
+        done = stacks.run(out=tmp_path / "there", on=address)
+    assert (done.runs.height, done.not_run.height) == (3, 2)
+    assert all(reason.startswith("no worker can: ") for reason in done.not_run["reason"])
+    assert stacks.run(out=tmp_path / "there", on="local:1").started == 2
+    stacks.run(out=tmp_path / "here")
+    assert_equal(tmp_path / "here", tmp_path / "there")
+
+
 def test_workers_without_vazao_are_refused(vazao: Vazao, toy_file: Path, tmp_path: Path) -> None:
     hidden = "import sys; sys.modules['vazao'] = None"
     with external(tmp_path, hidden) as (address, _):
@@ -267,10 +278,6 @@ def test_a_scheduler_that_is_gone_is_told_and_the_campaign_goes_on(large: Path, 
     assert 50 < kept < RUNS
     assert campaign.run_study(load_study(large), size="full", out=torn, on="local:2").started == RUNS - kept
     assert_equal(whole, torn)
-
-
-def children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def workers_of(pid: int) -> list[int]:
