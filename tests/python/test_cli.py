@@ -355,7 +355,7 @@ def test_many_short_runs_take_about_as_long_as_check_says(
     ratios = []
     for attempt in range(5):
         pace.forget()
-        expected = pace.measured(planned.scenarios).total(planned.scenarios, 2)
+        expected = pace.measured(planned.distinct).total(planned.distinct, 2)
         began = time.perf_counter()
         campaign.run_study(toy, size="full", jobs=2, out=tmp_path / f"{attempt}")
         # What is not of any run, as rehearsing and planning, is what a second call takes.

@@ -24,9 +24,11 @@ FRUGAL = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.interval": "60s",
     "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.admin.tick.interval": "1s",
     "distributed.diagnostics.nvml": False,
+    "distributed.scheduler.work-stealing": False,
 }
-"""Settings of workers: looking a hundred times a second what they do costs a tenth of a short run."""
+"""Settings of workers and scheduler: looking a hundred times a second what they do costs a tenth of a short run."""
 
 HERE: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "dashboard": False}
 """Settings of a worker that no other machine has to do with."""
@@ -45,19 +47,16 @@ def serving(name: str, workers: int) -> Iterator[Any]:
     Its ports obey nobody else, where `cryptography` is installed: all it takes to have a Dask worker run something is
     to reach it. Workers that die are replaced. They end with the block, or with this process.
     """
+    import dask
     from distributed import LocalCluster
     from distributed.security import Security
 
     security = Security.temporary() if find_spec("cryptography") else None
+    secured = {"security": security, "protocol": "tls"} if security else {}
+    where = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     try:
-        cluster = LocalCluster(
-            n_workers=0,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=False,
-            security=security,
-            **({"protocol": "tls"} if security else {}),
-        )
+        with dask.config.set(FRUGAL):
+            cluster = LocalCluster(n_workers=0, silence_logs=False, **where, **secured)
     except (OSError, RuntimeError, TimeoutError) as error:
         raise ClusterError(f"{name}: no scheduler can be started ({str(error)[:200]})") from None
     over = threading.Event()
