@@ -16,7 +16,7 @@ from vazao import lazy
 
 if TYPE_CHECKING:
     from vazao._core import ENGINE_VERSION as ENGINE_VERSION, Scenario as Scenario
-    from vazao.compare import packets as packets
+    from vazao.comparing import Comparison as Comparison, compare as compare, packets as packets
     from vazao.errors import (
         ClusterError as ClusterError,
         ResultsError as ResultsError,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         StudyError as StudyError,
         VazaoError as VazaoError,
     )
+    from vazao.figures import Style as Style, style as style
     from vazao.results import (
         Campaign as Campaign,
         Experiment as Experiment,
@@ -39,15 +40,20 @@ if TYPE_CHECKING:
         open_campaign as open_campaign,
         run as run,
         run_scenario as run_scenario,
+        write_table as write_table,
     )
     from vazao.scenario import (
+        Application as Application,
         CongestionControl as CongestionControl,
         Copy as Copy,
+        LossModel as LossModel,
         PathState as PathState,
+        Queue as Queue,
         Repeat as Repeat,
         Scheduler as Scheduler,
         Send as Send,
         Situation as Situation,
+        SlowStart as SlowStart,
     )
     from vazao.scenario.build import *
 else:

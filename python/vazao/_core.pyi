@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, SupportsIndex, final
+from typing import Any, Literal, SupportsIndex, TypeAlias, final
 
 ENGINE_VERSION: str
 """Version of the engine: part of every `run_id`."""
@@ -30,6 +30,9 @@ class ScenarioError(VazaoError):
 class RunError(VazaoError):
     """A run failed: a defect or a lack of memory, not the user's mistake."""
 
+    scenario: Scenario | None
+    """The scenario of the run that failed; None where no run of its own did."""
+
 @final
 class Scenario:
     """A scenario, parsed and validated, every default filled in. Immutable."""
@@ -50,8 +53,13 @@ class Scenario:
     @property
     def inputs(self) -> list[tuple[str, Path, str]]:
         """The files that it names: name, path, and the SHA-256 of what they held."""
+    @property
+    def code(self) -> list[tuple[str, bool]]:
+        """The algorithms in files that it names (`mine.py:Cautious`), each with whether it may be run."""
     def with_trace(self, measures: list[str], every_s: float | None = None) -> Scenario:
         """Return this scenario recording time series of `measures` (at every change, or every `every_s` seconds)."""
+    def with_until(self, seconds: float) -> Scenario:
+        """Return this scenario ending after so many seconds, if it does not end earlier."""
     def graph(self) -> dict[str, Any]:
         """Nodes, links and flows, for drawing."""
     def work(self) -> tuple[float, float, int, bool]:
@@ -84,6 +92,59 @@ class Ack:
     """Bytes that it showed to be lost; with `wants_rate = True`."""
     pipe_bytes: int
     """Bytes believed to be in the network after it."""
+
+@final
+class Window:
+    """A window below its threshold: sizes in bytes."""
+
+    cwnd_bytes: float
+    ssthresh_bytes: float
+    """Slow-start threshold; infinite while there is none."""
+    mss: float
+
+@final
+class RandomStream:
+    """Random numbers of a run: its seed and what draws them decide which they are."""
+
+    def uniform(self) -> float:
+        """A number from 0 to below 1."""
+    def below(self, bound: int) -> int:
+        """A whole number from 0 to below `bound`."""
+    def exponential(self, mean: float) -> float: ...
+    def normal(self) -> float:
+        """A number of the standard normal distribution."""
+
+@final
+class LinkInfo:
+    """One direction of a link, as an algorithm at it knows it."""
+
+    name: str
+    """Name and direction: "bottleneck/forward"."""
+    rate_bps: int | None
+    """Rate, on average where it varies; None for a loss model, as the next three are."""
+    base_rtt_s: float | None
+    """The longest base round-trip time of the flows that cross it."""
+    limit_packets: int | None
+    """The most packets that may wait, and the most bytes; None where there is no such limit."""
+    limit_bytes: int | None
+    random: RandomStream
+    """Stream that no other algorithm draws from."""
+
+@final
+class QueuedPacket:
+    """A packet at a queue: times in seconds, sizes in bytes."""
+
+    now_s: float
+    size_bytes: int
+    """Size with its network header."""
+    flow: int
+    """Number of its flow, which is another one in each direction."""
+    ecn_capable: bool
+    """Whether it can be marked (RFC 3168)."""
+    waited_s: float
+    queue_packets: int
+    """Packets that wait, without it."""
+    queue_bytes: int
 
 @final
 class RateSample:
@@ -213,8 +274,13 @@ class Repeat:
 
     def __new__(cls, path: SupportsIndex, penalised: SupportsIndex | None = None) -> Repeat: ...
 
+def slip_of(name: str, known: list[str]) -> str | None:
+    """The name among `known` that another one probably is, with a single slip of the pen."""
+
 def has_walls() -> bool:
     """Whether this machine can wall guests in, so that they read what is installed and write nothing (Landlock)."""
+
+_Found: TypeAlias = tuple[type | None, str, list[tuple[str, Path, str]]]
 
 def load(
     text: str,
@@ -227,6 +293,7 @@ def load(
     kernels: Sequence[tuple[str, str, str, str, str, int]] = (),
     simulators: Sequence[tuple[str, str, str]] = (),
     inputs: Mapping[str, Path] = ...,
+    own: Callable[[str, str, dict[str, Any]], _Found | None] | None = None,
 ) -> Scenario:
     """Read a scenario from the TOML `table` of `text` ("": the whole document) with `overrides` applied in order.
 
@@ -234,6 +301,9 @@ def load(
     of its code. `kernels` are those that guests can have: name, path, version, digest of the configuration, of the
     executable, timer frequency. `simulators` are others that are installed: the name of the stack, version, digest of
     the executable. `inputs` are files, by the names that a scenario calls them, for want of any beside it.
+
+    `own` finds an algorithm by its key, the name of its file and class, and the parameters beside it: the class (None:
+    it is not to be run), a digest of its code, and the files that hold it.
 
     Raises `ScenarioError`.
     """

@@ -33,7 +33,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Welch:
-    """The difference of two means, its confidence interval, and Welch's test of its being zero."""
+    """The difference of two means, its confidence interval, and the test (Welch's, or of pairs) of its being zero."""
 
     difference: float
     low: float
@@ -78,6 +78,26 @@ def welch(a: Values, b: Values, confidence: float = 0.95) -> Welch | None:
     half = t_quantile(df, confidence) * error
     p = 2 * float(special.stdtr(df, -abs(difference) / error))
     return Welch(difference, difference - half, difference + half, p, df)
+
+
+def paired(a: Values, b: Values, confidence: float = 0.95) -> Welch | None:
+    """Student's t-test of the mean of a - b over pairs, as runs under the same seed are. None with fewer than two.
+
+    Differences that are all the same have no spread to test against: zero gives p = 1, anything else p = 0.
+    """
+    if len(a) != len(b):
+        raise VazaoError(f"pairs need as many values on either side; there are {len(a)} and {len(b)}")
+    if len(a) < 2:
+        return None
+    differences = np.subtract(a, b)
+    difference, df = float(np.mean(differences)), len(a) - 1
+    error = float(np.std(differences, ddof=1)) / math.sqrt(len(a))
+    if error == 0:
+        return Welch(difference, difference, difference, float(difference == 0), df)
+    half = t_quantile(df, confidence) * error
+    return Welch(
+        difference, difference - half, difference + half, 2 * float(special.stdtr(df, -abs(difference) / error)), df
+    )
 
 
 def jain(shares: Values) -> float:

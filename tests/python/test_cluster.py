@@ -153,6 +153,35 @@ def test_samples_and_files_travel(tmp_path: Path, dask: Any, toy_text: str) -> N
     assert_equal(tmp_path / "here", tmp_path / "there")
 
 
+OWN = """
+import vazao as vz
+from steps import SHARE
+
+class Cautious(vz.CongestionControl):
+    def on_ack(self, ack):
+        self.cwnd += ack.acked_bytes / SHARE
+"""
+
+
+def test_algorithms_in_files_travel(
+    vazao: Vazao, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dask: Any, toy_text: str
+) -> None:
+    """A file of one's own and the module beside it are read by workers that have neither."""
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "mine.py").write_text(OWN)
+    (tmp_path / "study" / "steps.py").write_text("SHARE = 7\n")
+    text = toy_text.replace('levels.reno = { "flow.0.transport.cc" = "reno" }', LEVEL)
+    (tmp_path / "study" / "own.toml").write_text(text)
+    asked = ("run", str(tmp_path / "study" / "own.toml"), "--allow-programs", "--out")
+    assert vazao(*asked, str(tmp_path / "here")).code == 0
+    there = vazao(*asked, str(tmp_path / "there"), "--on", dask.scheduler_address.replace("tcp", "dask"))
+    assert there.code == 0, there.err
+    assert_equal(tmp_path / "here", tmp_path / "there")
+
+
+LEVEL = 'levels.mine = { "flow.0.transport.cc" = "mine.py:Cautious" }'
+
+
 @dataclass
 class Kept:
     """A sink that keeps rows in memory."""

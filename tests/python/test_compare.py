@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import subprocess
@@ -12,10 +13,10 @@ import pytest
 
 import vazao as vz
 from command import Vazao, caller
-from vazao import kernel
-from vazao.compare import MEASURES, Comparison, Trial, parting
-from vazao.compare.traces import of_flow
-from vazao.compare.variants import variants
+from vazao import kernel, statistics
+from vazao.comparing import MEASURES, Comparison, Replications, Trial, parting
+from vazao.comparing.traces import of_flow
+from vazao.comparing.variants import variants
 
 TSHARK = shutil.which("tshark")
 BUILT = kernel.find() is not None
@@ -309,3 +310,95 @@ def test_a_stack_has_no_column_for_a_flow_that_it_does_not_play(here: Path, comp
     found = json.loads(compare("sub/beside.toml", "--json", "--out", "there").out)
     assert {(row["flow"], row["run"]) for row in found["differences"]} == {(0, "vazao"), (0, "linux"), (1, "vazao")}
     assert {trace["flow"] for trace in found["traces"]} <= {0}
+
+
+LOSSY = SCENARIO.replace(f'{{ kind = "list", packets = {LOST} }}', "0.02").replace("200 kB", "100 kB")
+
+
+def made_of(rows: list[tuple[int, str, float]]) -> Replications:
+    frame = pl.DataFrame(rows, schema=["seed", "run", "value"], orient="row")
+    long = frame.with_columns(flow=pl.lit(0, pl.Int64), measure=pl.lit("completion_s"))
+    return Replications(tuple(sorted({row[0] for row in rows})), long.select("seed", "run", "flow", "measure", "value"))
+
+
+def test_differences_are_of_pairs() -> None:
+    """Gosset's own data (Student, Biometrika 6, 1908, p. 20): hours of sleep that two drugs added, ten patients."""
+    first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+    second = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+    made = made_of([(n, run, v) for run, each in (("vazao", second), ("linux", first)) for n, v in enumerate(each)])
+    (row,) = made.differences.to_dicts()
+    assert (row["run"], row["n"]) == ("linux", 10)
+    assert row["mean"] == pytest.approx(1.58)
+    # Of R's t.test(extra ~ group, data = sleep, paired = TRUE).
+    assert row["p"] == pytest.approx(0.002833, abs=1e-6)
+    assert (row["mean"] - row["half"], row["mean"] + row["half"]) == pytest.approx((0.7001142, 2.4598858))
+    means = {each["run"]: each for each in made.intervals.iter_rows(named=True)}
+    assert means["linux"]["mean"] == pytest.approx(0.75)
+    assert means["linux"]["half"] == pytest.approx(2.262157 * 1.789010 / 10**0.5, rel=1e-5)
+
+
+def test_seeds_that_only_one_stack_has_are_no_pairs() -> None:
+    made = made_of([(1, "vazao", 2.0), (2, "vazao", 3.0), (3, "vazao", 9.0), (1, "linux", 1.0), (2, "linux", 2.0)])
+    (row,) = made.differences.to_dicts()
+    assert (row["n"], row["mean"], row["half"], row["p"]) == (2, 1.0, 0.0, 0.0)
+    (alone,) = made_of([(1, "vazao", 2.0), (1, "linux", 4.0)]).differences.to_dicts()
+    assert (alone["n"], alone["mean"], alone["half"], alone["relative"]) == (1, -2.0, None, -0.5)
+    assert statistics.paired([1.0], [2.0]) is None
+    with pytest.raises(vz.VazaoError, match="as many values on either side; there are 1 and 2"):
+        statistics.paired([1.0], [2.0, 3.0])
+
+
+@needs_kernel
+def test_seeds_give_intervals_pairs_and_a_page(here: Path, compare: Vazao) -> None:
+    Path("lossy.toml").write_text(LOSSY)
+    answer = compare("lossy.toml", "--seeds", "2-5", "--out", "there")
+    assert answer.code == 0, answer.err
+    assert "4 runs of each stack, seeds 2-5: means with 95 % intervals" in answer.out
+    assert answer.out.count("±") > 8
+    assert "congestion window, seed 2" in answer.out
+    assert "page: there/compare.html" in answer.out
+    page = Path("there/compare.html").read_text()
+    assert page.count("<svg") == 2
+    assert "vazao against linux" in page
+    assert "<script" not in page
+    found = json.loads(compare("lossy.toml", "--seeds", "2-5", "--out", "there", "--json").out)
+    assert found["seeds"] == [2, 3, 4, 5]
+    values = {(row["seed"], row["run"]): row["value"] for row in found["values"] if row["measure"] == "completion_s"}
+    apart = [values[seed, "vazao"] - values[seed, "linux"] for seed in found["seeds"]]
+    (row,) = [row for row in found["paired"] if row["measure"] == "completion_s"]
+    assert (row["mean"], row["n"]) == (pytest.approx(sum(apart) / 4), 4)
+    # Of the first seed it is what one run gives, and Python says the same.
+    alone = json.loads(compare("lossy.toml", "--seed", "2", "--json").out)
+    completion = {row["run"]: row["value"] for row in alone["differences"] if row["measure"] == "completion_s"}
+    assert completion == {run: values[2, run] for run in ("vazao", "linux")}
+    experiment = vz.load("lossy.toml")
+    assert isinstance(experiment, vz.Experiment)
+    made = vz.compare(dataclasses.replace(experiment, seed=2), seeds=4, out="there")
+    assert made.replications
+    assert made.replications.differences.to_dicts() == found["paired"]
+    assert repr(made) == "Comparison('listed losses', vazao, linux, seeds=4)"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--seeds", "0"), "--seeds '0': write how many"),
+        (("--seeds", "1-3", "--seed", "4"), "leave --seed 4 out"),
+        (("--set", "network.link.rate=fast"), "is not a rate"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(here: Path, compare: Vazao, options: tuple[str, ...], told: str) -> None:
+    answer = compare("listed.toml", *options)
+    assert (answer.code, told in answer.err) == (2, True), answer.err
+    assert not Path("results").exists()
+
+
+def test_python_is_told_too(here: Path) -> None:
+    experiment = vz.load("listed.toml")
+    assert isinstance(experiment, vz.Experiment)
+    with pytest.raises(vz.ScenarioError, match=r"is varied \(flow.0.transport.cc\)"):
+        vz.compare(experiment.vary("flow.0.transport.cc", ["reno", "cubic"]))
+    with pytest.raises(vz.ScenarioError, match="seeds = 0: give how many"):
+        vz.compare(experiment, seeds=0)
+    with pytest.raises(vz.ScenarioError, match="is a study"):
+        vz.compare("hstcp-2010")

@@ -369,6 +369,12 @@ def test_a_chart_is_made_by_id(store: Store) -> None:
     assert chart["title"] == "Utilisation of the bottleneck"
 
 
+def lines_of(chart: dict[str, Any]) -> set[str]:
+    """The lines of a chart by what names each: its colour, or where it has none the column that keeps it apart."""
+    (rows,) = chart["datasets"].values()
+    return {row.get("series") or row["replication"] for row in rows}
+
+
 def test_a_trace_is_drawn_by_flow() -> None:
     samples = pl.DataFrame({
         "time_s": [0.0, 1.0, 0.0, 1.0, 0.5], "flow": [0, 0, 1, 1, None], "path": [0, 0, 0, 0, None],
@@ -376,10 +382,10 @@ def test_a_trace_is_drawn_by_flow() -> None:
         "measure": ["cwnd"] * 4 + ["queue"], "value": [1e4, 2e4, 3e4, 4e4, 5e3],
     })  # fmt: skip
     chart = figures.trace_chart(samples, "cwnd").to_dict()
-    assert {row["series"] for row in chart["datasets"]["rows"]} == {"flow 0", "flow 1"}
+    assert lines_of(chart) == {"flow 0", "flow 1"}
     assert chart["layer"][0]["encoding"]["y"]["title"] == "Congestion window (kB)"
     queue = figures.trace_chart(samples, "queue").to_dict()
-    assert {row["series"] for row in queue["datasets"]["rows"]} == {"bottleneck forward"}
+    assert lines_of(queue) == {"bottleneck forward"}
     with pytest.raises(ResultsError, match="no samples of 'rtt'"):
         figures.trace_chart(samples, "rtt")
 
@@ -391,7 +397,7 @@ def test_links_that_stay_empty_are_no_part_of_a_chart_of_queues(values: list[flo
         "value": [float(value) for value in values],
     })  # fmt: skip
     chart = figures.trace_chart(samples, "queue").to_dict()
-    assert {row["series"] for row in chart["datasets"]["rows"]} == shown
+    assert lines_of(chart) == shown
     assert ("a forward" in json.dumps(chart)) == ("a forward" in shown)
 
 

@@ -35,8 +35,21 @@ FLOORS = {
 """A crate imports only from floors below its own."""
 
 ROOMS = (
-    *("lazy", "_core", "units", "errors", "words", "files", "statistics", "kernel", "ns2", "scenario", "study"),
-    *("figures", "results", "report", "compare", "cli"),
+    *(
+        "lazy",
+        "_core",
+        "units",
+        "errors",
+        "words",
+        "files",
+        "statistics",
+        "display",
+        "kernel",
+        "ns2",
+        "scenario",
+        "study",
+    ),
+    *("figures", "results", "report", "comparing", "cli"),
 )
 """The rooms of the Python package from the bottom up: each imports only rooms before it, by what they export."""
 

@@ -223,8 +223,18 @@ def test_a_table_of_the_study_stands_below_the_verdicts(html: str) -> None:
 def test_a_study_without_claims_or_figures_has_a_page(tmp_path: Path) -> None:
     text = synthetic.TEXT[: synthetic.TEXT.index("[[figure]]")]
     written = report.html(synthetic.study(text), synthetic.store(tmp_path), [])
-    assert "states no claims" in written
+    assert 'id="summary"' not in written
+    assert 'href="#summary"' not in written
     assert 'id="results"' not in written
+    assert written.index('id="table-best"') < written.index('id="setting"')
+
+
+def test_without_claims_what_was_measured_comes_first(tmp_path: Path) -> None:
+    text = synthetic.TEXT[: synthetic.TEXT.index("[[finding]]")].replace("finding = [", "# finding = [")
+    written = report.html(synthetic.study(text), synthetic.store(tmp_path), [])
+    places = [written.index(f'<section id="{anchor}"') for anchor in ("tables", "results", "setting", "reproduce")]
+    assert places == sorted(places)
+    assert re.findall(r'<li><a href="#(\w+)">', written) == ["tables", "results", "setting", "reproduce"]
 
 
 GRAPHS: dict[str, dict[str, Any]] = {

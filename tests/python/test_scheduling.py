@@ -182,7 +182,6 @@ def test_what_a_scheduler_does_wrong_is_a_run_error_that_names_it() -> None:
     wrong = {
         r"Broken\.decide: ZeroDivisionError: no path today": Broken,
         r"Deaf\.on_sent: KeyError: 0": Deaf,
-        r"Unmade: TypeError: .*gain": Unmade,
         r"Sleepless\.decide: .*wake_s = NaN": Sleepless,
         r"Wrong\.decide: .*7 is no path; there (is|are) [12]": answering(7),
         r"Wrong\.decide: .*-1 is no path": answering(vz.Send(-1)),
@@ -192,6 +191,8 @@ def test_what_a_scheduler_does_wrong_is_a_run_error_that_names_it() -> None:
     for message, scheduler in wrong.items():
         with pytest.raises(vz.RunError, match=message):
             one(scheduler)
+    with pytest.raises(vz.ScenarioError, match=r"Unmade is made by .*'gain'"):
+        one(Unmade)
 
 
 def test_what_is_no_scheduler_is_refused() -> None:

@@ -20,7 +20,10 @@ QUERIES = {"duckdb", "numpy", "pyarrow", "scipy"}
 DRAWING = {"altair", "jinja2", "vl_convert"}
 SCREENS = {"rich.console", "rich.progress", "rich.table"}
 
-LATE = ("vazao", *(f"vazao.{room}" for room in ("scenario", "study", "figures", "results", "report", "compare", "ns2")))
+LATE = (
+    "vazao",
+    *(f"vazao.{room}" for room in ("scenario", "study", "figures", "results", "report", "comparing", "ns2")),
+)
 """Packages whose names are looked up when they are first used."""
 
 SCENARIO = """

@@ -101,6 +101,14 @@ def test_a_sweep_is_run_shown_and_grows(vazao: Vazao, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert "12 runs in results/wan (12 simulated now)" in done.out
     assert done.out.count("±") >= 4
+    told = (
+        "Goodput by `flow.0.transport.cc` (cubic, bbr) and `network.bottleneck.loss` (0, 0.04): 3 runs (seeds 1 to 3)"
+    )
+    assert done.out.startswith(f"wan\n{told} of each combination.\n")
+    page = Path("results/wan/report.html").read_text()
+    assert "states no claims" not in page
+    assert page.index("3 runs (seeds 1 to 3)") < page.index('id="table-means"') < page.index('id="figure-goodput"')
+    assert page.index('id="figure-goodput"') < page.index('id="setting"')
     assert Path("results/wan/figures/goodput.svg").exists()
     more = vazao(*asked[:-1], "network.bottleneck.loss=0:0.04:3", "--seeds", "4")
     assert "24 runs in results/wan (12 simulated now)" in more.out

@@ -53,6 +53,13 @@ impl Source {
         Source { paced: Some(Box::new(paced)), ..self }
     }
 
+    /// Replaces the pattern of a paced source.
+    pub(crate) fn scripted(&mut self, pattern: Pattern) {
+        if let Some(paced) = &mut self.paced {
+            paced.pattern = pattern;
+        }
+    }
+
     #[inline]
     pub(crate) fn drive(&mut self, now: Time, stream: &mut impl ByteStream) {
         self.is_cut_off = !stream.is_connected();
@@ -95,9 +102,10 @@ impl Source {
         }
     }
 
-    /// Returns whether it has neither a size nor a duration nor a number of messages.
+    /// Returns whether it has neither a size nor a duration nor a number of messages, nor a script, which may end it.
     pub fn is_endless(&self) -> bool {
-        self.size.is_none() && self.duration.is_none() && self.count().is_none()
+        let may_end = self.paced.as_ref().is_some_and(|paced| paced.pattern.is_scripted());
+        self.size.is_none() && self.duration.is_none() && self.count().is_none() && !may_end
     }
     /// Bytes it will send, if it has a size.
     pub fn size(&self) -> Option<u64> {
@@ -158,7 +166,10 @@ impl Paced {
     fn drive(&mut self, now: Time, size: Option<u64>, written: &mut u64, stream: &mut impl ByteStream) -> bool {
         *written += stream.write(self.offered - *written);
         while self.next <= now {
-            let (bytes, gap) = self.pattern.next();
+            let Some((bytes, gap)) = self.pattern.next_at(self.next) else {
+                self.next = Time::NEVER;
+                break;
+            };
             let bytes = size.map_or(bytes, |size| bytes.min(size - self.offered));
             stream.begin_message(bytes);
             self.offered += bytes;

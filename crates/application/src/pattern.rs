@@ -1,7 +1,38 @@
-//! Patterns of messages: gaps and sizes, in bursts or not.
+//! Patterns of messages: gaps and sizes, in bursts or not, or as a script of the user's says.
 
 use crate::RandomStreams;
-use vazao_engine::{Duration, Law, RandomStream};
+use std::fmt;
+use std::sync::Arc;
+use vazao_engine::{Duration, Law, RandomStream, Time};
+
+/// Messages that a user's own code writes.
+pub trait Script: Send {
+    /// Returns the bytes of the message that comes at `now`, and the time until the next one; `None`: no more come.
+    fn next(&mut self, now: Time) -> Option<(u64, Duration)>;
+}
+
+/// Function that makes a script from its random stream.
+pub type ScriptFactory = Arc<dyn Fn(RandomStream) -> Box<dyn Script> + Send + Sync>;
+
+/// A script, made when its first message is due.
+struct Scripted {
+    make: ScriptFactory,
+    stream: RandomStream,
+    made: Option<Box<dyn Script>>,
+}
+
+/// A copy begins anew.
+impl Clone for Scripted {
+    fn clone(&self) -> Self {
+        Scripted { make: self.make.clone(), stream: self.stream.clone(), made: None }
+    }
+}
+
+impl fmt::Debug for Scripted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scripted").finish_non_exhaustive()
+    }
+}
 
 /// Messages one after the other: what D-ITG calls the inter-departure time (IDT) and the packet size (PS), each of any
 /// distribution; in on and off times if there are such (Willinger et al., *Self-similarity through high-variability*,
@@ -13,6 +44,7 @@ pub struct Pattern {
     gaps: RandomStream,
     sizes: RandomStream,
     bursts: Option<Bursts>,
+    script: Option<Scripted>,
 }
 
 /// On and off times.
@@ -28,7 +60,7 @@ struct Bursts {
 impl Pattern {
     /// Messages of random sizes (bytes) with random gaps (nanoseconds) from the start of one to the start of the next.
     pub fn new(idt: Law, ps: Law, streams: RandomStreams) -> Pattern {
-        Pattern { idt, ps, gaps: streams.of("idt"), sizes: streams.of("ps"), bursts: None }
+        Pattern { idt, ps, gaps: streams.of("idt"), sizes: streams.of("ps"), bursts: None, script: None }
     }
 
     /// Limits messages to on times, the first of which begins at once. An off time follows each.
@@ -36,8 +68,32 @@ impl Pattern {
         Pattern { bursts: Some(Bursts { on, off, stream: streams.of("on-off"), left: None }), ..self }
     }
 
+    /// Messages as a script says.
+    pub fn scripted(make: ScriptFactory, streams: RandomStreams) -> Pattern {
+        let script = Scripted { make, stream: streams.of("script"), made: None };
+        // The laws are not asked; they are none of constants, by which a guest would play it.
+        let laws = Pattern::new(Law::Exponential(1e9), Law::Exponential(1e3), streams);
+        Pattern { script: Some(script), ..laws }
+    }
+
+    /// Returns whether a script says which messages come.
+    pub(crate) fn is_scripted(&self) -> bool {
+        self.script.is_some()
+    }
+
+    /// Returns the size of the message that comes at `now`, and how long after it the next one does; `None`: no more come.
+    pub(crate) fn next_at(&mut self, now: Time) -> Option<(u64, Duration)> {
+        match &mut self.script {
+            Some(script) => {
+                let Scripted { make, stream, made } = script;
+                made.get_or_insert_with(|| make(stream.clone())).next(now)
+            }
+            None => Some(self.next()),
+        }
+    }
+
     /// Returns the size of the message that comes now, and how long after it the next one does.
-    pub(crate) fn next(&mut self) -> (u64, Duration) {
+    fn next(&mut self) -> (u64, Duration) {
         let size = self.ps.bytes(&mut self.sizes);
         let gap = self.idt.span(&mut self.gaps);
         (size, self.bursts.as_mut().map_or(gap, |bursts| bursts.pass(gap)))

@@ -1,7 +1,10 @@
 //! Every application, by name.
 
 use crate::web::{page, video};
-use crate::{Application, Arrivals, Client, Dialogue, Pattern, RandomStreams, Server, Sink, Source, Visit, VisitEnd};
+use crate::{
+    Application, Arrivals, Client, Dialogue, Pattern, RandomStreams, ScriptFactory, Server, Sink, Source, Visit,
+    VisitEnd,
+};
 use vazao_engine::registry::{Entry, Kind, Parameter, Parameters, choice, parameters};
 use vazao_engine::{Dimension, Duration, Law, Rate, Time};
 
@@ -21,6 +24,13 @@ impl Sides {
     pub fn of_visit(visit: u32, connection: u32) -> Sides {
         let end = Application::Visit(VisitEnd { visit, connection, wake: Time::NEVER });
         Sides { client: end.clone(), server: end, client_sends: false }
+    }
+    /// Has a script write the messages of the client.
+    pub fn scripted(mut self, make: ScriptFactory, streams: RandomStreams) -> Sides {
+        if let Application::Source(source) = &mut self.client {
+            source.scripted(Pattern::scripted(make, streams));
+        }
+        self
     }
     /// Returns the side that sends, if only one does.
     pub fn source(&self) -> Option<&Source> {
@@ -148,6 +158,12 @@ parameters! {
         read_rate: Option<Rate> = READ_RATE;
     }
 
+    struct Scripted {
+        size: Option<u64> = SIZE;
+        duration: Option<Duration> = DURATION;
+        read_rate: Option<Rate> = READ_RATE;
+    }
+
     struct ShortFlows {
         interval: Law = Kind::Distribution(Dimension::Time), "exponential 100 ms",
             "from one flow's start to the next one's; exponential: a Poisson process";
@@ -220,6 +236,12 @@ fn packets(p: &Parameters, streams: RandomStreams) -> Sides {
     sends(Source::new(size, duration).paced(Pattern::new(idt, ps, streams), count), read_rate)
 }
 
+fn scripted(p: &Parameters, streams: RandomStreams) -> Sides {
+    let Scripted { size, duration, read_rate } = p.into();
+    let pattern = Pattern::new(Law::Exponential(1e9), Law::Exponential(1e3), streams);
+    sends(Source::new(size, duration).paced(pattern, None), read_rate)
+}
+
 fn messages(p: &Parameters, streams: RandomStreams) -> Sides {
     let Messages { message, interval, count, duration, read_rate } = p.into();
     sends(Source::new(None, duration).paced(steady(message, interval, streams), count), read_rate)
@@ -240,6 +262,17 @@ fn command(p: &Parameters, _: RandomStreams) -> Sides {
     let (client, server) = (Application::Program(client), Application::Program(server));
     Sides { client, server, client_sends: measured == Direction::Upload }
 }
+
+/// Applications of a user's own: the client writes messages as a [script](Sides::scripted) says. No scenario names this entry.
+pub const SCRIPTED: Entry<Build> = Entry {
+    name: "own",
+    aliases: &[],
+    title: "Own application",
+    source: "the user",
+    help: "the client writes messages as the user's own code says",
+    parameters: Scripted::PARAMETERS,
+    build: Build::Sides(scripted),
+};
 
 /// All applications.
 pub const APPLICATIONS: &[Entry<Build>] = &[

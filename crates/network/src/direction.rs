@@ -2,6 +2,7 @@
 
 use crate::impairment::{Build, Impairments, Outage};
 use crate::loss::{self, Trains, Unit};
+use crate::own::{LossFactory, Own, QueueFactory};
 use crate::queue::{self, Discipline, Setting, drop_tail};
 use crate::rate::{Schedule, Service, Shape, Trace, Variation};
 use vazao_engine::registry::{Entry, FromValue, Parameters, Value};
@@ -26,6 +27,10 @@ pub struct Direction {
     pub loss: Option<(&'static Entry<loss::Constructor>, Parameters)>,
     /// Impairments of the wire.
     pub impairments: ImpairmentSpec,
+    /// Loss model of the user's own, in place of one of the registry.
+    pub own_loss: Option<Own<LossFactory>>,
+    /// Queue discipline of the user's own, in place of the queue's, which says its limit.
+    pub own_queue: Option<Own<QueueFactory>>,
 }
 
 /// A queue by its entry in the registry, with its parameters.
@@ -88,6 +93,8 @@ impl Direction {
             queue,
             loss: None,
             impairments,
+            own_loss: None,
+            own_queue: None,
         }
     }
 
@@ -116,14 +123,19 @@ impl Direction {
         self.impairments.outages.iter().map(|(outage, _)| *outage).filter(|outage| outage.loses == loses).collect()
     }
 
-    /// Makes the impairments of the wire, if there are any; `stream` gives the random stream for a purpose.
-    pub fn impairments(&self, stream: impl Fn(&str) -> RandomStream) -> Option<Impairments> {
+    /// Makes the impairments of the wire, if there are any; `name` is the direction's, `stream` gives the random stream for a
+    /// purpose.
+    pub fn impairments(&self, name: &str, stream: impl Fn(&str) -> RandomStream) -> Option<Impairments> {
         let spec = &self.impairments;
         let mut wire = Impairments { outages: self.outages(true), middlebox: spec.middlebox, ..Impairments::default() };
-        if self.loss.is_none() && wire.outages.is_empty() && spec.random.is_empty() && spec.middlebox == 0 {
+        let has_loss = self.loss.is_some() || self.own_loss.is_some();
+        if !has_loss && wire.outages.is_empty() && spec.random.is_empty() && spec.middlebox == 0 {
             return None;
         }
         wire.loss = self.loss.as_ref().map(|(model, parameters)| (model.build)(parameters, stream("loss")));
+        if let Some(own) = &self.own_loss {
+            wire.loss = Some((own.build)(name, stream("loss")));
+        }
         let unit = self.loss.as_ref().and_then(|(_, parameters)| Unit::from_value(parameters.get("unit").cloned()));
         wire.trains = (unit == Some(Unit::Train)).then(Trains::default);
         for (entry, parameters) in &spec.random {
@@ -134,8 +146,12 @@ impl Direction {
         Some(wire)
     }
 
-    /// Makes the discipline of the queue, if it needs one; drop-tail does where arrivals are moved.
-    pub fn discipline(&self, setting: &Setting) -> Option<Box<dyn Discipline>> {
+    /// Makes the discipline of the queue, if it needs one; drop-tail does where arrivals are moved. `name` is the
+    /// direction's.
+    pub fn discipline(&self, name: &str, setting: &Setting) -> Option<Box<dyn Discipline>> {
+        if let Some(own) = &self.own_queue {
+            return Some((own.build)(name, setting.limits(self.queue.limit()).into(), setting));
+        }
         let moves = self.impairments.random.iter().any(|(entry, _)| matches!(entry.build, Build::Delay(_)));
         (moves || !self.queue.is_drop_tail()).then(|| (self.queue.entry.build)(&self.queue.parameters, setting))
     }

@@ -10,6 +10,7 @@ pub mod impairment;
 mod link;
 pub mod loss;
 mod network;
+pub mod own;
 mod packet;
 pub mod queue;
 pub mod rate;

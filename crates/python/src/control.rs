@@ -1,12 +1,13 @@
 //! Congestion controls written in Python.
 
 use crate::InputError;
-use crate::user::{Class, fail, seconds};
+use crate::own::Algorithm;
+use crate::user::{Watch, attribute, fail, seconds};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use vazao_congestion::{Ack, Congestion, CongestionControl, RateSample, Setup, Sibling, Siblings, Signal};
 use vazao_engine::Rate;
-use vazao_scenario::{ControlFactory, Plugin};
+use vazao_scenario::ControlFactory;
 
 /// Facts that one acknowledgement told the sender. Times in seconds, sizes in bytes.
 #[pyclass(frozen, get_all, name = "Ack", module = "vazao._core")]
@@ -37,6 +38,26 @@ pub struct PyAck {
     lost_bytes: u64,
     /// Bytes believed to be in the network after it.
     pipe_bytes: u64,
+}
+
+impl From<&Ack> for PyAck {
+    fn from(ack: &Ack) -> Self {
+        PyAck {
+            now_s: ack.now.as_secs(),
+            acked_bytes: ack.acked,
+            delivered_bytes: ack.delivered,
+            flight_bytes: ack.flight,
+            rtt_s: ack.rtt.and_then(seconds),
+            srtt_s: seconds(ack.srtt),
+            min_rtt_s: seconds(ack.min_rtt),
+            round: ack.round,
+            window_limited: ack.window_limited,
+            in_recovery: ack.in_recovery,
+            rate: ack.rate.map(PyRateSample::from),
+            lost_bytes: ack.lost,
+            pipe_bytes: ack.pipe,
+        }
+    }
 }
 
 /// A delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation).
@@ -118,7 +139,11 @@ struct PythonControl {
     /// State of a class that says `coupled = True`.
     siblings: Option<Siblings>,
     windows: Windows,
+    watch: Watch,
 }
+
+/// Attributes that are read, or set for the class.
+const ATTRIBUTES: &[&str] = &["cwnd", "ssthresh", "mss", "pacing_rate", "wants_rate", "coupled", "siblings", "told"];
 
 /// Windows that a user's class allows.
 #[derive(Clone, Copy)]
@@ -131,10 +156,16 @@ struct Windows {
 impl Windows {
     /// Reads the windows of an instance.
     fn of(instance: &Bound<'_, PyAny>, mss: f64) -> PyResult<Windows> {
-        let (cwnd, ssthresh) = (instance.getattr("cwnd")?.extract::<f64>()?, instance.getattr("ssthresh")?.extract()?);
-        let rate: Option<f64> = instance.getattr("pacing_rate")?.extract()?;
-        if !cwnd.is_finite() || f64::is_nan(ssthresh) {
-            let message = format!("cwnd = {cwnd}, ssthresh = {ssthresh}; windows are numbers of bytes");
+        let cwnd: f64 = attribute(instance, "cwnd", "a number of bytes")?;
+        let ssthresh: f64 = attribute(instance, "ssthresh", "a number of bytes, infinite while there is none")?;
+        let rate: Option<f64> = attribute(instance, "pacing_rate", "a number of bits a second, or None")?;
+        // A sum of fractions may miss a segment by its last digit.
+        if !cwnd.is_finite() || cwnd < mss * (1.0 - 1e-9) {
+            let message = format!("cwnd = {cwnd}; it is a number of bytes, a segment ({mss} bytes) or more");
+            return Err(InputError::new_err(message));
+        }
+        if ssthresh.is_nan() || ssthresh < 0.0 {
+            let message = format!("ssthresh = {ssthresh}; it is a number of bytes, infinite while there is none");
             return Err(InputError::new_err(message));
         }
         if let Some(rate) = rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
@@ -165,34 +196,21 @@ impl PythonControl {
             }
             instance.call_method1(method, (argument(py)?,))?;
             if let Some(siblings) = &mut self.siblings {
-                siblings.tell(instance.getattr("told")?.extract()?);
+                siblings.tell(attribute(instance, "told", "a number")?);
             }
+            self.watch.look(instance)?;
             Windows::of(instance, self.mss)
         });
         match windows {
             Ok(windows) => self.windows = windows,
-            Err(error) => fail(&format!("{}.{method}", self.name), &error),
+            Err(error) => fail(&format!("{}.{method}", self.name), None, &error),
         }
     }
 }
 
 impl CongestionControl for PythonControl {
     fn on_ack(&mut self, ack: &Ack) {
-        let argument = PyAck {
-            now_s: ack.now.as_secs(),
-            acked_bytes: ack.acked,
-            delivered_bytes: ack.delivered,
-            flight_bytes: ack.flight,
-            rtt_s: ack.rtt.and_then(seconds),
-            srtt_s: seconds(ack.srtt),
-            min_rtt_s: seconds(ack.min_rtt),
-            round: ack.round,
-            window_limited: ack.window_limited,
-            in_recovery: ack.in_recovery,
-            rate: ack.rate.map(PyRateSample::from),
-            lost_bytes: ack.lost,
-            pipe_bytes: ack.pipe,
-        };
+        let argument = PyAck::from(ack);
         self.call("on_ack", |py| Ok(Py::new(py, argument)?.into_any()));
     }
 
@@ -233,27 +251,28 @@ impl CongestionControl for PythonControl {
     }
 }
 
-/// Makes a plug-in of a user's class; `fingerprint` is a digest of its code.
-pub fn plugin(name: String, class: Class, fingerprint: String) -> Plugin<ControlFactory> {
-    let build = move |setup: Setup| -> Box<dyn CongestionControl> {
-        let made = Python::attach(|py| -> PyResult<(Py<PyAny>, [bool; 2], Windows)> {
-            let threshold = setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64);
-            let instance = class.get(py)?.call1((setup.mss, setup.initial_window, threshold))?;
-            let windows = Windows::of(&instance, setup.mss as f64)?;
-            let [wants_rate, coupled] = ["wants_rate", "coupled"].map(|name| instance.getattr(name)?.extract());
-            Ok((instance.unbind(), [wants_rate?, coupled?], windows))
-        });
-        match made {
-            Ok((instance, [wants_rate, coupled], windows)) => Box::new(PythonControl {
-                name: name.clone(),
-                instance,
-                mss: setup.mss as f64,
-                wants_rate,
-                siblings: coupled.then(Siblings::default),
-                windows,
-            }),
-            Err(error) => fail(&name, &error),
-        }
-    };
-    Plugin { fingerprint, build: Arc::new(build) }
+/// Makes a factory of a user's class.
+pub fn factory(algorithm: Algorithm) -> ControlFactory {
+    Arc::new(move |setup: Setup| -> Box<dyn CongestionControl> {
+        let threshold = setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64);
+        let mut watch = Watch::new(ATTRIBUTES);
+        let (instance, (windows, wants_rate, coupled)) = algorithm.make(
+            |py| (setup.mss, setup.initial_window, threshold).into_pyobject(py),
+            |instance| {
+                watch.look(instance)?;
+                let wants_rate: bool = attribute(instance, "wants_rate", "True or False")?;
+                let coupled: bool = attribute(instance, "coupled", "True or False")?;
+                Ok((Windows::of(instance, setup.mss as f64)?, wants_rate, coupled))
+            },
+        );
+        Box::new(PythonControl {
+            name: algorithm.name.clone(),
+            instance,
+            mss: setup.mss as f64,
+            wants_rate,
+            siblings: coupled.then(Siblings::default),
+            windows,
+            watch,
+        })
+    })
 }

@@ -3,16 +3,20 @@
 //! This is the runner: the only Rust crate that reads a wall clock, starts threads and writes files.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod application;
 mod arrow;
 mod control;
 mod convert;
 #[cfg(all(feature = "linux-guest", target_os = "linux", target_arch = "x86_64"))]
 mod guests;
+mod link;
 mod memory;
+mod own;
 mod packets;
 mod registries;
 mod runner;
 mod scheduler;
+mod slow_start;
 mod spill;
 mod user;
 
@@ -20,12 +24,12 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyType};
+use pyo3::types::{IntoPyDict, PyDict, PyString, PyTuple, PyType};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use vazao_engine::Duration;
+use vazao_engine::{Duration, Time};
 use vazao_scenario::{Extensions, Files, Kernel, ScenarioError, Simulator, TraceSpec};
 
 create_exception!(_core, VazaoError, PyException, "Base of everything Vazão raises.");
@@ -39,24 +43,41 @@ pub struct PyScenario {
     json: String,
     run_id: String,
     inputs: Vec<Input>,
-    /// The user's own algorithms, shown to the garbage collector: a class leads, by the globals of its methods, to the variables
-    /// that hold results and their scenarios. `inner`, which is shared, has only weak references to them.
+    /// What `load` was given: a scenario is pickled as this and loaded again.
+    given: Py<PyTuple>,
+    /// The user's own algorithms. They and what was given are shown to the garbage collector: a class leads, by the globals of
+    /// its methods, to the variables that hold results and their scenarios. `inner`, which is shared, has only weak references.
     classes: Vec<Py<PyType>>,
+    /// The user's own algorithms in files, and whether they may be run.
+    code: Vec<(String, bool)>,
 }
 
 /// A file that a scenario names: its name there, where it was read, the SHA-256 of what it held.
 type Input = (String, PathBuf, String);
 
 impl PyScenario {
-    fn new(inner: vazao_scenario::Scenario, inputs: Vec<Input>, classes: Vec<Py<PyType>>) -> Self {
+    fn new(
+        inner: vazao_scenario::Scenario,
+        inputs: Vec<Input>,
+        given: Py<PyTuple>,
+        classes: Vec<Py<PyType>>,
+        code: Vec<(String, bool)>,
+    ) -> Self {
         let json = inner.json();
-        PyScenario { run_id: vazao_scenario::Scenario::run_id_of(&json), json, inner, inputs, classes }
+        PyScenario { run_id: vazao_scenario::Scenario::run_id_of(&json), json, inner, inputs, given, classes, code }
+    }
+
+    /// Returns a copy with another description.
+    fn with(&self, py: Python<'_>, inner: vazao_scenario::Scenario) -> Self {
+        let classes = self.classes.iter().map(|class| class.clone_ref(py)).collect();
+        PyScenario::new(inner, self.inputs.clone(), self.given.clone_ref(py), classes, self.code.clone())
     }
 }
 
 #[pymethods]
 impl PyScenario {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.given)?;
         self.classes.iter().try_for_each(|class| visit.call(class))
     }
 
@@ -81,6 +102,10 @@ impl PyScenario {
         self.inputs.clone()
     }
     #[getter]
+    fn code(&self) -> Vec<(String, bool)> {
+        self.code.clone()
+    }
+    #[getter]
     fn run_id(&self) -> &str {
         &self.run_id
     }
@@ -102,8 +127,31 @@ impl PyScenario {
         }
         let trace = TraceSpec { measures, every: every_s.map(Duration::from_secs_f64) };
         let inner = vazao_scenario::Scenario { trace, ..self.inner.clone() };
-        let classes = self.classes.iter().map(|class| class.clone_ref(py)).collect();
-        Ok(PyScenario::new(inner, self.inputs.clone(), classes))
+        Ok(self.with(py, inner))
+    }
+
+    /// Pickles the scenario as what it was read from, with the `run_id` that it must have again.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let trace = &self.inner.trace;
+        let measures = trace.measures.iter().map(|&name| name.to_owned()).collect();
+        let traced = (measures, trace.every.map(Duration::as_secs));
+        Ok((py.import("vazao._core")?.getattr("restored")?, (self.given.clone_ref(py), traced, self.run_id.clone())))
+    }
+
+    /// The scenario as a notebook shows it.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("vazao.display")?.call_method1("scenario", (slf,))
+    }
+
+    /// Returns a copy that ends after `seconds`, if it does not end earlier: a piece of the run, by which the whole is estimated.
+    fn with_until(&self, py: Python<'_>, seconds: f64) -> PyResult<PyScenario> {
+        if !(1e-9..1e9).contains(&seconds) {
+            return Err(InputError::new_err("until: the end must be from 1 ns to 1e9 s"));
+        }
+        let end = Time::ZERO + Duration::from_secs_f64(seconds);
+        let until = Some(self.inner.until.map_or(end, |until| until.min(end)));
+        let inner = vazao_scenario::Scenario { until, ..self.inner.clone() };
+        Ok(self.with(py, inner))
     }
 
     /// Nodes, links and flows, for drawing.
@@ -123,33 +171,68 @@ impl PyScenario {
     }
 }
 
-/// A class of the user's own: what it stands for (`cc`, `scheduler`), its name, itself, a digest of its code.
-type Own = (String, String, Py<PyType>, String);
+/// A function that makes a scenario again, and its arguments.
+type Reduced<'py> = (Bound<'py, PyAny>, (Py<PyTuple>, Traced, String));
+
+/// Measures that are recorded over time, and every how many seconds.
+type Traced = (Vec<String>, Option<f64>);
+
+/// What `load` is given, in its order.
+type Given<'py> = (
+    Bound<'py, PyString>,
+    String,
+    String,
+    Vec<(String, Bound<'py, PyAny>)>,
+    Option<u64>,
+    Vec<own::Given>,
+    Vec<(String, PathBuf, String, String, String, u32)>,
+    Vec<(String, String, String)>,
+    BTreeMap<String, PathBuf>,
+    Option<Py<PyAny>>,
+);
 
 /// Reads a scenario from a TOML text: the table at the dotted path `table` (empty: all of it) after `overrides`
-/// (dotted key, value) were set in it. `plugins` are algorithms of the user's own.
+/// (dotted key, value) were set in it. `plugins` are algorithms of the user's own; `own(key, name, parameters)` finds one in a
+/// file: its class or None, a digest of its code, and the files that hold it.
 /// `kernels` are those that guests can have: name, path, version, digests of configuration and executable, HZ.
 /// `simulators` are others that are installed: the name of the stack, version, digest of the executable.
 /// `inputs` are files, by the names that a scenario calls them, to be read where there is none beside it.
 #[pyfunction]
 #[pyo3(signature = (
-    text, *, file = "", table = "", overrides = Vec::new(), seed = None, plugins = Vec::new(), kernels = Vec::new(),
-    simulators = Vec::new(), inputs = BTreeMap::new()
+    text, *, file = "", table = "", overrides = None, seed = None, plugins = None, kernels = None, simulators = None,
+    inputs = None, own = None
 ))]
 #[allow(clippy::too_many_arguments)]
-fn load(
-    py: Python<'_>,
-    text: &str,
+fn load<'py>(
+    py: Python<'py>,
+    text: Bound<'py, PyString>,
     file: &str,
     table: &str,
-    overrides: Vec<(String, Bound<'_, PyAny>)>,
+    overrides: Option<Bound<'py, PyAny>>,
     seed: Option<u64>,
-    plugins: Vec<Own>,
-    kernels: Vec<(String, PathBuf, String, String, String, u32)>,
-    simulators: Vec<(String, String, String)>,
-    inputs: BTreeMap<String, PathBuf>,
+    plugins: Option<Bound<'py, PyAny>>,
+    kernels: Option<Bound<'py, PyAny>>,
+    simulators: Option<Bound<'py, PyAny>>,
+    inputs: Option<Bound<'py, PyDict>>,
+    own: Option<Bound<'py, PyAny>>,
 ) -> PyResult<PyScenario> {
-    let read = Arc::new(Mutex::new(Vec::new()));
+    // A list that its owner changes later is another scenario's.
+    let fixed = |items: Option<Bound<'py, PyAny>>| match items {
+        Some(items) => PyTuple::new(py, items.try_iter()?.collect::<PyResult<Vec<_>>>()?),
+        None => Ok(PyTuple::empty(py)),
+    };
+    let (overrides, plugins) = (fixed(overrides)?, fixed(plugins)?);
+    let (kernels, simulators) = (fixed(kernels)?, fixed(simulators)?);
+    let inputs = inputs.unwrap_or_else(|| PyDict::new(py));
+    read((text, file, table, overrides, seed, plugins, kernels, simulators, inputs, own).into_pyobject(py)?)
+}
+
+/// Reads a scenario from what `load` was given.
+fn read(given: Bound<'_, PyTuple>) -> PyResult<PyScenario> {
+    let py = given.py();
+    let (text, file, table, overrides, seed, plugins, kernels, simulators, inputs, own) =
+        given.extract::<Given<'_>>()?;
+    let read = Arc::new(Mutex::new(Vec::<Input>::new()));
     let mut extensions = Extensions {
         kernels: kernels
             .into_iter()
@@ -159,29 +242,45 @@ fn load(
             .into_iter()
             .map(|(stack, version, digest)| (stack, Simulator { version, digest }))
             .collect(),
-        files: files_beside(file, inputs, read.clone()),
+        files: files_beside(&file, inputs, read.clone()),
         memory: memory::Limit::now()?.left(),
         ..Extensions::default()
     };
-    let mut classes = Vec::new();
-    for (key, name, class, fingerprint) in plugins {
-        let own = user::Class::new(class.bind(py))?;
-        classes.push(class);
-        match key.as_str() {
-            "cc" => drop(extensions.controls.insert(name.clone(), control::plugin(name, own, fingerprint))),
-            "scheduler" | "path_scheduler" => {
-                drop(extensions.schedulers.insert(name.clone(), scheduler::plugin(name, own, fingerprint)))
-            }
-            _ => return Err(InputError::new_err(format!("{key}: takes no class"))),
-        }
-    }
+    let noted = own::extend(py, &mut extensions, plugins, own)?;
     let overrides = overrides
         .into_iter()
         .map(|(key, value)| Ok((key, convert::to_value(&value)?)))
         .collect::<PyResult<Vec<_>>>()?;
-    vazao_scenario::Scenario::load_with(text, table, overrides, seed, &extensions)
-        .map(|inner| PyScenario::new(inner, std::mem::take(&mut read.lock().expect("one reader")), classes))
-        .map_err(|error| scenario_error(py, &ScenarioError { file: file.into(), ..error }))
+    let loaded = vazao_scenario::Scenario::load_with(text.to_str()?, &table, overrides, seed, &extensions);
+    let mut noted = std::mem::take(&mut *noted.lock().expect("one reader"));
+    if let Some(error) = noted.error.take() {
+        return Err(error);
+    }
+    noted.inputs.splice(..0, std::mem::take(&mut *read.lock().expect("one reader")));
+    match loaded {
+        Ok(inner) => Ok(PyScenario::new(inner, noted.inputs, given.unbind(), noted.classes, noted.code)),
+        Err(error) => Err(scenario_error(py, &ScenarioError { file, ..error })),
+    }
+}
+
+/// The scenario that was pickled, read again. An error where it would be another run: files, kernels, the user's own
+/// algorithms or the engine are not what they were.
+#[pyfunction]
+fn restored(given: Bound<'_, PyTuple>, traced: Traced, run_id: &str) -> PyResult<PyScenario> {
+    let py = given.py();
+    let (measures, every_s) = traced;
+    let mut scenario = read(given)?;
+    if !measures.is_empty() {
+        scenario = scenario.with_trace(py, measures, every_s)?;
+    }
+    if scenario.run_id == run_id {
+        return Ok(scenario);
+    }
+    let now = &scenario.run_id;
+    Err(InputError::new_err(format!(
+        "the scenario was run {run_id} when it was pickled and would be run {now} here: a file that it names, a kernel, \
+         an algorithm of your own or the version of Vazão is another"
+    )))
 }
 
 /// Makes the exception of a scenario error: its message, and its parts as attributes.
@@ -264,14 +363,28 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for part in ["file", "line", "key", "value", "problem", "suggestion"] {
         wrong.setattr(part, py.None())?;
     }
+    let failed = py.get_type::<RunError>();
+    failed.setattr("scenario", py.None())?;
+    // They are pickled by the place where others find them.
+    for (class, name) in
+        [(&wrong, "ScenarioError"), (&failed, "RunError"), (&py.get_type::<VazaoError>(), "VazaoError")]
+    {
+        class.setattr("__module__", "vazao.errors")?;
+        class.setattr("__name__", name)?;
+        class.setattr("__qualname__", name)?;
+    }
     module.add("ScenarioError", wrong)?;
-    module.add("RunError", py.get_type::<RunError>())?;
+    module.add("RunError", failed)?;
     module.add_class::<PyScenario>()?;
     module.add_class::<runner::PyOutcome>()?;
     module.add_class::<control::PyAck>()?;
     module.add_class::<control::PyCongestion>()?;
     module.add_class::<control::PyRateSample>()?;
     module.add_class::<control::PySibling>()?;
+    module.add_class::<link::PyLinkInfo>()?;
+    module.add_class::<link::PyQueuedPacket>()?;
+    module.add_class::<slow_start::PyWindow>()?;
+    module.add_class::<user::PyRandomStream>()?;
     module.add_class::<scheduler::PyPathState>()?;
     module.add_class::<scheduler::PySituation>()?;
     module.add_class::<scheduler::PySend>()?;
@@ -279,6 +392,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scheduler::PyRepeat>()?;
     module.add_function(wrap_pyfunction!(has_walls, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(restored, module)?)?;
+    module.add_function(wrap_pyfunction!(user::slip_of, module)?)?;
     module.add_function(wrap_pyfunction!(packets::packets, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;

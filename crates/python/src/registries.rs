@@ -101,7 +101,7 @@ pub fn graph(scenario: &Scenario) -> Json {
         .map(|row| &scenario.flows[row.start])
         .enumerate()
         .map(|(i, f)| {
-            let (app, transport) = (f.application.0.name, &f.transport);
+            let (app, transport) = (f.app(), &f.transport);
             let label = format!("{app} over {}, {}", transport.entry.name, transport.control.name);
             json!({ "flow": i, "client": f.client, "server": f.server, "label": label })
         })

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
-use vazao_scenario::{Column, Connect, HostPlan, Options, Outcome, Output, Scenario, Spill, Stopped, Table};
+use vazao_scenario::{Column, Connect, HostPlan, Options, Outcome, Output, Scenario, Spill, Stopped, Table, Unwound};
 #[cfg(feature = "quinn-guest")]
 use vazao_transport::library::Library;
 
@@ -179,8 +179,15 @@ const CONNECT: Option<Connect<'static>> = None;
 
 /// Returns the cause of a run's panic: a user's own code, or a bug.
 fn failure(run_id: &str, panic: &(dyn Any + Send)) -> String {
-    if let Some(UserError(problem)) = panic.downcast_ref() {
-        return problem.clone();
+    let (panic, place) = match panic.downcast_ref::<Unwound>() {
+        Some(Unwound { cause, now, flow }) => (&**cause, Some((*now, *flow))),
+        None => (panic, None),
+    };
+    if let Some(UserError { problem, link }) = panic.downcast_ref() {
+        let Some((now, flow)) = place else { return problem.clone() };
+        let flow = flow.map(|flow| format!("flow {flow}"));
+        let at = link.as_ref().map(|link| format!("link {link}")).or(flow);
+        return format!("{}{} s: {problem}", at.map(|at| format!("{at}, ")).unwrap_or_default(), now.as_secs());
     }
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
@@ -206,6 +213,9 @@ fn stopped(reason: Stopped) -> PyErr {
 /// Message of a worker to the waiting thread: the number of a run, and its result.
 type Message = (usize, Result<PyOutcome, Stopped>);
 
+/// Interruptions that a user's code may catch before it is halted: half a second of them.
+const PATIENCE: u32 = 10;
+
 /// Interval at which the waiting thread checks its state.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -219,6 +229,7 @@ fn receive_outcomes(
     mut on_tick: impl FnMut() -> PyResult<()>,
 ) -> PyResult<()> {
     let mut ended = Ok(());
+    let mut interrupts = 0;
     loop {
         let message = py.detach(|| messages.lock().expect("one reader").recv_timeout(TICK));
         let step = match message {
@@ -234,7 +245,8 @@ fn receive_outcomes(
         }
         if ended.is_err() {
             shared.stop.store(true, Ordering::Relaxed);
-            shared.threads.interrupt(py);
+            shared.threads.interrupt(py, interrupts >= PATIENCE);
+            interrupts += 1;
         }
     }
 }

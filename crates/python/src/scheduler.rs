@@ -1,12 +1,12 @@
 //! Packet schedulers of Multipath TCP written in Python.
 
 use crate::InputError;
-use crate::user::{Class, fail, seconds};
+use crate::own::Algorithm;
+use crate::user::{Watch, attribute, fail, seconds};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
 use vazao_engine::{Duration, Time};
-use vazao_scenario::Plugin;
 use vazao_transport::common::{Decision, PacketScheduler, PathState, SchedulerFactory, Situation};
 
 /// A subflow as a scheduler sees it. Times in seconds, sizes in bytes.
@@ -232,7 +232,9 @@ fn decision(answer: &Bound<'_, PyAny>, paths: usize) -> PyResult<Decision> {
 /// Reads the time at which an instance wants to be asked again: its `wake_s`, in seconds of the run. A time in the past
 /// asks for nothing.
 fn wake(instance: &Bound<'_, PyAny>, now: Time) -> PyResult<Time> {
-    let Some(seconds) = instance.getattr("wake_s")?.extract::<Option<f64>>()? else { return Ok(Time::NEVER) };
+    let Some(seconds) = attribute::<Option<f64>>(instance, "wake_s", "a time in seconds, or None")? else {
+        return Ok(Time::NEVER);
+    };
     if !seconds.is_finite() {
         return Err(InputError::new_err(format!("wake_s = {seconds}; it is a time in seconds, or None")));
     }
@@ -246,6 +248,7 @@ struct PythonScheduler {
     instance: Py<PyAny>,
     queues: bool,
     wake: Time,
+    watch: Watch,
 }
 
 impl PacketScheduler for PythonScheduler {
@@ -253,6 +256,7 @@ impl PacketScheduler for PythonScheduler {
         let decided = Python::attach(|py| {
             let instance = self.instance.bind(py);
             let answer = instance.call_method1("decide", (PySituation::new(py, situation)?,))?;
+            self.watch.look(instance)?;
             Ok((decision(&answer, situation.paths.len())?, wake(instance, situation.now)?))
         });
         match decided {
@@ -260,14 +264,14 @@ impl PacketScheduler for PythonScheduler {
                 self.wake = wake;
                 decision
             }
-            Err(error) => fail(&format!("{}.decide", self.name), &error),
+            Err(error) => fail(&format!("{}.decide", self.name), None, &error),
         }
     }
 
     fn on_sent(&mut self, path: usize, bytes: u64) {
         let told = Python::attach(|py| self.instance.bind(py).call_method1("on_sent", (path, bytes)).map(drop));
         if let Err(error) = told {
-            fail(&format!("{}.on_sent", self.name), &error);
+            fail(&format!("{}.on_sent", self.name), None, &error);
         }
     }
 
@@ -279,20 +283,17 @@ impl PacketScheduler for PythonScheduler {
     }
 }
 
-/// Makes a plug-in of a user's class; `fingerprint` is a digest of its code.
-pub fn plugin(name: String, class: Class, fingerprint: String) -> Plugin<SchedulerFactory> {
-    let build = move || -> Box<dyn PacketScheduler> {
-        let made = Python::attach(|py| -> PyResult<(Py<PyAny>, bool)> {
-            let instance = class.get(py)?.call0()?;
-            let queues = instance.getattr("queues")?.extract()?;
-            Ok((instance.unbind(), queues))
-        });
-        match made {
-            Ok((instance, queues)) => {
-                Box::new(PythonScheduler { name: name.clone(), instance, queues, wake: Time::NEVER })
-            }
-            Err(error) => fail(&name, &error),
-        }
-    };
-    Plugin { fingerprint, build: Arc::new(build) }
+/// Makes a factory of a user's class.
+pub fn factory(algorithm: Algorithm) -> SchedulerFactory {
+    Arc::new(move || -> Box<dyn PacketScheduler> {
+        let mut watch = Watch::new(&["queues", "wake_s"]);
+        let (instance, queues) = algorithm.make(
+            |py| Ok(PyTuple::empty(py)),
+            |instance| {
+                watch.look(instance)?;
+                attribute(instance, "queues", "True or False")
+            },
+        );
+        Box::new(PythonScheduler { name: algorithm.name.clone(), instance, queues, wake: Time::NEVER, watch })
+    })
 }

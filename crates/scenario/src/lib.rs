@@ -23,7 +23,10 @@ pub use measures::series::{MEASURES, Measure, names as measures};
 pub use measures::table::{Column, Table};
 pub use measures::values::Values;
 pub use model::flow::{FlowSpec, Routes};
-pub use model::plugin::{Chosen, ControlFactory, ControlSpec, Plugin, Plugins, SchedulerSpec};
+pub use model::plugin::{
+    Chosen, ControlFactory, ControlSpec, OwnParameters, Plugin, Plugins, SchedulerSpec, ScriptSpec, SlowStartFactory,
+    SlowStartSpec,
+};
 pub use model::scenario::{Scenario, TraceSpec};
 pub use model::stack::{GuestSpec, Kernel, Kernels, Simulator, Simulators, Stack};
 pub use model::transport::{Extensions, MultipathSpec, Pack, TransportSpec};
@@ -36,5 +39,5 @@ pub use record::samples::{Legend, Sample};
 pub use results::collect::{Outcome, jain};
 pub use results::columns::{ColumnSpec, FLOWS, LINKS, PATHS, RUNS, Rows};
 pub use run::estimate::{Work, estimate};
-pub use run::{ENGINE_VERSION, Options, Spill, Start, run};
+pub use run::{ENGINE_VERSION, Options, Spill, Start, Unwound, run};
 pub use world::Stopped;

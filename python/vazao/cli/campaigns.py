@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ def run_study(
         return
     page = publish(done)
     if as_json:
-        print(json.dumps(_told(done)))
+        _write(_told(done))
     else:
         _show(done, page)
     _ended(done)
@@ -54,7 +53,7 @@ def run_theses(
     told = [(done.study, done.findings, done.directory.name) for done in campaigns]
     page = report.write_index(told, directory, Words(lang or DEFAULT))
     if as_json:
-        print(json.dumps({"page": str(page), "studies": [_told(done) for done in campaigns]}))
+        _write({"page": str(page), "studies": [_told(done) for done in campaigns]})
     else:
         out.print(f"answers: {page}", soft_wrap=True)
     for done in campaigns:
@@ -66,7 +65,7 @@ def _show_shard(done: results.Campaign, shard: Shard, as_json: bool) -> None:
 
     told = {"directory": str(done.directory), "shard": [shard.number, shard.of], "runs": done.runs.height}
     if as_json:
-        print(json.dumps(told | {"started": done.started}))
+        _write(told | {"started": done.started})
     else:
         there = f"{done.runs.height} runs in {done.directory} ({done.started} simulated now)"
         out.print(f"shard {shard.number} of {shard.of}: {there}; `vazao merge` puts shards together", soft_wrap=True)
@@ -92,6 +91,12 @@ def campaign(
         raise typer.Exit(130) from None
 
 
+def _write(told: dict[str, Any]) -> None:
+    from vazao.cli.printing import write_object
+
+    write_object(told)
+
+
 def _told(done: results.Campaign) -> dict[str, Any]:
     """A campaign as data."""
     return {
@@ -107,6 +112,8 @@ def _show(done: results.Campaign, page: Path) -> None:
 
     if done.study.findings:
         showing.show_findings(done.findings, done.study.words)
+    else:
+        showing.show_title(done.study.title, done.study.question)
     showing.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
     runs = f"{done.runs.height} runs in {done.directory} ({done.started} simulated now)"
     out.print(f"{runs}; report: {page}", soft_wrap=True)

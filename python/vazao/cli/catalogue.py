@@ -4,54 +4,107 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vazao import study
+from vazao.cli import completing
+from vazao.cli.options import AsJson
 from vazao.cli.texts import say
 from vazao.errors import ScenarioError, did_you_mean
 from vazao.files import explained
 from vazao.scenario import built_in_scenarios
 
+if TYPE_CHECKING:
+    from vazao.scenario import Entry
+    from vazao.study import Meaning
 
-def list_(kind: Annotated[str | None, typer.Argument(help="What to list; without it, everything.")] = None) -> None:
+
+def list_(
+    kind: Annotated[
+        str | None, typer.Argument(help="What to list; without it, everything.", autocompletion=completing.listed)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """List congestion controls, queues, loss models, applications, topologies, studies, scenarios."""
+    entries = study.catalogue.of_kind(kind) if kind else list(study.catalogue.entries())
+    if as_json:
+        print(json.dumps([_fields(entry, "kind", "name", "aliases", "title", "source") for entry in entries]))
+        return
     import polars as pl
 
     from vazao.cli.terminal import out, table
 
-    entries = study.catalogue.of_kind(kind) if kind else list(study.catalogue.entries())
     for each in dict.fromkeys(entry.kind for entry in entries):
         rows = [(entry.name, entry.title, entry.source) for entry in entries if entry.kind == each]
         out.print(table(pl.DataFrame(rows, schema=["name", "title", "source"], orient="row"), title=each))
         out.print()
 
 
+def _fields(entry: Entry, *names: str) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in names}
+
+
 def explain(
-    name: Annotated[str, typer.Argument(help="An algorithm, a transport, a topology, a study, a scenario.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="An algorithm, a transport, a study, a key (network.bottleneck.rate), a column, a measure, a word.",
+            autocompletion=completing.explained,
+        ),
+    ],
+    as_json: AsJson = False,
 ) -> None:
-    """Say what it is, where it comes from, and its parameters with defaults."""
+    """Say what it is, where it comes from, and its parameters with defaults: every meaning that a name has."""
+    entries, meanings = study.reference.explained(name)
+    if as_json:
+        print(json.dumps([*map(asdict, entries), *map(asdict, meanings)]))
+        return
+    from vazao.cli.terminal import out
+
+    for entry in entries:
+        _show_entry(entry)
+    for meaning in meanings:
+        _show_meaning(meaning)
+        out.print()
+
+
+def _show_entry(entry: Entry) -> None:
     import polars as pl
     from rich.text import Text
 
     from vazao.cli.terminal import out, table
 
-    for entry in study.catalogue.named(name):
-        also = f" (also {', '.join(entry.aliases)})" if entry.aliases else ""
-        out.print(Text.assemble((entry.name, "bold"), f"{also}: {entry.kind}"))
-        out.print(f"{entry.title}\n{entry.help}\nsource: {entry.source or '–'}")
-        rows = [(p.name, "required" if p.required else p.default or "–", p.expected, p.help) for p in entry.parameters]
-        if rows:
-            columns = ["parameter", "default", "accepted", "meaning"]
-            out.print(table(pl.DataFrame(rows, schema=columns, orient="row")))
-        if entry.settings:
-            settings = [(s.name, s.value, s.control or "any", s.help or "–") for s in entry.settings]
-            columns = ["stands for", "value", "with cc", "meaning"]
-            out.print(table(pl.DataFrame(settings, schema=columns, orient="row")))
-        out.print()
+    also = f" (also {', '.join(entry.aliases)})" if entry.aliases else ""
+    out.print(Text.assemble((entry.name, "bold"), f"{also}: {entry.kind}"))
+    out.print(f"{entry.title}\n{entry.help}\nsource: {entry.source or '–'}")
+    rows = [(p.name, "required" if p.required else p.default or "–", p.expected, p.help) for p in entry.parameters]
+    if rows:
+        columns = ["parameter", "default", "accepted", "meaning"]
+        out.print(table(pl.DataFrame(rows, schema=columns, orient="row")))
+    if entry.settings:
+        settings = [(s.name, s.value, s.control or "any", s.help or "–") for s in entry.settings]
+        columns = ["stands for", "value", "with cc", "meaning"]
+        out.print(table(pl.DataFrame(settings, schema=columns, orient="row")))
+    out.print()
+
+
+def _show_meaning(meaning: Meaning) -> None:
+    from rich.text import Text
+
+    from vazao.cli.terminal import out
+
+    plain = study.reference.plain
+    of = f", of {', '.join(meaning.of)}" if meaning.of else ""
+    out.print(Text.assemble((meaning.name, "bold"), f": {meaning.kind}{of}"))
+    out.print(plain(meaning.help), soft_wrap=True)
+    for fact in "default", "accepted", "unit":
+        if told := getattr(meaning, fact):
+            out.print(f"{fact}: {plain(told)}", soft_wrap=True)
 
 
 def new(
@@ -60,8 +113,15 @@ def new(
         bool, typer.Option("--study", help="A study: a scenario with what is varied and asked.")
     ] = False,
     origin: Annotated[
-        str | None, typer.Option("--from", metavar="NAME", help="A copy of a built-in study or scenario.")
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="NAME",
+            help="A copy of a built-in study or scenario.",
+            autocompletion=completing.origins,
+        ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write a commented starter scenario or study, or a copy of a built-in one."""
     stem = name.removesuffix(".toml")
@@ -81,7 +141,10 @@ def new(
         if path.exists():
             raise ScenarioError(f"{path}: exists already; choose another name")
         path.write_text(written, encoding="utf-8")
-    say(f"{path}: run it with: vazao run {path}")
+    if as_json:
+        print(json.dumps({"file": str(path)}))
+    else:
+        say(f"{path}: run it with: vazao run {path}")
 
 
 def _named(text: str, name: str) -> str:

@@ -2,67 +2,146 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from vazao import _core, results, scenario, study as studies
-from vazao.cli import programs
-from vazao.cli.options import Changes, Seed, change
+from vazao.cli import completing, programs
+from vazao.cli.options import AsJson, Changes, Seed, change
 from vazao.cli.texts import say
 from vazao.units import duration, quantity
 
 
+@dataclass(frozen=True)
+class _Need:
+    """A kernel or another simulator that runs need."""
+
+    runs: int
+    what: str
+    name: str
+    sha256: str | None
+    lacking: str | None
+    """Reason why it is not there."""
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """The work of runs, and how long they take on this machine."""
+
+    packet_hops: float
+    seconds: float
+    at_least: bool
+    """Whether programs run in them, of which nobody knows how long they take."""
+
+
 def check(
-    name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A TOML file, or a built-in study or scenario.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|NAME", help="A TOML file, or a built-in study or scenario.", autocompletion=completing.files
+        ),
+    ],
     changes: Changes = None,
     seed: Seed = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Validate without running; say what would be run and how long it would take."""
+    """Validate; say what would be run, and how long that would take, for which a piece of it is run."""
     path = studies.find(name)
     text = studies.read_text(path)
     overrides = [change(one) for one in changes or []]
-    cores = os.cpu_count() or 1
-    if not studies.is_study(text):
-        only = scenario.load(text, file=str(path), overrides=overrides, seed=seed)
-        say(f"{path}: a valid scenario: 1 run, about {_estimate([only], 1)}")
-        for line in _needs([scenario.needs_of(only)]):
-            say(f"    {line}")
-        if runs := programs.of([only]):
-            say(programs.told(str(path), runs))
+    if studies.is_study(text):
+        _check_study(path, text, overrides, seed, as_json)
         return
+    only = scenario.load(text, file=str(path), overrides=overrides, seed=seed)
+    estimate, needs, runs = _estimate([only], 1), list(_needs([scenario.needs_of(only)])), programs.of([only])
+    if as_json:
+        told = {"file": str(path), "kind": "scenario", "runs": 1, "run_id": only.run_id, **asdict(estimate)}
+        print(json.dumps(told | {"needs": [asdict(need) for need in needs], "programs": runs}))
+        return
+    say(f"{path}: a valid scenario: 1 run, about {_told(estimate)}")
+    for need in needs:
+        say(f"    {_sentence(need)}")
+    if runs:
+        say(programs.told(str(path), runs))
+
+
+def _check_study(path: Path, text: str, overrides: Sequence[tuple[str, Any]], seed: int | None, as_json: bool) -> None:
     study = studies.parse_study(text, str(path)).changed(overrides, seed)
     results.rehearse(study)
-    sizes: tuple[studies.Size, ...] = ("quick", "full")
-    for size in sizes:
-        planned = studies.plan(study, size)
-        estimate = _estimate(planned.runnable, cores)
-        say(f"{path}: {size}: {len(planned.runs)} runs, about {estimate} on {cores} cores")
-        for part in study.parts:
-            count = sum(run.part == part.name for run in planned.runs)
-            factors = " × ".join(f"{factor.name} ({len(factor.at(size))})" for factor in part.factors)
-            say(f"    {part.name}: {count} runs, {part.design}{': ' if factors else ''}{factors}")
-        for line in _needs([run.cell.needs for run in planned.runs]):
-            say(f"    {line}")
-    if runs := programs.of_study(study, text, overrides):
+    cores = os.cpu_count() or 1
+    sizes = [_Size(study, size, cores) for size in _SIZES]
+    runs = programs.of_study(study, text, overrides)
+    if as_json:
+        counts = {"figures": len(study.figures), "findings": len(study.findings), "programs": runs}
+        told = {"file": str(path), "kind": "study", "name": study.name, "cores": cores}
+        print(json.dumps(told | {"sizes": {each.size: each.as_json() for each in sizes}} | counts))
+        return
+    for each in sizes:
+        each.say(path)
+    if runs:
         say(programs.told(str(path), runs))
     say(f"{path}: a valid study: {len(study.figures)} figures, {len(study.findings)} findings")
 
 
-def _needs(runs: Sequence[scenario.Needs]) -> Iterator[str]:
-    """Lines on the kernels and other simulators that runs need, and whether each is there."""
+_SIZES: tuple[studies.Size, ...] = ("quick", "full")
+
+
+class _Size:
+    """A study in one size: its runs by part, their time, and what they need."""
+
+    def __init__(self, study: studies.Study, size: studies.Size, cores: int) -> None:
+        planned = studies.plan(study, size)
+        self.size, self.cores = size, cores
+        self.runs = len(planned.runs)
+        self.estimate = _estimate(planned.runnable, cores)
+        self.needs = list(_needs([run.cell.needs for run in planned.runs]))
+        counts = Counter(run.part for run in planned.runs)
+        self.parts: list[dict[str, Any]] = [
+            {
+                "name": part.name,
+                "runs": counts[part.name],
+                "design": part.design,
+                "factors": {factor.name: len(factor.at(size)) for factor in part.factors},
+            }
+            for part in study.parts
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything as data."""
+        needs = [asdict(need) for need in self.needs]
+        return {"runs": self.runs, **asdict(self.estimate), "parts": self.parts, "needs": needs}
+
+    def say(self, path: Path) -> None:
+        """Everything in words."""
+        say(f"{path}: {self.size}: {self.runs} runs, about {_told(self.estimate)} on {self.cores} cores")
+        for part in self.parts:
+            factors = " × ".join(f"{name} ({levels})" for name, levels in part["factors"].items())
+            say(f"    {part['name']}: {part['runs']} runs, {part['design']}{': ' if factors else ''}{factors}")
+        for need in self.needs:
+            say(f"    {_sentence(need)}")
+
+
+def _needs(runs: Sequence[scenario.Needs]) -> Iterator[_Need]:
+    """Kernels and other simulators that runs need, and whether each is there."""
     every = ((needs, *each) for needs in runs for each in _needed(needs))
     counted = Counter((what, name, digest, needs.lacking) for needs, what, name, digest in every)
     for (what, name, digest, reason), count in counted.items():
-        told = f"{count} run{'' if count == 1 else 's'} {what}"
-        left = "is" if count == 1 else "are"
-        if digest:
-            yield f"{told}: {name} is there (sha256 {digest[:12]})"
-        else:
-            yield f"{told} cannot be run here and {left} left out: {reason}"
+        yield _Need(count, what, name, digest, None if digest else reason)
+
+
+def _sentence(need: _Need) -> str:
+    runs = f"{need.runs} run{'' if need.runs == 1 else 's'} {need.what}"
+    if need.sha256:
+        return f"{runs}: {need.name} is there (sha256 {need.sha256[:12]})"
+    left = "is" if need.runs == 1 else "are"
+    return f"{runs} cannot be run here and {left} left out: {need.lacking}"
 
 
 def _needed(needs: scenario.Needs) -> Iterator[tuple[str, str, str | None]]:
@@ -73,9 +152,13 @@ def _needed(needs: scenario.Needs) -> Iterator[tuple[str, str, str | None]]:
         yield f"by {name}", name, digest
 
 
-def _estimate(scenarios: Sequence[_core.Scenario | studies.PlannedRun], cores: int) -> str:
-    """Packet-hops and time that runs take, at the pace of this machine."""
-    hops = sum(each.work()[0] for each in scenarios)
-    seconds = results.measured(scenarios).total(scenarios, cores)
-    known = " at least (nobody knows what programs do)" if any(each.work()[3] for each in scenarios) else ""
-    return f"{quantity(hops, 'packet-hops')}, {duration(seconds)}{known}"
+def _estimate(runs: Sequence[_core.Scenario | studies.PlannedRun], cores: int) -> _Estimate:
+    """Packet-hops and time that runs take on this machine."""
+    work = [each.work() for each in runs]
+    seconds = results.forecast_run(runs[0]).seconds if len(runs) == 1 else results.forecast_runs(runs, cores).seconds
+    return _Estimate(sum(hops for hops, *_ in work), seconds, any(has_programs for *_, has_programs in work))
+
+
+def _told(estimate: _Estimate) -> str:
+    known = " at least (nobody knows what programs do)" if estimate.at_least else ""
+    return f"{quantity(estimate.packet_hops, 'packet-hops')}, {duration(estimate.seconds)}{known}"

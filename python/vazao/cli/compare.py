@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vazao import compare as comparing, scenario, study
-from vazao.cli import programs
-from vazao.cli.options import Allow, Changes, Seed, change
+from vazao import comparing, results, study
+from vazao.cli import completing, options, programs
+from vazao.cli.options import Allow, Changes, Jobs, Seed, change
 from vazao.errors import RunError, ScenarioError
 
 
 def compare(
-    name: Annotated[str, typer.Argument(metavar="FILE", help="A scenario.")],
+    name: Annotated[str, typer.Argument(metavar="FILE", help="A scenario.", autocompletion=completing.paths)],
     changes: Changes = None,
     seed: Seed = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="N|A-B", help="Runs of each stack, for intervals: 10 of them, or seeds 1-10.")
+    ] = None,
+    jobs: Jobs = None,
     directory: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Figures and captures (default: results/compare-NAME).")
     ] = None,
@@ -32,14 +37,18 @@ def compare(
     text = study.read_text(path)
     if study.is_study(text):
         raise ScenarioError(f"{path}: is a study; compare takes a scenario, and a factor `stack` compares in a study")
-    out_directory = directory or Path("results") / f"compare-{path.stem}"
-    overrides = [change(one) for one in changes or []]
+    first, count = options.seeds(seeds, seed)
+    experiment = results.Experiment(path, text, tuple(change(one) for one in changes or []), first)
     if not allow:
-        programs.ask(str(path), programs.of([scenario.load(text, file=str(path), overrides=overrides, seed=seed)]))
+        programs.ask(str(path), programs.of_experiment(experiment))
+    experiment = replace(experiment, allow_programs=True)
+    place = directory or comparing.default_directory(path)
+    from vazao.cli.progress import progress
+
     made = comparing.compare(
-        text, file=str(path), overrides=overrides, seed=seed, out=out_directory, tolerance_s=tolerance / 1e3
+        experiment, seeds=count, out=place, tolerance_s=tolerance / 1e3, jobs=jobs, progress=progress()
     )
-    files = made.draw(out_directory)
+    files = made.draw(place)
     if as_json:
         print(json.dumps({"files": [str(file) for file in files], **made.as_json()}, allow_nan=False))
     else:
@@ -47,6 +56,10 @@ def compare(
         from vazao.cli.terminal import out
 
         show(made, str(path))
-        out.print(f"\nfigures and captures: {out_directory}", soft_wrap=True)
+        page = f"; page: {place / 'compare.html'}" if made.replications else ""
+        out.print(f"\nfigures and captures: {place}{page}", soft_wrap=True)
     if missing := [f"{trial.name}: {trial.problem}" for trial in made.trials if trial.problem]:
         raise RunError("; ".join(missing))
+    if made.replications and (failures := made.replications.failures):
+        stack, number, problem = failures[0]
+        raise RunError(f"{len(failures)} runs have no result; the first, {stack} under seed {number}: {problem}")

@@ -9,13 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from vazao.cli.terminal import out
-from vazao.compare import MEASURES, Comparison, Parting, windows
-from vazao.units import SCALED, cell, heading, quantity, unit_of
+from vazao.comparing import Comparison, Parting, basis, titled, told, windows
+from vazao.units import cell, quantity
 
 MOST_FLOWS = 8
 """Flows that are shown; any others are counted."""
 
-NAMES = {"rtt_p50_s": "median RTT"}
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -28,6 +27,8 @@ def show(made: Comparison, name: str) -> None:
         out.print(Text.assemble("  ", (f"{trial.name:<6}", "bold"), f" {told}"))
         for note in trial.notes:
             out.print(Text(f"         {note}", style="dim"))
+    if made.replications:
+        out.print(Text(f"  {basis(made.replications)}", style="dim"))
     flows = next(iter(made.results.values())).flows
     for row in flows.head(MOST_FLOWS).iter_rows(named=True):
         _show_flow(made, row)
@@ -54,14 +55,13 @@ def _explanation(made: Comparison) -> str:
 def _show_flow(made: Comparison, row: dict[str, Any]) -> None:
     """A flow's differences, its windows, and where its traces part."""
     flow = row["flow"]
-    control = "" if row["cc"] in (None, "none") else f" {row['cc']}"
-    title = f"flow {flow}: {row['client']} → {row['server']}, {row['app']} over {row['transport']}{control}"
     out.print()
-    out.print(Text(title, style="bold"))
+    out.print(Text(titled(row), style="bold"))
     if made.played(flow):
         out.print(_differences(made, flow))
     if lines := list(_sparklines(made, flow)):
-        out.print(Text("\n  congestion window"))
+        first = f", seed {made.replications.seeds[0]}" if made.replications else ""
+        out.print(Text(f"\n  congestion window{first}"))
         for line in lines:
             out.print(line)
     found = [parted for parted in made.partings if parted.flow == flow]
@@ -76,41 +76,14 @@ def _show_flow(made: Comparison, row: dict[str, Any]) -> None:
 
 
 def _differences(made: Comparison, flow: int) -> Table:
-    """A line for each measure: every run's value, and how far it is from the yardstick's."""
-    rows = made.differences.filter(pl.col("flow") == flow)
-    *others, yardstick = made.played(flow)
+    """A line for each measure: every run's value, and how far apart they are."""
+    said = told(made, flow)
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("")
-    for name in (*others, yardstick):
-        table.add_column(name, justify="right")
-    for name in others:
-        table.add_column(f"{name} against {yardstick}", justify="right")
-    for measure in MEASURES:
-        of = {row["run"]: row for row in rows.filter(pl.col("measure") == measure).iter_rows(named=True)}
-        values = [_value(measure, row["value"]) for row in of.values()]
-        table.add_row(f"  {NAMES.get(measure, heading(measure))}", *values, *(_difference(of[name]) for name in others))
+    for n, name in enumerate(said.headings):
+        table.add_column(name, justify="right" if n else "left")
+    for first, *cells in said.lines:
+        table.add_row(f"  {first}", *cells)
     return table
-
-
-def _value(measure: str, value: float | None) -> str:
-    return cell(measure, value if value is None or _is_scaled(measure) else int(value))
-
-
-def _is_scaled(measure: str) -> bool:
-    """Whether a measure is a time or a rate; any other is a count."""
-    return unit_of(measure).symbol in SCALED
-
-
-def _difference(row: dict[str, Any]) -> str:
-    """Relative where a ratio says something, else as a number."""
-    difference, relative = row["difference"], row["relative"]
-    if difference is None:
-        return "–"
-    if difference == 0:
-        return "none"
-    if _is_scaled(row["measure"]) and relative is not None:
-        return "< 0.01 %" if abs(relative) < 1e-4 else f"{relative:+.2%}".replace("%", " %")
-    return f"{difference:+.4g}" if relative is None else f"{difference:+.0f}"
 
 
 def _sparklines(made: Comparison, flow: int) -> list[Text]:

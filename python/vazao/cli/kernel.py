@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vazao import kernel as api
+from vazao.cli.options import AsJson
 from vazao.units import duration, quantity
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ def build_(
     hz: Annotated[int | None, typer.Option(metavar="100|1000", help="Timer interrupts a second.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Compilers at a time (default: all cores).")] = None,
     force: Annotated[bool, typer.Option("--force", help="Build it although it is there.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Build Debian's kernel, or any other, for guests; needs no root."""
     from vazao.cli.progress import Steps
@@ -44,6 +48,9 @@ def build_(
     made = done.kernel
     if done.remark:
         err.print(done.remark)
+    if as_json:
+        print(json.dumps(_facts(made) | {"built": done.built, "took_s": time.monotonic() - began}))
+        return
     out.print(f"{'built' if done.built else 'there already:'} Linux {made.release}, {origin(made)}", soft_wrap=True)
     facts = {
         "name": made.name,
@@ -73,12 +80,8 @@ def meaning(kernel: Kernel) -> str:
 
 
 @app.command("list")
-def list_() -> None:
+def list_(as_json: AsJson = False) -> None:
     """List the kernels that are built or chosen, and which of them each series means."""
-    import polars as pl
-
-    from vazao.cli.terminal import out, table
-
     kernels, gone = {kernel.name: kernel for kernel in api.kernels()}, []
     gone += [api.missing(kernel.name) for kernel in api.built() if not kernel.current]
     for series in api.selection():
@@ -87,12 +90,27 @@ def list_() -> None:
             kernels[chosen.name] = chosen
         else:
             gone.append(api.missing(series))
+    if not kernels and not gone:
+        gone.append(api.missing(api.DEFAULT_SERIES))
+    if as_json:
+        print(json.dumps({"kernels": [_facts(kernel) for kernel in kernels.values()], "missing": gone}))
+        return
+    import polars as pl
+
+    from vazao.cli.terminal import out, table
+
     if kernels:
         out.print(table(pl.DataFrame([_row(kernel) for kernel in kernels.values()])))
-    elif not gone:
-        gone.append(api.missing(api.DEFAULT_SERIES))
     for message in gone:
         out.print(message, soft_wrap=True)
+
+
+def _facts(kernel: Kernel) -> dict[str, Any]:
+    """A kernel as data."""
+    means = api.default(kernel.series) == kernel.name
+    facts = {"name": kernel.name} | {field.name: getattr(kernel, field.name) for field in fields(kernel)}
+    told = {name: value if isinstance(value, str | int | bool | None) else str(value) for name, value in facts.items()}
+    return told | {"means": kernel.series if means else None, "size_bytes": kernel.path.stat().st_size}
 
 
 def _row(kernel: Kernel) -> dict[str, str | int]:
@@ -111,11 +129,15 @@ def _row(kernel: Kernel) -> dict[str, str | int]:
 @app.command()
 def use(
     name: Annotated[str, typer.Argument(metavar="PATH|NAME", help="A User Mode Linux binary, or a name of the list.")],
+    as_json: AsJson = False,
 ) -> None:
     """Choose the kernel that its series means; a series (6.12) forgets the choice."""
+    kernel = api.use(name)
+    if as_json:
+        print(json.dumps({"kernel": kernel and _facts(kernel)}))
+        return
     from vazao.cli.terminal import out
 
-    kernel = api.use(name)
     if not kernel:
         out.print(f"nothing is chosen any more; {api.missing(name)}", soft_wrap=True)
         return

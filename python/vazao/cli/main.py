@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from vazao import _core, results
-from vazao.cli import catalogue, check, compare, kernel, questions, run, upkeep
+from vazao.cli import catalogue, check, compare, completion, doctor, kernel, questions, run, upkeep
 from vazao.cli.signals import Terminated
 from vazao.cli.texts import clean
 from vazao.errors import RunError, VazaoError
@@ -37,6 +37,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": catalogue.list_,
     "explain": catalogue.explain,
     "new": catalogue.new,
+    "doctor": doctor.doctor,
+    "completion": completion.completion,
 }
 """All commands, in the order of the help."""
 
@@ -49,6 +51,7 @@ def main() -> None:
     """Run the command; whatever a user typed ends in one clear message and an exit code."""
     # Threads for algebra, of which there is none here, would wait busily beside the simulations, one on each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    completion.answer(app)
     try:
         try:
             app()

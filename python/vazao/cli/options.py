@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vazao.cli import completing
 from vazao.errors import ClusterError, ScenarioError, StudyError
 from vazao.results.shard import WHOLE, Shard
 from vazao.words import LANGUAGES, checked
@@ -15,11 +16,19 @@ from vazao.words import LANGUAGES, checked
 if TYPE_CHECKING:
     from vazao.results import Cluster
 
-Directory = Annotated[str, typer.Argument(metavar="DIR", help="A results directory.")]
-Changes = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
+Directory = Annotated[
+    str, typer.Argument(metavar="DIR", help="A results directory.", autocompletion=completing.directories)
 ]
-Allow = Annotated[bool, typer.Option("--allow-programs", help="Let guests run the programs that the file names.")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Override a key of the scenario.", autocompletion=completing.changes
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document, nothing else.")]
+Allow = Annotated[
+    bool, typer.Option("--allow-programs", help="Let guests' programs and own algorithms (mine.py:Mine) run.")
+]
 Seed = Annotated[int | None, typer.Option(min=0, max=2**53, help="The seed of every random stream.")]
 
 
@@ -29,7 +38,12 @@ Out = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Where results go (a study's default: results/NAME).")
 ]
 Trace = Annotated[
-    str | None, typer.Option(metavar="MEASURES", help="Record time series: cwnd,ssthresh,srtt,rtt,flight,…")
+    str | None,
+    typer.Option(
+        metavar="MEASURES",
+        help="Record time series: cwnd,ssthresh,srtt,rtt,flight,…",
+        autocompletion=completing.measures,
+    ),
 ]
 Pcap = Annotated[Path | None, typer.Option(metavar="DIR", help="One pcapng per host interface.")]
 Qlog = Annotated[Path | None, typer.Option(metavar="DIR", help="Each side of each QUIC connection, for qvis.")]
@@ -42,7 +56,11 @@ On = Annotated[
 ]
 Vary = Annotated[
     list[str] | None,
-    typer.Option(metavar="KEY=VALUES", help="Sweep a scenario's key: cubic,bbr or 0:0.05:6. May be repeated."),
+    typer.Option(
+        metavar="KEY=VALUES",
+        help="Sweep a scenario's key: cubic,bbr or 0:0.05:6. May be repeated.",
+        autocompletion=completing.changes,
+    ),
 ]
 Seeds = Annotated[
     str | None, typer.Option(metavar="N|A-B", help="Runs of each combination: 10 of them, or seeds 1-10.")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -18,10 +19,15 @@ ROWS = 4096
 
 def write_result(result: Result) -> None:
     """A run as one JSON object: its row, a list of rows for each table, and what was traced if anything was."""
-    tables: dict[str, Iterable[pl.DataFrame]] = {name: [rows] for name, rows in result.rows().items() if name != "runs"}
-    if len(result.samples_stream()):
-        tables["samples"] = result.samples_batches()
-    (run,) = _rows(result.runs)
+    write_run(result.rows(), result.samples_batches() if len(result.samples_stream()) else None)
+
+
+def write_run(rows: Mapping[str, pl.DataFrame], samples: Iterable[pl.DataFrame] | None = None) -> None:
+    """The tables of a run, stored or not, as one JSON object."""
+    tables: dict[str, Iterable[pl.DataFrame]] = {name: [frame] for name, frame in rows.items() if name != "runs"}
+    if samples is not None:
+        tables["samples"] = samples
+    run = _rows(rows["runs"])[0]
     sys.stdout.write(f'{{"run": {json.dumps(run, allow_nan=False)}')
     for name, frames in tables.items():
         sys.stdout.write(f", {json.dumps(name)}: ")
@@ -33,6 +39,21 @@ def write_table(rows: pl.DataFrame) -> None:
     """Rows as a JSON array of objects; a value that JSON lacks, such as a date, is written as text."""
     _write_rows([rows], default=str)
     sys.stdout.write("\n")
+
+
+def write_object(facts: Mapping[str, Any], tables: Mapping[str, Mapping[str, pl.DataFrame]] | None = None) -> None:
+    """Facts as one JSON object, with objects of named tables in it."""
+    told = {key: {name: _rows(rows) for name, rows in named.items()} for key, named in (tables or {}).items()}
+    sys.stdout.write(json.dumps(finite({**facts, **told}), allow_nan=False, default=str) + "\n")
+
+
+def finite(value: Any) -> Any:
+    """A value for JSON, which has no number for "none": such a number is null."""
+    if isinstance(value, dict):
+        return {str(key): finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _write_rows(frames: Iterable[pl.DataFrame], default: Callable[[Any], str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Programs of this machine that a file's guests run: which they are, and whether the user allows them."""
+"""Programs that a file's guests run, and code of its algorithms: which they are, and whether the user allows them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -14,42 +15,87 @@ from vazao import _core, study
 from vazao.errors import ScenarioError
 
 if TYPE_CHECKING:
+    from vazao.results import Experiment
     from vazao.study import Study
 
 MOST, LONGEST = 20, 200
 """Programs that are shown, and characters of each."""
 
 
-def of(scenarios: Iterable[_core.Scenario]) -> list[str]:
-    """Programs that the guests of scenarios run, each once, in their order."""
-    # Most say that they have none without being parsed, which takes a while where flows are many.
-    told = (text for scenario in scenarios if '"command"' in (text := scenario.json))
-    flows = (flow["app"] for text in told for flow in json.loads(text)["flows"])
-    return list(
-        dict.fromkeys(app[side] for app in flows if app.get("kind") == "command" for side in ("server", "client"))
-    )
+@dataclass(frozen=True)
+class Asked:
+    """Programs in guests and Python code in this process that a file would run, with the files that hold the code."""
+
+    programs: list[str]
+    code: list[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.programs or self.code)
+
+    def trusted(self) -> Asked:
+        """The part of a built-in file that is not its own: code that the command line names."""
+        return Asked([], self.code)
 
 
-def of_study(asked: Study, text: str, overrides: Sequence[tuple[str, Any]]) -> list[str]:
-    """Programs that the guests of a study run at full size, of which quick is a part."""
-    return of(cell.scenario for cell in study.plan(asked, "full").cells) if may_have(text, overrides) else []
+def of(scenarios: Iterable[_core.Scenario]) -> Asked:
+    """Programs and code of scenarios, each once, in their order."""
+    programs: dict[str, None] = {}
+    code: dict[str, None] = {}
+    for scenario in scenarios:
+        # Most say that they have none without being parsed, which takes a while where flows are many.
+        if '"command"' in (text := scenario.json):
+            apps = [flow["app"] for flow in json.loads(text)["flows"]]
+            commands = [app for app in apps if app.get("kind") == "command"]
+            programs |= dict.fromkeys(app[side] for app in commands for side in ("server", "client"))
+        code |= dict.fromkeys(_placed(name, scenario) for name, _ in scenario.code)
+    return Asked(list(programs), list(code))
+
+
+def _placed(name: str, scenario: _core.Scenario) -> str:
+    """The name of an algorithm, with the file that holds it."""
+    file = name.rpartition(":")[0]
+    path = next((path for known, path, _ in scenario.inputs if known == file), file)
+    return f"{name} ({path})"
+
+
+def of_study(asked: Study, text: str, overrides: Sequence[tuple[str, Any]]) -> Asked:
+    """Programs and code of a study at full size, of which quick is a part."""
+    return of(cell.scenario for cell in study.plan(asked, "full").cells) if may_have(text, overrides) else Asked([], [])
+
+
+def of_experiment(asked: Experiment) -> Asked:
+    """Programs and code of a scenario, with every value that its keys are varied to. Raises `ScenarioError`."""
+    only = asked.scenario
+    given = (*asked.overrides, *((each.key, each.values) for each in asked.variations))
+    if not asked.variations or not may_have(asked.text, given):
+        return of([only])
+    return of_study(asked.study(), asked.text, given)
 
 
 def may_have(text: str, overrides: Sequence[tuple[str, Any]] = ()) -> bool:
-    """Whether a file could run programs at all: most say at once that they do not."""
-    return "'command'" in repr((tomllib.loads(text), overrides))
+    """Whether a file could run anything at all: most say at once that they do not."""
+    told = repr((tomllib.loads(text), overrides))
+    return "'command'" in told or ".py:" in told
 
 
-def told(file: str, programs: Sequence[str]) -> str:
-    """The sentence that a file runs programs, and which."""
-    lines = [f"{file}: its guests run programs of this machine:", *(f"    {shown(each)}" for each in programs[:MOST])]
-    if len(programs) > MOST:
-        lines.append(f"    … and {len(programs) - MOST} more")
-    if _core.has_walls():
-        lines.append("They can read what is installed here, nothing of yours, and write nothing.")
-    else:
-        lines.append("This machine's Linux has no Landlock: only their guest keeps them from your files.")
+def told(file: str, asked: Asked) -> str:
+    """The sentences that a file runs programs or code, and which."""
+    lines: list[str] = []
+    if asked.programs:
+        lines += [f"{file}: its guests run programs of this machine:", *_listed(asked.programs)]
+        if _core.has_walls():
+            lines.append("They can read what is installed here, nothing of yours, and write nothing.")
+        else:
+            lines.append("This machine's Linux has no Landlock: only their guest keeps them from your files.")
+    if asked.code:
+        lines += [f"{file}: it runs Python code as an algorithm:", *_listed(asked.code)]
+        lines.append("Such code can do all that you can: read, change and delete your files.")
     return "\n".join(lines)
+
+
+def _listed(names: Sequence[str]) -> list[str]:
+    more = [f"    … and {len(names) - MOST} more"] if len(names) > MOST else []
+    return [*(f"    {shown(each)}" for each in names[:MOST]), *more]
 
 
 def shown(program: str) -> str:
@@ -58,13 +104,13 @@ def shown(program: str) -> str:
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}… ({len(line)} characters)"
 
 
-def ask(file: str, programs: Sequence[str]) -> None:
-    """Have the user allow the programs of a file. Raises `ScenarioError` if that is refused, or nobody can be asked."""
-    if not programs:
+def ask(file: str, asked: Asked) -> None:
+    """Have the user allow what a file runs. Raises `ScenarioError` if that is refused, or nobody can be asked."""
+    if not asked:
         return
-    question = told(file, programs)
+    question = told(file, asked)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise ScenarioError(f"{question}\nIf you trust this file, say so with --allow-programs")
     typer.echo(question, err=True)
-    if not typer.confirm("Run them?", err=True):
+    if not typer.confirm("Run them?" if asked.programs else "Run it?", err=True):
         raise ScenarioError(f"{file}: its programs were not allowed")

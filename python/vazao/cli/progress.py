@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
@@ -11,6 +11,9 @@ from rich.text import Text
 
 from vazao.cli import terminal
 from vazao.units import duration, quantity
+
+PLAIN_STEP_SECONDS = 15.0
+"""Seconds between lines on a build or a single run where there is no terminal to draw in."""
 
 PLAIN_SECONDS = 5.0
 """Seconds between lines of progress where there is no terminal to draw in."""
@@ -86,14 +89,19 @@ class Lines:
 PATIENCE_SECONDS = 1.0
 """A single run that takes no longer shows no progress."""
 
+FORECAST_SECONDS = 4.0
+"""Time after which the end of a single run is forecast, which takes about a second of another core."""
+
 
 class Clock:
-    """A moving line of how far a single run is; nothing where there is no terminal to draw in."""
+    """Progress of a single run: a moving line in a terminal, a line now and then elsewhere."""
 
-    def __init__(self, until_s: float | None) -> None:
-        """`until_s`: when the run ends at the latest."""
+    def __init__(self, until_s: float | None, ends: Callable[[], float | None] = lambda: None) -> None:
+        """`until_s`: when the run ends at the latest; `ends` says when it will probably end, and is asked once."""
         self._until = until_s
-        self._began = time.monotonic()
+        self._ask: Callable[[], float | None] | None = ends
+        self._ends: float | None = None
+        self._began = self._told_at = time.monotonic()
         self._progress = Progress(
             SpinnerColumn(), BarColumn(), TextColumn("{task.description}"), console=terminal.err, transient=True
         )
@@ -103,17 +111,26 @@ class Clock:
     def __call__(self, now_s: float) -> None:
         """Show that `now_s` seconds are simulated."""
         elapsed = time.monotonic() - self._began
+        if elapsed > FORECAST_SECONDS and now_s and self._ask:
+            ask, self._ask = self._ask, None
+            self._ends = ask()
         if terminal.err.is_terminal and elapsed > PATIENCE_SECONDS:
             self._shown = True
             self._progress.start()
-            self._progress.update(self._task, completed=now_s, description=self._told(now_s, elapsed))
+            told, total = self._told(now_s, elapsed), self._ends or self._until
+            self._progress.update(self._task, completed=now_s, total=total, description=told)
+        elif time.monotonic() - self._told_at >= PLAIN_STEP_SECONDS and not terminal.err.is_terminal:
+            self._told_at = time.monotonic()
+            terminal.err.print(self._told(now_s, elapsed))
 
     def _told(self, now_s: float, elapsed: float) -> str:
         told = f"{quantity(now_s, 's')} simulated"
-        if self._until is None:
+        ends = self._ends if self._ends and self._ends > now_s else self._until
+        if ends is None:
             return told
-        left = f", {duration(elapsed * (self._until - now_s) / now_s)} left" if now_s else ""
-        return f"{told} of {quantity(self._until, 's')} at most{left}"
+        left = f", {duration(elapsed * (ends - now_s) / now_s)} left" if now_s else ""
+        about = f"about {quantity(ends, 's')}" if ends == self._ends else f"{quantity(ends, 's')} at most"
+        return f"{told} of {about}{left}"
 
     def __enter__(self) -> Self:
         return self
@@ -127,9 +144,6 @@ def progress() -> Bar | Lines:
     """Return the display that suits standard error: a bar in a terminal, lines elsewhere."""
     return Bar() if terminal.err.is_terminal else Lines()
 
-
-PLAIN_STEP_SECONDS = 15.0
-"""Seconds between lines on a build where there is no terminal to draw in."""
 
 TRUSTED = 0.1
 """The part of a step after which its pace says more than what such a step usually takes."""

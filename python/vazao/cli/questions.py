@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vazao import figures, report as reports, results, study
-from vazao.cli.options import Directory, Lang
+from vazao.cli.options import AsJson, Directory, Lang
 from vazao.cli.texts import clean, say
 from vazao.errors import ResultsError
 from vazao.files import explained
@@ -20,33 +22,81 @@ if TYPE_CHECKING:
     from vazao.results import Campaign
 
 
-def report(directory: Directory, lang: Lang = None) -> None:
+def report(directory: Directory, lang: Lang = None, as_json: AsJson = False) -> None:
     """Rebuild the figures (SVG, PDF, PNG) and report.html from stored results."""
     done = results.open_campaign(directory, lang=lang)
     study.findings.write(done.in_its_own_words().findings, done.directory)
-    print(publish(done, anew=True))
+    page = publish(done, anew=True)
+    print(json.dumps({"report": str(page)}) if as_json else page)
 
 
-def show(directory: Directory, lang: Lang = None) -> None:
+def show(directory: Directory, lang: Lang = None, as_json: AsJson = False) -> None:
     """Show the findings ledger and summary tables."""
+    store = results.Store(directory)
+    if store.manifest["kind"] == "scenario":
+        _show_scenario(store, as_json)
+        return
+    done = results.open_campaign(directory, lang=lang)
+    if as_json:
+        _tell(done)
+        return
     from vazao.cli import showing
     from vazao.cli.terminal import out
 
-    store = results.Store(directory)
-    if store.manifest["kind"] == "scenario":
-        tables = {name: store.read(name) for name in ("runs", "flows", "links")}
-        if not tables["runs"].height:
-            raise ResultsError(f"{directory}: holds no finished run")
-        showing.show_run(store.manifest["name"], tables["runs"]["run_id"][0], tables)
-        return
-    done = results.open_campaign(directory, lang=lang)
     out.print(f"{done.study.title}\n{done.runs.height} of {store.manifest['runs']} runs ({store.manifest['size']})")
     if done.not_run.height:
         out.print(study.told_not_run(study.reasons(done.not_run), done.study.words))
-    out.print()
-    showing.show_findings(done.findings, done.study.words, explained=True)
+    if done.study.findings:
+        out.print()
+        showing.show_findings(done.findings, done.study.words, explained=True)
+    elif done.study.question:
+        out.print(done.study.question, soft_wrap=True)
     showing.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
     showing.show_summary(done.runs, {part.name: part.factor_names for part in done.study.parts})
+
+
+def _show_scenario(store: results.Store, as_json: bool) -> None:
+    """Show the stored run of a scenario. Raises `ResultsError` if there is none."""
+    tables = {name: store.read(name) for name in ("runs", "flows", "paths", "links")}
+    if not tables["runs"].height:
+        raise ResultsError(f"{store.directory}: holds no finished run")
+    if as_json:
+        from vazao.cli.printing import write_run
+
+        write_run(tables)
+        return
+    from vazao.cli import showing
+
+    showing.show_run(store.manifest["name"], tables["runs"]["run_id"][0], tables)
+
+
+def _tell(done: Campaign) -> None:
+    """A study's ledger, tables and means as one JSON object."""
+    from vazao.cli.printing import write_object
+
+    words = done.study.words
+    summary = {part.name: _means(done, part.name, part.factor_names) for part in done.study.parts}
+    write_object(
+        {
+            "study": done.study.name,
+            "title": done.study.title,
+            "directory": str(done.directory),
+            "size": done.store.manifest["size"],
+            "runs": done.runs.height,
+            "planned": done.store.manifest["runs"],
+            "not_run": study.reasons(done.not_run),
+            "findings": [asdict(result) for result in done.findings],
+            "counted": study.counted(done.findings, words),
+        },
+        {"tables": {one.id: done.table(one.id) for one in done.study.tables}, "summary": summary},
+    )
+
+
+def _means(done: Campaign, part: str, factors: list[str]) -> pl.DataFrame:
+    """The mean utilisation and fairness of each combination of a part."""
+    from vazao.cli.showing import summary
+
+    return summary(done.runs, part, factors)
 
 
 def sql(
@@ -54,10 +104,15 @@ def sql(
     query: Annotated[str, typer.Argument(metavar="SELECT", help="Tables: runs, flows, paths, links, samples.")],
     as_csv: Annotated[bool, typer.Option("--csv", help="Rows as CSV.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Rows as a JSON array of objects.")] = False,
+    file: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Rows as a file: .csv, .parquet, .md or .tex.")
+    ] = None,
 ) -> None:
     """Ask the stored results anything (DuckDB; with ci95(x), greater(d, ci, least), equivalent(d, ci, margin), …)."""
     rows = results.Store(directory).query(query)
-    if as_csv:
+    if file is not None:
+        say(f"{rows.height} rows: {results.write_table(rows, file)}")
+    elif as_csv:
         text = rows.write_csv()
         sys.stdout.write(clean(text) if sys.stdout.isatty() else text)
     elif as_json:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from vazao import _core, results, scenario, study as studies
-from vazao.cli import campaigns, options, programs, sweeps
+from vazao.cli import campaigns, completing, options, programs, sweeps
 from vazao.cli.options import (
     Allow,
     Changes,
@@ -34,7 +35,12 @@ from vazao.errors import RunError, ScenarioError
 @terminable()
 def run(
     name: Annotated[
-        str, typer.Argument(metavar="FILE|NAME", help="A TOML file, a built-in study or scenario, or all-theses.")
+        str,
+        typer.Argument(
+            metavar="FILE|NAME",
+            help="A TOML file, a built-in study or scenario, or all-theses.",
+            autocompletion=completing.files,
+        ),
     ],
     changes: Changes = None,
     seed: Seed = None,
@@ -61,34 +67,51 @@ def run(
     }  # fmt: skip
     if studies.is_all_theses(name):
         _refuse(name, "all-theses", given)
-        place = options.cluster(on, jobs) or jobs
-        campaigns.run_theses(size, place, directory or Path("results"), lang, as_json)
+        where = options.cluster(on, jobs) or jobs
+        campaigns.run_theses(size, where, directory or Path("results"), lang, as_json)
         return
     path = studies.find(name)
     text = studies.read_text(path)
     overrides = [change(one) for one in changes or []]
-    trusted = allow or studies.is_built_in(name)
+    built_in = studies.is_built_in(name)
     if studies.is_study(text):
         _refuse(path, "study", given)
         study = studies.parse_as(results.Study, text, str(path)).changed(overrides, seed)
-        if not trusted:
-            programs.ask(str(path), programs.of_study(study, text, overrides))
-        told, out = studies.told_in(study, lang), directory or results.default_directory(study.name)
-        campaigns.run_study(told, size, options.cluster(on, jobs) or jobs, out, options.shard(shard), as_json)
+        place = directory or results.default_directory(study.name)
+        study = study.with_inputs(results.kept_inputs(place))
+        if not allow:
+            asked = programs.of_study(study, text, overrides)
+            programs.ask(str(path), asked.trusted() if built_in else asked)
+        study = study.allowing()
+        where = options.cluster(on, jobs) or jobs
+        campaigns.run_study(studies.told_in(study, lang), size, where, place, options.shard(shard), as_json)
         return
     kind = "sweep" if vary or seeds or precision else "scenario"
     _refuse(path, kind, given)
     first, count = options.seeds(seeds, seed)
     kept = results.kept_inputs(directory) if directory else {}
-    only = scenario.load(text, file=str(path), overrides=overrides, seed=first, inputs=kept)
-    if not trusted:
-        programs.ask(str(path), programs.of([only]))
     if kind == "sweep":
         varied = tuple(map(studies.variation, vary or ()))
         experiment = results.Experiment(path, text, tuple(overrides), first, varied, kept)
-        sweeps.run(experiment, count, precision, options.cluster(on, jobs) or jobs, directory, as_json)
-    else:
-        _run_scenario(only, trace, pcap, qlog, directory, as_json)
+        if not allow:
+            asked = programs.of_experiment(experiment)
+            programs.ask(str(path), asked.trusted() if built_in else asked)
+        where = options.cluster(on, jobs) or jobs
+        sweeps.run(replace(experiment, allow_programs=True), count, precision, where, directory, as_json)
+        return
+    more: dict[str, Any] = {"file": str(path), "overrides": overrides, "seed": first, "inputs": kept}
+    _run_scenario(_permitted(path, text, more, allow, built_in), trace, pcap, qlog, directory, as_json)
+
+
+def _permitted(path: Path, text: str, more: dict[str, Any], allow: bool, built_in: bool) -> _core.Scenario:
+    """A scenario that may run its programs and its own algorithms. Raises `ScenarioError`."""
+    if not allow:
+        only = scenario.load(text, **more)
+        asked = programs.of([only])
+        programs.ask(str(path), asked.trusted() if built_in else asked)
+        if not asked.code:
+            return only
+    return scenario.load(text, **more, allow_programs=True)
 
 
 REFUSED = {
@@ -126,7 +149,7 @@ def _run_scenario(
         only = only.with_trace([measure.strip() for measure in trace.split(",")])
     if directory:
         results.check_place(directory, only)
-    with Clock(only.until_s) as clock:
+    with Clock(only.until_s, lambda: _ends(only)) as clock:
         result = results.run_scenario(only, pcap=pcap, qlog=qlog, on_tick=clock)
     if directory:
         results.keep(result, directory)
@@ -136,7 +159,19 @@ def _run_scenario(
         write_result(result)
     else:
         showing.show_run(only.name, only.run_id, result.rows())
+        showing.show_places(
+            {"captures": pcap, "logs": qlog, "results": directory},
+            len(result.samples_stream()) if trace and not directory else 0,
+        )
     failed = showing.failures(result.flows)
     if failed:
         flow, failure = failed[0]
         raise RunError(f"{len(failed)} of {result.flows.height} flows failed; flow {flow}: {failure.splitlines()[0]}")
+
+
+def _ends(only: _core.Scenario) -> float | None:
+    """The simulated time at which a run will probably end.
+
+    What a user's own code keeps for itself would see the piece that is run for it: there, nobody knows.
+    """
+    return None if '"code"' in only.json else results.forecast_run(only).ends_s

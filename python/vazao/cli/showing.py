@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -73,6 +74,16 @@ def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None
     _show_output(tables["flows"])
     columns = [*RUN, KERNEL] if tables["runs"]["kernel"].is_not_null().any() else RUN
     out.print(table(tables["runs"].select(columns), title="\nrun"))
+
+
+def show_places(places: Mapping[str, Path | None], lost: int) -> None:
+    """Say where a run's files went, and that `lost` samples went nowhere."""
+    if told := [f"{what}: {place}" for what, place in places.items() if place is not None]:
+        out.print("\n" + "; ".join(told), soft_wrap=True)
+    if lost:
+        out.print(
+            f"\n{lost} samples were recorded and not kept: --out DIR keeps them, --json prints them", soft_wrap=True
+        )
 
 
 def problems(flows: pl.DataFrame) -> list[tuple[int, str]]:
@@ -172,6 +183,13 @@ def _explanations(claim: Sequence[Ruling]) -> list[str]:
     return ["" if text in texts[n + 1 :] else text for n, text in enumerate(texts)]
 
 
+def show_title(title: str, question: str) -> None:
+    """A study's title and what it asks: the beginning of an answer without claims."""
+    out.print(Text(title, style="bold"))
+    if question:
+        out.print(Text(question), soft_wrap=True)
+
+
 def show_tables(tables: Iterable[tuple[str, pl.DataFrame]]) -> None:
     """A study's own tables, each under its title."""
     for title, rows in tables:
@@ -181,8 +199,13 @@ def show_tables(tables: Iterable[tuple[str, pl.DataFrame]]) -> None:
 def show_summary(runs: pl.DataFrame, factors: Mapping[str, Sequence[str]]) -> None:
     """Print the mean utilisation and fairness of each combination of every part, over its replications."""
     for part, names in factors.items():
-        rows = runs.filter(pl.col("part") == part)
-        measures = [pl.len().alias("runs"), pl.col("utilisation", "jain").mean()]
-        grouped = rows.group_by(list(names), maintain_order=True).agg(measures) if names else rows.select(measures)
-        if rows.height:
-            out.print(table(grouped, title=f"\n{part}"))
+        rows = summary(runs, part, names)
+        if rows["runs"].sum():
+            out.print(table(rows, title=f"\n{part}"))
+
+
+def summary(runs: pl.DataFrame, part: str, factors: Sequence[str]) -> pl.DataFrame:
+    """The mean utilisation and fairness of each combination of a part, over its replications."""
+    rows = runs.filter(pl.col("part") == part)
+    measures = [pl.len().alias("runs"), pl.col("utilisation", "jain").mean()]
+    return rows.group_by(list(factors), maintain_order=True).agg(measures) if factors else rows.select(measures)

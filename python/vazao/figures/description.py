@@ -14,7 +14,7 @@ from typing import Any
 
 from vazao.figures.breaking import LETTER, in_lines
 from vazao.figures.rows import Rows
-from vazao.figures.theme import DASHES, ROUND, SHAPES, Theme
+from vazao.figures.theme import SHAPES, Theme
 from vazao.study import Figure
 from vazao.units import Unit, title_of, unit_of
 from vazao.words import ENGLISH, Words
@@ -79,6 +79,8 @@ def describe(plot: Plot, title: bool = False) -> Spec:
     """The Vega-Lite description, its data named `rows` and not included."""
     figure = plot.figure
     layers, params = lifted([*own(plot), *marks(plot)])
+    if plot.theme.scale != 1.0:
+        layers = [{**layer, "mark": scaled(layer["mark"], plot.theme.scale)} for layer in layers]
     unit = {"layer": layers, **size(plot)}
     spec: Spec = {
         "$schema": SCHEMA,
@@ -106,8 +108,18 @@ def lifted(layers: list[Spec]) -> tuple[list[Spec], list[Spec]]:
     return named, params
 
 
+def scaled(mark: Spec, scale: float) -> Spec:
+    """A mark with lines and areas as text of this scale needs them."""
+    powers = {"strokeWidth": 1, "size": 2, "fontSize": 1, "cornerRadiusEnd": 1}
+    return {
+        key: round(value * scale ** powers.get(key, 0), 2) if key in powers else value for key, value in mark.items()
+    }
+
+
 def size(plot: Plot) -> Spec:
     """Width and height of a panel, in points; the page stretches the width to what it has."""
+    if plot.theme.width:
+        return paper_size(plot, plot.theme.width)
     if plot.figure.kind == "heat":
         return {
             "width": 580 if panel_columns(plot) == 1 else 290,
@@ -116,6 +128,16 @@ def size(plot: Plot) -> Spec:
     if plot.figure.facet is None:
         return {"width": 580, "height": 300}
     return {"width": {1: 580, 2: 290}.get(panel_columns(plot), 200), "height": 210}
+
+
+def paper_size(plot: Plot, width: float) -> Spec:
+    """Size of a panel of a drawing so wide: that of the whole where it is the only one, else a part of what is left."""
+    axis, spacing, columns = 62 * plot.theme.scale, 28 * plot.theme.scale, panel_columns(plot)
+    panel = width if plot.figure.facet is None else (width - axis - spacing * (columns - 1)) / columns
+    height = plot.theme.height or (0.6 if plot.figure.facet is None else 0.8) * panel
+    if plot.figure.kind == "heat":
+        height = 44 * plot.theme.scale * len(plot.present(plot.figure.color or ""))
+    return {"width": round(panel, 1), "height": round(height, 1)}
 
 
 def panel_columns(plot: Plot) -> int:
@@ -202,6 +224,9 @@ def x_channel(plot: Plot) -> Spec:
         text, lines = "datum.label", f"{json.dumps(broken, ensure_ascii=False)}[datum.label]"
         longest = max((len(line) for label in broken.values() for line in label), default=1)
     width = "width" if figure.facet is None else "child_width"
+    if plot.face is Face.CHART or plot.theme.width:
+        # Beside other charts a chart's width has another name, or none.
+        width = f"{size(plot)['width'] / plot.theme.scale:.0f}"
     tight = f"{width} < {len(order) * (LETTER * longest + 6):.0f}"
     axis = {
         "ticks": False, "labelOverlap": False,
@@ -241,6 +266,8 @@ def number_axis(plot: Plot, axis: str, values: list[float]) -> Spec:
         scale |= {"domain": [min(positive), max(positive)]}
     elif axis == "x":
         scale |= {"zero": False, "nice": False, "padding": 10 if plot.figure.kind in ("point", "line") else 2}
+    elif plot.figure.kind == "ecdf":
+        scale |= {"domain": [0, 1]}
     elif plot.unit(axis).symbol == "%" and max(values, default=1.0) <= 1.0:
         scale |= {"domainMax": 1.0} if max(values, default=1.0) > 0.6 else {}
     return {"type": "quantitative", "title": title, "scale": scale, "axis": labels}
@@ -274,11 +301,22 @@ def color_channel(plot: Plot) -> Spec:
     legend: Spec | None = None
     if plot.face is not Face.PAGE and plot.figure.color != plot.figure.x:
         letters = sum(len(label) + 6 for label in plot.present(plot.figure.color))
-        legend = {"symbolOpacity": 1, "orient": "top" if letters < 90 else "right"}
-        if plot.figure.kind != "step" and marked(plot):
+        wide = plot.theme.width
+        legend = {"symbolOpacity": 1, "orient": "top" if wide or letters < 90 else "right"}
+        if wide:
+            legend["columns"] = legend_columns(plot, wide)
+        if plot.figure.kind in ("band", "area") and not drawn_marked(plot):
+            legend |= {"symbolType": "stroke", "symbolStrokeWidth": 2 * plot.theme.scale}
+        if drawn_marked(plot):
             legend["symbolStrokeWidth"] = 0  # else the line's dashes would gnaw at its mark
     scale = series_scale(plot, plot.theme.palette)
     return {"field": plot.figure.color, "type": "nominal", "scale": scale, "legend": legend}
+
+
+def legend_columns(plot: Plot, width: float) -> int:
+    """Entries of a legend that stand side by side in a drawing so wide."""
+    longest = max((len(label) for label in plot.present(plot.figure.color or "")), default=1)
+    return max(1, int(width / ((LETTER * longest + 40) * plot.theme.scale)))
 
 
 def shape_channel(plot: Plot) -> Spec:
@@ -290,10 +328,20 @@ def shape_channel(plot: Plot) -> Spec:
 
 
 def dash_channel(plot: Plot) -> Spec:
-    """Lines of the palette's second round are dashed."""
-    if not plot.figure.color or len(plot.colors) <= ROUND:
+    """Lines of the palette's second round are dashed; of greys, all but the first."""
+    theme = plot.theme
+    if not plot.figure.color or len(plot.colors) <= theme.solid:
         return {"value": [1, 0]}
-    return {**color_channel(plot), "scale": series_scale(plot, DASHES), "legend": None}
+    channel = {**color_channel(plot), "scale": series_scale(plot, theme.dashes)}
+    # Where lines have no marks, the legend says how each is dashed.
+    return channel if theme.solid == 1 and not drawn_marked(plot) else channel | {"legend": None}
+
+
+def drawn_marked(plot: Plot) -> bool:
+    """Whether the points of the figure's lines have marks."""
+    if plot.figure.kind in ("band", "area") and plot.rows.frame.height > FEW:
+        return False
+    return marked(plot) and plot.figure.kind not in STEPS
 
 
 def legend(plot: Plot) -> list[Spec]:
@@ -302,11 +350,11 @@ def legend(plot: Plot) -> list[Spec]:
     if not color or color == plot.figure.x or plot.figure.kind == "heat":
         return []
     colors, shapes = series_scale(plot, plot.theme.palette), series_scale(plot, SHAPES)["range"]
-    dashes = series_scale(plot, DASHES)["range"]
+    dashes = series_scale(plot, plot.theme.dashes)["range"]
     kind = plot.figure.kind
     if kind in ("bar", "box"):
         shapes = ["square"] * len(shapes)
-    elif kind == "step" or (kind != "point" and not marked(plot)):
+    elif kind != "point" and not drawn_marked(plot):
         shapes = [None] * len(shapes)
     return [
         {"label": label, "color": c, "shape": shape, "dash": " ".join(map(str, dash)) if dash[1] else "none"}
@@ -335,7 +383,11 @@ def offset_channel(plot: Plot) -> Spec:
     color = plot.figure.color
     if not (color and plot.x_is_category and color != plot.figure.x):
         return {}
-    return {"xOffset": {"field": color, "type": "nominal", "sort": plot.present(color)}}
+    offset: Spec = {"field": color, "type": "nominal", "sort": plot.present(color)}
+    if plot.figure.kind == "box":
+        # The scale leaves the gaps: bars that are a share of their band wide stand beside its middle.
+        offset["scale"] = {"paddingInner": 0.3, "paddingOuter": 0.15}
+    return {"xOffset": offset}
 
 
 def legend_pick(plot: Plot) -> list[Spec]:
@@ -380,10 +432,16 @@ def line(plot: Plot, interpolate: str = "linear") -> list[Spec]:
     return [
         *intervals(plot),
         lines,
-        *(points(plot) if marked(plot) and plot.figure.kind != "step" else []),
+        *(points(plot) if drawn_marked(plot) else []),
         *hover(plot),
     ]
 
+
+FEW = 60
+"""Most rows of a figure with bands whose points are marked."""
+
+STEPS = ("step", "ecdf")
+"""Kinds of lines that go in steps, whose points have no marks."""
 
 CROWD = 1500  # rows beyond which lines are drawn thinner
 
@@ -453,7 +511,7 @@ def box(plot: Plot) -> list[Spec]:
     shared = {**base(plot), **offset_channel(plot), "tooltip": tooltip(plot)}
     q1 = {**shared, "y": y_channel(plot, "q1"), "y2": {"field": "q3"}, "opacity": opacity_channel(plot)}
     median = {**shared, "y": y_channel(plot, "median"), "y2": {"field": "median"}}
-    width = {"width": {"band": 0.7}}
+    width = {} if offset_channel(plot) else {"width": {"band": 0.7}}
     return [
         *intervals(plot),
         {"mark": {"type": "bar", **width}, "encoding": q1, "params": legend_pick(plot)},
@@ -531,6 +589,6 @@ def heat(plot: Plot) -> list[Spec]:
 
 LAYERS: dict[str, Callable[[Plot], list[Spec]]] = {
     "line": line, "step": step, "bar": bar, "point": point, "box": box, "band": band, "area": band,
-    "heat": heat,
+    "heat": heat, "ecdf": step,
 }  # fmt: skip
 """Kind of figure to what draws it."""

@@ -13,16 +13,12 @@ import vl_convert
 from vazao.errors import StudyError
 from vazao.figures.description import Face, Plot, Spec, describe, legend
 from vazao.figures.rows import Rows
-from vazao.figures.theme import FONTS, PAPER, Theme
+from vazao.figures.styles import current
+from vazao.figures.theme import FONTS, PAPER, VEGA_LITE, Theme
 from vazao.study import Figure
 
 if TYPE_CHECKING:
-    from altair import Chart, FacetChart, LayerChart
-
-    AnyChart = Chart | LayerChart | FacetChart
-
-VEGA_LITE = "6.4"
-"""The version that draws, here and in the page."""
+    from vazao.figures.charts import AnyChart as AnyChart
 
 
 @dataclass(frozen=True)
@@ -69,12 +65,14 @@ class Drawing:
 
     def chart(self) -> AnyChart:
         """The interactive Altair chart."""
-        import altair
+        from vazao.figures import charts
 
         _register_fonts()
-        spec = self.with_data(self.spec(Face.CHART, title=True))
-        made: AnyChart = altair.Chart.from_dict(spec)
-        return made
+        style = current()
+        spec = self.spec(style.face, style.theme, title=style.titled)
+        if style.theme.width and self.figure.facet is None:
+            spec["autosize"] = {"type": "fit-x", "contains": "padding"}
+        return charts.made(spec, self.datasets()["rows"])
 
 
 def files(one: Drawing) -> dict[str, bytes]:

@@ -94,9 +94,11 @@ def _mark(figure: Figure, column: str, value: str | float, kind: pl.DataType) ->
 def _own(figure: Figure, frame: pl.DataFrame, words: Words) -> Rows:
     """The figure's own rows: aggregated as `error` and `kind` ask, thinned."""
     keys = [c for c in (figure.x, figure.color, figure.facet) if c]
+    if figure.kind == "ecdf":
+        return distribution(frame, figure, words)
     if figure.kind == "box":
         return boxes(frame, list(dict.fromkeys(keys)), figure.y)
-    if figure.error == "ci95":
+    if figure.error == "ci95" or (figure.kind == "band" and not {"low", "high"} <= set(frame.columns)):
         return Rows(bounded(interval95(frame, list(dict.fromkeys(keys)), figure.y), figure.y), interval=True)
     series = [c for c in (figure.color, figure.facet, "run_id", "replication") if c in frame.columns]
     thinned = thin(frame, list(dict.fromkeys(series)), figure.y)
@@ -124,13 +126,21 @@ def query(figure: Figure, asked: Asked) -> pl.DataFrame:
         if column in OWN or (key != "y" and column == figure.y):
             taken = "the figure's statistics have" if column in OWN else "y has"
             raise StudyError(f"figure {figure.id}: {key}: {taken} the column {column!r}; give it another name with AS")
-        if column and column not in frame.columns:
+        if column and column not in frame.columns and not (key == "y" and figure.kind == "ecdf"):
             hint = did_you_mean(column, frame.columns)
             raise StudyError(f"figure {figure.id}: {key}: {column!r} is not a column of its query{hint}")
-    if not frame.schema[figure.y].is_numeric():
+    if figure.kind == "ecdf":
+        if not frame.schema[figure.x].is_numeric():
+            raise StudyError(
+                f"figure {figure.id}: x: {figure.x!r} is not a number, whose distribution kind = 'ecdf' draws"
+            )
+    elif not frame.schema[figure.y].is_numeric():
         raise StudyError(f"figure {figure.id}: y: {figure.y!r} is not a number")
-    frame = frame.with_columns(pl.col(figure.y).cast(pl.Float64))
-    frame = frame.filter(pl.col(figure.y).is_finite())  # also drops null
+    if figure.kind == "ecdf":
+        frame = frame.with_columns(pl.lit(None, pl.Float64).alias(figure.y))  # counted later
+    else:
+        frame = frame.with_columns(pl.col(figure.y).cast(pl.Float64))
+        frame = frame.filter(pl.col(figure.y).is_finite())  # also drops null
     if frame.schema[figure.x].is_numeric():
         frame = frame.with_columns(pl.col(figure.x).cast(pl.Float64)).filter(pl.col(figure.x).is_finite())
         frame = frame.sort(figure.x, maintain_order=True)
@@ -194,6 +204,24 @@ def boxes(frame: pl.DataFrame, keys: list[str], y: str) -> Rows:
     table = summary.join(whiskers, on=keys, nulls_equal=True, maintain_order="left")
     outliers = joined.filter(~inside).select(*keys, y).head(CAP)
     return Rows(table.with_columns(pl.col("median").alias(y)), interval=True, outliers=outliers)
+
+
+def distribution(frame: pl.DataFrame, figure: Figure, words: Words) -> Rows:
+    """The empirical distribution of `x` in each series: the share of values that are no greater, in the column `y`."""
+    series = list(dict.fromkeys(c for c in (figure.color, figure.facet) if c))
+    x, y = figure.x, figure.y
+    if frame.is_empty():
+        return Rows(frame.select(*series, x, y))
+    counted = frame.group_by([*series, x], maintain_order=True).agg(pl.len().alias("_count")).sort(*series, x)
+    share = pl.col("_count").cum_sum() / pl.col("_count").sum()
+    every = counted.with_columns((share.over(series) if series else share).alias(y))
+    # Each curve begins at zero where its least value stands.
+    first = (every.group_by(series, maintain_order=True).first() if series else every.head(1)).with_columns(
+        pl.lit(0.0).alias(y)
+    )
+    steps = pl.concat([first.select(every.columns), every]).sort(*series, x, y).drop("_count")
+    drawn = thin(steps, series, y)
+    return Rows(drawn, note=_note(drawn.height, steps.height, words))
 
 
 def thin(frame: pl.DataFrame, series: list[str], y: str, cap: int = CAP) -> pl.DataFrame:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+VEGA_LITE = "6.4"
+"""The version that draws, here and in the page."""
+
 FONTS = Path(__file__).parent / "fonts"
 FONT = "Inter, Helvetica Neue, Helvetica, Arial, sans-serif"
 
@@ -30,6 +33,11 @@ ROUND = 8
 DASHES = ([1, 0],) * ROUND + ([7, 3], [2, 2], [9, 3, 2, 3], [4, 2]) * (ROUND // 4)
 """Stroke of each colour of the palette: dash, gap, dash, gap."""
 
+GREYS = ("#000000", "#8C8C8C", "#505050", "#B4B4B4", "#2D2D2D", "#A0A0A0", "#6E6E6E", "#C8C8C8")
+"""Greys that a printer keeps apart, neighbours the furthest."""
+
+GREY_DASHES = ([1, 0], [5, 2], [1.5, 1.5], [7, 2, 1.5, 2], [3, 1.5], [1, 0], [9, 2, 2, 2, 2, 2], [5, 2])
+
 
 @dataclass(frozen=True)
 class Theme:
@@ -43,12 +51,33 @@ class Theme:
     paper: str
     """Colour that shows where the background is transparent."""
     palette: tuple[str, ...]
+    dashes: tuple[list[Any], ...] = DASHES
+    """Strokes of the palette's colours."""
+    solid: int = ROUND
+    """Series that are told apart without dashes."""
+    scale: float = 1.0
+    """Size of text and marks as a share of the usual one."""
+    width: float | None = None
+    """Width of a whole drawing in points; None: as the figure has it."""
+    height: float | None = None
+    """Height of a panel in points."""
+    font: str = FONT
 
     def config(self) -> dict[str, Any]:
         """The Vega-Lite configuration."""
+        config = self._config()
+        return config if self.scale == 1.0 else {key: self._scaled(key, value) for key, value in config.items()}
+
+    def _scaled(self, key: str, value: Any) -> Any:
+        """A part of the configuration with its sizes and distances as the text has them."""
+        if isinstance(value, dict):
+            return {inside: self._scaled(inside, each) for inside, each in value.items()}
+        return round(value * self.scale, 2) if key in SIZES else value
+
+    def _config(self) -> dict[str, Any]:
         return {
             "background": self.background,
-            "font": FONT,
+            "font": self.font,
             "padding": 6,
             "view": {"stroke": None},
             "axis": {
@@ -78,6 +107,13 @@ class Theme:
             },
         }  # fmt: skip
 
+
+SIZES = {
+    *("padding", "labelFontSize", "titleFontSize", "fontSize", "labelPadding", "titlePadding", "tickSize", "minExtent"),
+    *("symbolSize", "symbolStrokeWidth", "columnPadding", "rowPadding", "offset", "spacing", "labelSeparation"),
+    "gridWidth",
+}
+"""Entries of the configuration that are sizes or distances."""
 
 PAPER = Theme(
     ink="#1B1F24", soft="#57606A", line="#AEB6BF", grid="#E9ECEF", background="#FFFFFF",

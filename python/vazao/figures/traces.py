@@ -1,4 +1,4 @@
-"""One run's samples over time, drawn."""
+"""Samples over time, drawn."""
 
 from __future__ import annotations
 
@@ -6,40 +6,39 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from vazao._core import MEASURES
 from vazao.errors import ResultsError, did_you_mean
-from vazao.figures.description import Face, Plot
-from vazao.figures.faces import Drawing
-from vazao.figures.rows import Rows, thin
-from vazao.figures.theme import PAPER
-from vazao.study import Figure
-from vazao.units import title_of
+from vazao.figures.plots import Kind, measure_chart
 
 if TYPE_CHECKING:
     from vazao.figures.faces import AnyChart
 
 
-def trace_chart(samples: pl.DataFrame, measure: str) -> AnyChart:
-    """One run's samples of a measure over time, one line for each flow, path or link that has it.
+def trace_chart(samples: pl.DataFrame, measure: str, kind: Kind = "step") -> AnyChart:
+    """One run's samples of a measure: over time, one line for each flow, path or link that has it, or as `kind` says.
 
     `samples` has the columns of the samples table. Raises `ResultsError` when it holds no such measure.
+    """
+    frame = series(samples, measure)
+    color = "series" if kind != "band" and frame["series"].n_unique() > 1 else None
+    return measure_chart(frame, measure, kind, color=None if kind == "box" else color)
+
+
+def series(samples: pl.DataFrame, measure: str) -> pl.DataFrame:
+    """Samples of one measure, the column `series` saying of which flow, path or link; of several runs with `run_id`.
+
+    Raises `ResultsError` when there are none.
     """
     chosen = samples.filter(pl.col("measure") == measure)
     if chosen.is_empty():
         hint = did_you_mean(measure, samples["measure"].unique())
         raise ResultsError(f"no samples of {measure!r} were traced{hint}")
-    title, unit = MEASURES.get(measure, (title_of(measure), ""))
-    frame = chosen.select("time_s", "value", series=_series(chosen)).sort("series", "time_s", maintain_order=True)
+    runs = [name for name in samples.columns if name == "run_id"]
+    frame = chosen.select(*runs, "time_s", "value", series=_series(chosen)).sort(
+        *runs, "series", "time_s", maintain_order=True
+    )
     # Of many links few have a queue; where none has, all are shown.
     queued = frame.filter((pl.col("value") > 0).any().over("series")) if measure == "queue" else frame
-    frame = frame if queued.is_empty() else queued
-    order = frame["series"].unique(maintain_order=True).to_list()
-    figure = Figure(
-        id=measure, title=title, sql="samples", kind="step", x="time_s", y="value", x_title="Time", y_title=title,
-        y_unit=unit, color="series" if len(order) > 1 else None,
-    )  # fmt: skip
-    rows = Rows(thin(frame, ["series"], "value"))
-    return Drawing(Plot(figure, rows, PAPER, Face.CHART, order, {"series": order})).chart()
+    return frame if queued.is_empty() else queued
 
 
 def _series(samples: pl.DataFrame) -> pl.Expr:

@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
-    from vazao.ns2.program import Program as Program, find as find, missing as missing
+    from vazao.ns2.program import (
+        COMMAND as COMMAND,
+        PACKAGE as PACKAGE,
+        Program as Program,
+        find as find,
+        missing as missing,
+    )
     from vazao.ns2.running import Outcome as Outcome, run as run, run_many as run_many
     from vazao.ns2.translation import STACK as STACK, check as check, plays as plays
 else:

@@ -102,7 +102,7 @@ def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str,
         "versions": store.manifest["versions"], "hash": study.hash, "facts": facts(study, store),
         "commands": commands(study, store), "questions": questions(study),
         "contents": _contents(
-            words, answer=answers, tables=study.tables, results=sections, letter=ledger, ledger=ledger
+            words, answer=answers, summary=ledger, tables=study.tables, results=sections, letter=ledger, ledger=ledger
         ),
         "not_run": told_not_run(reasons(not_run), words), "script": _json(words.script),
     }  # fmt: skip
@@ -111,10 +111,14 @@ def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str,
 CONTENTS = ("answer", "summary", "tables", "setting", "results", "letter", "ledger", "reproduce")
 """Anchors of the sections."""
 
+UNCLAIMED = ("tables", "results", "setting", "reproduce")
+"""Anchors of the sections where a study, such as a sweep, states no claims."""
+
 
 def _contents(words: Words, **optional: Sized) -> list[tuple[str, str]]:
     """The sections that the page has; an optional one is left out where it would be empty."""
-    return [(anchor, words.of("contents", anchor)) for anchor in CONTENTS if len(optional.get(anchor, anchor))]
+    order = CONTENTS if len(optional["ledger"]) else UNCLAIMED
+    return [(anchor, words.of("contents", anchor)) for anchor in order if len(optional.get(anchor, anchor))]
 
 
 # Claims and verdicts
@@ -342,7 +346,7 @@ def live(one: Drawing) -> Markup:
         "spec": one.spec(Face.PAGE, PAGE),
         "tables": {"rows": _columns(one.rows.drawn())},
         "legend": one.legend(PAGE),
-        "lines": plot.figure.kind in ("line", "step", "band", "area"),
+        "lines": plot.figure.kind in ("line", "step", "band", "area", "ecdf"),
     }
     return _json(page)
 

@@ -20,13 +20,20 @@ if TYPE_CHECKING:
         load as load,
         open as open,  # noqa: A004
     )
+    from vazao.results.exporting import write_table as write_table
+    from vazao.results.forecast import (
+        Forecast as Forecast,
+        forecast_run as forecast_run,
+        forecast_runs as forecast_runs,
+    )
     from vazao.results.made import product as product
     from vazao.results.merging import merge as merge
-    from vazao.results.pace import Pace as Pace, measured as measured
+    from vazao.results.pace import SMALLEST as SMALLEST, Pace as Pace, measured as measured
     from vazao.results.rehearsal import rehearse as rehearse
     from vazao.results.result import Result as Result, run as run, run_scenario as run_scenario, table as table
     from vazao.results.running import Progress as Progress
     from vazao.results.shard import WHOLE as WHOLE, Shard as Shard
+    from vazao.results.simulating import run_many as run_many
     from vazao.results.single import (
         StoredResult as StoredResult,
         check_place as check_place,

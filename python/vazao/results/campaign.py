@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from vazao import figures
-from vazao.errors import ClusterError, ResultsError, StudyError, did_you_mean
+from vazao import display, figures
+from vazao.errors import ClusterError, ResultsError, StudyError, VazaoError, did_you_mean
 from vazao.files import locked, owned, write_atomically
 from vazao.results import inputs
 from vazao.results.cluster import Cluster, cluster_of
@@ -21,6 +22,7 @@ from vazao.results.manifest import check_usable, read_manifest
 from vazao.results.rehearsal import rehearse
 from vazao.results.running import Progress, Silent, run_missing
 from vazao.results.shard import WHOLE, Shard
+from vazao.results.simulating import refuse_unasked
 from vazao.results.store import PLANNED, STUDY, Store
 from vazao.results.version import versions
 from vazao.results.writer import writing
@@ -64,13 +66,15 @@ class Study(Described):
         return run_study(self, size=size, jobs=jobs, out=out, on=on)
 
 
-def load_study(name: str | Path, *, lang: str | None = None) -> Study:
+def load_study(name: str | Path, *, lang: str | None = None, allow_programs: bool = False) -> Study:
     """Read and validate a study: a TOML file, or the name of a built-in one. Raises `StudyError`.
 
     `lang` is the language of its texts and reports, "en" or "pt"; without it the study's own `lang` holds.
+    `allow_programs` lets algorithms that it names by their files (`mine.py:Cautious`) run: code of whoever wrote them.
     """
     path = find(str(name))
-    return told_in(parse_as(Study, read_text(path), str(path)), lang)
+    study = told_in(parse_as(Study, read_text(path), str(path)), lang)
+    return study.allowing() if allow_programs else study
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,27 @@ class Campaign:
     def in_its_own_words(self) -> Campaign:
         """Results of the same rows told by the study's own file alone, as the stored ledger is."""
         return self if self.study.original is self.study else replace(self, study=self.study.original, ledger=None)
+
+    def __repr__(self) -> str:
+        runs = self.store.manifest["runs"]
+        return f"Campaign({self.study.name!r}, {str(self.directory)!r}, runs={runs}, started={self.started})"
+
+    def _repr_html_(self) -> str:
+        facts: list[tuple[str, Any]] = [("in", self.directory)]
+        tables: list[tuple[str, Any]] = []
+        # Whatever is wrong with what is stored, the object can be shown.
+        with suppress(VazaoError):
+            facts.append(("runs", f"{self.runs.height} of {self.store.manifest['runs']}"))
+            ledger = [[one.claim, one.level or "", one.verdict] for one in self.findings]
+            if ledger:
+                facts.append(("findings", findings.counted(self.findings, self.study.words)))
+                tables.append(("", [["claim", "at", "verdict"], *ledger]))
+            tables += [(one.title, self.table(one.id)) for one in self.study.tables]
+        return display.card("Campaign", self.study.title, facts, tables)
+
+    def __reduce__(self) -> tuple[type[Campaign], tuple[Any, ...]]:
+        """Pickle where the rows are, not the rows."""
+        return Campaign, (self.study, self.directory, self.started, self.left_out, self.ledger)
 
     @cached_property
     def store(self) -> Store:
@@ -152,6 +177,40 @@ class Campaign:
         """A figure of the study as an interactive Altair chart."""
         return figures.chart(self.study, self.store, figure_id)
 
+    def plot(
+        self,
+        measure: str,
+        *,
+        kind: figures.Kind | None = None,
+        x: str | None = None,
+        color: str | None = None,
+        facet: str | None = None,
+    ) -> Chart | LayerChart | FacetChart:
+        """An Altair chart of a traced measure over time, or of a column of runs or flows, over all runs.
+
+        `x`, `color` and `facet` are factors or other columns of these tables. A traced measure ("cwnd") is a "band" by
+        default: the mean over time with its 95 % interval over the runs; or "step", "ecdf", "box". A column
+        ("goodput_bps") has its mean with the interval over `x` ("line", "point", "bar", "band"), or without an x its
+        distribution ("box", "ecdf"). Raises `ResultsError`.
+        """
+        chosen = [column for column in (x, color, facet) if column]
+        labels = {column: [str(label) for label in self.study.labels(column)] for column in chosen}
+        orders = {column: known for column, known in labels.items() if known}
+        if measure in self.samples["measure"].unique().to_list():
+            rows = self._of_runs(figures.series(self.samples, measure))
+            return figures.measure_chart(rows, measure, kind or "band", color=color, facet=facet, orders=orders)
+        runs = self.runs
+        rows = runs if measure in runs.columns else self._of_runs(self.flows)
+        default: figures.Kind = (
+            "box" if x is None else "line" if rows.schema.get(x, pl.String()).is_numeric() else "point"
+        )
+        return figures.column_chart(rows, measure, kind or default, x=x, color=color, facet=facet, orders=orders)
+
+    def _of_runs(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows of another table with the columns of their runs."""
+        more = [name for name in self.runs.columns if name == "run_id" or name not in rows.columns]
+        return rows.join(self.runs.select(more), on="run_id", how="inner", maintain_order="left")
+
     def effects(self, part: str, response: str) -> pl.DataFrame:
         """Main effects and interactions of a two-level part on a column of `runs`; see `two_level_effects`."""
         columns = design_columns(self.study)
@@ -202,9 +261,10 @@ def run_study(
     begun = read_manifest(directory) or {}
     study = study.with_inputs(inputs.kept(directory, begun))
     planned = plan(study, size or begun.get("size", "quick"))
+    refuse_unasked(cell.scenario for cell in planned.cells if cell.needs.code)
     # A quick study asked of a directory that was begun as full is a part of what belongs there.
     whole = plan(study, "full") if begun.get("size") == "full" and planned.size == "quick" else planned
-    manifest = manifest_of(whole)
+    manifest = _grown(begun, manifest_of(whole), whole)
     if there := check_usable(directory, manifest):
         manifest = _going_on(there, manifest)
     with writing(directory, manifest, study.text) as writer:
@@ -235,6 +295,13 @@ def _place(jobs: int | None, on: On | Cluster | None) -> int | Cluster:
     if jobs is not None:
         raise ClusterError(f"jobs: {jobs} is for runs of this process; leave it out where runs go on a cluster")
     return on if isinstance(on, Cluster) else cluster_of(on)
+
+
+def _grown(begun: dict[str, Any], manifest: dict[str, Any], planned: Plan) -> dict[str, Any]:
+    """The manifest of a plan, for a directory that has one run of it already: one that was stored as a scenario's."""
+    first = begun.get("run") if begun.get("kind") == "scenario" else begun.get("grown_from")
+    ours = first and (begun.get("grown_from") or any(run.run_id == first for run in planned.runs))
+    return manifest | {"grown_from": first} if ours else manifest
 
 
 def _going_on(there: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:

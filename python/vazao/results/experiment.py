@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from vazao import _core
+from vazao import _core, display
 from vazao.errors import ClusterError, ScenarioError
 from vazao.results.campaign import Campaign, Study, open_campaign, run_study
 from vazao.results.result import Result, run_scenario
@@ -34,6 +34,8 @@ class Experiment:
     variations: tuple[Variation, ...] = ()
     inputs: Mapping[str, Path] = field(default_factory=dict)
     """Copies of files that the scenario names, for want of any beside it."""
+    allow_programs: bool = False
+    """Whether algorithms that it names by their files (`mine.py:Cautious`) may be run."""
 
     def set(self, changes: Mapping[str, Any]) -> Experiment:
         """The experiment with keys of its scenario changed: `{"network.bottleneck.loss": 0.01}`."""
@@ -64,7 +66,8 @@ class Experiment:
         """The experiment as a study with `seeds` runs of each combination. Raises `ScenarioError`, `StudyError`."""
         document = Source(str(self.file), self.text).document
         text = sweep(document, self.name, self.variations, seeds, self.scenario.seed)
-        return parse_as(Study, text, str(self.file)).changed(list(self.overrides), None)
+        study = parse_as(Study, text, str(self.file)).changed(list(self.overrides), None).with_inputs(self.inputs)
+        return study.allowing() if self.allow_programs else study
 
     @overload
     def run(
@@ -117,16 +120,29 @@ class Experiment:
         varied = "".join(f", {each.key}: {len(each.values)} levels" for each in self.variations)
         return f"Experiment({self.name!r}{varied})"
 
+    def _repr_html_(self) -> str:
+        facts: list[tuple[str, Any]] = [("file", self.file), ("seed", self.seed)]
+        facts += [(key, value) for key, value in self.overrides]
+        varied = [(each.key, "; ".join(map(str, each.values))) for each in self.variations]
+        return display.card("Experiment", self.name, [*facts, *varied])
+
     def _load(self, *more: tuple[str, Any]) -> _core.Scenario:
         changes = [*self.overrides, *more]
-        return load_scenario(self.text, file=str(self.file), overrides=changes, seed=self.seed, inputs=self.inputs)
+        beside: dict[str, Any] = {"inputs": self.inputs, "allow_programs": self.allow_programs}
+        return load_scenario(self.text, file=str(self.file), overrides=changes, seed=self.seed, **beside)
 
 
-def load(name: str | Path) -> Experiment | Study:
-    """A scenario or a study: a TOML file, or a built-in one by its name. Raises `ScenarioError`, `StudyError`."""
+def load(name: str | Path, *, allow_programs: bool = False) -> Experiment | Study:
+    """A scenario or a study: a TOML file, or a built-in one by its name. Raises `ScenarioError`, `StudyError`.
+
+    `allow_programs` lets algorithms that it names by their files (`mine.py:Cautious`) run: code of whoever wrote them.
+    """
     path = find(str(name))
     text = read_text(path)
-    return parse_as(Study, text, str(path)) if is_study(text) else Experiment(path, text)
+    if not is_study(text):
+        return Experiment(path, text, allow_programs=allow_programs)
+    study = parse_as(Study, text, str(path))
+    return study.allowing() if allow_programs else study
 
 
 def open(directory: str | Path) -> Campaign | StoredResult:  # noqa: A001

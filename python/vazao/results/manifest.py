@@ -24,7 +24,8 @@ IDENTITY = {
 }
 """Fields in which manifests of results in one directory agree, and what a message calls each.
 
-A study's runs are found by their own content, whatever has changed in the study since; a scenario has one run.
+A study's runs are found by their own content, whatever has changed in the study since; a scenario has one run. A sweep
+may have grown from the one run of its scenario: its manifest names that run as `grown_from`.
 """
 
 
@@ -36,6 +37,7 @@ class Manifest(BaseModel):
     kind: Literal["study", "scenario"]
     name: str
     run: str = ""
+    grown_from: str = ""
     versions: dict[str, str]
     title: str = ""
     size: Literal["quick", "full"] = "quick"
@@ -97,7 +99,10 @@ def _difference(there: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
         old = there.get("inputs", {}).get(name)
         if old and old != digest:
             return f"input {name} (sha256 {old[:12]} there, {digest[:12]} now)"
+    grown = there.get("kind") == "scenario" and there.get("run") == now.get("grown_from")
     for key, what in IDENTITY.items():
+        if grown and key in ("kind", "name", "run"):
+            continue
         old, new = _entry(there, key), _entry(now, key)
         if old != new:
             return f"{what} ({str(old)[:40]} there, {str(new)[:40]} now)"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import contextlib
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 from polars import selectors
 
-from vazao import _core, figures
-from vazao.errors import RunError
+from vazao import _core, display, figures
+from vazao.errors import RunError, ScenarioError
 from vazao.results import simulating
 from vazao.scenario import Flow, Network, Plugins, document, load
+from vazao.units import cell
 
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
@@ -30,20 +35,117 @@ def _plain(rows: Any) -> pl.DataFrame:
     return pl.DataFrame(rows).with_columns(selectors.categorical().cast(pl.String))
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """A scenario as a pickled result has it: read again when it is asked for, as its files may be elsewhere by then."""
+
+    name: str
+    run_id: str
+    seed: int
+    pickled: bytes | None
+    """None where it has algorithms that no other process could find, such as a class made in a function."""
+
+    def again(self) -> _core.Scenario:
+        """The scenario itself. Raises `ScenarioError` where it would be another."""
+        if self.pickled is None:
+            raise ScenarioError(
+                f"{self.name}: has an algorithm of your own that cannot be pickled; define it in a module"
+            )
+        scenario: _core.Scenario = pickle.loads(self.pickled)
+        return scenario
+
+
+def _kept(scenario: _core.Scenario | _Kept) -> _Kept:
+    if isinstance(scenario, _Kept):
+        return scenario
+    pickled = None
+    with contextlib.suppress(pickle.PicklingError, AttributeError, TypeError):
+        pickled = pickle.dumps(scenario)
+    return _Kept(scenario.name, scenario.run_id, scenario.seed, pickled)
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """An outcome that was pickled: its tables."""
+
+    frames: Mapping[str, pl.DataFrame]
+
+    def table(self, name: str) -> Any:
+        """Rows of a table, as Arrow has them."""
+        return self.frames[name]
+
+
+def _failed(problem: str, scenario: _core.Scenario) -> RunError:
+    """An error with the scenario of the run."""
+    error = RunError(problem)
+    error.scenario = scenario
+    return error
+
+
+SHOWN = (
+    *("flow", "transport", "cc", "client", "server", "app_bytes", "completion_s", "goodput_bps", "packets_lost"),
+    *("rtt_mean_s", "failure"),
+)
+"""Columns of flows that a notebook shows."""
+
+SHOWN_LINKS = ("link", "direction", "utilisation", "packets", "drops_queue", "drops_loss", "queue_delay_mean_s")
+
+
+def shown(result: Shown) -> list[tuple[str, pl.DataFrame]]:
+    """The tables of a run that a notebook shows."""
+    chosen = (("flows", result.flows, SHOWN), ("links", result.links, SHOWN_LINKS))
+    return [(title, rows.select(name for name in columns if name in rows.columns)) for title, rows, columns in chosen]
+
+
+class Shown(Protocol):
+    """A run's tables."""
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow."""
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """One row per link and direction."""
+
+    @property
+    def runs(self) -> pl.DataFrame:
+        """One row."""
+
+
+def facts(result: Shown) -> list[tuple[str, str]]:
+    """Facts of a run that a notebook says."""
+    row = next(result.runs.iter_rows(named=True), {})
+    said = {"run": "run_id", "seed": "seed", "simulated": "sim_s", "utilisation": "utilisation", "Jain's index": "jain"}
+    return [(title, cell(column, row[column])) for title, column in said.items() if row.get(column) is not None]
+
+
 class Result:
     """The tables of one run, as polars data frames whose columns name their units."""
 
     def __init__(self, scenario: _core.Scenario, outcome: Outcome) -> None:
         if outcome.not_run is not None:
-            raise RunError(f"not run: {outcome.not_run}")
+            raise _failed(f"not run: {outcome.not_run}", scenario)
         if outcome.failure is not None:
-            raise RunError(f"run {outcome.run_id} failed: {outcome.failure}")
-        self.scenario = scenario
+            raise _failed(f"run {outcome.run_id} failed: {outcome.failure}", scenario)
+        self._scenario: _core.Scenario | _Kept = scenario
+        self._outcome: Any = outcome
+
+    @property
+    def scenario(self) -> _core.Scenario:
         """The resolved scenario: its `json` is the evidence, its `run_id` names it."""
-        self._outcome = outcome
+        if isinstance(self._scenario, _Kept):
+            self._scenario = self._scenario.again()
+        return self._scenario
 
     def __repr__(self) -> str:
-        return f"Result({self.scenario.name!r}, run_id={self.scenario.run_id!r}, flows={self.flows.height})"
+        return f"Result({self._scenario.name!r}, run_id={self._scenario.run_id!r}, flows={self.flows.height})"
+
+    def _repr_html_(self) -> str:
+        return display.card("Result", self._scenario.name, facts(self), shown(self))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_scenario": _kept(self._scenario), "_outcome": _Tables(self.tables())}
 
     def _table(self, name: str) -> pl.DataFrame:
         return table(self._outcome, name)
@@ -75,7 +177,8 @@ class Result:
 
     def samples_stream(self) -> _core.Table:
         """The samples batch by batch, for more than memory holds: `pyarrow.RecordBatchReader.from_stream` takes it."""
-        return self._outcome.table("samples")
+        stream: _core.Table = self._outcome.table("samples")
+        return stream
 
     def samples_batches(self) -> Iterator[pl.DataFrame]:
         """The samples as data frames of some ten thousand rows each, one after the other."""
@@ -104,9 +207,13 @@ class Result:
         finally:
             connection.close()
 
-    def plot(self, measure: str) -> Chart | LayerChart | FacetChart:
-        """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time."""
-        return figures.trace_chart(self.samples, measure)
+    def plot(self, measure: str, *, kind: figures.Kind = "step") -> Chart | LayerChart | FacetChart:
+        """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time.
+
+        `kind` is "step" (a line for each flow, path or link), "band" (mean and 95 % interval over these), or the
+        distribution of the samples of each: "ecdf" or "box". Raises `ResultsError`.
+        """
+        return figures.trace_chart(self.samples, measure, kind)
 
 
 def run(
@@ -120,19 +227,22 @@ def run(
     trace_every_s: float | None = None,
     pcap: str | Path | None = None,
     qlog: str | Path | None = None,
+    allow_programs: bool = False,
     **more: Any,
 ) -> Result:
     """Run flows over a network and measure them.
 
     `seed` gives every random stream; `until` ends the run (default: when every flow has). `trace` names measures to
     record over time, at every change or every `trace_every_s` seconds; `pcap` is a directory for one capture per host
-    interface, `qlog` one for a log of each side of each QUIC connection. Further keywords are top-level keys of the
+    interface, `qlog` one for a log of each side of each QUIC connection. An algorithm of a file (`cc="mine.py:Mine"`)
+    is run if `allow_programs` says so; classes always are. Further keywords are top-level keys of the
     scenario. Raises `ScenarioError`, `RunError`.
     """
-    tables = document(network, flows, seed=seed, until=until, name=name, **more)
+    # What a network's owner changes in it later is of other runs.
+    tables = deepcopy(document(network, flows, seed=seed, until=until, name=name, **more))
     plugins = Plugins()
-    tables["flow"] = [plugins.named(flow) for flow in tables["flow"]]
-    scenario = load("", overrides=list(tables.items()), plugins=plugins.all())
+    overrides = list(plugins.named(tables).items())
+    scenario = load("", overrides=overrides, plugins=plugins.all(), allow_programs=allow_programs)
     return run_scenario(scenario, trace=trace, trace_every_s=trace_every_s, pcap=pcap, qlog=qlog)
 
 

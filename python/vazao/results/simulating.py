@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from vazao import _core, ns2
@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     """The outcome of a run: its tables, or why there are none."""
 
 
+def refuse_unasked(scenarios: Iterable[_core.Scenario]) -> None:
+    """Refuse scenarios with code of a file that was not allowed to run. Raises `ScenarioError`."""
+    for scenario in scenarios:
+        if refused := [name for name, allowed in scenario.code if not allowed]:
+            raise ScenarioError(
+                f"{scenario.name}: {', '.join(refused)} is Python code, which can do all that you can; if you trust "
+                "it, write load(…, allow_programs=True)"
+            )
+
+
 def run(
     scenario: _core.Scenario,
     *,
@@ -23,6 +33,7 @@ def run(
     on_tick: Callable[[float], None] | None = None,
 ) -> Outcome:
     """Run one scenario as `_core.run` does. Raises `ScenarioError` for files that another simulator does not write."""
+    refuse_unasked([scenario])
     if not ns2.plays(scenario):
         return _core.run(scenario, pcap=pcap, qlog=qlog, on_tick=on_tick)
     if asked := "pcap" if pcap else "qlog" if qlog else None:
@@ -38,6 +49,7 @@ def run_many(
     on_tick: Callable[[], None],
 ) -> None:
     """Run scenarios as `_core.run_many` does: ours first, then those of processes that take a core each."""
+    refuse_unasked(scenarios)
     foreign = [index for index, scenario in enumerate(scenarios) if ns2.plays(scenario)]
     ours = sorted(set(range(len(scenarios))) - set(foreign))
     for indices, simulate in ((ours, _core.run_many), (foreign, ns2.run_many)):

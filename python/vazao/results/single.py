@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from vazao import _core, figures
+from vazao import _core, display, figures
 from vazao.results import inputs
 from vazao.results.manifest import check_usable, read_manifest
-from vazao.results.result import Result
+from vazao.results.result import Result, facts, shown
 from vazao.results.store import Store
 from vazao.results.version import versions
 from vazao.results.writer import writing
@@ -62,9 +62,22 @@ class StoredResult:
         """Ask the tables runs, flows, paths, links and samples anything (DuckDB). Raises `ResultsError`."""
         return self.store.query(query)
 
-    def plot(self, measure: str) -> Chart | LayerChart | FacetChart:
-        """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time."""
-        return figures.trace_chart(self.samples, measure)
+    def plot(self, measure: str, *, kind: figures.Kind = "step") -> Chart | LayerChart | FacetChart:
+        """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time.
+
+        `kind` is "step" (a line for each flow, path or link), "band" (mean and 95 % interval over these), or the
+        distribution of the samples of each: "ecdf" or "box". Raises `ResultsError`.
+        """
+        return figures.trace_chart(self.samples, measure, kind)
+
+    def _repr_html_(self) -> str:
+        return display.card(
+            "Stored result", str(self.store.manifest["name"]), [("in", self.directory), *facts(self)], shown(self)
+        )
+
+    def __reduce__(self) -> tuple[type[StoredResult], tuple[Store]]:
+        """Pickle where the tables are, not the tables."""
+        return StoredResult, (self.store,)
 
     def __repr__(self) -> str:
         return f"StoredResult({str(self.directory)!r}, {self.store.manifest['name']!r}, flows={self.flows.height})"

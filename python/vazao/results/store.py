@@ -11,6 +11,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from pydantic import TypeAdapter, ValidationError
 
+from vazao import display
 from vazao.errors import ResultsError
 from vazao.files import owned
 from vazao.results import database, parts
@@ -49,6 +50,17 @@ class Store:
         self.manifest: dict[str, Any] = manifest
         """The manifest: study, hash of its file, size, seed, parts with their counts, versions."""
         self._database: tuple[list[str], Enclosure] | None = None
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.directory)!r}, {self.manifest['name']!r}, {self.manifest['kind']})"
+
+    def _repr_html_(self) -> str:
+        facts = [("in", self.directory), ("kind", self.manifest["kind"]), ("runs", self.manifest.get("runs"))]
+        return display.card("Store", str(self.manifest["name"]), facts)
+
+    def __reduce__(self) -> tuple[type[Store], tuple[Path]]:
+        """Pickle the directory: another process opens it anew."""
+        return Store, (self.directory,)
 
     def batches(self) -> list[str]:
         """The names of the committed batches, in the order of their commitment."""

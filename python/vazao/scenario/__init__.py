@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     )
     from vazao.scenario.inputs import Input as Input, inputs_of as inputs_of, merged_inputs as merged_inputs
     from vazao.scenario.loading import kernels_at_hand as kernels_at_hand, load as load
+    from vazao.scenario.losing import LossModel as LossModel
     from vazao.scenario.packaged import built_in as built_in, built_in_scenarios as built_in_scenarios
     from vazao.scenario.plugins import Plugins as Plugins, fingerprint as fingerprint
+    from vazao.scenario.queueing import Queue as Queue
     from vazao.scenario.recipe import Recipe as Recipe
     from vazao.scenario.scheduling import (
         Copy as Copy,
@@ -35,5 +37,7 @@ if TYPE_CHECKING:
         Send as Send,
         Situation as Situation,
     )
+    from vazao.scenario.starting import SlowStart as SlowStart
+    from vazao.scenario.writing import Application as Application
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

@@ -10,8 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from vazao import display
 from vazao.scenario.congestion import CongestionControl
+from vazao.scenario.losing import LossModel
+from vazao.scenario.queueing import Queue
 from vazao.scenario.scheduling import Scheduler
+from vazao.scenario.writing import Application
 
 __all__ = [
     "App", "Flow", "Link", "Network", "Transport", "arrivals", "cbr", "command", "custom", "dccp", "download",
@@ -26,6 +30,10 @@ class Table(dict[str, Any]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__.lower()}({', '.join(f'{key}={value!r}' for key, value in self.items())})"
+
+    def _repr_html_(self) -> str:
+        name = next((str(self[key]) for key in ("topology", "kind") if key in self), "")
+        return display.card(type(self).__name__, name, display.facts(self))
 
 
 class Network(Table):
@@ -56,8 +64,8 @@ def link(
     rate: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     delay: str | None = None,
     *,
-    queue: str | Mapping[str, Any] | None = None,
-    loss: float | str | Mapping[str, Any] | None = None,
+    queue: str | Mapping[str, Any] | type[Queue] | None = None,
+    loss: float | str | Mapping[str, Any] | type[LossModel] | None = None,
     jitter: str | Mapping[str, Any] | None = None,
     reorder: float | Mapping[str, Any] | None = None,
     duplicate: float | None = None,
@@ -74,7 +82,8 @@ def link(
     """A link of `rate` (of IP packets) and one-way `delay`, with its queue and what its wire does in each direction.
 
     `rate` may vary: a list of `{"at": "20 s", "rate": "2 Mbps"}`, or `{"trace": "cellular"}`. `queue` is a limit or a
-    queue's name or table (`vazao list queues`), `loss` a probability or a loss model, `jitter` a time or a table,
+    queue's name or table (`vazao list queues`), `loss` a probability or a loss model; both may be classes of your own
+    (`Queue`, `LossModel`). `jitter` a time or a table,
     `reorder`, `duplicate`, `corrupt` and `alter` are probabilities, `outages` have `at` or `every`, and `for`; `strip`
     names what a middlebox takes out (`vazao list strippable-options`), and `alter` says how often one alters payload.
     `forward` and `reverse` are links of their own for what differs by direction: `reverse=vz.link(loss=0.01)`.
@@ -419,7 +428,7 @@ def quic(
 
 
 def flow(
-    app: App,
+    app: App | str | Mapping[str, Any] | type[Application],
     transport: Transport | None = None,
     *,
     client: str | None = None,
@@ -429,7 +438,8 @@ def flow(
 ) -> Flow:
     """Traffic between `client`, which opens the connection, and `server` from `start` on.
 
-    Hosts default to the i-th pair for the i-th flow, the start to 0 s, the transport to TCP.
+    `app` may be a class of your own (see `Application`), or a table with one as its `kind`. Hosts default to the i-th
+    pair for the i-th flow, the start to 0 s, the transport to TCP.
     """
     return Flow(_given(client=client, server=server, start=start, app=app, transport=transport) | more)
 

@@ -17,16 +17,19 @@ class Needs:
     kernels: Mapping[str, str | None]
     simulators: Mapping[str, str | None]
     inputs: tuple[Named, ...]
+    code: tuple[tuple[str, bool], ...]
+    """Algorithms in files that it names, each with whether it may be run."""
     lacking: str | None
     """Reason why it cannot be run on this machine."""
 
 
-_NOTHING = Needs({}, {}, (), None)
+_NOTHING = Needs({}, {}, (), (), None)
 
 
 def needs_of(scenario: _core.Scenario) -> Needs:
     """Everything that a scenario needs beside itself."""
-    needs = Needs(kernels_of(scenario), simulators_of(scenario), tuple(scenario.inputs), lacking(scenario))
+    programs = kernels_of(scenario), simulators_of(scenario)
+    needs = Needs(*programs, tuple(scenario.inputs), tuple(scenario.code), lacking(scenario))
     # Plans have many scenarios, most of which need nothing.
     return _NOTHING if needs == _NOTHING else needs
 

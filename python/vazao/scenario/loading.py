@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vazao import _core, kernel, ns2
+from vazao.scenario.own import Finder
 
 
 def load(
@@ -19,10 +20,12 @@ def load(
     seed: int | None = None,
     plugins: Sequence[tuple[str, str, type, str]] = (),
     inputs: Mapping[str, Path] | None = None,
+    allow_programs: bool = False,
 ) -> _core.Scenario:
     """Read a scenario as `_core.load` does; guests get the kernels that were built. Raises `ScenarioError`.
 
-    One that ns-2 is to run is held to what ns-2 has a counterpart of.
+    Algorithms that it names by their files (`mine.py:Cautious`) are known by their code, and it can be run if programs
+    are allowed. One that ns-2 is to run is held to what ns-2 has a counterpart of.
     """
     # Finding kernels reads their files, finding ns-2 starts it: not for scenarios that have neither.
     kernels = _kernels() if _may_name("linux", text, overrides) else []
@@ -30,6 +33,7 @@ def load(
     simulators = _simulators() if foreign else []
     more: dict[str, Any] = {"plugins": plugins, "kernels": kernels, "simulators": simulators}
     more["inputs"] = dict(inputs or {})
+    more["own"] = Finder(file, more["inputs"], allow_programs)
     scenario = _core.load(text, file=file, table=table, overrides=overrides, seed=seed, **more)
     if foreign and ns2.plays(scenario):
         ns2.check(scenario, file)

@@ -14,11 +14,24 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from vazao.errors import ScenarioError
+from vazao.scenario.conduct import check
 from vazao.scenario.congestion import CongestionControl
+from vazao.scenario.losing import LossModel
+from vazao.scenario.queueing import Queue
 from vazao.scenario.scheduling import Scheduler
+from vazao.scenario.starting import SlowStart
+from vazao.scenario.writing import Application
 
-BASES: Mapping[str, type] = {"cc": CongestionControl, "scheduler": Scheduler, "path_scheduler": Scheduler}
-"""The keys of a transport that take a class, and what it is a subclass of."""
+BASES: Mapping[str, type] = {
+    "cc": CongestionControl,
+    "scheduler": Scheduler,
+    "path_scheduler": Scheduler,
+    "slow_start": SlowStart,
+    "loss": LossModel,
+    "queue": Queue,
+    "app": Application,
+}
+"""The keys of a scenario that take a class, and what it is a subclass of."""
 
 Own = tuple[str, str, type, str]
 """Kind of algorithm that a class is, its name, itself, a digest of its code."""
@@ -30,17 +43,28 @@ class Plugins:
 
     classes: dict[str, dict[str, type]] = field(default_factory=lambda: {key: {} for key in BASES})
 
-    def named(self, flow: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The flow with its transport's classes by name. Raises `ScenarioError` for one that is none of ours."""
-        transport = flow.get("transport")
-        if not isinstance(transport, Mapping):
-            return flow
-        names = {key: self._name(key, transport[key]) for key in BASES if isinstance(transport.get(key), type)}
-        return {**flow, "transport": {**transport, **names}} if names else flow
+    def named(self, value: Any) -> Any:
+        """A part of a scenario with its classes by name. Raises `ScenarioError` for one that is none of ours."""
+        if isinstance(value, Mapping):
+            return {key: self._named(key, inner) for key, inner in value.items()}
+        return [self.named(inner) for inner in value] if isinstance(value, list | tuple) else value
 
-    def _name(self, key: str, own: type) -> str:
-        if not issubclass(own, BASES[key]):
-            raise ScenarioError(f"{key}: {own.__name__} is not a subclass of vazao.{BASES[key].__name__}")
+    def _named(self, key: str, value: Any) -> Any:
+        """A key's value with its class by name: a class, or a table with one as its kind and its parameters beside."""
+        if isinstance(value, type):
+            return self._name(key, value, {})
+        if isinstance(value, Mapping) and isinstance(own := value.get("kind"), type):
+            parameters = {name: inner for name, inner in value.items() if name not in ("kind", *_BESIDE.get(key, ()))}
+            return {**value, "kind": self._name(key, own, parameters)}
+        return self.named(value)
+
+    def _name(self, key: str, own: type, parameters: Mapping[str, Any]) -> str:
+        if key not in BASES:
+            raise ScenarioError(f"{key}: takes no class; classes are for {', '.join(BASES)}")
+        try:
+            check(own, BASES[key], own.__name__, parameters)
+        except ScenarioError as error:
+            raise ScenarioError(f"{key}: {error}") from None
         if self.classes[key].setdefault(own.__name__, own) is not own:
             raise ScenarioError(f"{key}: two different classes are called {own.__name__}; rename one")
         return own.__name__
@@ -50,6 +74,10 @@ class Plugins:
         return [
             (key, name, own, fingerprint(own)) for key, named in self.classes.items() for name, own in named.items()
         ]
+
+
+_BESIDE = {"queue": ("limit",), "app": ("size", "duration", "read_rate")}
+"""Keys beside a class that are the engine's, not parameters."""
 
 
 def fingerprint(algorithm: type) -> str:

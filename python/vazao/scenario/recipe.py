@@ -24,10 +24,11 @@ class Recipe:
     overrides: Sequence[tuple[str, object]] = ()
     plugins: Sequence[tuple[str, str, type, str]] = ()
     inputs: Mapping[str, Path] = field(default_factory=dict)
+    allow_programs: bool = False
 
     def read(self, seed: int) -> _core.Scenario:
         """The scenario under a seed. Raises `ScenarioError`."""
-        more = {"plugins": self.plugins, "inputs": self.inputs}
+        more = {"plugins": self.plugins, "inputs": self.inputs, "allow_programs": self.allow_programs}
         return load(self.text, file=self.file, table=self.table, overrides=self.overrides, seed=seed, **more)  # type: ignore[arg-type]
 
     def run_ids(self, first: _core.Scenario, seeds: Sequence[int]) -> Iterator[str]:

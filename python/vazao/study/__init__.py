@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
-    from vazao.study import catalogue as catalogue, findings as findings
+    from vazao.study import catalogue as catalogue, findings as findings, reference as reference
     from vazao.study.design import combinations as combinations
     from vazao.study.findings import (
         Asked as Asked,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         design_columns as design_columns,
         plan as plan,
     )
+    from vazao.study.reference import Meaning as Meaning
     from vazao.study.source import Source as Source, read_text as read_text
     from vazao.study.sweeping import Variation as Variation, sweep as sweep, variation as variation
     from vazao.study.telling import sources as sources, told_in as told_in

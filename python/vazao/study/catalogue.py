@@ -7,7 +7,6 @@ from pathlib import Path
 
 from vazao.errors import ScenarioError, did_you_mean
 from vazao.scenario import Entry, presets, registry
-from vazao.study.load import parse_study
 from vazao.study.named import built_in_studies
 from vazao.study.source import read_text
 
@@ -21,6 +20,9 @@ def entries() -> tuple[Entry, ...]:
 
 
 def _study(name: str, path: Path) -> Entry:
+    # Names alone, as for completion, need no model of a study.
+    from vazao.study.load import parse_study
+
     study = parse_study(read_text(path), str(path))
     return Entry(STUDIES, name, (), study.title, study.source, study.question, ())
 
@@ -28,6 +30,12 @@ def _study(name: str, path: Path) -> Entry:
 def kinds() -> list[str]:
     """Kinds that can be listed: "congestion control", "queue", …, "study"."""
     return list(dict.fromkeys(entry.kind for entry in entries()))
+
+
+def plurals() -> list[str]:
+    """Kinds as `vazao list` takes them: "congestion-controls"; reads no study."""
+    kinds = dict.fromkeys([*(entry.kind for entry in (*registry(), *presets())), STUDIES])
+    return [_plural(kind).replace(" ", "-") for kind in kinds]
 
 
 def of_kind(name: str) -> list[Entry]:
@@ -46,11 +54,24 @@ def of_kind(name: str) -> list[Entry]:
 
 def named(name: str) -> list[Entry]:
     """Every entry of that name or alias, of whatever kind. Raises `ScenarioError` for an unknown one."""
-    found = [entry for entry in entries() if name.lower() in (entry.name, *entry.aliases)]
+    found = having(name)
     if not found:
-        known = {known for entry in entries() for known in (entry.name, *entry.aliases)}
-        raise ScenarioError(f"nothing is called {name!r}{did_you_mean(name, known)}")
+        raise ScenarioError(f"nothing is called {name!r}{did_you_mean(name, names())}")
     return found
+
+
+def having(name: str) -> list[Entry]:
+    """Every entry of that name or alias; none for an unknown one. Reads no study but the one that is asked for."""
+    folded = name.lower()
+    found = [entry for entry in (*registry(), *presets()) if folded in (entry.name, *entry.aliases)]
+    known = built_in_studies()
+    return [*found, _study(folded, known[folded])] if folded in known else found
+
+
+def names() -> list[str]:
+    """Names and aliases of everything that can be named; reads no study."""
+    entries = [name for entry in (*registry(), *presets()) for name in (entry.name, *entry.aliases)]
+    return list(dict.fromkeys([*entries, *built_in_studies()]))
 
 
 def _plural(kind: str) -> str:

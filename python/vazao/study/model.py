@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from vazao import _core, units
+from vazao import _core, display, units
 from vazao.errors import StudyError, did_you_mean
 from vazao.study.source import Source
 from vazao.words import DEFAULT, ENGLISH, LANGUAGES, Words
@@ -259,7 +259,7 @@ class Figure(Table):
     sql: str
     reported: list[dict[str, str | float]] = []
     """Marks of the original: rows of y and of the x, color and facet that they are for; without x, for all."""
-    kind: Literal["line", "step", "bar", "point", "box", "band", "area", "heat"] = "line"
+    kind: Literal["line", "step", "bar", "point", "box", "band", "area", "heat", "ecdf"] = "line"
     x: Column
     y: Column
     color: Column | None = None
@@ -274,6 +274,14 @@ class Figure(Table):
     facet_title: str = ""
     x_unit: str | None = None
     y_unit: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shares_are_counted(cls, data: Any) -> Any:
+        """A distribution's y is counted, not queried: its column need not be named."""
+        if isinstance(data, dict) and data.get("kind") == "ecdf":
+            return {"y": "share", "y_title": "ECDF"} | data
+        return data
 
     @model_validator(mode="after")
     def _maps_have_rows(self) -> Self:
@@ -396,6 +404,7 @@ class Study(Table):
     _file: Source = PrivateAttr()
     _overrides: list[tuple[str, Any]] = PrivateAttr(default_factory=list)
     _inputs: dict[str, Path] = PrivateAttr(default_factory=dict)
+    _allows: bool = PrivateAttr(default=False)
     _words: Words = PrivateAttr(default=ENGLISH)
     _telling: str = PrivateAttr(default="")
     _original: Self | None = PrivateAttr(default=None)
@@ -430,6 +439,22 @@ class Study(Table):
                         wrong(f"{label!r} is not a level of {factor!r}{hint}", "finding", n, "needs", factor)
         return self
 
+    def __repr__(self) -> str:
+        counts = f"parts={len(self.parts)}, figures={len(self.figures)}, findings={len(self.findings)}"
+        return f"Study({self.name!r}, {counts})"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        factors = [
+            (factor.title or factor.name, "; ".join(map(str, factor.labels)))
+            for part in self.parts
+            for factor in part.factors
+        ]
+        facts = [("file", self.file), ("source", self.source), ("question", self.question), *dict(factors).items()]
+        claims = [[one.id, one.claim] for one in self.findings]
+        return display.card("Study", self.title, facts, [("", [["finding", "claim"], *claims])] if claims else [])
+
     @property
     def file(self) -> str:
         """The study file's name, as the user gave it."""
@@ -462,6 +487,17 @@ class Study(Table):
         return study
 
     @property
+    def allows_programs(self) -> bool:
+        """Whether algorithms that its scenarios name by their files may be run."""
+        return self._allows
+
+    def allowing(self) -> Self:
+        """The study with leave to run algorithms that its scenarios name by their files."""
+        study = self.model_copy()
+        study._allows = True
+        return study
+
+    @property
     def words(self) -> Words:
         """The language in which it is told."""
         return self._words
@@ -477,7 +513,7 @@ class Study(Table):
         if self._original is None:
             return self
         study = self._original.model_copy(update={"seed": self.seed})
-        study._overrides, study._inputs = self._overrides, self._inputs
+        study._overrides, study._inputs, study._allows = self._overrides, self._inputs, self._allows
         return study
 
     def told(self, words: Words, texts: Mapping[str, Any] | None = None, source: str = "") -> Self:

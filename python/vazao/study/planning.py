@@ -221,7 +221,8 @@ def _first(study: Study, part: Part, combination: Combination) -> tuple[Recipe, 
     """The recipe of a combination's scenarios, and the first of them. Raises `StudyError`."""
     levels = [override for level in combination.values() for override in level.overrides]
     overrides = [*study.overrides, *part.scenario.items(), *levels]
-    recipe = Recipe(_template(study.text), study.file, "scenario", overrides, inputs=study.inputs)
+    more: dict[str, Any] = {"inputs": study.inputs, "allow_programs": study.allows_programs}
+    recipe = Recipe(_template(study.text), study.file, "scenario", overrides, **more)
     try:
         return recipe, recipe.read(study.seed)
     except ScenarioError:

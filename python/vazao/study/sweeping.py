@@ -101,14 +101,35 @@ def sweep(
         factors.append({"name": name, "title": varied.key} | _levels(varied))
     slug = re.sub(r"[^a-z0-9._-]+", "-", title.lower()).strip("-._") or "sweep"
     study: dict[str, Any] = {
-        "study": {"name": slug, "title": title, "seed": seed},
+        "study": {"name": slug, "title": title, "question": _told(variations, replications, seed), "seed": seed},
         "scenario": {key: value for key, value in scenario.items() if key != "seed"},
         "part": [{"name": "sweep", "replications": replications, "factor": factors}],
         "table": [{"id": "means", "title": "Means and half of their 95 % intervals", "sql": _means(names)}],
     }
-    if variations:
+    if names:
         study["figure"] = [_figure(variations, names)]
     return tomli_w.dumps(study)
+
+
+MOST_TOLD = 6
+"""Levels of a key that are told one by one."""
+
+
+def _told(variations: Sequence[Variation], replications: int, seed: int) -> str:
+    """A sweep in a sentence: the response, what is varied, and how often each combination is run."""
+    seeds = f"seed {seed}" if replications == 1 else f"seeds {seed} to {seed + replications - 1}"
+    often = f"{replications} {'run' if replications == 1 else 'runs'} ({seeds})"
+    if not variations:
+        return f"Goodput of one scenario: {often}."
+    keys = " and ".join(f"`{each.key}` ({_values(each)})" for each in variations)
+    return f"Goodput by {keys}: {often} of each combination."
+
+
+def _values(varied: Variation) -> str:
+    labels = [f"{level:g}" if isinstance(level, float) else str(level) for level in _levels(varied)["levels"]]
+    if len(labels) > MOST_TOLD:
+        return f"{len(labels)} levels from {labels[0]} to {labels[-1]}"
+    return ", ".join(labels)
 
 
 def _levels(varied: Variation) -> dict[str, Any]:

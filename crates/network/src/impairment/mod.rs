@@ -11,8 +11,8 @@ pub use outage::{ENTRY as OUTAGES, Outage};
 pub use reorder::Reorder;
 
 use crate::loss::{Car, LossModel, Trains};
-use vazao_engine::RandomStream;
 use vazao_engine::registry::{Entry, Kind, Parameter, ParameterError, Parameters, parameters};
+use vazao_engine::{RandomStream, Time};
 
 /// Most packets in a row that may be struck.
 pub(crate) const IN_A_ROW: Parameter = Parameter::shared(
@@ -166,7 +166,7 @@ impl Impairments {
     pub(crate) fn harm(&mut self, end: u64, car: Car, size: u32, time: u64) -> Harm {
         let lost = self.loss.as_mut().is_some_and(|loss| match &mut self.trains {
             Some(trains) => trains.lose(car, size, &mut **loss),
-            None => loss.lose(size),
+            None => loss.lose_at(Time::from_nanos(end), size),
         });
         Harm {
             lost: lost || any_at(&self.outages, end).0,

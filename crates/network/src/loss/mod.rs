@@ -15,14 +15,19 @@ pub use periodic::Periodic;
 pub(crate) use train::Car;
 pub use train::{Trains, Unit};
 
-use vazao_engine::RandomStream;
 use vazao_engine::registry::{Entry, Parameters};
+use vazao_engine::{RandomStream, Time};
 
 /// Decides which of the packets sent over one direction of a link are lost.
 pub trait LossModel: Send {
     /// Returns whether the next packet, of `size` bytes, is lost. Called once for each packet in the order of sending;
     /// where the [unit](Unit) is a train, once for each train, with the size of its first packet.
     fn lose(&mut self, size: u32) -> bool;
+
+    /// Returns whether the next packet, of `size` bytes, is lost; its sending ends at `now`.
+    fn lose_at(&mut self, _now: Time, size: u32) -> bool {
+        self.lose(size)
+    }
 }
 
 /// Makes a loss model from its parameters and the random stream of its link and direction.

@@ -5,11 +5,14 @@ use crate::document::Result;
 use crate::document::reader::{Item, LONGEST, Table};
 use crate::model::flow::{Described, FlowSpec, Routes, guests, sides, visit};
 use crate::model::memory::{self, Budget};
+use crate::model::plugin::ScriptSpec;
 use crate::model::stack::Stack;
 use crate::model::transport::{Extensions, TransportSpec};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
-use vazao_application::{ADAPTATIONS, APPLICATIONS, Application, Arrival, Arrivals, Build, RandomStreams, Sides};
+use vazao_application::{
+    ADAPTATIONS, APPLICATIONS, Application, Arrival, Arrivals, Build, RandomStreams, SCRIPTED, Sides,
+};
 use vazao_engine::registry::{Kind, Parameters, Value, find};
 use vazao_engine::{Bytes, Duration, Time};
 use vazao_network::{Graph, Routing};
@@ -57,7 +60,7 @@ impl Flows<'_> {
         let spread = table.duration("start_spread", Duration::ZERO, LONGEST)?.unwrap_or_default();
         let app = table.require("app", "an application, as in { kind = \"upload\", size = \"10 MB\" }")?;
         let transport = table.take("transport").unwrap_or_else(|| Item::named("tcp"));
-        let (mut application, arrivals) = read_application(&app, context)?;
+        let (mut application, arrivals, script) = read_application(&app, context)?;
         let first = RandomStreams { seed: context.seed, flow: self.described };
         let described = transport.clone();
         let transport = read_transport(transport, sides(&application, first).client_sends, context.extensions)?;
@@ -89,7 +92,9 @@ impl Flows<'_> {
             }
             let application = application.clone();
             let transport = transport.clone();
-            let flow = FlowSpec { group, client, server, start, application, streams, transport, routes, part: 0 };
+            let script = script.clone();
+            let flow =
+                FlowSpec { group, client, server, start, application, script, streams, transport, routes, part: 0 };
             if let Some(problem) = (flow.transport.pack().misnamed)(&context.routing, &flow) {
                 return Err(described.error(problem));
             }
@@ -130,9 +135,13 @@ fn settle_http(app: &Item, (entry, parameters): &mut Described, transport: &Tran
     Ok(())
 }
 
-/// Reads an application; of arrivals, the application of each flow and the process.
-fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Option<Arrivals>)> {
-    let (entry, mut table) = app.clone().entry("application", APPLICATIONS)?;
+/// Reads an application; of arrivals, the application of each flow and the process; of the user's own, its script.
+fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Option<Arrivals>, Option<ScriptSpec>)> {
+    let keys: Vec<_> = SCRIPTED.parameters.iter().map(|parameter| parameter.name).collect();
+    let (script, (entry, mut table)) = match ScriptSpec::own_beside(app, &context.extensions.scripts, &keys)? {
+        Some((script, table)) => (Some(script), (&SCRIPTED, table)),
+        None => (None, app.clone().entry("application", APPLICATIONS)?),
+    };
     let adaptive = entry.parameters.iter().find(|parameter| parameter.name == "adaptation");
     let adaptation = adaptive.map(|parameter| read_adaptation(&mut table, parameter.default)).transpose()?;
     let mut parameters = table.parameters(entry.parameters)?;
@@ -162,7 +171,7 @@ fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Opt
         return Err(app.error(problem));
     }
     let application = arrivals.as_ref().map_or((entry, parameters), |process| transfer(process.download, 1));
-    Ok((application, arrivals))
+    Ok((application, arrivals, script))
 }
 
 /// Reads the rate adaptation of a video.
@@ -314,10 +323,19 @@ fn routes(
     Ok(Routes { out: route(0, client, server)?, back: route(1, server, client)? })
 }
 
+/// Describes an application in canonical form.
+fn app_json(flow: &FlowSpec) -> Json {
+    let mut app = parameters_json(flow.app(), &flow.application.1, &[]);
+    if let Some(Json::Object(own)) = flow.script.as_ref().map(ScriptSpec::json) {
+        app.extend(own);
+    }
+    app.into()
+}
+
 /// Describes a flow in canonical form, its transport by number.
 pub(crate) fn flow_json(flow: &FlowSpec, transport: usize) -> Json {
     json!({
-        "app": parameters_json(flow.application.0.name, &flow.application.1, &[]),
+        "app": app_json(flow),
         "client": flow.client,
         "streams": flow.streams.flow,
         "server": flow.server,

@@ -3,6 +3,8 @@
 use crate::document::files::Files;
 use crate::document::reader::{Item, Table, duration, value_json};
 use crate::document::{Result, ScenarioError, Toml};
+use crate::model::plugin::{Chosen, Plugins};
+use crate::model::transport::Extensions;
 use crate::packs::tcp::strip;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
@@ -11,6 +13,7 @@ use vazao_engine::registry::{Entry, Parameter, Parameters, Value};
 use vazao_engine::{Bytes, Duration, Rate};
 use vazao_network::impairment::{Build, IMPAIRMENTS, OUTAGES};
 use vazao_network::loss::{self, INDEPENDENT, LOSS_MODELS};
+use vazao_network::own::{LossFactory, Own, QueueFactory};
 use vazao_network::rate::{RATES, SHAPERS, Shape, Variation};
 use vazao_network::topology::LinkSpec;
 use vazao_network::{Direction, ImpairmentSpec, QUEUES, QueueSpec};
@@ -24,24 +27,24 @@ fn keys() -> impl Iterator<Item = &'static str> {
     own.into_iter().chain(IMPAIRMENTS.iter().map(|entry| entry.name)).chain(["strip"])
 }
 
-pub(crate) fn read_link(item: Item, files: &Files) -> Result<LinkSpec> {
-    read_link_table(item.into_table()?, files)
+pub(crate) fn read_link(item: Item, extensions: &Extensions) -> Result<LinkSpec> {
+    read_link_table(item.into_table()?, extensions)
 }
 
 /// Reads a link. Its keys hold for both directions; `forward` and `reverse` override them.
-pub(crate) fn read_link_table(mut table: Table, files: &Files) -> Result<LinkSpec> {
+pub(crate) fn read_link_table(mut table: Table, extensions: &Extensions) -> Result<LinkSpec> {
     let (forward, reverse) = (table.take("forward"), table.take("reverse"));
     let keys = Keys::take(&mut table);
     let error = table.error("");
     table.finish()?;
     let direction = |item: Option<Item>| -> Result<Direction> {
         let mut own = match item {
-            None => return keys.clone().read(&error, files),
+            None => return keys.clone().read(&error, extensions),
             Some(item) => item.into_table()?,
         };
         let special = Keys::take(&mut own);
         own.finish()?;
-        special.over(&keys).read(&error, files)
+        special.over(&keys).read(&error, extensions)
     };
     Ok(LinkSpec { forward: Arc::new(direction(forward)?), reverse: Arc::new(direction(reverse)?) })
 }
@@ -66,26 +69,29 @@ impl Keys {
         self.0.remove(key).map(read).transpose()
     }
 
-    fn read(mut self, link: &ScenarioError, files: &Files) -> Result<Direction> {
-        let Some((rate, variation)) = self.optional("rate", |item| read_rate(item, files))? else {
+    fn read(mut self, link: &ScenarioError, extensions: &Extensions) -> Result<Direction> {
+        let Some((rate, variation)) = self.optional("rate", |item| read_rate(item, &extensions.files))? else {
             let key = format!("{}.rate", link.key);
             let problem = "is missing; write a rate such as \"10 Mbps\"".into();
             return Err(ScenarioError { key, problem, ..link.clone() });
         };
         let delay = self.optional("delay", |item| duration(&item, Duration::ZERO, LONGEST))?;
-        let queue = self.optional("queue", read_queue)?;
+        let (queue, own_queue) =
+            self.optional("queue", |item| read_queue(item, &extensions.queues))?.unwrap_or_default();
         let shaper = self.optional("shaper", read_shaper)?;
         let overhead = self.optional("overhead", read_overhead)?;
-        let loss = self.optional("loss", read_loss)?;
+        let (loss, own_loss) = self.optional("loss", |item| read_loss(item, &extensions.losses))?.unwrap_or_default();
         Ok(Direction {
             rate,
             variation,
             shaper,
             delay: delay.unwrap_or(Duration::ZERO),
             overhead: overhead.unwrap_or(0),
-            queue: queue.unwrap_or_default(),
-            loss: loss.flatten(),
+            queue,
+            loss,
             impairments: self.read_impairments()?,
+            own_loss,
+            own_queue,
         })
     }
 
@@ -163,8 +169,23 @@ fn read_strip(item: Item) -> Result<u16> {
     })
 }
 
-/// Reads a queue: the limit of drop-tail, a queue's name, or a table with its kind.
-fn read_queue(item: Item) -> Result<QueueSpec> {
+/// Converts a plugin to what the network knows of it.
+fn own<F>(chosen: Chosen<F>) -> Option<Own<F>> {
+    let description = chosen.json().to_string();
+    chosen.plugin.map(|plugin| Own { name: chosen.name, description, build: plugin.build })
+}
+
+/// Reads a queue: the limit of drop-tail, a queue's name, or a table with its kind. One of the user's own has a limit too.
+fn read_queue(item: Item, plugins: &Plugins<QueueFactory>) -> Result<(QueueSpec, Option<Own<QueueFactory>>)> {
+    if let Some((chosen, mut table)) = Chosen::own_beside(&item, plugins, &["limit"])? {
+        let limit = table.take("limit").map(|limit| limit.quantity("100 packets")).transpose()?;
+        return Ok((limit.map(QueueSpec::drop_tail).unwrap_or_default(), own(chosen)));
+    }
+    read_known_queue(item).map(|queue| (queue, None))
+}
+
+/// Reads a queue of the registry.
+fn read_known_queue(item: Item) -> Result<QueueSpec> {
     let is_name = item.text().is_ok_and(|text| text.starts_with(|c: char| c.is_ascii_alphabetic()));
     if is_name || matches!(item.node.value, Toml::Table(_)) {
         let (entry, table) = item.entry("queue", QUEUES).map_err(|error| {
@@ -176,8 +197,19 @@ fn read_queue(item: Item) -> Result<QueueSpec> {
     item.quantity("100 packets").map(QueueSpec::drop_tail)
 }
 
+/// Loss model of the registry with its parameters, if there is any loss.
+type Loss = Option<(&'static Entry<loss::Constructor>, Parameters)>;
+
 /// Reads a loss model: a probability, or a model's name, or a table with its kind.
-fn read_loss(item: Item) -> Result<Option<(&'static Entry<loss::Constructor>, Parameters)>> {
+fn read_loss(item: Item, plugins: &Plugins<LossFactory>) -> Result<(Loss, Option<Own<LossFactory>>)> {
+    match Chosen::own(&item, plugins)? {
+        Some(chosen) => Ok((None, own(chosen))),
+        None => Ok((read_known_loss(item)?, None)),
+    }
+}
+
+/// Reads a loss model of the registry.
+fn read_known_loss(item: Item) -> Result<Loss> {
     if let Toml::Number(p) = item.node.value {
         let parameters = settings(item, INDEPENDENT.parameters).map_err(|error| {
             let expected = INDEPENDENT.parameters[0].kind.expected();
@@ -198,6 +230,7 @@ pub(crate) fn direction_json(direction: &Direction) -> Json {
         queue if queue.is_drop_tail() => queue.limit().to_string().into(),
         queue => Json::from(kind_json(queue.entry.name, &queue.parameters)),
     };
+    let described = |description: &str| serde_json::from_str::<Json>(description).expect("JSON of ours");
     let mut json = json!({
         "rate": rate_json(direction),
         "delay": direction.delay.to_string(),
@@ -205,6 +238,12 @@ pub(crate) fn direction_json(direction: &Direction) -> Json {
         "queue": queue,
         "loss": loss,
     });
+    if let Some(own) = &direction.own_loss {
+        json["loss"] = described(&own.description);
+    }
+    if let Some(own) = &direction.own_queue {
+        json["discipline"] = described(&own.description);
+    }
     let ImpairmentSpec { random, outages, middlebox } = &direction.impairments;
     if let Some((_, parameters)) = &direction.shaper {
         json["shaper"] = parameters_json(parameters).into();

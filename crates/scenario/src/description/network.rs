@@ -2,15 +2,15 @@
 
 use crate::description::link::{direction_json, read_link, read_link_table};
 use crate::document::Result;
-use crate::document::files::Files;
 use crate::document::reader::{Item, Table};
 use crate::model::memory::{self, Budget};
+use crate::model::transport::Extensions;
 use serde_json::{Value as Json, json};
 use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
 use vazao_network::topology::{Count, Key, LinkSpec, NamedLink, TOPOLOGIES, Topology};
 use vazao_network::{Graph, Node, NodeKind};
 
-pub(crate) fn read_network(mut table: Table, files: &Files, budget: &Budget) -> Result<Graph> {
+pub(crate) fn read_network(mut table: Table, extensions: &Extensions, budget: &Budget) -> Result<Graph> {
     let names: Vec<_> = TOPOLOGIES.iter().map(|t| t.name).collect();
     let item = table.require("topology", &format!("one of {}", names.join(", ")))?;
     let entry = vazao_engine::registry::find("topology", TOPOLOGIES, item.text()?).map_err(|e| item.error(e))?;
@@ -18,14 +18,14 @@ pub(crate) fn read_network(mut table: Table, files: &Files, budget: &Budget) -> 
     let graph = match &entry.build {
         Topology::Named(build) => {
             let whole = table.require("link", "[[network.link]] tables with from, to, rate and delay")?;
-            let read = |item| read_named_link(item, files);
+            let read = |item| read_named_link(item, extensions);
             let links = whole.clone().into_list().into_iter().map(read).collect::<Result<Vec<_>>>()?;
             build(&parameters, &links).map_err(|problem| whole.error(problem))?
         }
         Topology::Links { keys, copies, build } => {
             let given = given.unwrap_or(item);
             budget.take(copies(&parameters), "access links", memory::LINK).map_err(|problem| given.error(problem))?;
-            let read = |key: &Key| read_links(&mut table, key, &parameters, files);
+            let read = |key: &Key| read_links(&mut table, key, &parameters, extensions);
             build(&parameters, &keys.iter().map(read).collect::<Result<Vec<_>>>()?)
         }
     };
@@ -59,13 +59,13 @@ fn read_parameter(item: &Item, kind: Kind) -> Result<Value> {
 }
 
 /// Reads the links under a key, and checks their number.
-fn read_links(table: &mut Table, key: &Key, parameters: &Parameters, files: &Files) -> Result<Vec<LinkSpec>> {
+fn read_links(table: &mut Table, key: &Key, parameters: &Parameters, extensions: &Extensions) -> Result<Vec<LinkSpec>> {
     let item = table.require(key.name, if key.count == Count::Many { LINKS } else { LINK })?;
     match key.count {
-        Count::One => Ok(vec![read_link(item, files)?]),
-        Count::Many => read_each_link(item, files),
+        Count::One => Ok(vec![read_link(item, extensions)?]),
+        Count::Many => read_each_link(item, extensions),
         Count::OneOrEach(parameter) => {
-            let (links, most) = (read_each_link(item.clone(), files)?, parameters.integer(parameter) as usize);
+            let (links, most) = (read_each_link(item.clone(), extensions)?, parameters.integer(parameter) as usize);
             if links.len() == 1 || links.len() == most {
                 return Ok(links);
             }
@@ -79,9 +79,9 @@ fn read_links(table: &mut Table, key: &Key, parameters: &Parameters, files: &Fil
 const LINK: &str = "a link, as in { rate = \"10 Mbps\", delay = \"50 ms\" }";
 const LINKS: &str = "one table a link, as in { rate = \"10 Mbps\", delay = \"50 ms\" }";
 
-fn read_each_link(item: Item, files: &Files) -> Result<Vec<LinkSpec>> {
+fn read_each_link(item: Item, extensions: &Extensions) -> Result<Vec<LinkSpec>> {
     let whole = item.clone();
-    let links = item.into_list().into_iter().map(|item| read_link(item, files)).collect::<Result<Vec<_>>>()?;
+    let links = item.into_list().into_iter().map(|item| read_link(item, extensions)).collect::<Result<Vec<_>>>()?;
     if links.is_empty() { Err(whole.error(format!("is empty; write {LINKS}"))) } else { Ok(links) }
 }
 
@@ -101,7 +101,7 @@ fn read_name(item: &Item) -> Result<String> {
 }
 
 /// Reads a link with its ends. Its name is made of theirs, unless it has one.
-fn read_named_link(item: Item, files: &Files) -> Result<NamedLink> {
+fn read_named_link(item: Item, extensions: &Extensions) -> Result<NamedLink> {
     let mut table = item.into_table()?;
     let from = table.require("from", "the name of a host or router")?.text()?.to_owned();
     let to = table.require("to", "the name of a host or router")?.text()?.to_owned();
@@ -109,7 +109,7 @@ fn read_named_link(item: Item, files: &Files) -> Result<NamedLink> {
         Some(item) => read_name(&item)?,
         None => format!("{from}-{to}"),
     };
-    Ok(NamedLink { name, from, to, link: read_link_table(table, files)? })
+    Ok(NamedLink { name, from, to, link: read_link_table(table, extensions)? })
 }
 
 /// Describes the links of a network in canonical form, with every default.

@@ -55,7 +55,7 @@ impl Scenario {
         let until = table.duration("until", Duration::from_nanos(1), LONGEST)?.map(|until| Time::ZERO + until);
         let network = table.require("network", "a table with topology and links")?;
         let budget = Budget::new(extensions.memory);
-        let graph = read_network(network.into_table()?, &extensions.files, &budget)?;
+        let graph = read_network(network.into_table()?, extensions, &budget)?;
         let flows = table.require("flow", "one [[flow]] table for each flow")?;
         let routing = Routing::new(&graph);
         let flows = read_flows(flows, &Context { graph: &graph, routing, until, seed, extensions, budget: &budget })?;

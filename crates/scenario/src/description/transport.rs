@@ -2,7 +2,7 @@
 
 use crate::document::reader::{Item, Table, value_json};
 use crate::document::{Result, Toml};
-use crate::model::plugin::{Chosen, ControlFactory, ControlSpec, Plugins};
+use crate::model::plugin::{ControlFactory, ControlSpec, Plugins, SlowStartSpec};
 use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks, simulator_json};
 use crate::model::transport::{Controls, Extensions, MultipathSpec, Reading, TransportSpec};
 use crate::packs::library::quinn;
@@ -10,7 +10,7 @@ use crate::packs::tcp::like;
 use crate::packs::{KERNEL, TRANSPORTS, refuse_own};
 use serde_json::{Map, Value as Json};
 use std::sync::Arc;
-use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS};
+use vazao_congestion::CONGESTION_CONTROLS;
 use vazao_engine::registry::{Parameters, unknown};
 
 /// Reads a transport. The congestion control is that of the client if `client_sends`, else of the server.
@@ -67,10 +67,9 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
     let slow_start = match pack.slow_start {
         (name, true) => {
             let start = table.take("slow_start").unwrap_or_else(|| Item::named(name));
-            let (entry, parameters) = start.entry("slow start", SLOW_STARTS)?;
-            (entry.name, parameters.parameters(entry.parameters)?)
+            SlowStartSpec::read(start, &extensions.slow_starts)?
         }
-        (name, false) => (name, Parameters::default()),
+        (name, false) => SlowStartSpec::bare(name),
     };
     let given = table.clone();
     let parameters = table.parameters(entry.parameters)?;
@@ -110,7 +109,7 @@ fn take_control(
 }
 
 fn read_control(item: Item, plugins: &Plugins<ControlFactory>) -> Result<ControlSpec> {
-    if let Some(own) = ControlSpec::own(&item, plugins) {
+    if let Some(own) = ControlSpec::own(&item, plugins)? {
         return Ok(own);
     }
     let whole = item.clone();
@@ -156,14 +155,6 @@ pub(crate) fn parameters_json(kind: &str, parameters: &Parameters, skip: &[&str]
     map
 }
 
-fn chosen_json<F>(chosen: &Chosen<F>) -> Json {
-    let mut map = parameters_json(&chosen.name, &chosen.parameters, &[]);
-    if let Some(plugin) = &chosen.plugin {
-        map.insert("code".into(), plugin.fingerprint.as_str().into());
-    }
-    map.into()
-}
-
 /// Describes a transport in canonical form.
 pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
     let TransportSpec { entry, parameters, control, slow_start, multipath, stacks, guest, .. } = spec;
@@ -174,15 +165,15 @@ pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
     }
     elsewhere.extend(stack::PARAMETERS.iter().map(|parameter| parameter.name));
     let mut transport = parameters_json(entry.name, parameters, &elsewhere);
-    transport.insert("cc".into(), chosen_json(control));
+    transport.insert("cc".into(), control.json());
     if let Some(MultipathSpec { scheduler, path_manager }) = multipath {
         let key = if path_manager.is_some() { "scheduler" } else { "path_scheduler" };
-        transport.insert(key.into(), chosen_json(scheduler));
+        transport.insert(key.into(), scheduler.json());
         if let Some((manager, parameters)) = path_manager {
             transport.insert("path_manager".into(), parameters_json(manager.name, parameters, &[]).into());
         }
     }
-    transport.insert("slow_start".into(), parameters_json(slow_start.0, &slow_start.1, &[]).into());
+    transport.insert("slow_start".into(), slow_start.json());
     if spec.has_guest() {
         transport.insert("guest".into(), guest_json(*stacks, guest));
     }

@@ -1,5 +1,6 @@
 //! Flows: hosts, application, transport and routes.
 
+use super::plugin::ScriptSpec;
 use super::stack::Stack;
 use super::transport::{PlannedWay, TransportSpec};
 use std::collections::BTreeSet;
@@ -22,6 +23,8 @@ pub struct FlowSpec {
     pub group: usize,
     /// Application and its parameters.
     pub application: Described,
+    /// Script of the user's own that writes the application's messages.
+    pub script: Option<ScriptSpec>,
     /// Random streams of its application.
     pub streams: RandomStreams,
     /// Transport.
@@ -40,7 +43,16 @@ const SIZE_CLASSES: [(f64, &str); 3] =
 impl FlowSpec {
     /// Returns both sides of its application at the start.
     pub(crate) fn sides(&self) -> Sides {
-        sides(&self.application, self.streams)
+        let sides = sides(&self.application, self.streams);
+        match self.script.as_ref().and_then(|script| script.plugin.as_ref()) {
+            Some(plugin) => sides.scripted(plugin.build.clone(), self.streams),
+            None => sides,
+        }
+    }
+
+    /// Returns the name of its application.
+    pub fn app(&self) -> &str {
+        self.script.as_ref().map_or(self.application.0.name, |script| &script.name)
     }
 
     /// Returns the visit to a web server, if its application is one.

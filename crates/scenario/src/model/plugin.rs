@@ -1,15 +1,20 @@
 //! Algorithms by name: from a registry, or a user's plugin.
 
-use crate::document::reader::Item;
+use crate::document::reader::{Item, Table, value_json};
 use crate::document::{ScenarioError, Toml};
-use std::collections::BTreeMap;
+use serde_json::{Map, Value as Json};
 use std::sync::Arc;
-use vazao_congestion::{CongestionControl, Setup};
+use vazao_application::ScriptFactory;
+use vazao_congestion::slow_start::SlowStart;
+use vazao_congestion::{CongestionControl, SLOW_STARTS, Setup, build_slow_start};
 use vazao_engine::registry::Parameters;
 use vazao_transport::common::{SCHEDULERS, SchedulerFactory};
 
 /// Function that makes a congestion control.
 pub type ControlFactory = Arc<dyn Fn(Setup) -> Box<dyn CongestionControl> + Send + Sync>;
+
+/// Function that makes a slow start from RFC 3465's limit, in segments, and the bytes of a segment.
+pub type SlowStartFactory = Arc<dyn Fn(f64, u64) -> Box<dyn SlowStart> + Send + Sync>;
 
 /// Algorithm of a user.
 #[derive(Clone)]
@@ -20,8 +25,41 @@ pub struct Plugin<F> {
     pub build: F,
 }
 
-/// Plugins by name.
-pub type Plugins<F> = BTreeMap<String, Plugin<F>>;
+/// Parameters of a user's algorithm: the keys beside its kind.
+pub type OwnParameters = Map<String, Json>;
+
+/// Function that finds a plugin by its name and parameters, or says what is wrong with it; `None`: no plugin has the name.
+type Find<F> = dyn Fn(&str, &OwnParameters) -> Option<Result<Plugin<F>, String>> + Send + Sync;
+
+/// Access to the user's algorithms of one kind; the default has none.
+pub struct Plugins<F>(Option<Arc<Find<F>>>);
+
+impl<F> Plugins<F> {
+    /// Creates an access by a function.
+    pub fn new(
+        find: impl Fn(&str, &OwnParameters) -> Option<Result<Plugin<F>, String>> + Send + Sync + 'static,
+    ) -> Plugins<F> {
+        Plugins(Some(Arc::new(find)))
+    }
+}
+
+impl<F> Default for Plugins<F> {
+    fn default() -> Self {
+        Plugins(None)
+    }
+}
+
+impl<F> Clone for Plugins<F> {
+    fn clone(&self) -> Self {
+        Plugins(self.0.clone())
+    }
+}
+
+impl<F> std::fmt::Debug for Plugins<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Plugins").field(&self.0.is_some()).finish()
+    }
+}
 
 impl<F> std::fmt::Debug for Plugin<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -38,12 +76,14 @@ pub struct Chosen<F> {
     pub parameters: Parameters,
     /// Plugin, if it is one.
     pub plugin: Option<Plugin<F>>,
+    /// Parameters of a plugin.
+    pub own: OwnParameters,
 }
 
 impl<F> std::fmt::Debug for Chosen<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Chosen { name, parameters, plugin } = self;
-        f.debug_struct(name).field("parameters", parameters).field("plugin", plugin).finish()
+        let Chosen { name, parameters, plugin, own } = self;
+        f.debug_struct(name).field("parameters", parameters).field("plugin", plugin).field("own", own).finish()
     }
 }
 
@@ -52,26 +92,115 @@ pub type ControlSpec = Chosen<ControlFactory>;
 /// Packet scheduler as described.
 pub type SchedulerSpec = Chosen<SchedulerFactory>;
 
+/// Application of the user as described.
+pub type ScriptSpec = Chosen<ScriptFactory>;
+/// Slow start as described.
+pub type SlowStartSpec = Chosen<SlowStartFactory>;
+
 impl<F> Chosen<F> {
     /// Creates an algorithm without parameters.
     pub(crate) fn bare(name: &str) -> Chosen<F> {
-        Chosen { name: name.into(), parameters: Parameters::default(), plugin: None }
+        Chosen { name: name.into(), parameters: Parameters::default(), plugin: None, own: Map::new() }
     }
 
-    /// Returns a plugin, if one is named.
-    pub(crate) fn own(item: &Item, plugins: &Plugins<F>) -> Option<Chosen<F>>
-    where
-        F: Clone,
-    {
-        let Toml::Text(name) = &item.node.value else { return None };
-        Some(Chosen { plugin: Some(plugins.get(name)?.clone()), ..Chosen::bare(name) })
+    /// Returns a plugin, if one is named: by its name alone, or as the kind of a table with its parameters.
+    pub(crate) fn own(item: &Item, plugins: &Plugins<F>) -> Result<Option<Chosen<F>>, ScenarioError> {
+        let Some(find) = &plugins.0 else { return Ok(None) };
+        let Some((name, own)) = named(&item.node.value) else { return Ok(None) };
+        match find(name, &own) {
+            None => Ok(None),
+            Some(Ok(plugin)) => Ok(Some(Chosen { plugin: Some(plugin), own, ..Chosen::bare(name) })),
+            Some(Err(problem)) => Err(item.error(problem)),
+        }
+    }
+
+    /// Returns a plugin, if one is named in a table that has keys of ours beside: it, and the table of these.
+    pub(crate) fn own_beside(
+        item: &Item,
+        plugins: &Plugins<F>,
+        keys: &[&str],
+    ) -> Result<Option<(Chosen<F>, Table)>, ScenarioError> {
+        let (mut theirs, mut ours) = (item.clone(), item.clone());
+        match (&mut theirs.node.value, &mut ours.node.value) {
+            (Toml::Table(theirs), Toml::Table(ours)) => {
+                theirs.retain(|(key, _)| !keys.contains(&key.as_str()));
+                ours.retain(|(key, _)| keys.contains(&key.as_str()));
+            }
+            (_, ours) => *ours = Toml::Table(Vec::new()),
+        }
+        Chosen::own(&theirs, plugins)?.map(|own| Ok((own, ours.into_table()?))).transpose()
+    }
+
+    /// Describes it in canonical form.
+    pub(crate) fn json(&self) -> Json {
+        let mut map = Map::new();
+        map.insert("kind".into(), self.name.as_str().into());
+        match &self.plugin {
+            None => map.extend(self.parameters.iter().map(|(name, value)| (name.to_owned(), value_json(value)))),
+            Some(plugin) => {
+                map.insert("code".into(), plugin.fingerprint.as_str().into());
+                if !self.own.is_empty() {
+                    map.insert("parameters".into(), self.own.clone().into());
+                }
+            }
+        }
+        map.into()
+    }
+}
+
+/// Returns the name and the parameters of an algorithm, where a value is that.
+fn named(value: &Toml) -> Option<(&str, OwnParameters)> {
+    match value {
+        Toml::Text(name) => Some((name, Map::new())),
+        Toml::Table(entries) => {
+            let kind = entries.iter().find(|(key, _)| key == "kind")?;
+            let Toml::Text(name) = &kind.1.value else { return None };
+            let others = entries.iter().filter(|(key, _)| key != "kind");
+            Some((name, others.map(|(key, node)| (key.clone(), plain(&node.value))).collect()))
+        }
+        _ => None,
+    }
+}
+
+/// Converts a value to JSON. A whole number is one, whether it was written with a point or not.
+fn plain(value: &Toml) -> Json {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Toml::Text(x) => x.as_str().into(),
+        Toml::Number(x) if *x as i64 as f64 == *x && x.abs() <= EXACT => (*x as i64).into(),
+        Toml::Number(x) => (*x).into(),
+        Toml::Flag(x) => (*x).into(),
+        Toml::List(items) => items.iter().map(|node| plain(&node.value)).collect(),
+        Toml::Table(entries) => {
+            entries.iter().map(|(key, node)| (key.clone(), plain(&node.value))).collect::<OwnParameters>().into()
+        }
+    }
+}
+
+impl SlowStartSpec {
+    /// Reads a slow start.
+    pub(crate) fn read(item: Item, plugins: &Plugins<SlowStartFactory>) -> Result<SlowStartSpec, ScenarioError> {
+        if let Some(own) = SlowStartSpec::own(&item, plugins)? {
+            return Ok(own);
+        }
+        let (entry, table) = item.entry("slow start", SLOW_STARTS)?;
+        let parameters = table.parameters(entry.parameters)?;
+        Ok(SlowStartSpec { parameters, ..SlowStartSpec::bare(entry.name) })
+    }
+
+    /// Makes a slow start for segments of `mss` bytes; `limit` is RFC 3465's L.
+    pub(crate) fn build(&self, limit: f64, mss: u64) -> Box<dyn SlowStart> {
+        match &self.plugin {
+            Some(plugin) => (plugin.build)(limit, mss),
+            None => build_slow_start(&self.name, &self.parameters, limit).expect("a slow start from the registry"),
+        }
     }
 }
 
 impl SchedulerSpec {
     /// Reads a packet scheduler.
     pub(crate) fn read(item: Item, plugins: &Plugins<SchedulerFactory>) -> Result<SchedulerSpec, ScenarioError> {
-        if let Some(own) = SchedulerSpec::own(&item, plugins) {
+        if let Some(own) = SchedulerSpec::own(&item, plugins)? {
             return Ok(own);
         }
         let (entry, table) = item.entry("packet scheduler", SCHEDULERS)?;

@@ -3,7 +3,7 @@
 use super::address::Addresses;
 use super::flow::{FlowSpec, Routes};
 use super::kernel::KernelProtocol;
-use super::plugin::{Chosen, ControlFactory, ControlSpec, Plugins, SchedulerSpec};
+use super::plugin::{Chosen, ControlFactory, ControlSpec, Plugins, SchedulerSpec, SlowStartFactory, SlowStartSpec};
 use super::scenario::Scenario;
 use super::stack::{GuestSpec, Kernels, Simulators, Stack};
 use crate::document::Result;
@@ -14,10 +14,11 @@ use crate::endpoint::codec::{Codec, Logger};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vazao_application::Sides;
+use vazao_application::{ScriptFactory, Sides};
 use vazao_congestion::Setup;
 use vazao_engine::registry::{Entry, Parameters, find};
 use vazao_network::Routing;
+use vazao_network::own::{LossFactory, QueueFactory};
 use vazao_transport::common::{SCHEDULERS, SchedulerFactory};
 use vazao_transport::mptcp::{AddressPair, path_manager};
 use vazao_transport::tls;
@@ -121,8 +122,8 @@ pub struct TransportSpec {
     pub tls: Option<tls::Config>,
     /// Congestion control.
     pub control: ControlSpec,
-    /// Name and parameters of the slow start.
-    pub slow_start: (&'static str, Parameters),
+    /// Slow start.
+    pub slow_start: SlowStartSpec,
     /// Settings of a transport with several paths.
     pub multipath: Option<MultipathSpec>,
     /// Stacks of client and server.
@@ -181,12 +182,11 @@ impl TransportSpec {
         let spec = self.clone();
         Arc::new(move |mss, seed| {
             let (abc_limit, initial_window) = (spec.pack().growth)(&spec.parameters, mss);
-            let slow_start = vazao_congestion::build_slow_start(spec.slow_start.0, &spec.slow_start.1, abc_limit);
             let setup = Setup {
                 mss,
                 initial_window,
                 initial_ssthresh: spec.parameters.size("initial_ssthresh"),
-                slow_start: slow_start.expect("a slow start from the registry"),
+                slow_start: spec.slow_start.build(abc_limit, mss),
                 seed,
             };
             match &spec.control.plugin {
@@ -219,7 +219,7 @@ impl MultipathSpec {
 
     /// Returns a factory of its packet scheduler.
     pub(crate) fn scheduler_factory(&self) -> SchedulerFactory {
-        let Chosen { name, parameters, plugin } = self.scheduler.clone();
+        let Chosen { name, parameters, plugin, .. } = self.scheduler.clone();
         if let Some(plugin) = plugin {
             return plugin.build;
         }
@@ -231,10 +231,18 @@ impl MultipathSpec {
 /// Extensions of the registries that a scenario may name: plugins, kernels and files.
 #[derive(Clone, Debug, Default)]
 pub struct Extensions {
-    /// Congestion controls by name.
+    /// Congestion controls of the user.
     pub controls: Plugins<ControlFactory>,
-    /// Packet schedulers by name.
+    /// Packet schedulers of the user.
     pub schedulers: Plugins<SchedulerFactory>,
+    /// Slow starts of the user.
+    pub slow_starts: Plugins<SlowStartFactory>,
+    /// Loss models of the user.
+    pub losses: Plugins<LossFactory>,
+    /// Applications of the user.
+    pub scripts: Plugins<ScriptFactory>,
+    /// Queue disciplines of the user.
+    pub queues: Plugins<QueueFactory>,
     /// Kernels by name.
     pub kernels: Kernels,
     /// Other simulators by the names of their stacks.

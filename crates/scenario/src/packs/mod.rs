@@ -93,33 +93,36 @@ const IP_HEADER: u32 = 20;
 /// Time averages of the windows of an endpoint's paths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Means {
-    since: Time,
     paths: Vec<Mean>,
 }
 
 /// Time average of one window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
+    since: Time,
     area: f64,
     value: u64,
 }
 
 impl Means {
-    /// Records the windows `now`; the previous ones held since the last call.
+    /// Records the window of a path `now`; the previous one held since the last call for that path.
     #[inline]
-    pub fn watch(&mut self, now: Time, windows: impl ExactSizeIterator<Item = u64>) {
-        let span = now.since(self.since).as_nanos() as f64;
-        self.since = now;
-        self.paths.resize(windows.len(), Mean::default());
-        for (mean, window) in self.paths.iter_mut().zip(windows) {
-            mean.area += mean.value as f64 * span;
-            mean.value = window;
+    pub fn watch(&mut self, now: Time, path: usize, window: u64) {
+        if path >= self.paths.len() {
+            self.paths.resize(path + 1, Mean::default());
         }
+        let mean = &mut self.paths[path];
+        mean.area += mean.value as f64 * now.since(mean.since).as_nanos() as f64;
+        (mean.since, mean.value) = (now, window);
     }
 
-    /// Returns the average of each path over `span`; `None` for an empty span and for paths without records.
-    pub fn over(&self, span: Duration) -> impl Iterator<Item = Option<f64>> {
-        let mean = move |mean: &Mean| (span > Duration::ZERO).then(|| mean.area / span.as_nanos() as f64);
+    /// Returns the average of each path from `start` to `end`; `None` for an empty span and for paths without records.
+    pub fn over(&self, start: Time, end: Time) -> impl Iterator<Item = Option<f64>> {
+        let span = end.since(start).as_nanos() as f64;
+        let mean = move |mean: &Mean| {
+            let tail = mean.value as f64 * end.since(mean.since).as_nanos() as f64;
+            (span > 0.0).then(|| (mean.area + tail) / span)
+        };
         self.paths.iter().map(mean).chain(repeat(None))
     }
 }

@@ -175,14 +175,14 @@ fn build_network<B: Copy>(scenario: &Scenario, routing: &Routing<'_>, scheduler:
     for (id, (direction, name, base_rtt)) in directions.into_iter().enumerate() {
         let id = id as u32;
         let stream = |purpose: &str| RandomStream::new(scenario.seed, &format!("{purpose}/{name}"));
-        if let Some(impairments) = direction.impairments(stream) {
+        if let Some(impairments) = direction.impairments(&name, stream) {
             network.set_impairments(id, impairments);
         }
         if let Some(service) = direction.service() {
             network.set_service(id, service);
         }
         let setting = Setting { rate: direction.mean_rate(), base_rtt, stream: stream("queue") };
-        if let Some(discipline) = direction.discipline(&setting) {
+        if let Some(discipline) = direction.discipline(&name, &setting) {
             network.set_discipline(id, discipline, scheduler);
         }
     }

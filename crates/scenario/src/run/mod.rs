@@ -20,6 +20,8 @@ use crate::world::probe::{Probe, Silent};
 use crate::world::{Stopped, World};
 use build::{Planned, build};
 use sha2::{Digest, Sha256};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vazao_application::Progress;
 use vazao_engine::Time;
@@ -100,7 +102,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     if scenario.trace.measures.is_empty() && !captures && !logs {
         let mut world = build(scenario, &planned, libraries, Silent, false);
         add_guests(&mut world, &planned, start, stop)?;
-        world.run(scenario.until, stop, clock)?;
+        advance(&mut world, scenario, stop, clock)?;
         return Ok(collect(&id, scenario, &mut world, &[]));
     }
     let trace = Trace::new(&scenario.trace, scenario.flows.len(), scenario.graph.links.len());
@@ -110,11 +112,35 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     if let Some(interval) = interval {
         world.sample_links(interval);
     }
-    world.run(scenario.until, stop, clock)?;
+    advance(&mut world, scenario, stop, clock)?;
     world.probe.flush(true).map_err(Stopped::Probe)?;
     world.probe.trace.finish();
     let samples = std::mem::take(&mut world.probe.trace.samples);
     Ok(collect(&id, scenario, &mut world, &samples))
+}
+
+/// Panic in the middle of a run: of a user's own code, which says so, or a bug.
+pub struct Unwound {
+    /// What was thrown.
+    pub cause: Box<dyn Any + Send>,
+    /// Time of the run.
+    pub now: Time,
+    /// Row of the flow that acted last, if one did.
+    pub flow: Option<usize>,
+}
+
+/// Runs a world to its end. A panic goes on its way as [`Unwound`], with the place in the run.
+fn advance<P: Probe>(
+    world: &mut World<P>,
+    scenario: &Scenario,
+    stop: &AtomicBool,
+    clock: &AtomicU64,
+) -> Result<(), Stopped> {
+    catch_unwind(AssertUnwindSafe(|| world.run(scenario.until, stop, clock))).unwrap_or_else(|cause| {
+        let acting = world.acting as usize;
+        let flow = scenario.rows().iter().position(|row| row.contains(&acting));
+        resume_unwind(Box::new(Unwound { cause, now: world.now, flow }))
+    })
 }
 
 /// Starts the guests one after the other, each until it first sleeps.

@@ -123,6 +123,8 @@ pub(crate) struct World<P> {
     pub flows: Vec<Flow>,
     pub probe: P,
     pub now: Time,
+    /// Flow whose end acts, or acted last.
+    pub acting: u32,
     pub events: u64,
     /// Latest end of the run.
     pub end: Time,
@@ -152,6 +154,7 @@ impl<P: Probe> World<P> {
             flows: Vec::with_capacity(flows),
             probe,
             now: Time::ZERO,
+            acting: u32::MAX,
             events: 0,
             end: Time::NEVER,
             contents: Contents::default(),
@@ -346,6 +349,7 @@ impl<P: Probe> World<P> {
     #[inline(always)]
     pub fn accept(&mut self, index: usize, packet: &Packet<Body>, body: &Body) {
         let end = &mut self.ends[index];
+        self.acting = end.flow;
         let flow = &mut self.flows[end.flow as usize];
         let arrival = Arrival { body, ecn: packet.ecn(), contents: &self.contents };
         let brings_data = end.machine.handle(self.now, arrival);
@@ -363,6 +367,7 @@ impl<P: Probe> World<P> {
             return self.wake_guest(index - self.ends.len());
         };
         end.due = Time::NEVER;
+        self.acting = end.flow;
         if end.machine.handle_timeout(self.now) && end.sends {
             end.machine.observe(self.now, &mut self.flows[end.flow as usize].measure);
         }
@@ -373,6 +378,7 @@ impl<P: Probe> World<P> {
     #[inline(never)]
     pub fn service(&mut self, index: usize) {
         let end = &mut self.ends[index];
+        self.acting = end.flow;
         end.machine.drive(self.now, &mut end.application);
         if end.concerns_others {
             self.tell_others(index);

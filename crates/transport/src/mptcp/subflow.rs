@@ -5,6 +5,7 @@ use crate::common::PathState;
 use crate::tcp::multipath::{Dss, Signal, Tuple};
 use crate::tcp::{self, State};
 use std::collections::VecDeque;
+use std::ops::Range;
 use vazao_engine::{Duration, Time};
 
 /// Stage of a subflow's lifecycle.
@@ -257,11 +258,14 @@ impl Subflow {
         }
     }
 
-    /// Returns the sent piece that begins at connection-level octet `data`, if it belongs to the first unacknowledged
-    /// mapping, or to any if `thorough`.
-    pub(crate) fn piece_at(&self, data: u64, thorough: bool) -> Option<Piece> {
-        let candidates = if thorough { self.sent.len() } else { 1 };
-        self.sent.iter().take(candidates).find_map(|mapped| {
+    /// Returns the data of the first unacknowledged mapping.
+    pub(crate) fn first_sent(&self) -> Range<u64> {
+        self.sent.front().map_or(0..0, |mapped| mapped.data..mapped.data + u64::from(mapped.length))
+    }
+
+    /// Returns the sent piece that begins at connection-level octet `data`.
+    pub(crate) fn piece_at(&self, data: u64) -> Option<Piece> {
+        self.sent.iter().find_map(|mapped| {
             let end = mapped.data + u64::from(mapped.length);
             (mapped.data <= data && data < end).then(|| Piece { start: data, length: (end - data) as u32, tried: 0 })
         })

@@ -45,9 +45,15 @@ impl Mptcp {
         self.lost.get(usize::from(subflow.tuple().port)).copied().unwrap_or(0)
     }
 
-    /// Records the current windows.
+    /// Records the windows that may have changed.
+    #[inline]
     fn watch(&mut self, now: Time) {
-        self.windows.watch(now, self.connection.subflows().iter().map(|subflow| subflow.tcp().cwnd()));
+        let mut updated = self.connection.take_updated();
+        while updated != 0 {
+            let number = updated.trailing_zeros() as usize;
+            self.windows.watch(now, number, self.connection.subflows()[number].tcp().cwnd());
+            updated &= updated - 1;
+        }
     }
 
     /// Sums a count over the subflows.
@@ -60,8 +66,8 @@ impl Endpoint for Mptcp {
     forward!(connection, then watch);
     fn handle(&mut self, now: Time, arrival: Arrival<'_>) -> bool {
         let Body::Tcp(segment) = arrival.body else { return false };
-        self.watch(now);
         self.connection.handle(now, segment, arrival.contents.extra(segment));
+        self.watch(now);
         segment.length > 0
     }
     fn drive(&mut self, now: Time, application: &mut Application) {
@@ -104,7 +110,7 @@ impl Endpoint for Mptcp {
     /// Reports each subflow; losses are unknown if a guest is the receiver.
     fn paths(&self, receiver: Option<&dyn Endpoint>, start: Time, end: Time) -> Option<Vec<PathReport>> {
         let receiver = receiver.and_then(known::<Mptcp>);
-        let subflows = self.connection.subflows().iter().zip(self.windows.over(end.since(start)));
+        let subflows = self.connection.subflows().iter().zip(self.windows.over(start, end));
         let report = |(subflow, cwnd_mean): (&Subflow, Option<f64>)| {
             let stats = subflow.tcp().stats();
             PathReport {
@@ -221,7 +227,7 @@ fn config(spec: &Arc<TransportSpec>) -> mptcp::Config {
 /// State of a connection: its window is the sum over open subflows; it is in slow start while its first subflow is.
 impl SenderState for Connection {
     fn cwnd(&self) -> u64 {
-        self.subflows().iter().filter(|subflow| subflow.is_open()).map(|subflow| subflow.tcp().cwnd()).sum()
+        Connection::cwnd(self)
     }
     fn in_slow_start(&self) -> bool {
         SenderState::in_slow_start(self.subflows()[0].tcp())

@@ -44,7 +44,9 @@ impl Sctp {
 
     /// Records the current windows.
     fn watch(&mut self, now: Time) {
-        self.windows.watch(now, self.association.paths().iter().map(|path| path.cwnd()));
+        for (number, path) in self.association.paths().iter().enumerate() {
+            self.windows.watch(now, number, path.cwnd());
+        }
     }
 }
 
@@ -109,7 +111,7 @@ impl Endpoint for Sctp {
     }
     fn paths(&self, receiver: Option<&dyn Endpoint>, start: Time, end: Time) -> Option<Vec<PathReport>> {
         let receiver: &Sctp = known(receiver?)?;
-        let paths = self.association.paths().iter().zip(self.windows.over(end.since(start)));
+        let paths = self.association.paths().iter().zip(self.windows.over(start, end));
         let report = |(way, (path, cwnd_mean)): (usize, (&sctp::Path, Option<f64>))| {
             let stats = path.stats();
             PathReport {

@@ -86,7 +86,7 @@ columns! {
         "packet scheduler, as in the scenario; NULL but for Multipath TCP and Multipath QUIC of ours";
     "path_manager" = flow.multipath().and_then(|multipath| Some(multipath.path_manager.as_ref()?.0.name)),
         "path manager, as in the scenario; NULL but for Multipath TCP of ours";
-    "app" = flow.spec.application.0.name, "application, as in the scenario";
+    "app" = flow.spec.app(), "application, as in the scenario";
     "client" = flow.spec.client.as_str(), "address of the side that opens the connection";
     "server" = flow.spec.server.as_str(), "address of the other side";
     "connections" = flow.account.connections,

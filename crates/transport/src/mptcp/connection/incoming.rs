@@ -9,6 +9,7 @@ use crate::tcp::{Extra, Flags, Segment, timestamp};
 impl Connection {
     /// Handles an arriving segment.
     pub fn handle(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
+        debug_assert!(self.overview.is_current(&mut self.subflows), "each change of a subflow updates the overview");
         let Multipath { tuple, dss, signal } = extra.and_then(|extra| extra.multipath).unwrap_or_default();
         let known = self.ports.get(usize::from(tuple.port)).copied().flatten();
         let Some(number) = known.or_else(|| self.admit(tuple, segment, signal)) else {
@@ -35,7 +36,9 @@ impl Connection {
         if segment.length > 0 && !self.handle_mapping(now, number, &mut segment, dss, signal) {
             return;
         }
-        self.update_coupling(number);
+        if self.subflows[number].tcp.flight() > 0 {
+            self.update_coupling(number);
+        }
         let subflow = &mut self.subflows[number];
         if segment.has_timestamps {
             let clock = timestamp(now);
@@ -228,7 +231,12 @@ impl Connection {
         let subflow = &mut self.subflows[number];
         subflow.timeouts = subflow.tcp.stats().timeouts;
         self.close_if_done(now);
-        self.refresh(now, number);
+        // Once it has sent what it has to send, all of it is looked at.
+        let subflow = &self.subflows[number];
+        self.overview.update_window(number, subflow);
+        if subflow.is_over() {
+            self.refresh(now, number);
+        }
     }
 
     /// Opens a client's joining subflow once its proof is acknowledged.

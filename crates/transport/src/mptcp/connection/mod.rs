@@ -3,6 +3,7 @@
 mod handshake;
 mod incoming;
 mod outgoing;
+mod overview;
 mod subflows;
 mod timers;
 
@@ -18,9 +19,9 @@ use crate::common::counters;
 use crate::common::scheduler::PacketScheduler;
 use crate::tcp::multipath::Tuple;
 use crate::tcp::{self, Failure};
+use overview::Overview;
 use std::ops::Range;
 use std::sync::Arc;
-use vazao_congestion::Sibling;
 use vazao_engine::{Duration, Time};
 
 /// Hash of version 1 of the protocol.
@@ -106,14 +107,11 @@ pub struct Connection {
     subflows: Vec<Subflow>,
     /// Subflow of each port pair.
     ports: Vec<Option<usize>>,
-    /// Per subflow: state for schedulers, and next timeout.
-    views: Vec<PathState>,
-    dues: Vec<Time>,
-    /// Copy of `views` that excludes subflows unusable for the data at hand; empty if there are none.
+    overview: Overview,
+    /// Copy of the views that excludes subflows unusable for the data at hand; empty if there are none.
     filtered_views: Vec<PathState>,
-    /// Bitmasks of the subflows that may have something to send and of those that have room.
+    /// Subflows that may have something to send, as a bitmask.
     pollable: u64,
-    with_room: u64,
     backups: bool,
     scheduler: Box<dyn PacketScheduler>,
     outbox: Outbox,
@@ -149,7 +147,6 @@ pub struct Connection {
     /// Whether both sides have closed and the subflows are being closed.
     closing: bool,
     failure: Option<Failure>,
-    siblings: Vec<Sibling>,
     stats: Stats,
 }
 
@@ -172,11 +169,9 @@ impl Connection {
             confirmed: false,
             subflows: Vec::new(),
             ports: Vec::new(),
-            views: Vec::new(),
-            dues: Vec::new(),
+            overview: Overview::default(),
             filtered_views: Vec::new(),
             pollable: 0,
-            with_room: 0,
             backups: false,
             scheduler,
             outbox: Outbox::default(),
@@ -199,7 +194,6 @@ impl Connection {
             changed: 0,
             closing: false,
             failure: None,
-            siblings: Vec::new(),
             stats: Stats::default(),
         };
         let (tcp, iss) = (connection.config.tcp.clone(), connection.identity.iss);
@@ -242,6 +236,14 @@ impl Connection {
         let is_done = |subflow: &Subflow| subflow.tcp.is_over() || mapped && subflow.tcp.is_fin_acknowledged();
         self.failure.is_some() || self.closing && self.subflows.iter().all(is_done)
     }
+    /// Sum of the congestion windows of open subflows in bytes.
+    pub fn cwnd(&self) -> u64 {
+        self.overview.cwnd()
+    }
+    /// Subflows whose state may have changed since the last call, as a bitmask.
+    pub fn take_updated(&mut self) -> u64 {
+        self.overview.take_updated()
+    }
     /// Bytes sent at least once.
     pub fn sent_bytes(&self) -> u64 {
         self.outbox.nxt
@@ -265,7 +267,7 @@ impl Connection {
         self.subflows.iter_mut().for_each(|subflow| subflow.tcp.abort());
         self.pollable = u64::MAX;
         self.stop_timers();
-        self.dues.fill(Time::NEVER);
+        self.overview.stop();
     }
 
     /// Ends the connection without hearing from the peer; no failure if both directions were complete.

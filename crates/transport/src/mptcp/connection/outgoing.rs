@@ -31,7 +31,7 @@ impl Connection {
                     break;
                 };
                 if let Some(segment) = subflow.tcp.poll_transmit(now, extra) {
-                    return Some(self.add_options(now, number, segment, extra));
+                    return Some(self.add_options(number, segment, extra));
                 }
                 if subflow.stage == Stage::Open && subflow.feed() {
                     continue;
@@ -65,8 +65,12 @@ impl Connection {
             return self.schedule_fin(now);
         }
         let idle = self.outbox.waiting() == 0 && self.outbox.una == self.outbox.nxt;
-        if idle || self.with_room == 0 && !self.scheduler.queues() {
-            self.wait_for_room(now, idle);
+        if idle {
+            return false;
+        }
+        self.overview.settle(now, &self.subflows);
+        if self.overview.with_room == 0 && !self.scheduler.queues() {
+            self.wait_for_room(now);
             return false;
         }
         let decision = self.decide(now);
@@ -77,7 +81,7 @@ impl Connection {
             Decision::Repeat { path, penalised } => self.repeat(now, path, penalised),
         };
         if !done {
-            self.wait_for_room(now, false);
+            self.wait_for_room(now);
             self.wake_at = self.scheduler.wake();
         }
         done
@@ -90,19 +94,20 @@ impl Connection {
                 self.outbox.take_reinjection(piece.length);
                 continue;
             }
+            self.overview.settle(now, &self.subflows);
             let queues = self.scheduler.queues();
-            if self.with_room == 0 && !queues {
+            if self.overview.with_room == 0 && !queues {
                 return false;
             }
             let path = match self.ask(now, 0, None, piece.tried) {
                 Decision::Send { path, .. } | Decision::Copy { path } | Decision::Repeat { path, .. } => path,
                 Decision::Wait => return false,
             };
-            let asked = if self.filtered_views.is_empty() { &self.views } else { &self.filtered_views };
+            let asked = if self.filtered_views.is_empty() { &self.overview.views } else { &self.filtered_views };
             if !asked[path].usable || !queues && !asked[path].has_room {
                 return false;
             }
-            let length = piece.length.min(self.views[path].mss as u32);
+            let length = piece.length.min(self.overview.views[path].mss as u32);
             self.outbox.take_reinjection(length);
             self.stats.reinjected += u64::from(length);
             self.subflows[path].assign_reinjection(Piece { length, ..piece });
@@ -121,7 +126,7 @@ impl Connection {
                 usable: view.usable && tried & 1 << number == 0,
                 ..*view
             };
-            self.filtered_views.extend(self.views.iter().enumerate().map(untried));
+            self.filtered_views.extend(self.overview.views.iter().enumerate().map(untried));
             if self.filtered_views.iter().any(|view| view.usable && !view.backup) {
                 self.filtered_views.iter_mut().for_each(|view| view.usable &= !view.backup);
             }
@@ -129,7 +134,7 @@ impl Connection {
         let outbox = &self.outbox;
         self.scheduler.decide(&Situation {
             now,
-            paths: if self.filtered_views.is_empty() { &self.views } else { &self.filtered_views },
+            paths: if self.filtered_views.is_empty() { &self.overview.views } else { &self.filtered_views },
             waiting,
             window: outbox.room(),
             buffer: outbox.window,
@@ -152,7 +157,7 @@ impl Connection {
     /// Decision for `path` when the receiver's window is blocked by data on `blocker`: the mechanisms of Raiciu et al.,
     /// NSDI 2012, section 4.2, with Linux MPTCP v0.90's conditions (mptcp_rcv_buf_optimization).
     fn unblock(&mut self, now: Time, path: usize, blocker: usize) -> Option<Decision> {
-        let (fast, slow) = (*self.views.get(path)?, *self.views.get(blocker)?);
+        let (fast, slow) = (*self.overview.views.get(path)?, *self.overview.views.get(blocker)?);
         if self.config.penalisation && fast.srtt < slow.srtt && slow.usable && !slow.recovering {
             self.penalise(now, blocker);
         }
@@ -163,14 +168,14 @@ impl Connection {
     fn find_blocker(&mut self) -> Option<usize> {
         let una = self.outbox.una;
         if self.blocker.0 != una {
-            let holder = |thorough| self.subflows.iter().position(|subflow| subflow.piece_at(una, thorough).is_some());
-            self.blocker = (una, holder(false).or_else(|| holder(true)));
+            let thorough = || self.subflows.iter().position(|subflow| subflow.piece_at(una).is_some());
+            self.blocker = (una, self.overview.front_at(una).or_else(thorough));
         }
         self.blocker.1
     }
 
     fn send_new(&mut self, path: usize, skip: u64) -> bool {
-        let Some(view) = self.views.get(path).filter(|view| view.usable) else { return false };
+        let Some(view) = self.overview.views.get(path).filter(|view| view.usable) else { return false };
         if !view.has_room && !self.scheduler.queues() {
             return false;
         }
@@ -185,7 +190,7 @@ impl Connection {
 
     /// Sends on `path` the oldest data that it has not sent itself.
     fn copy(&mut self, path: usize) -> bool {
-        let Some(view) = self.views.get(path).filter(|view| view.is_available()) else { return false };
+        let Some(view) = self.overview.views.get(path).filter(|view| view.is_available()) else { return false };
         let start = self.subflows[path].copied.max(self.outbox.una);
         self.subflows[path].copied = start;
         if start >= self.outbox.nxt {
@@ -202,10 +207,10 @@ impl Connection {
         if let Some(slow) = penalised.filter(|&slow| slow < self.subflows.len()) {
             self.penalise(now, slow);
         }
-        let Some(&view) = self.views.get(path).filter(|view| view.is_available()) else { return false };
+        let Some(&view) = self.overview.views.get(path).filter(|view| view.is_available()) else { return false };
         let una = self.outbox.una;
         let holder = self.find_blocker().filter(|&holder| holder != path && self.subflows[path].repeated <= una);
-        let Some(piece) = holder.and_then(|holder| self.subflows[holder].piece_at(una, true)) else { return false };
+        let Some(piece) = holder.and_then(|holder| self.subflows[holder].piece_at(una)) else { return false };
         let length = piece.length.min(view.mss as u32);
         self.subflows[path].repeated = una + u64::from(length);
         self.stats.repeated += u64::from(length);
@@ -222,6 +227,7 @@ impl Connection {
             subflow.tcp.limit_cwnd((subflow.tcp.cwnd() / 2).max(2 * subflow.tcp.payload()));
             self.stats.penalties += 1;
             self.refresh(now, number);
+            self.overview.settle(now, &self.subflows);
         }
     }
 
@@ -240,7 +246,7 @@ impl Connection {
         if self.fin_at != Time::NEVER {
             return false;
         }
-        let Some(number) = self.control_subflow() else { return false };
+        let Some(number) = self.control_subflow(now) else { return false };
         let subflow = &mut self.subflows[number];
         subflow.fin_due = true;
         subflow.tcp.acknowledge_now();
@@ -251,9 +257,9 @@ impl Connection {
 
     /// Handles data that cannot leave: either the subflows' windows limit it, or the receiver's window is closed with
     /// nothing in flight and must be probed.
-    fn wait_for_room(&mut self, now: Time, idle: bool) {
+    fn wait_for_room(&mut self, now: Time) {
         let reinjects = self.outbox.next_reinjection().is_some();
-        if idle || self.outbox.waiting() == 0 && !reinjects {
+        if self.outbox.waiting() == 0 && !reinjects {
             return;
         }
         if self.outbox.room() == 0 && !reinjects {
@@ -262,19 +268,13 @@ impl Connection {
             }
             return;
         }
-        for number in 0..self.subflows.len() {
-            let view = &self.views[number];
-            if view.usable && !view.has_room {
-                self.subflows[number].tcp.wait_for_room(now);
-                self.dues[number] = self.subflows[number].tcp.next_timeout();
-            }
-        }
+        self.overview.wait_for_room(now, &mut self.subflows);
     }
 
     // ---- options ------------------------------------------------------------------------------------------------------
 
     /// Adds the connection-level window and options to a subflow's segment.
-    fn add_options(&mut self, now: Time, number: usize, mut segment: Segment, extra: &mut Extra) -> Segment {
+    fn add_options(&mut self, number: usize, mut segment: Segment, extra: &mut Extra) -> Segment {
         if !segment.has_extra {
             *extra = Extra::default();
             segment.has_extra = true;
@@ -295,7 +295,6 @@ impl Connection {
         extra.multipath = Some(multipath);
         // Connection-level options take precedence over SACK blocks, which can be repeated.
         while segment.header_bytes(extra) > MAX_HEADER && extra.sack.pop() {}
-        self.refresh(now, number);
         segment
     }
 

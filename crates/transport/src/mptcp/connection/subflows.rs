@@ -22,11 +22,11 @@ impl Connection {
         let nonce = (self.identity.key >> 17) as u32 ^ (number as u32).wrapping_mul(0x9e37_79b9);
         let metrics = self.identity.metrics.clone();
         let tcp = tcp.with_metrics(metrics, u16::from_be_bytes([pair.client, pair.server]));
-        self.subflows.push(Subflow::new(tcp, tuple, joins, backup, nonce));
+        let mut subflow = Subflow::new(tcp, tuple, joins, backup, nonce);
+        self.overview.push(&mut subflow);
+        self.subflows.push(subflow);
         self.ports.resize(self.ports.len().max(usize::from(tuple.port) + 1), None);
         self.ports[usize::from(tuple.port)] = Some(number);
-        self.views.push(PathState::UNKNOWN);
-        self.dues.push(Time::NEVER);
         self.backups |= backup;
         self.pollable |= 1 << number;
         number
@@ -78,14 +78,11 @@ impl Connection {
         self.add_subflow(tcp, tuple, true);
     }
 
-    /// Updates the cached state of a subflow after it may have changed.
+    /// Updates the overview of a subflow after it may have changed, and notices its end.
     #[inline]
     pub(super) fn refresh(&mut self, now: Time, number: usize) {
         let subflow = &mut self.subflows[number];
-        self.dues[number] = subflow.tcp.next_timeout().min(subflow.proof_at);
-        let view = subflow.view(now);
-        self.with_room = self.with_room & !(1 << number) | u64::from(view.has_room) << number;
-        self.views[number] = view;
+        self.overview.update(number, subflow);
         if subflow.is_over() && !subflow.is_gone() {
             self.on_gone(now, number);
         }
@@ -152,10 +149,7 @@ impl Connection {
         subflow.proof_at = Time::NEVER;
         let pair = usize::from(subflow.tuple.pair);
         let failure = subflow.tcp.failure();
-        self.dues[number] = subflow.tcp.next_timeout();
-        self.views[number].usable = false;
-        self.views[number].has_room = false;
-        self.with_room &= !(1 << number);
+        self.overview.update(number, subflow);
         if self.failure.is_some() || self.closing && (self.mode == Mode::Multipath || failure.is_none()) {
             return;
         }
@@ -226,21 +220,6 @@ impl Connection {
     /// Shows a coupled congestion control the state of the other subflows.
     #[inline]
     pub(super) fn update_coupling(&mut self, number: usize) {
-        if self.subflows[number].tcp.siblings().is_none() {
-            return;
-        }
-        self.siblings.clear();
-        let mut own = 0;
-        for (index, subflow) in self.subflows.iter_mut().enumerate() {
-            if index == number {
-                own = self.siblings.len();
-            }
-            if subflow.is_open() || index == number {
-                self.siblings.push(subflow.tcp.sibling());
-            }
-        }
-        if let Some(siblings) = self.subflows[number].tcp.siblings() {
-            siblings.see(&self.siblings, own);
-        }
+        self.overview.show_siblings(number, &mut self.subflows[number]);
     }
 }

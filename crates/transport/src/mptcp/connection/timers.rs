@@ -11,13 +11,13 @@ impl Connection {
         let own = self.persist_at.min(self.fin_at).min(self.announce_at).min(self.wake_at).min(self.linger_at);
         let own = own.min(self.change_at());
         let reopen = self.reopen.iter().map(|&(time, _)| time).min().unwrap_or(Time::NEVER);
-        self.dues.iter().fold(own.min(reopen), |least, &due| least.min(due))
+        own.min(reopen).min(self.overview.due())
     }
 
     /// Handles every timer due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         for number in 0..self.subflows.len() {
-            if self.dues[number] <= now {
+            if self.overview.is_due(number, now) {
                 self.wake_subflow(now, number);
             }
         }
@@ -58,9 +58,11 @@ impl Connection {
 
     /// Subflow for messages that need an answer: the fastest, and after each timeout the next one, since the first may
     /// have failed unnoticed with no data of its own in flight.
-    pub(super) fn control_subflow(&self) -> Option<usize> {
-        let mut usable: Vec<usize> = (0..self.views.len()).filter(|&number| self.views[number].usable).collect();
-        usable.sort_by_key(|&number| self.views[number].srtt);
+    pub(super) fn control_subflow(&mut self, now: Time) -> Option<usize> {
+        self.overview.settle(now, &self.subflows);
+        let views = &self.overview.views;
+        let mut usable: Vec<usize> = (0..views.len()).filter(|&number| views[number].usable).collect();
+        usable.sort_by_key(|&number| views[number].srtt);
         (!usable.is_empty()).then(|| usable[self.backoff as usize % usable.len()])
     }
 
@@ -106,7 +108,7 @@ impl Connection {
     /// Probes the closed receive window when nothing is in flight.
     fn probe(&mut self, now: Time) {
         self.persist_at = Time::NEVER;
-        if let Some(number) = self.control_subflow()
+        if let Some(number) = self.control_subflow(now)
             && self.outbox.waiting() > 0
             && self.outbox.room() == 0
         {

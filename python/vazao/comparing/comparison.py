@@ -11,19 +11,15 @@ from typing import Any
 
 import polars as pl
 
-from vazao import _core
-from vazao.compare.drawing import draw
-from vazao.compare.traces import TOLERANCE_S, Parting, of_flow, parting
-from vazao.compare.variants import Variant, plays, variants
-from vazao.errors import RunError
+from vazao import _core, display
+from vazao.comparing import page
+from vazao.comparing.drawing import draw
+from vazao.comparing.replications import MEASURES, Replications, replicate
+from vazao.comparing.traces import TOLERANCE_S, Parting, of_flow, parting
+from vazao.comparing.variants import Variant, plays, variants
+from vazao.errors import RunError, ScenarioError
 from vazao.files import make_directory, remove
-from vazao.results import Result, run_scenario
-
-MEASURES = (
-    "completion_s", "goodput_bps", "handshake_s", "rtt_p50_s",
-    "packets_sent", "packets_lost", "retransmissions", "timeouts",
-)  # fmt: skip
-"""Columns of the table of flows that are compared."""
+from vazao.results import Experiment, Progress, Result, load, run_scenario
 
 
 @dataclass(frozen=True)
@@ -56,10 +52,29 @@ class Parted:
 class Comparison:
     """Runs of one scenario beside each other. The last one is the yardstick."""
 
-    def __init__(self, trials: Sequence[Trial], tolerance_s: float = TOLERANCE_S) -> None:
+    def __init__(
+        self,
+        trials: Sequence[Trial],
+        tolerance_s: float = TOLERANCE_S,
+        replications: Replications | None = None,
+        name: str = "",
+    ) -> None:
         self.trials = list(trials)
         self.tolerance_s = tolerance_s
         """Packets that are no further apart than this count as simultaneous."""
+        self.replications = replications
+        """Measures of every stack under several seeds; None where there is one seed."""
+        self.name = name
+        """The scenario's name."""
+
+    def __repr__(self) -> str:
+        runs = ", ".join(trial.name for trial in self.trials)
+        seeds = f", seeds={len(self.replications.seeds)}" if self.replications else ""
+        return f"Comparison({self.name!r}, {runs}{seeds})"
+
+    def _repr_html_(self) -> str:
+        facts = [(trial.name, trial.problem or ", ".join(trial.notes) or "as written") for trial in self.trials]
+        return display.card("Comparison", self.name, facts, page.tables(self))
 
     @cached_property
     def results(self) -> dict[str, Result]:
@@ -124,12 +139,16 @@ class Comparison:
         return Parted(flow, runs, every, parting(ours.filter(data), theirs.filter(data), self.tolerance_s))
 
     def draw(self, folder: Path) -> list[Path]:
-        """Draw the congestion windows of all runs over time, as SVG, PDF, PNG and HTML; gives the files."""
-        return draw(self.results, folder)
+        """Draw the congestion windows of all runs over time, as SVG, PDF, PNG and HTML; gives the files.
+
+        With several seeds also `differences` (SVG, PDF, PNG) and `compare.html`, a page of tables and figures.
+        """
+        files = draw(self.results, folder)
+        return files if self.replications is None else [*files, *page.write(self, folder)]
 
     def as_json(self) -> dict[str, Any]:
         """Everything as what JSON can say."""
-        return {
+        return self._replications_json() | {
             "runs": [_trial_json(trial) for trial in self.trials],
             "yardstick": self.yardstick,
             "tolerance_s": self.tolerance_s,
@@ -138,6 +157,18 @@ class Comparison:
                 {"flow": p.flow, "runs": p.runs, **_parting_json(p.packets), "data": _parting_json(p.data)}
                 for p in self.partings
             ],
+        }
+
+    def _replications_json(self) -> dict[str, Any]:
+        made = self.replications
+        if made is None:
+            return {}
+        return {
+            "seeds": list(made.seeds),
+            "intervals": made.intervals.to_dicts(),
+            "paired": made.differences.to_dicts(),
+            "values": made.rows.to_dicts(),
+            "failures": [{"run": run, "seed": seed, "problem": why} for run, seed, why in made.failures],
         }
 
 
@@ -163,24 +194,51 @@ def _parting_json(found: Parting) -> dict[str, Any]:
 
 
 def compare(
-    text: str,
+    experiment: Experiment | str | Path,
     *,
-    file: str = "",
-    overrides: Sequence[tuple[str, Any]] = (),
-    seed: int | None = None,
-    out: Path,
+    seeds: int | None = None,
+    out: str | Path | None = None,
     tolerance_s: float = TOLERANCE_S,
+    jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> Comparison:
-    """Run the scenario of a TOML text on every stack that can play it, with captures in `out`, one folder a stack.
+    """Run a scenario on every stack that can play it, with captures in `out`, one folder a stack.
 
-    A stack that cannot run here (no kernel is built) or fails is a trial without result. Raises `ScenarioError` if the
+    `experiment` is a scenario's file, a built-in scenario's name, or what `vz.load` gives. With `seeds` every stack
+    runs so many times, under the same seeds; `Comparison.replications` has means with intervals and the differences
+    of pairs. Traces are compared and windows drawn of the first seed. `out` is `results/compare-NAME` by default. A
+    stack that cannot run here (no kernel is built) or fails is a trial without result. Raises `ScenarioError` if the
     scenario is wrong or only one stack can play it, `RunError` if none could be run.
     """
-    planned = [variant for variant in variants(text, file=file, overrides=overrides, seed=seed) if variant.scenario]
-    made = Comparison([_trial(variant, variant.scenario, out) for variant in planned if variant.scenario], tolerance_s)
-    if not made.results:
-        raise RunError("; ".join(f"{trial.name}: {trial.problem}" for trial in made.trials))
-    return made
+    asked = experiment if isinstance(experiment, Experiment) else load(experiment)
+    if not isinstance(asked, Experiment):
+        raise ScenarioError(f"{experiment}: is a study; compare takes a scenario, and a factor `stack` compares in one")
+    if asked.variations:
+        keys = ", ".join(varied.key for varied in asked.variations)
+        raise ScenarioError(f"{asked.file}: is varied ({keys}); compare takes it with one value for each key")
+    if seeds is not None and seeds < 1:
+        raise ScenarioError(f"seeds = {seeds!r}: give how many, 1 or more")
+    folder = default_directory(asked.file) if out is None else Path(out)
+    first = asked.scenario.seed
+    planned = [(first, _variants(asked, asked.seed))]
+    trials = [_trial(variant, variant.scenario, folder) for variant in planned[0][1] if variant.scenario]
+    if all(trial.result is None for trial in trials):
+        raise RunError("; ".join(f"{trial.name}: {trial.problem}" for trial in trials))
+    replications = None
+    if seeds is not None:
+        more = [(seed, _variants(asked, seed)) for seed in range(first + 1, first + seeds)]
+        replications = replicate([*planned, *more], jobs=jobs, progress=progress)
+    return Comparison(trials, tolerance_s, replications, asked.name)
+
+
+def default_directory(file: Path) -> Path:
+    """Directory of a comparison where nobody names another."""
+    return Path("results") / f"compare-{file.stem}"
+
+
+def _variants(asked: Experiment, seed: int | None) -> list[Variant]:
+    allowed = asked.allow_programs
+    return variants(asked.text, file=str(asked.file), overrides=asked.overrides, seed=seed, allow_programs=allowed)
 
 
 def _trial(variant: Variant, scenario: _core.Scenario, out: Path) -> Trial:

@@ -5,20 +5,22 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
-    from vazao.compare.comparison import (
-        MEASURES as MEASURES,
+    from vazao.comparing.comparison import (
         Comparison as Comparison,
         Parted as Parted,
         Trial as Trial,
         compare as compare,
+        default_directory as default_directory,
     )
-    from vazao.compare.drawing import windows as windows
-    from vazao.compare.traces import (
+    from vazao.comparing.drawing import windows as windows
+    from vazao.comparing.replications import MEASURES as MEASURES, Replications as Replications
+    from vazao.comparing.telling import Told as Told, basis as basis, titled as titled, told as told
+    from vazao.comparing.traces import (
         TOLERANCE_S as TOLERANCE_S,
         Parting as Parting,
         packets as packets,
         parting as parting,
     )
-    from vazao.compare.variants import STACKS as STACKS
+    from vazao.comparing.variants import STACKS as STACKS
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

@@ -34,18 +34,24 @@ class Variant:
 
 
 def variants(
-    text: str, *, file: str = "", overrides: Sequence[tuple[str, Any]] = (), seed: int | None = None
+    text: str,
+    *,
+    file: str = "",
+    overrides: Sequence[tuple[str, Any]] = (),
+    seed: int | None = None,
+    allow_programs: bool = False,
 ) -> list[Variant]:
     """The scenario of a TOML text, with `overrides` and `seed`, on every stack.
 
     Raises `ScenarioError` if it is wrong as it stands, or if there are not two stacks that can play it.
     """
-    load(text, file=file, overrides=overrides, seed=seed)
+    load(text, file=file, overrides=overrides, seed=seed, allow_programs=allow_programs)
     document = tomllib.loads(text)
     for key, value in overrides:
         _set(document, key.split("."), value)
     quic = any(_table(flow.get("transport", "tcp")).get("kind", "tcp") == "quic" for flow in document["flow"])
-    made = [_variant(document, stack, seed, file) for stack in STACKS if quic or stack != _QUIC_ONLY]
+    stacks = [stack for stack in STACKS if quic or stack != _QUIC_ONLY]
+    made = [_variant(document, stack, seed, file, allow_programs) for stack in stacks]
     if sum(variant.scenario is not None for variant in made) < 2:
         reasons = "; ".join(note for variant in made if variant.scenario is None for note in variant.notes)
         raise ScenarioError(f"{file}: there is nothing to compare, since one stack alone can play this: {reasons}")
@@ -57,7 +63,7 @@ def plays(run: str, stack: str) -> bool:
     return run not in STACKS or run in stack.split("-")
 
 
-def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str) -> Variant:
+def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str, allow: bool) -> Variant:
     """The document with every flow on `stack`; what the loader refuses gives way, one thing at a time."""
     changed = deepcopy(document)
     for flow in changed["flow"]:
@@ -66,7 +72,7 @@ def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str) 
     kept: set[int] = set()
     while len(kept) < len(changed["flow"]):
         try:
-            scenario = load("", file=file, overrides=list(changed.items()), seed=seed)
+            scenario = load("", file=file, overrides=list(changed.items()), seed=seed, allow_programs=allow)
             return Variant(stack, scenario, tuple(notes))
         except ScenarioError as error:
             table, number, key = _place(error.key or "")

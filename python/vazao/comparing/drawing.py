@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from vazao._core import MEASURES
-from vazao.compare.variants import plays
+from vazao.comparing.variants import plays
 from vazao.figures import PAPER, Drawing, Face, Plot, Rows, files, thin
 from vazao.files import make_directory, write_atomically
 from vazao.results import Result

@@ -1,0 +1,84 @@
+//! Slow starts written in Python.
+
+use crate::InputError;
+use crate::control::PyAck;
+use crate::own::Algorithm;
+use crate::user::{Watch, answer, fail};
+use pyo3::prelude::*;
+use std::sync::Arc;
+use vazao_congestion::slow_start::SlowStart;
+use vazao_congestion::{Ack, WindowState};
+use vazao_engine::Time;
+use vazao_scenario::SlowStartFactory;
+
+/// A window below its threshold. Sizes in bytes.
+#[pyclass(frozen, get_all, name = "Window", module = "vazao._core")]
+pub struct PyWindow {
+    /// Congestion window.
+    cwnd_bytes: f64,
+    /// Slow-start threshold; infinite while there is none.
+    ssthresh_bytes: f64,
+    /// Payload bytes of a full segment.
+    mss: f64,
+}
+
+impl From<&WindowState> for PyWindow {
+    fn from(state: &WindowState) -> Self {
+        PyWindow { cwnd_bytes: state.cwnd, ssthresh_bytes: state.ssthresh, mss: state.mss }
+    }
+}
+
+/// An instance of a user's class.
+struct PythonSlowStart {
+    name: String,
+    instance: Py<PyAny>,
+    watch: Watch,
+}
+
+impl PythonSlowStart {
+    /// Calls a method; what goes wrong ends the run.
+    fn call<T>(&mut self, method: &str, run: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> T {
+        let told = Python::attach(|py| {
+            let instance = self.instance.bind(py);
+            let told = run(instance)?;
+            self.watch.look(instance)?;
+            Ok(told)
+        });
+        told.unwrap_or_else(|error| fail(&format!("{}.{method}", self.name), None, &error))
+    }
+}
+
+impl SlowStart for PythonSlowStart {
+    fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
+        self.call("grow", |instance| {
+            let given = (PyWindow::from(state), PyAck::from(ack));
+            let expected = "the new window, a number of bytes";
+            let window: f64 = answer(&instance.call_method1("grow", given)?, expected)?;
+            if !window.is_finite() || window < state.mss {
+                let problem = format!("answered {window}; return {expected}, a segment ({} bytes) or more", state.mss);
+                return Err(InputError::new_err(problem));
+            }
+            Ok(window)
+        })
+    }
+
+    fn leave(&mut self, state: &WindowState, ack: &Ack) -> bool {
+        self.call("leave", |instance| {
+            let given = (PyWindow::from(state), PyAck::from(ack));
+            answer(&instance.call_method1("leave", given)?, "True or False")
+        })
+    }
+
+    fn restart(&mut self, now: Time) {
+        self.call("restart", |instance| instance.call_method1("restart", (now.as_secs(),)).map(drop));
+    }
+}
+
+/// Makes a factory of a user's class.
+pub fn factory(algorithm: Algorithm) -> SlowStartFactory {
+    Arc::new(move |limit, mss| -> Box<dyn SlowStart> {
+        let mut watch = Watch::new(&["mss", "limit"]);
+        let (instance, ()) = algorithm.make(|py| (mss, limit).into_pyobject(py), |instance| watch.look(instance));
+        Box::new(PythonSlowStart { name: algorithm.name.clone(), instance, watch })
+    })
+}

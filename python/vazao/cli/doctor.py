@@ -1,0 +1,230 @@
+"""`vazao doctor`: what is there on this machine, what each missing piece would add, and how to get it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Literal
+
+import typer
+
+from vazao import _core, files, kernel, ns2, results, scenario
+from vazao.cli.options import AsJson
+from vazao.errors import VazaoError
+from vazao.units import quantity
+
+State = Literal["there", "missing", "broken"]
+
+LEAST_PYTHON = (3, 11)
+
+PROGRAMS = {
+    "tshark": (("tshark",), "captures (--pcap) can be read and checked on this machine", "tshark or Wireshark"),
+    "chromium": (
+        ("chromium", "chromium-browser", "google-chrome"),
+        "tests of reports in a browser; reports themselves need none to be made",
+        "chromium",
+    ),
+}
+"""Programs of others: by which commands each is found, what it adds, and the package that has it."""
+
+EXTRAS = {
+    "dask": ("distributed", "campaigns on several machines: vazao run STUDY --on dask://HOST:PORT"),
+    "gym": ("gymnasium", "an environment for reinforcement learning: vazao.gym"),
+    "notebook": ("ipykernel", "results, figures and studies in Jupyter"),
+}
+"""Extras of the package: the library by which each is known, and what it adds."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of this machine or of the installation."""
+
+    name: str
+    state: State
+    found: str
+    """Description of what is there, or of what is wrong."""
+    needed: bool = False
+    """Whether nothing works without it."""
+    adds: str = ""
+    """Benefit of it, where it is missing."""
+    get: str = ""
+    """Way to get it, or to repair it."""
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Say what is there, what each missing piece would add, and how to get it; exit code 1 if what is needed breaks."""
+    found = list(pieces())
+    broken = [piece.name for piece in found if piece.needed and piece.state != "there"]
+    if as_json:
+        print(json.dumps({"healthy": not broken, "pieces": [asdict(piece) for piece in found]}))
+    else:
+        _show(found, broken)
+    if broken:
+        raise typer.Exit(1)
+
+
+def pieces() -> Iterator[Piece]:
+    """Every piece, the needed ones first."""
+    for name, look in {**_NEEDED, **_USEFUL}.items():
+        try:
+            yield look(name)
+        except (VazaoError, OSError, ImportError) as error:
+            yield Piece(name, "broken", str(error), needed=name in _NEEDED)
+    yield from map(_program, PROGRAMS)
+    yield from map(_extra, EXTRAS)
+
+
+def _python(name: str) -> Piece:
+    version = platform.python_version()
+    told = f"{platform.python_implementation()} {version}, {sys.executable}"
+    least = ".".join(map(str, LEAST_PYTHON))
+    fine = sys.version_info >= LEAST_PYTHON
+    return Piece(name, "there" if fine else "broken", told, needed=True, get="" if fine else f"Python {least} or newer")
+
+
+def _libraries(name: str) -> Piece:
+    """Libraries that are always needed, as the installed package names them."""
+    wanted = [need for need in metadata.requires("vazao") or [] if "extra ==" not in need]
+    names = [found[0] for need in wanted if (found := re.match(r"[\w.-]+", need))]
+    lacking = [name for name in names if not _is_installed(name)]
+    if lacking:
+        get = f"{sys.executable} -m pip install {' '.join(lacking)}"
+        return Piece(name, "broken", f"not installed: {', '.join(lacking)}", needed=True, get=get)
+    return Piece(name, "there", f"{len(names)} of {len(names)} that Vazão needs", needed=True)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _engine(name: str) -> Piece:
+    """The engine, by a run of one packet."""
+    outcome = _core.run(scenario.load(results.SMALLEST))
+    told = f"vazao {results.__version__}, engine {_core.ENGINE_VERSION}"
+    if outcome.failure or outcome.not_run:
+        return Piece(name, "broken", f"{told}: {outcome.failure or outcome.not_run}", needed=True, get="build it again")
+    return Piece(name, "there", told, needed=True)
+
+
+def _cores(name: str) -> Piece:
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Piece(name, "there", f"{usable} (campaigns use all of them, or --jobs N)", needed=True)
+
+
+def _memory(name: str) -> Piece:
+    left = _core.memory_left()
+    said = os.environ.get("VAZAO_MEMORY")
+    source = f"VAZAO_MEMORY={said}" if said else "80 % of what the machine has left; VAZAO_MEMORY says otherwise"
+    told = "unknown: nothing is refused for want of it" if left is None else f"runs may take {quantity(left, 'B')}"
+    return Piece(name, "there", f"{told} ({source})", needed=True)
+
+
+def _cache(name: str) -> Piece:
+    """The folder for kernels and notes of what is finished."""
+    adds = "kernels for guests, and finished studies that are shown at once"
+    folder = files.cache_folder()
+    if folder is None:
+        return Piece(name, "missing", "no home directory", adds=adds, get="VAZAO_CACHE=/a/folder/of/yours")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"x")
+    except OSError as error:
+        return Piece(
+            name, "broken", f"{folder}: {files.in_words(error)}", adds=adds, get="VAZAO_CACHE=/a/folder/of/yours"
+        )
+    return Piece(name, "there", f"{folder}, {quantity(shutil.disk_usage(folder).free, 'B')} free")
+
+
+def _kernel(name: str) -> Piece:
+    """The kernel that guests get where nobody names one."""
+    adds = 'flows played by the Linux kernel itself (stack = "linux"), and vazao compare'
+    found = kernel.find()
+    if found is None:
+        return Piece(name, "missing", kernel.missing(), adds=adds, get="vazao kernel build")
+    return Piece(name, "there", f"Linux {found.release}, {found.hz} Hz, {found.source}")
+
+
+def _walls(name: str) -> Piece:
+    if _core.has_walls():
+        return Piece(name, "there", "Landlock: programs of guests write nothing and read what is installed")
+    adds = "walls around the programs of a file's guests, which only their guest keeps from your files now"
+    return Piece(name, "missing", "no Landlock", adds=adds, get="Linux 5.13 or newer with Landlock")
+
+
+def _ns2(name: str) -> Piece:
+    found = ns2.find()
+    if found is None:
+        adds = 'scenarios run by ns-2 as well (stack = "ns2"), beside ours'
+        return Piece(
+            name, "missing", f"no command {ns2.COMMAND!r} that is ns-2's", adds=adds, get=f"apt install {ns2.PACKAGE}"
+        )
+    return Piece(name, "there", f"{found.version}, {found.path}")
+
+
+_NEEDED: dict[str, Callable[[str], Piece]] = {
+    "Python": _python, "libraries": _libraries, "engine": _engine, "cores": _cores, "memory": _memory,
+}  # fmt: skip
+_USEFUL: dict[str, Callable[[str], Piece]] = {
+    "cache": _cache, "kernel for guests": _kernel, "walls around guests": _walls, "ns-2": _ns2,
+}  # fmt: skip
+
+
+def _program(name: str) -> Piece:
+    commands, adds, package = PROGRAMS[name]
+    found = next(filter(None, map(shutil.which, commands)), None)
+    if found:
+        return Piece(name, "there", found)
+    return Piece(
+        name, "missing", f"no command {' or '.join(commands)}", adds=adds, get=f"your system's package of {package}"
+    )
+
+
+def _extra(name: str) -> Piece:
+    library, adds = EXTRAS[name]
+    if find_spec(library):
+        version = f" {metadata.version(library)}" if _is_installed(library) else ""
+        return Piece(f"extra {name}", "there", f"{library}{version}")
+    get = f"{sys.executable} -m pip install 'vazao[{name}]'"
+    return Piece(f"extra {name}", "missing", f"no {library}", adds=adds, get=get)
+
+
+_MARKS = {"there": ("✓", "green"), "missing": ("–", "yellow"), "broken": ("✗", "red")}
+
+
+def _show(found: list[Piece], broken: list[str]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from vazao.cli.terminal import out
+
+    rows = Table.grid(padding=(0, 2, 0, 0))
+    rows.add_column(no_wrap=True)
+    rows.add_column(no_wrap=True)
+    rows.add_column(overflow="fold")
+    for piece in found:
+        mark, style = _MARKS[piece.state]
+        rows.add_row(Text(mark, style=style), Text(piece.name, style="bold"), Text(piece.found))
+        if piece.state != "there":
+            for word, text in ("adds", piece.adds), ("get it", piece.get):
+                if text:
+                    rows.add_row("", "", Text(f"{word}: {text}", style="dim"))
+    out.print(rows)
+    missing = sum(piece.state == "missing" for piece in found)
+    if broken:
+        out.print(f"\nbroken, and needed: {', '.join(broken)}")
+    else:
+        out.print(f"\nall that is needed works; {missing} optional pieces are missing")

@@ -1,0 +1,224 @@
+"""Reference of everything that has a name: keys of files, columns of results, measures, and the words of the glossary.
+
+Algorithms declare their own parameters, the engine its columns and measures. What neither does stands in the tables of
+the package's folder `reference`, which `docs/generate.py` writes into the documents as well.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from vazao import _core, units
+from vazao.errors import ScenarioError, nearest
+from vazao.scenario import Entry, Parameter, built_in, registry
+from vazao.study import catalogue
+
+SCENARIO, STUDY = "key of a scenario", "key of a study"
+MEASURE, WORD = "measure", "word"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A meaning of a name: of which kind, and what is to be said of it, in Markdown."""
+
+    kind: str
+    name: str
+    help: str
+    default: str = ""
+    accepted: str = ""
+    unit: str = ""
+    of: tuple[str, ...] = ()
+    """Algorithms, protocols or topologies that have a key; none where all have it."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a declared table: keys that share what is said of them."""
+
+    keys: tuple[str, ...]
+    default: str
+    accepted: str
+    help: str
+    also: str = ""
+    """The same key's name elsewhere: `design.kind` is `part.design`."""
+
+
+def declared(file: str) -> dict[str, list[Row]]:
+    """The tables of keys of a file of the folder `reference`, by name."""
+    return {table["name"]: [_row(**row) for row in table["keys"]] for table in _read(file)["table"]}
+
+
+def _row(help: str, default: str, accepted: str, key: str = "", keys: Sequence[str] = (), also: str = "") -> Row:  # noqa: A002
+    return Row(tuple(keys or [key]), default, accepted, help, also)
+
+
+@cache
+def _read(file: str) -> dict[str, Any]:
+    return tomllib.loads(built_in("reference")[file].read_text(encoding="utf-8"))
+
+
+def words() -> dict[str, str]:
+    """The glossary: what each word means."""
+    return dict(_read("glossary"))
+
+
+def more_columns() -> dict[str, list[dict[str, str]]]:
+    """Columns that no run has by itself: those of a study's runs, of samples, and of tables beside these."""
+    return {table["name"]: list(table["columns"]) for table in _read("columns")["table"]}
+
+
+@cache
+def known_keys() -> tuple[Meaning, ...]:
+    """Every key of a scenario and of a study, by its path in the file without the numbers of lists."""
+    every = [
+        Meaning(kind, key, row.help, row.default, row.accepted)
+        for kind, file in ((SCENARIO, "scenario"), (STUDY, "study"))
+        for rows in declared(file).values()
+        for row in rows
+        for key in filter(None, (*row.keys, row.also))
+    ]
+    return (*every, *_grouped(_parameters()))
+
+
+def _grouped(every: Iterable[Meaning]) -> Iterator[Meaning]:
+    """Keys that several algorithms have with the same meaning, once."""
+    owners: dict[Meaning, list[str]] = {}
+    for meaning in every:
+        owners.setdefault(replace(meaning, of=()), []).extend(meaning.of)
+    return (replace(meaning, of=tuple(dict.fromkeys(of))) for meaning, of in owners.items())
+
+
+LINK = "network.link"
+LINKS = ("bottleneck", "access", "path")
+"""Keys of a network, beside `link`, that are links."""
+
+CHOICES = {
+    "rate": f"{LINK}.rate", "shaper": f"{LINK}.shaper", "queue": f"{LINK}.queue", "loss model": f"{LINK}.loss",
+    "topology": "network", "application": "flow.app", "transport": "flow.transport",
+}  # fmt: skip
+"""Keys whose values are of a kind of the registry, with its parameters in a table."""
+
+
+def _parameters() -> Iterator[Meaning]:
+    """Keys that the registry declares: parameters, each where a file has it."""
+    for entry in registry():
+        if entry.kind in CHOICES:
+            yield from _inside(CHOICES[entry.kind], entry)
+        elif entry.kind == "impairment":
+            yield from _inside(f"{LINK}.{entry.name}", entry)
+    for kind, key in CHOICES.items():
+        if kind != "topology":
+            yield _kind(key, kind)
+
+
+def _inside(key: str, entry: Entry) -> Iterator[Meaning]:
+    """Parameters of an entry that is the value of a key, and those of what they choose themselves."""
+    for parameter in entry.parameters:
+        path = f"{key}.{parameter.name}"
+        default = "required" if parameter.required else f"`{parameter.default}`" if parameter.default else "none"
+        yield Meaning(SCENARIO, path, parameter.help, default, parameter.expected, of=(entry.name,))
+        if kind := _chosen(parameter):
+            yield _kind(path, kind)
+            for each in (each for each in registry() if each.kind == kind):
+                yield from _inside(path, each)
+
+
+def _kind(key: str, kind: str) -> Meaning:
+    names = ", ".join(f"`{entry.name}`" for entry in registry() if entry.kind == kind)
+    return Meaning(
+        SCENARIO, f"{key}.kind", f"the name of the {kind}, in a table with its parameters", "required", names
+    )
+
+
+def _chosen(parameter: Parameter) -> str:
+    """The kind of the registry that a parameter's value is of; empty for a plain value, and for a whole personality."""
+    found = re.match(r"the name of an? ([a-z ]+), or a table with", parameter.expected)
+    kind = found[1] if found else "distribution" if "or a distribution" in parameter.expected else ""
+    return "" if kind == "personality" else kind
+
+
+@cache
+def columns() -> tuple[Meaning, ...]:
+    """Every column of results, and every measure."""
+    told: dict[str, list[dict[str, str]]] = json.loads(_core.tables())
+    measures = told.pop("measures")
+    rows = [(table, column["name"], column["help"]) for table, listed in told.items() for column in listed]
+    rows += [(one["table"], one["name"], one["help"]) for listed in more_columns().values() for one in listed]
+    found = [Meaning(f"column of {table}", name, text, unit=units.unit_of(name).symbol) for table, name, text in rows]
+    traced = [Meaning(MEASURE, one["name"], one["help"], unit=_core.MEASURES[one["name"]][1]) for one in measures]
+    return (*found, *traced)
+
+
+def explained(name: str) -> tuple[list[Entry], list[Meaning]]:
+    """All that is called `name`: algorithms, studies and scenarios; keys, columns, measures and words.
+
+    A key may be called by its path (`network.bottleneck.rate`, `flow.0.transport.cc`) or by the end of it (`min_rto`).
+    Raises `ScenarioError` for a name that nothing has.
+    """
+    entries = catalogue.having(name)
+    folded = name.lower()
+    found = [replace(each, name=name if "." in name else each.name) for each in _keys(folded)]
+    found += [each for each in columns() if each.name.lower() == folded]
+    found += [
+        Meaning(WORD, word, text) for word, text in words().items() if folded in (word.lower(), f"{word}s".lower())
+    ]
+    if not entries and not found:
+        raise ScenarioError(f"nothing is called {name!r}{_meant(folded)}")
+    return entries, found
+
+
+def _keys(name: str) -> list[Meaning]:
+    path = canonical(name)
+    # The whole path means one key; the end of a path may mean several.
+    whole = [each for each in known_keys() if each.name == path]
+    if whole and "." in path:
+        return whole
+    return [each for each in known_keys() if f".{each.name}".endswith(f".{path}")]
+
+
+def canonical(key: str) -> str:
+    """A key's path as it is declared: without numbers of lists and `*`, all links being `link`."""
+    parts = [part for part in key.split(".") if part and not part.isdecimal() and part != "*"]
+    # A study's template has a scenario's keys, and a part's factors those of all factors.
+    if parts[0:1] == ["part"] and parts[1:2] in (["scenario"], ["factor"]) and len(parts) > 2:
+        parts = parts[1:]
+    if parts[0:1] == ["scenario"] and len(parts) > 1:
+        parts = parts[1:]
+    for place, part in enumerate(parts[:-1]):
+        if part in LINKS and parts[:place] in ([], ["network"]):
+            parts[place] = "link"
+    directions = ("forward", "reverse")
+    return ".".join(part for n, part in enumerate(parts) if part not in directions or n == len(parts) - 1)
+
+
+def _meant(name: str) -> str:
+    """The end of a message about an unknown name: what was probably meant, or where names are listed."""
+    above, _, last = name.rpartition(".")
+    under = canonical(name).rpartition(".")[0]
+    inside = {
+        key.name.removeprefix(f"{under}.").partition(".")[0] for key in known_keys() if key.name.startswith(f"{under}.")
+    }
+    if above and inside:
+        meant = nearest(last, inside)
+        return f"; did you mean {f'{above}.{meant}'!r}?" if meant else f"; {above} has {', '.join(sorted(inside))}"
+    if meant := nearest(name, names()):
+        return f"; did you mean {meant!r}?"
+    return "; `vazao list` names what there is, and docs/scenarios.md, studies.md and results.md keys and columns"
+
+
+def names() -> list[str]:
+    """Every name that can be explained: of keys the last part alone."""
+    ends = [key.name.rpartition(".")[2] for key in known_keys()]
+    return list(dict.fromkeys([*catalogue.names(), *ends, *(each.name for each in columns()), *words()]))
+
+
+def plain(text: str) -> str:
+    """Markdown as a terminal shows it: no marks, and a list of algorithms as the command that prints it."""
+    listed = re.sub(r"see \[algorithms\]\(algorithms\.md#([\w-]+)\)", r"see vazao list \1", text)
+    return re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", listed).replace("`", "")
