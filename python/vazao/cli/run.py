@@ -16,6 +16,7 @@ from vazao.cli.options import (
     Full,
     Jobs,
     Lang,
+    On,
     Out,
     Pcap,
     Precision,
@@ -50,6 +51,7 @@ def run(
     pcap: Pcap = None,
     qlog: Qlog = None,
     shard: ShardOf = None,
+    on: On = None,
     vary: Vary = None,
     seeds: Seeds = None,
     precision: Precision = None,
@@ -61,11 +63,12 @@ def run(
     size: studies.Size | None = None if full is None else "full" if full else "quick"
     given = {
         "--set": changes, "--seed": seed, "--quick/--full": full, "--trace": trace, "--pcap": pcap, "--qlog": qlog,
-        "--shard": shard, "--vary": vary, "--seeds": seeds, "--until-precision": precision, "--lang": lang,
+        "--shard": shard, "--on": on, "--vary": vary, "--seeds": seeds, "--until-precision": precision, "--lang": lang,
     }  # fmt: skip
     if studies.is_all_theses(name):
         _refuse(name, "all-theses", given)
-        campaigns.run_theses(size, jobs, directory or Path("results"), lang, as_json)
+        where = options.cluster(on, jobs) or jobs
+        campaigns.run_theses(size, where, directory or Path("results"), lang, as_json)
         return
     path = studies.find(name)
     text = studies.read_text(path)
@@ -80,7 +83,8 @@ def run(
             asked = programs.of_study(study, text, overrides)
             programs.ask(str(path), asked.trusted() if built_in else asked)
         study = study.allowing()
-        campaigns.run_study(studies.told_in(study, lang), size, jobs, place, options.shard(shard), as_json)
+        where = options.cluster(on, jobs) or jobs
+        campaigns.run_study(studies.told_in(study, lang), size, where, place, options.shard(shard), as_json)
         return
     kind = "sweep" if vary or seeds or precision else "scenario"
     _refuse(path, kind, given)
@@ -92,7 +96,8 @@ def run(
         if not allow:
             asked = programs.of_experiment(experiment)
             programs.ask(str(path), asked.trusted() if built_in else asked)
-        sweeps.run(replace(experiment, allow_programs=True), count, precision, jobs, directory, as_json)
+        where = options.cluster(on, jobs) or jobs
+        sweeps.run(replace(experiment, allow_programs=True), count, precision, where, directory, as_json)
         return
     more: dict[str, Any] = {"file": str(path), "overrides": overrides, "seed": first, "inputs": kept}
     _run_scenario(_permitted(path, text, more, allow, built_in), trace, pcap, qlog, directory, as_json)
@@ -115,7 +120,7 @@ REFUSED = {
         ("--set", "--seed", "--trace", "--pcap", "--qlog", "--shard", "--vary", "--seeds", "--until-precision"),
     ),
     "study": ("is a study", ("--trace", "--pcap", "--qlog", "--vary", "--seeds", "--until-precision")),
-    "scenario": ("is a scenario", ("--quick/--full", "--shard", "--lang")),
+    "scenario": ("is a scenario", ("--quick/--full", "--shard", "--on", "--lang")),
     "sweep": ("is swept", ("--trace", "--pcap", "--qlog", "--quick/--full", "--shard", "--lang")),
 }
 """Options that a kind of file does not take, and what it is called."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         run_study as run_study,
     )
     from vazao.results.cleaning import clean as clean
+    from vazao.results.cluster import Cluster as Cluster, cluster_of as cluster_of
     from vazao.results.experiment import (
         Experiment as Experiment,
         load as load,
