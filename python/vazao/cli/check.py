@@ -63,7 +63,7 @@ def check(
     estimate, needs, runs = _estimate([only], 1), list(_needs([scenario.needs_of(only)])), programs.of([only])
     if as_json:
         told = {"file": str(path), "kind": "scenario", "runs": 1, "run_id": only.run_id, **asdict(estimate)}
-        print(json.dumps(told | {"needs": [asdict(need) for need in needs], "programs": runs}))
+        print(json.dumps(told | {"needs": [asdict(need) for need in needs], **asdict(runs)}))
         return
     say(f"{path}: a valid scenario: 1 run, about {_told(estimate)}")
     for need in needs:
@@ -79,7 +79,7 @@ def _check_study(path: Path, text: str, overrides: Sequence[tuple[str, Any]], se
     sizes = [_Size(study, size, cores) for size in _SIZES]
     runs = programs.of_study(study, text, overrides)
     if as_json:
-        counts = {"figures": len(study.figures), "findings": len(study.findings), "programs": runs}
+        counts = {"figures": len(study.figures), "findings": len(study.findings), **asdict(runs)}
         told = {"file": str(path), "kind": "study", "name": study.name, "cores": cores}
         print(json.dumps(told | {"sizes": {each.size: each.as_json() for each in sizes}} | counts))
         return
