@@ -96,7 +96,7 @@ impl PySession {
         let scenario = scenario.clone().unbind();
         let mut made = PySession { session, scenario, agents, limit, started, failure: None };
         while !made.run(py, |session, _| session.open(&flows, CHUNK))? {
-            py.check_signals().and_then(|()| limit.check())?;
+            made.pause(py)?;
         }
         Ok(made)
     }
@@ -158,7 +158,7 @@ impl PySession {
         })?;
         let end = from + length;
         while !self.run(py, |session, _| session.advance(end, CHUNK))? {
-            py.check_signals().and_then(|()| self.limit.check())?;
+            self.pause(py)?;
         }
         let now = self.session.now();
         let Self { session, agents, .. } = self;
@@ -191,6 +191,12 @@ impl PySession {
 }
 
 impl PySession {
+    /// Lets other threads run for a moment; an error if the user or a lack of memory wants an end.
+    fn pause(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(std::thread::yield_now);
+        py.check_signals().and_then(|()| self.limit.check())
+    }
+
     fn check(&self) -> PyResult<()> {
         self.failure.as_ref().map_or(Ok(()), |failure| Err(RunError::new_err(failure.clone())))
     }

@@ -139,16 +139,16 @@ impl Session {
         if self.scenario.flows[flow].visit().is_some() {
             return Some(format!("flow {flow}: is one of a page's connections; an agent steers a flow of one"));
         }
-        if transport.is_multipath() {
-            return Some(format!("flow {flow}: has several paths, of which each has a window; an agent steers one"));
-        }
         let mut is_steered = false;
         if let Some(end) = self.sender(flow) {
             self.world.ends[end].machine.steer(&mut |_| is_steered = true);
         }
-        let name = transport.entry.name;
-        (!is_steered)
-            .then(|| format!("flow {flow}: nothing of {name} can be steered; agents are for tcp, quic and dccp"))
+        if !is_steered {
+            let name = transport.entry.name;
+            return Some(format!("flow {flow}: nothing of {name} can be steered; agents are for tcp, quic and dccp"));
+        }
+        let several = "has several paths, of which each has a window; an agent steers one";
+        transport.is_multipath().then(|| format!("flow {flow}: {several}"))
     }
 
     /// Returns what is to be seen of a steered flow; `None` where nothing steers it.
