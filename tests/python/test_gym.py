@@ -51,7 +51,7 @@ def scenario(tmp_path: Path) -> Path:
 
 
 def played(env: gym.Env, seed: int | None, actions: int = 40) -> list[Any]:
-    """What an episode of random actions looks like."""
+    """Everything that an episode of random actions shows."""
     seen: list[Any] = [env.reset(seed=seed)]
     random = np.random.default_rng(7)
     for _ in range(actions):

@@ -284,6 +284,7 @@ SOURCES = (
     Kind("bench/**/*.py", 10),
     Kind("fuzz/**/*.py", 10),
     Kind("docs/**/*.py", 5),
+    Kind("examples/**/*.py", 1),
 )
 
 

@@ -23,7 +23,7 @@ from vazao.results import Result
 from vazao.scenario import Flow
 
 Observed = NDArray[np.float32]
-"""What an agent is shown: one dimension, as many numbers as are observed of each step, times the steps."""
+"""Observation of an agent: one dimension, as many numbers as are observed of each step, times the steps."""
 
 _ROUND_TRIPS = re.compile(r"\s*(\d+(?:\.\d+)?)\s*rtt\s*")
 

@@ -58,7 +58,7 @@ class Step(NamedTuple):
 
 
 AURORA = ("send_ratio", "latency_ratio", "rtt_gradient")
-"""What Aurora's agent sees (Jay et al., ICML 2019)."""
+"""Numbers that Aurora's agent sees (Jay et al., ICML 2019)."""
 
 _MOST = float(np.finfo(np.float32).max)
 

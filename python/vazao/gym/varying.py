@@ -73,7 +73,7 @@ def choice(*values: Any) -> Choice:
 
 
 def draw_of(key: str, given: Any) -> Draw:
-    """What draws a key's values: a function, a list of values, or two ends as in `"1 Mbps:50 Mbps"`."""
+    """The draw of a key's values: from a function, a list of values, or two ends as in `"1 Mbps:50 Mbps"`."""
     if callable(given):
         draw: Draw = given
         return draw
