@@ -18,7 +18,7 @@ class Step(NamedTuple):
     time_s: float
     """Time of the run at its end."""
     duration_s: float
-    """Its length."""
+    """Length of the step."""
     cwnd_bytes: float
     """Congestion window."""
     pacing_bps: float

@@ -17,7 +17,7 @@ use vazao_engine::{Duration, Rate, Time};
 /// Run in steps: advanced to a time, looked at, steered, and advanced again.
 ///
 /// The same scenario and the same actions at the same times make the same run, and without actions the same as
-/// [`run`](crate::run), however long the steps are.
+/// [`run`](crate::run()), however long the steps are.
 pub struct Session {
     scenario: Scenario,
     world: World<Silent>,
