@@ -126,6 +126,14 @@ pub struct Algorithm {
 }
 
 impl Algorithm {
+    /// Returns whether its class says that the outside steers it, and nothing of the class is called.
+    pub fn is_steered(&self) -> bool {
+        Python::attach(|py| {
+            let class = self.class.as_ref().and_then(|class| class.get(py).ok());
+            class.is_some_and(|class| class.getattr("steered").and_then(|steered| steered.extract()).unwrap_or(false))
+        })
+    }
+
     /// Makes an instance; what goes wrong ends the run.
     pub fn make<T>(
         &self,
