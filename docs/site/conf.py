@@ -7,15 +7,28 @@ that is not beside it.
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
-# Cells of notebooks run in a process of their own, which must find the package and know that nobody sits at a terminal.
-os.environ.setdefault("POLARS_TABLE_WIDTH", "100")
+sys.path[:0] = [str(HERE), str(ROOT / "python")]
+
+# Notebooks start as `startup.py` says, and whatever else a person has set up for theirs stays out.
+PROFILE = Path(tempfile.mkdtemp(prefix="vazao-site-"))
+atexit.register(shutil.rmtree, PROFILE, ignore_errors=True)
+(PROFILE / "profile_default/startup").mkdir(parents=True)
+shutil.copy(HERE / "startup.py", PROFILE / "profile_default/startup")
+# A kernel warns that anybody on this machine could listen; it says nothing that is not on the site.
+(PROFILE / "profile_default/ipython_kernel_config.py").write_text("get_config().IPKernelApp.log_level = 40\n")
+os.environ["IPYTHONDIR"] = str(PROFILE)
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, (str(ROOT / "python"), str(ROOT / "tests/python"), os.environ.get("PYTHONPATH")))
+)
 
 project = "Vazão"
 author = "the authors of Vazão"
@@ -35,13 +48,12 @@ nitpicky = True
 myst_heading_anchors = 6
 myst_enable_extensions = ["colon_fence"]
 
-# Notebooks run whenever they or the engine have changed; a cell that fails, fails the build.
-nb_execution_mode = "cache"
+# Notebooks run each time; a cell that fails, fails the build.
+nb_execution_mode = "force"
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
-nb_mime_priority_overrides = [("*", "image/svg+xml", 0), ("*", "text/html", 5)]
 
 # Docstrings are prose with `code` in it.
 default_role = "code"
