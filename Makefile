@@ -2,7 +2,7 @@
 # Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
 
 .DELETE_ON_ERROR:
-.PHONY: agreement differential fuzz references help setup kernel demo test lint bench docs studies lock clean tools
+.PHONY: agreement differential fuzz references help setup kernel demo test lint bench docs site studies lock clean tools
 SHELL := /bin/bash
 
 BIN := .venv/bin
@@ -27,6 +27,7 @@ help:
 	@echo 'make differential  our TCP or SCTP beside the kernel, packet by packet, before random peers (PROTOCOL=sctp CASES=10000; SHOW=7 shows one)'
 	@echo 'make fuzz     an hour of hostile and random scenarios and studies (MINUTES=60 SEED=… JOBS=2, docs/fuzzing.md)'
 	@echo 'make docs     write the parts of docs/ that follow from the code'
+	@echo 'make site     build the documentation site into site/, with the reports of all studies (quick, where there are none)'
 	@echo 'make studies  run every built-in study in full'
 	@echo 'make clean    remove the environment and everything built'
 
@@ -121,6 +122,19 @@ docs: setup
 	$(BIN)/python docs/mptcp.py
 	$(BIN)/python docs/web.py
 
+# Reports that are there already, quick or full, are taken as they are.
+REPORTS := $(patsubst python/vazao/studies/%.toml,results/%/report.html,$(filter-out %.pt.toml,$(wildcard python/vazao/studies/*.toml)))
+$(REPORTS): results/%/report.html: | setup
+	$(BIN)/vazao run $* --quick
+
+# A warning is an error, as is a link to nowhere; nothing is fetched. Every page is made anew, as notebooks depend on the engine.
+site: setup $(REPORTS)
+	@$(BIN)/python -c 'import furo, ipykernel, myst_nb, sphinx' 2>/dev/null || { echo "error: no Sphinx; install the extra: $(BIN)/pip install '.[site]'" >&2; exit 1; }
+	rm -rf site
+	$(BIN)/python -m sphinx -q -E -W --keep-going -n -c docs/site -d target/site -b html . site
+	$(BIN)/python docs/site/check.py site
+	@echo 'The site is site/index.html: open it in a browser.'
+
 # The lock is made anew with pip-tools: hashes of every file, no address of where they come from.
 lock:
 	python3 -m venv .venv-lock
@@ -130,6 +144,6 @@ lock:
 	rm -rf .venv-lock
 
 clean:
-	rm -rf .venv target build dist
+	rm -rf .venv target build dist site
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis python/vazao/_core*.so

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 ASKED = re.compile(r"^<!-- written: ([a-z ]+) -->$", re.MULTILINE)
 
+NOTEBOOK = "file_format: mystnb"
+"""What a page begins with whose cells run."""
+
 ROOMS = {
     "vazao.scenario.build": "Networks, flows, applications and transports",
     "vazao.results": "Runs, sweeps and studies",
@@ -193,6 +196,15 @@ def refer(app: Sphinx, env: BuildEnvironment, node: Any, shown: nodes.Element) -
     return shown
 
 
+def rest(app: Sphinx, config: Any) -> None:
+    """Let all notebooks but one rest, where only that one is wanted."""
+    if config.vazao_only:
+        root = Path(app.srcdir)
+        notebooks = [page for page in (root / "docs").rglob("*.md") if NOTEBOOK in page.read_text(encoding="utf-8")]
+        names = {str(page.relative_to(root)) for page in notebooks}
+        config.nb_execution_excludepatterns = sorted(names - {f"{config.vazao_only}.md"})
+
+
 def add_reports(app: Sphinx, failed: Exception | None) -> None:
     """Put the studies' reports beside the pages, as they are."""
     if failed is None and app.builder.format == "html":
@@ -206,6 +218,8 @@ def add_reports(app: Sphinx, failed: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register all of it."""
     app.add_config_value("vazao_results", "results", "env", str)
+    app.add_config_value("vazao_only", "", "env", str)
+    app.connect("config-inited", rest, priority=0)
     app.connect("source-read", fill)
     app.connect("missing-reference", refer)
     app.connect("build-finished", add_reports)
