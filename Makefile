@@ -2,7 +2,7 @@
 # Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
 
 .DELETE_ON_ERROR:
-.PHONY: wheel agreement differential fuzz references help setup kernel demo test lint bench docs studies lock clean tools
+.PHONY: agreement differential fuzz references help setup kernel demo test lint bench docs site studies lock clean tools wheel
 SHELL := /bin/bash
 
 BIN := .venv/bin
@@ -27,6 +27,7 @@ help:
 	@echo 'make differential  our TCP or SCTP beside the kernel, packet by packet, before random peers (PROTOCOL=sctp CASES=10000; SHOW=7 shows one)'
 	@echo 'make fuzz     an hour of hostile and random scenarios and studies (MINUTES=60 SEED=… JOBS=2, docs/fuzzing.md)'
 	@echo 'make docs     write the parts of docs/ that follow from the code'
+	@echo 'make site     build the documentation site into site/, with the reports of all studies (quick, where there are none)'
 	@echo 'make studies  run every built-in study in full'
 	@echo 'make wheel    dist/vazao-….whl for any Linux with glibc 2.17: installs without a compiler; checked in a fresh environment'
 	@echo 'make clean    remove the environment and everything built'
@@ -124,10 +125,23 @@ docs: setup
 
 # Zig links against an old glibc, so that one file serves every Linux of the last ten years and CPython from 3.11 on.
 wheel: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r wheel.lock
 	rm -rf dist
 	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --release --locked --zig \
 	    --compatibility manylinux2014 --out dist
 	$(BIN)/python tests/wheel.py dist/*.whl
+
+# Reports that are there already, quick or full, are taken as they are.
+REPORTS := $(patsubst python/vazao/studies/%.toml,results/%/report.html,$(filter-out %.pt.toml,$(wildcard python/vazao/studies/*.toml)))
+$(REPORTS): results/%/report.html: | setup
+	$(BIN)/vazao run $* --quick
+
+# A warning is an error, as is a link to nowhere; nothing is fetched. Every page is made anew, as notebooks depend on the engine.
+site: setup $(REPORTS)
+	rm -rf site
+	$(BIN)/python -m sphinx -q -E -W --keep-going -n -c docs/site -d target/site -b html . site
+	$(BIN)/python docs/site/check.py site
+	@echo 'The site is site/index.html: open it in a browser.'
 
 # The lock is made anew with pip-tools: hashes of every file, no address of where they come from.
 lock:
@@ -135,9 +149,11 @@ lock:
 	.venv-lock/bin/python -m pip install --quiet pip-tools
 	.venv-lock/bin/pip-compile --quiet --all-extras --generate-hashes --strip-extras --no-header \
 	    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
+	echo 'ziglang>=0.15' | .venv-lock/bin/pip-compile --quiet --generate-hashes --strip-extras --no-header \
+	    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-annotate -o wheel.lock -
 	rm -rf .venv-lock
 
 clean:
-	rm -rf .venv target build dist
+	rm -rf .venv target build dist site
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis python/vazao/_core*.so

@@ -27,7 +27,7 @@ DOCUMENTS = [
 ]
 
 _BLOCK = re.compile(
-    r"(?P<comments>(?:^<!-- [^\n]* -->\n)*)^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+    r"(?P<comments>(?:^<!-- [^\n]* -->\n)*)^```(?P<language>[^`\n]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 
 

@@ -109,7 +109,8 @@ def test_links_between_documents_resolve(path: Path) -> None:
 
 def test_the_front_page_leads_to_every_document() -> None:
     linked = set(re.findall(r"^\| \[([^\]]+)\]", (ROOT / "README.md").read_text(), re.MULTILINE))
-    linked |= {f"docs/{path}" for path in re.findall(r"\]\((studies/[^)]+)\)", (ROOT / "docs/studies.md").read_text())}
+    for page, links in ("studies.md", r"\]\((studies/[^)]+)\)"), ("index.md", r"\]\(((?!\.\.)[^)#]+)\)"):
+        linked |= {f"docs/{path}" for path in re.findall(links, (ROOT / "docs" / page).read_text())}
     assert {name(path) for path in DOCUMENTS} - linked == {"README.md", "CHANGELOG.md"}
 
 

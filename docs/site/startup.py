@@ -1,0 +1,16 @@
+"""What each notebook of the site finds when it starts: charts as SVG, and the files that the documents have saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import altair
+import documents
+import polars
+
+# A chart as a drawing needs no script of somebody else's server.
+altair.renderers.enable("svg")
+polars.Config.set_tbl_hide_dataframe_shape(True)
+polars.Config.set_tbl_hide_column_data_types(True)
+for file, text in documents.saved().items():
+    Path(file).write_text(text, encoding="utf-8")
