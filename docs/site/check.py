@@ -59,7 +59,7 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         """End a style sheet."""
-        self.style = False
+        self.style = self.style and tag != "style"
 
 
 def read(path: Path) -> Page:

@@ -36,7 +36,15 @@ language = "en"
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "written"]
 root_doc = "docs/index"
-include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "bench/README.md", "tests/python/reference/README.md", "docs/**.md"]
+include_patterns = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "bench/README.md",
+    "tests/python/reference/README.md",
+    "docs/**.md",
+]
 exclude_patterns = ["target", ".venv*", "site", "results", "crates", "python", "fuzz", ".git", "**/__pycache__"]
 
 # A slip in a link or a name is an error (`-W -n`); names of other people's libraries are not looked up, as nothing is

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import altair
-import documents
 import polars
+
+import documents
 
 # A chart as a drawing needs no script of somebody else's server.
 altair.renderers.enable("svg")

@@ -9,16 +9,16 @@ from __future__ import annotations
 import inspect
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import vazao
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
+
+import vazao
 from vazao import _core, lazy
 from vazao.results import load_study
 from vazao.study import catalogue, reference
@@ -148,7 +148,8 @@ def reports(app: Sphinx) -> Iterator[str]:
     for entry in catalogue.of_kind(catalogue.STUDIES):
         study, there = load_study(entry.name), report_of(app, entry.name)
         link = f'<a href="../reports/{entry.name}.html">report</a>' if there else f"`vazao run {entry.name} --quick`"
-        claims = f"[claims](studies/{entry.name}.md)" if (Path(app.srcdir) / f"docs/studies/{entry.name}.md").exists() else "–"
+        told = Path(app.srcdir) / f"docs/studies/{entry.name}.md"
+        claims = f"[claims](studies/{entry.name}.md)" if told.exists() else "–"
         yield row([f"`{entry.name}`", escape(study.question or study.title), link, claims])
 
 
@@ -188,9 +189,7 @@ def refer(app: Sphinx, env: BuildEnvironment, node: Any, shown: nodes.Element) -
         return None
     name = node["reftarget"].rpartition(".")[2]
     for path in (f"vazao.{name}", f"vazao._core.{name}"):
-        found = env.domains["py"].resolve_xref(
-            env, node["refdoc"], app.builder, "obj", path, node, shown
-        )
+        found = env.domains["py"].resolve_xref(env, node["refdoc"], app.builder, "obj", path, node, shown)
         if found is not None:
             return found
     return shown

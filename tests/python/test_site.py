@@ -1,4 +1,4 @@
-"""The documentation site builds without a warning, its links hold, and a browser asks for nothing that is not beside it."""
+"""The documentation site builds without a warning, its links hold, and a browser asks for nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from types import ModuleType
@@ -67,7 +66,7 @@ def checker() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if missing := [library for library in NEEDED if importlib.util.find_spec(library) is None]:
         pytest.skip(f"no {', '.join(missing)}: the extra [site] is not installed")
     place = tmp_path_factory.mktemp("site")
@@ -78,7 +77,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    yield place / "html"
+    return place / "html"
 
 
 def test_links_hold_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
@@ -93,7 +92,14 @@ def test_what_is_wrong_with_a_site_is_found(tmp_path: Path) -> None:
     )
     (tmp_path / "a.css").write_text("p { background: url(http://example.org/x.png) }")
     found = list(checker().problems(tmp_path))
-    wrong = ("//example.org/x.js", "https://example.org/x.css", "no.svg", "b.html", "#there", "http://example.org/x.png")
+    wrong = (
+        "//example.org/x.js",
+        "https://example.org/x.css",
+        "no.svg",
+        "b.html",
+        "#there",
+        "http://example.org/x.png",
+    )
     assert len(found) == len(wrong)
     assert all(any(address in line for line in found) for address in wrong)
 
