@@ -2,7 +2,7 @@
 # Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
 
 .DELETE_ON_ERROR:
-.PHONY: agreement differential fuzz references help setup kernel demo test lint bench docs site studies lock clean tools
+.PHONY: agreement differential fuzz references help setup kernel demo test lint bench docs site studies lock clean tools wheel
 SHELL := /bin/bash
 
 BIN := .venv/bin
@@ -29,6 +29,7 @@ help:
 	@echo 'make docs     write the parts of docs/ that follow from the code'
 	@echo 'make site     build the documentation site into site/, with the reports of all studies (quick, where there are none)'
 	@echo 'make studies  run every built-in study in full'
+	@echo 'make wheel    dist/vazao-….whl for any Linux with glibc 2.17: installs without a compiler; checked in a fresh environment'
 	@echo 'make clean    remove the environment and everything built'
 
 setup: $(BUILT)
@@ -122,6 +123,14 @@ docs: setup
 	$(BIN)/python docs/mptcp.py
 	$(BIN)/python docs/web.py
 
+# Zig links against an old glibc, so that one file serves every Linux of the last ten years and CPython from 3.11 on.
+wheel: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r wheel.lock
+	rm -rf dist
+	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --release --locked --zig \
+	    --compatibility manylinux2014 --out dist
+	$(BIN)/python tests/wheel.py dist/*.whl
+
 # Reports that are there already, quick or full, are taken as they are.
 REPORTS := $(patsubst python/vazao/studies/%.toml,results/%/report.html,$(filter-out %.pt.toml,$(wildcard python/vazao/studies/*.toml)))
 $(REPORTS): results/%/report.html: | setup
@@ -129,7 +138,6 @@ $(REPORTS): results/%/report.html: | setup
 
 # A warning is an error, as is a link to nowhere; nothing is fetched. Every page is made anew, as notebooks depend on the engine.
 site: setup $(REPORTS)
-	@$(BIN)/python -c 'import furo, ipykernel, myst_nb, sphinx' 2>/dev/null || { echo "error: no Sphinx; install the extra: $(BIN)/pip install '.[site]'" >&2; exit 1; }
 	rm -rf site
 	$(BIN)/python -m sphinx -q -E -W --keep-going -n -c docs/site -d target/site -b html . site
 	$(BIN)/python docs/site/check.py site
@@ -141,6 +149,8 @@ lock:
 	.venv-lock/bin/python -m pip install --quiet pip-tools
 	.venv-lock/bin/pip-compile --quiet --all-extras --generate-hashes --strip-extras --no-header \
 	    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
+	echo 'ziglang>=0.15' | .venv-lock/bin/pip-compile --quiet --generate-hashes --strip-extras --no-header \
+	    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-annotate -o wheel.lock -
 	rm -rf .venv-lock
 
 clean:

@@ -123,8 +123,8 @@ def _judge_study(case: Case, rng: Random) -> Verdict:
     rehearse(study)
     # All scenarios of a large study take longer to read than most runs.
     part = study.model_copy(update={"parts": [rng.choice(study.parts)]})
-    small = [scenario for scenario in plan(part, "quick").runnable if seconds(scenario) < LONGEST]
-    return _judge_run(rng.choice(small), rng, "study") if small else Verdict("large")
+    small = [run for run in plan(part, "quick").runnable if seconds(run) < LONGEST]
+    return _judge_run(rng.choice(small).scenario, rng, "study") if small else Verdict("large")
 
 
 def _judge_run(scenario: _core.Scenario, rng: Random, kind: str) -> Verdict:

@@ -81,7 +81,7 @@ def of_case(name: str, text: str) -> tuple[str, dict[str, str]]:
         if kind != "study":
             return name, of_scenario(load(text, file=FILE), guests=kind == "guests")
         runnable = [s for s in plan(parse_study(text, FILE), "quick").runnable if seconds(s) < LONGEST]
-        return name, of_scenario(Random(int(seed)).choice(runnable)) if runnable else {}
+        return name, of_scenario(Random(int(seed)).choice(runnable).scenario) if runnable else {}
     except VazaoError as error:
         return name, {"message": str(error)}
 
@@ -95,9 +95,9 @@ def of_study(name: str, guests: bool) -> dict[str, dict[str, str]]:
     """Record of every run of a built-in study."""
     runs = plan(load_study(name), "quick").runnable
     return {
-        f"{name} {number}": of_scenario(scenario, watched=False)
-        for number, scenario in enumerate(runs)
-        if guests or not scenario.work()[2]
+        f"{name} {number}": of_scenario(run.scenario, watched=False)
+        for number, run in enumerate(runs)
+        if guests or not run.work()[2]
     }
 
 

@@ -16,13 +16,15 @@ const SOURCES: &[&str] = &[
     "../guest-protocol/src",
     "build.rs",
 ];
-/// Settings of the outer build that must not reach the inner one.
+/// Settings of the outer build that must not reach the inner one. The linker of a wheel links against an old libc, and cannot
+/// link statically.
 const UNSET: &[&str] = &[
     "CARGO_ENCODED_RUSTFLAGS",
     "CARGO_BUILD_RUSTFLAGS",
     "CARGO_BUILD_TARGET",
     "CARGO_BUILD_TARGET_DIR",
     "CARGO_TARGET_DIR",
+    "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER",
     "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS",
     "RUSTC_WRAPPER",
     "RUSTC_WORKSPACE_WRAPPER",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vazao._core import ENGINE_VERSION as ENGINE_VERSION, Scenario as Scenario
     from vazao.comparing import Comparison as Comparison, compare as compare, packets as packets
     from vazao.errors import (
+        ClusterError as ClusterError,
         ResultsError as ResultsError,
         RunError as RunError,
         ScenarioError as ScenarioError,

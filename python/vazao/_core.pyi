@@ -66,6 +66,29 @@ class Scenario:
         """Roughly what a run takes: packet-hops, packets of guests, how many guests, whether they run programs."""
 
 @final
+class Session:
+    """A run in steps, in which an agent sets the windows and rates of flows. It belongs to the thread that made it."""
+
+    FIELDS: list[str]
+    """Names of the numbers that a step tells of each agent."""
+    def __init__(self, scenario: Scenario, tables: Sequence[int]) -> None:
+        """Build the world of a scenario, in which the flows of these `[[flow]]` tables are steered."""
+    @property
+    def flows(self) -> list[int]:
+        """Numbers of the flows that are steered, in the order in which agents are told."""
+    def look(self) -> list[list[float]]:
+        """Numbers of each agent before the first step."""
+    def step(
+        self, actions: Sequence[tuple[float, float]], length: float, in_rtts: bool
+    ) -> tuple[list[list[float]], list[bool], bool]:
+        """Set each agent's window in bytes and rate in bit/s (0: unpaced); run on for so many seconds or round trips.
+
+        Gives the numbers of the step and whether the flow is over for each agent, and whether the run is at its end.
+        """
+    def result(self) -> tuple[Scenario, Outcome]:
+        """Return the tables of the run so far, and the scenario with the actions in its identity."""
+
+@final
 class Ack:
     """An acknowledgement as the sender sees it: times in seconds, sizes in bytes."""
 

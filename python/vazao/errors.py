@@ -5,7 +5,16 @@ from collections.abc import Iterable
 
 from vazao._core import RunError, ScenarioError, VazaoError
 
-__all__ = ["ResultsError", "RunError", "ScenarioError", "StudyError", "VazaoError", "did_you_mean", "nearest"]
+__all__ = [
+    "ClusterError",
+    "ResultsError",
+    "RunError",
+    "ScenarioError",
+    "StudyError",
+    "VazaoError",
+    "did_you_mean",
+    "nearest",
+]
 
 
 class StudyError(VazaoError):
@@ -14,6 +23,10 @@ class StudyError(VazaoError):
 
 class ResultsError(VazaoError):
     """A results directory cannot be used as asked, or a query over it is wrong."""
+
+
+class ClusterError(VazaoError):
+    """A cluster on which runs were to go cannot be used: it is not there, or another version is."""
 
 
 def nearest(given: str, candidates: Iterable[str]) -> str | None:

@@ -191,7 +191,7 @@ def test_version(vazao: Vazao) -> None:
         (["run", "small.toml", "--set", "network.botleneck.rate=1 Mbps"], "did you mean"),
         (["run", "small.toml", "--set", "network.bottleneck.rate=10 Mbs"], "is not a rate; did you mean"),
         (["run", "small.toml", "--set", "flow.0.transport.cc=cubc"], "cubic"),
-        (["run", "small.toml", "--quick"], "is a scenario; leave --quick/--full, --shard and --lang out"),
+        (["run", "small.toml", "--quick"], "is a scenario; leave --quick/--full, --shard, --on and --lang out"),
         (["run", "small.toml", "--trace", "cwmd"], "cwnd"),
         (["run", "small.toml", "--out", "small.toml"], "small.toml: is a file"),
         (["run", "small.toml", "--out", "folder"], "folder: holds other files"),
@@ -369,7 +369,7 @@ def test_many_short_runs_take_about_as_long_as_check_says(
     ratios = []
     for attempt in range(5):
         pace.forget()
-        expected = pace.measured(planned.scenarios).total(planned.scenarios, 2)
+        expected = pace.measured(planned.distinct).total(planned.distinct, 2)
         began = time.perf_counter()
         campaign.run_study(toy, size="full", jobs=2, out=tmp_path / f"{attempt}")
         # What is not of any run, as rehearsing and planning, is what a second call takes.

@@ -98,7 +98,7 @@ def test_a_scenario_that_two_parts_share_is_planned_once(toy: Study) -> None:
     planned = plan(toy, "full")
     # The second part's two combinations, twice each, are CUBIC's in the first.
     assert len(planned.runs) == 18 + 4
-    assert len(planned.scenarios) == 18
+    assert len(planned.distinct) == 18
 
 
 def test_columns_are_those_of_the_whole_study(toy: Study) -> None:

@@ -127,11 +127,12 @@ levels.sctp = { "flow.0.transport" = { kind = "sctp", cmt = true } }
 @pytest.mark.usefixtures("undisturbed")
 def test_runs_of_several_kinds_take_as_long_together_as_their_forecast() -> None:
     study = parse_as(Study, MIXED.replace("PATHS", PATHS), "mixed.toml")
-    scenarios = plan(study, "full").runnable
+    runs = plan(study, "full").runnable
+    scenarios = [run.scenario for run in runs]
     assert len(scenarios) == 20
     found = []
     for _ in range(3):
-        expected = forecast_runs(scenarios, 1).seconds
+        expected = forecast_runs(runs, 1).seconds
         began = time.process_time()
         _core.run_many(scenarios, jobs=1, on_outcome=lambda *_: None, on_tick=lambda: None)
         found.append(expected / (time.process_time() - began))

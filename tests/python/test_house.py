@@ -49,7 +49,7 @@ ROOMS = (
         "scenario",
         "study",
     ),
-    *("figures", "results", "report", "comparing", "cli"),
+    *("figures", "results", "gym", "report", "comparing", "cli"),
 )
 """The rooms of the Python package from the bottom up: each imports only rooms before it, by what they export."""
 
@@ -284,6 +284,7 @@ SOURCES = (
     Kind("bench/**/*.py", 10),
     Kind("fuzz/**/*.py", 10),
     Kind("docs/**/*.py", 5),
+    Kind("examples/**/*.py", 1),
 )
 
 

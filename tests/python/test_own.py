@@ -15,6 +15,7 @@ import pytest
 
 import vazao as vz
 from command import program, vazao
+from own import made, run
 from vazao.scenario import load
 
 MINE = '''"""Reno, with another decrease."""
@@ -322,23 +323,6 @@ def test_a_scenario_reads_no_code_elsewhere_unasked(name: str, place: Path) -> N
     assert "is not beside the scenario or below" in answer.err
     (place / "secret.py").write_text("import vazao as vz\nclass Mine(vz.CongestionControl): pass\n")
     assert "is not beside" not in vazao("run", "below/one.toml", "--allow-programs").err
-
-
-def made(body: str, base: type = vz.CongestionControl, **more: Any) -> type:
-    """A class of one method or attribute."""
-    names: dict[str, Any] = {"vz": vz, **more}
-    lines = "".join(f"    {line}\n" for line in body.splitlines())
-    exec(f"class Own(vz.{base.__name__}):\n{lines}", names)
-    own: type = names["Own"]
-    return own
-
-
-LINK = vz.link("10 Mbps", "20 ms", queue="50 packets", loss=0.01)
-APP = vz.upload("1 MB")
-
-
-def run(cc: object = "reno", *, link: vz.Link = LINK, **more: Any) -> vz.Result:
-    return vz.run(vz.point_to_point(link), [vz.flow(APP, vz.tcp(cc=cc, **more))], seed=3)  # type: ignore[arg-type]
 
 
 REFUSED = {

@@ -2,7 +2,7 @@
 
 use crate::slow_start::SlowStart;
 use crate::window::Window;
-use crate::{Ack, Congestion, Sending, Siblings, Signal};
+use crate::{Ack, Congestion, Sending, Siblings, Signal, Steering};
 use vazao_engine::{Duration, Rate, Time, fetch};
 
 /// A congestion control as a transport protocol sees it. Built-in and user-written ones are called through this.
@@ -50,6 +50,10 @@ pub trait CongestionControl: Send {
     /// Returns its view of the other paths of its connection: the owner of several paths is to
     /// [show](Siblings::see) it them just before each event. `None`: it looks at no other path.
     fn siblings(&mut self) -> Option<&mut Siblings> {
+        None
+    }
+    /// Returns the window and the rate that the outside sets, if it is [steered](crate::Steered). `None`: it decides by itself.
+    fn steering(&mut self) -> Option<&mut Steering> {
         None
     }
     /// Returns the rate at which data is to leave, where the control knows one; a sender that paces derives it from the

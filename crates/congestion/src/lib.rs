@@ -14,6 +14,7 @@ mod model;
 mod prr;
 mod registry;
 pub mod slow_start;
+mod steered;
 pub mod window;
 
 pub use controller::{CongestionControl, Controller, Setup, WindowState};
@@ -21,3 +22,4 @@ pub use coupled::{Sibling, Siblings};
 pub use event::{Ack, Congestion, RateSample, Sending, Signal};
 pub use prr::Prr;
 pub use registry::{CONGESTION_CONTROLS, Constructor, SLOW_STARTS, build, build_slow_start};
+pub use steered::{Seen, Steered, Steering};

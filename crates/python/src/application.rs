@@ -1,19 +1,14 @@
 //! Applications written in Python.
 
 use crate::InputError;
-use crate::own::Algorithm;
-use crate::user::{PyRandomStream, Watch, answer, fail};
+use crate::own::{Algorithm, Instance};
+use crate::user::{PyRandomStream, answer};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use vazao_application::{Script, ScriptFactory};
 use vazao_engine::{Duration, Time};
 
-/// An instance of a user's class.
-struct PythonScript {
-    name: String,
-    instance: Py<PyAny>,
-    watch: Watch,
-}
+struct PythonScript(Instance);
 
 /// Bytes of the largest message.
 const LARGEST: u64 = 1 << 40;
@@ -33,22 +28,16 @@ fn message(told: &Bound<'_, PyAny>) -> PyResult<Option<(u64, Duration)>> {
 
 impl Script for PythonScript {
     fn next(&mut self, now: Time) -> Option<(u64, Duration)> {
-        let told = Python::attach(|py| {
-            let instance = self.instance.bind(py);
-            let told = message(&instance.call_method1("next_message", (now.as_secs(),))?)?;
-            self.watch.look(instance)?;
-            Ok(told)
-        });
-        told.unwrap_or_else(|error| fail(&format!("{}.next_message", self.name), None, &error))
+        self.0.call("next_message", |instance| message(&instance.call_method1("next_message", (now.as_secs(),))?))
     }
 }
 
 /// Makes a factory of a user's class.
 pub fn factory(algorithm: Algorithm) -> ScriptFactory {
     Arc::new(move |stream| -> Box<dyn Script> {
-        let mut watch = Watch::new(&["random"]);
-        let (instance, ()) = algorithm
-            .make(|py| (Py::new(py, PyRandomStream(stream))?,).into_pyobject(py), |instance| watch.look(instance));
-        Box::new(PythonScript { name: algorithm.name.clone(), instance, watch })
+        let made = Instance::new(&algorithm, None, &["random"], |py| {
+            (Py::new(py, PyRandomStream(stream))?,).into_pyobject(py)
+        });
+        Box::new(PythonScript(made))
     })
 }

@@ -5,7 +5,7 @@ use crate::own::Algorithm;
 use crate::user::{Watch, attribute, fail, seconds};
 use pyo3::prelude::*;
 use std::sync::Arc;
-use vazao_congestion::{Ack, Congestion, CongestionControl, RateSample, Setup, Sibling, Siblings, Signal};
+use vazao_congestion::{Ack, Congestion, CongestionControl, RateSample, Setup, Sibling, Siblings, Signal, Steered};
 use vazao_engine::Rate;
 use vazao_scenario::ControlFactory;
 
@@ -143,7 +143,8 @@ struct PythonControl {
 }
 
 /// Attributes that are read, or set for the class.
-const ATTRIBUTES: &[&str] = &["cwnd", "ssthresh", "mss", "pacing_rate", "wants_rate", "coupled", "siblings", "told"];
+const ATTRIBUTES: &[&str] =
+    &["cwnd", "ssthresh", "mss", "pacing_rate", "wants_rate", "coupled", "siblings", "told", "steered"];
 
 /// Windows that a user's class allows.
 #[derive(Clone, Copy)]
@@ -253,6 +254,9 @@ impl CongestionControl for PythonControl {
 
 /// Makes a factory of a user's class.
 pub fn factory(algorithm: Algorithm) -> ControlFactory {
+    if algorithm.is_steered() {
+        return Arc::new(|setup: Setup| Box::new(Steered::new(&setup)) as Box<dyn CongestionControl>);
+    }
     Arc::new(move |setup: Setup| -> Box<dyn CongestionControl> {
         let threshold = setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64);
         let mut watch = Watch::new(ATTRIBUTES);

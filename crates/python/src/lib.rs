@@ -16,6 +16,7 @@ mod packets;
 mod registries;
 mod runner;
 mod scheduler;
+mod session;
 mod slow_start;
 mod spill;
 mod user;
@@ -50,6 +51,8 @@ pub struct PyScenario {
     classes: Vec<Py<PyType>>,
     /// The user's own algorithms in files, and whether they may be run.
     code: Vec<(String, bool)>,
+    /// Digest of what agents did in the run, if it was steered: nothing else of the run's description is theirs.
+    actions: Option<String>,
 }
 
 /// A file that a scenario names: its name there, where it was read, the SHA-256 of what it held.
@@ -64,7 +67,16 @@ impl PyScenario {
         code: Vec<(String, bool)>,
     ) -> Self {
         let json = inner.json();
-        PyScenario { run_id: vazao_scenario::Scenario::run_id_of(&json), json, inner, inputs, given, classes, code }
+        let run_id = vazao_scenario::Scenario::run_id_of(&json);
+        PyScenario { run_id, json, inner, inputs, given, classes, code, actions: None }
+    }
+
+    /// Returns a copy whose identity has the digest of agents' actions in it.
+    fn acted(&self, py: Python<'_>, actions: String) -> Self {
+        let copy = self.with(py, self.inner.clone());
+        let json = copy.json.strip_suffix('}').expect("an object");
+        let json = format!("{json},\"actions\":\"{actions}\"}}");
+        PyScenario { run_id: vazao_scenario::Scenario::run_id_of(&json), json, actions: Some(actions), ..copy }
     }
 
     /// Returns a copy with another description.
@@ -134,7 +146,7 @@ impl PyScenario {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let trace = &self.inner.trace;
         let measures = trace.measures.iter().map(|&name| name.to_owned()).collect();
-        let traced = (measures, trace.every.map(Duration::as_secs));
+        let traced = (measures, trace.every.map(Duration::as_secs), self.actions.clone());
         Ok((py.import("vazao._core")?.getattr("restored")?, (self.given.clone_ref(py), traced, self.run_id.clone())))
     }
 
@@ -174,8 +186,8 @@ impl PyScenario {
 /// A function that makes a scenario again, and its arguments.
 type Reduced<'py> = (Bound<'py, PyAny>, (Py<PyTuple>, Traced, String));
 
-/// Measures that are recorded over time, and every how many seconds.
-type Traced = (Vec<String>, Option<f64>);
+/// Measures that are recorded over time, every how many seconds, and the digest of agents' actions.
+type Traced = (Vec<String>, Option<f64>, Option<String>);
 
 /// What `load` is given, in its order.
 type Given<'py> = (
@@ -268,10 +280,13 @@ fn read(given: Bound<'_, PyTuple>) -> PyResult<PyScenario> {
 #[pyfunction]
 fn restored(given: Bound<'_, PyTuple>, traced: Traced, run_id: &str) -> PyResult<PyScenario> {
     let py = given.py();
-    let (measures, every_s) = traced;
+    let (measures, every_s, actions) = traced;
     let mut scenario = read(given)?;
     if !measures.is_empty() {
         scenario = scenario.with_trace(py, measures, every_s)?;
+    }
+    if let Some(actions) = actions {
+        scenario = scenario.acted(py, actions);
     }
     if scenario.run_id == run_id {
         return Ok(scenario);
@@ -377,6 +392,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RunError", failed)?;
     module.add_class::<PyScenario>()?;
     module.add_class::<runner::PyOutcome>()?;
+    module.add_class::<session::PySession>()?;
     module.add_class::<control::PyAck>()?;
     module.add_class::<control::PyCongestion>()?;
     module.add_class::<control::PyRateSample>()?;

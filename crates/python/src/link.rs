@@ -1,8 +1,8 @@
 //! Loss models and queue disciplines written in Python.
 
 use crate::InputError;
-use crate::own::Algorithm;
-use crate::user::{PyRandomStream, Watch, answer, fail};
+use crate::own::{Algorithm, Instance};
+use crate::user::{PyRandomStream, answer};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use vazao_engine::{Ecn, RandomStream, Time};
@@ -26,28 +26,7 @@ pub struct PyLinkInfo {
     random: Py<PyRandomStream>,
 }
 
-/// An instance of a user's class at a direction of a link.
-struct AtLink {
-    name: String,
-    link: String,
-    instance: Py<PyAny>,
-    watch: Watch,
-}
-
-impl AtLink {
-    /// Calls a method; what goes wrong ends the run.
-    fn call<T>(&mut self, method: &str, run: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> T {
-        let told = Python::attach(|py| {
-            let instance = self.instance.bind(py);
-            let told = run(instance)?;
-            self.watch.look(instance)?;
-            Ok(told)
-        });
-        told.unwrap_or_else(|error| fail(&format!("{}.{method}", self.name), Some(&self.link), &error))
-    }
-}
-
-struct PythonLoss(AtLink);
+struct PythonLoss(Instance);
 
 impl LossModel for PythonLoss {
     fn lose(&mut self, size: u32) -> bool {
@@ -66,24 +45,19 @@ pub fn loss_factory(algorithm: Algorithm) -> LossFactory {
     })
 }
 
-fn at_link(algorithm: &Algorithm, link: &str, stream: RandomStream, queue: Option<(Limit, &Setting)>) -> AtLink {
-    let mut watch = Watch::new(&["link", "random"]);
-    let (instance, ()) = algorithm.make(
-        |py| {
-            let limit = queue.map(|(limit, _)| limit);
-            let info = PyLinkInfo {
-                name: link.to_owned(),
-                rate_bps: queue.map(|(_, setting)| setting.rate.as_bps()),
-                base_rtt_s: queue.map(|(_, setting)| setting.base_rtt.as_secs()),
-                limit_packets: limit.map(|limit| limit.packets).filter(|&packets| packets != u32::MAX),
-                limit_bytes: limit.map(|limit| limit.bytes).filter(|&bytes| bytes != u64::MAX),
-                random: Py::new(py, PyRandomStream(stream))?,
-            };
-            (info,).into_pyobject(py)
-        },
-        |instance| watch.look(instance),
-    );
-    AtLink { name: algorithm.name.clone(), link: link.to_owned(), instance, watch }
+fn at_link(algorithm: &Algorithm, link: &str, stream: RandomStream, queue: Option<(Limit, &Setting)>) -> Instance {
+    Instance::new(algorithm, Some(link), &["link", "random"], |py| {
+        let limit = queue.map(|(limit, _)| limit);
+        let info = PyLinkInfo {
+            name: link.to_owned(),
+            rate_bps: queue.map(|(_, setting)| setting.rate.as_bps()),
+            base_rtt_s: queue.map(|(_, setting)| setting.base_rtt.as_secs()),
+            limit_packets: limit.map(|limit| limit.packets).filter(|&packets| packets != u32::MAX),
+            limit_bytes: limit.map(|limit| limit.bytes).filter(|&bytes| bytes != u64::MAX),
+            random: Py::new(py, PyRandomStream(stream))?,
+        };
+        (info,).into_pyobject(py)
+    })
 }
 
 /// A packet at a queue.
@@ -127,7 +101,7 @@ enum Verdict {
 }
 
 struct PythonQueue {
-    at: AtLink,
+    at: Instance,
     queue: Fifo,
     limit: Limit,
     /// Whether the class says anything when a packet leaves.
@@ -182,7 +156,7 @@ pub fn queue_factory(algorithm: Algorithm) -> QueueFactory {
     Arc::new(move |link, limit, setting| -> Box<dyn Discipline> {
         let at = at_link(&algorithm, link, setting.stream.clone(), Some((limit, setting)));
         let has_departures = Python::attach(|py| -> PyResult<bool> {
-            let own = at.instance.bind(py).get_type().getattr("on_departure")?;
+            let own = at.bind(py).get_type().getattr("on_departure")?;
             let base = py.import("vazao.scenario.queueing")?.getattr("Queue")?.getattr("on_departure")?;
             Ok(!own.is(&base))
         });

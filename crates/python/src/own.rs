@@ -1,7 +1,7 @@
 //! Algorithms of a user's own by name: classes that a script gave, and those in files that a scenario names.
 
 use crate::convert::from_json;
-use crate::user::{Class, fail};
+use crate::user::{Class, Watch, fail};
 use crate::{Input, RunError, application, control, link, scheduler, slow_start};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -126,6 +126,14 @@ pub struct Algorithm {
 }
 
 impl Algorithm {
+    /// Returns whether its class says that the outside steers it, and nothing of the class is called.
+    pub fn is_steered(&self) -> bool {
+        Python::attach(|py| {
+            let class = self.class.as_ref().and_then(|class| class.get(py).ok());
+            class.is_some_and(|class| class.getattr("steered").and_then(|steered| steered.extract()).unwrap_or(false))
+        })
+    }
+
     /// Makes an instance; what goes wrong ends the run.
     pub fn make<T>(
         &self,
@@ -143,5 +151,45 @@ impl Algorithm {
             Ok((instance.unbind(), read))
         });
         made.unwrap_or_else(|error| fail(&self.name, None, &error))
+    }
+}
+
+/// An instance of a user's class.
+pub struct Instance {
+    /// Name of the class in the scenario.
+    name: String,
+    /// Direction of a link that it stands at, if it stands at one.
+    link: Option<String>,
+    instance: Py<PyAny>,
+    watch: Watch,
+}
+
+impl Instance {
+    /// Makes an instance; `attributes` are those that the engine or its base class has. What goes wrong ends the run.
+    pub fn new(
+        algorithm: &Algorithm,
+        link: Option<&str>,
+        attributes: &'static [&'static str],
+        arguments: impl for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyTuple>>,
+    ) -> Instance {
+        let mut watch = Watch::new(attributes);
+        let (instance, ()) = algorithm.make(arguments, |instance| watch.look(instance));
+        Instance { name: algorithm.name.clone(), link: link.map(str::to_owned), instance, watch }
+    }
+
+    /// Calls a method; what goes wrong ends the run.
+    pub fn call<T>(&mut self, method: &str, run: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> T {
+        let told = Python::attach(|py| {
+            let instance = self.instance.bind(py);
+            let told = run(instance)?;
+            self.watch.look(instance)?;
+            Ok(told)
+        });
+        told.unwrap_or_else(|error| fail(&format!("{}.{method}", self.name), self.link.as_deref(), &error))
+    }
+
+    /// The instance itself.
+    pub fn bind<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        self.instance.bind(py)
     }
 }

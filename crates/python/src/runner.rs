@@ -34,6 +34,16 @@ pub struct PyOutcome {
 /// The tables of a run, in the order in which an outcome keeps them.
 const TABLES: [&str; 5] = ["runs", "flows", "paths", "links", "samples"];
 
+impl PyOutcome {
+    /// Makes an outcome of the tables of a run that took so many seconds.
+    pub fn new(run_id: &str, mut tables: Outcome, wall_s: f64) -> PyOutcome {
+        add_wall_time(&mut tables.runs, wall_s);
+        let Outcome { runs, flows, paths, links, samples, .. } = tables;
+        let tables = [runs, flows, paths, links, samples].map(PyTable::new);
+        PyOutcome { run_id: run_id.to_owned(), failure: None, not_run: None, tables }
+    }
+}
+
 #[pymethods]
 impl PyOutcome {
     /// The table `runs`, `flows`, `paths`, `links` or `samples`.
@@ -178,7 +188,7 @@ const CONNECT: Option<Connect<'static>> = Some(&|plan| {
 const CONNECT: Option<Connect<'static>> = None;
 
 /// Returns the cause of a run's panic: a user's own code, or a bug.
-fn failure(run_id: &str, panic: &(dyn Any + Send)) -> String {
+pub fn failure(run_id: &str, panic: &(dyn Any + Send)) -> String {
     let (panic, place) = match panic.downcast_ref::<Unwound>() {
         Some(Unwound { cause, now, flow }) => (&**cause, Some((*now, *flow))),
         None => (panic, None),
@@ -201,7 +211,7 @@ fn add_wall_time(runs: &mut Table, seconds: f64) {
     }
 }
 
-fn stopped(reason: Stopped) -> PyErr {
+pub fn stopped(reason: Stopped) -> PyErr {
     match reason {
         Stopped::Cancelled => RunError::new_err("the run was cancelled"),
         // Where captures and logs go is the user's choice.

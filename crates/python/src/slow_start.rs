@@ -2,8 +2,8 @@
 
 use crate::InputError;
 use crate::control::PyAck;
-use crate::own::Algorithm;
-use crate::user::{Watch, answer, fail};
+use crate::own::{Algorithm, Instance};
+use crate::user::answer;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use vazao_congestion::slow_start::SlowStart;
@@ -28,29 +28,11 @@ impl From<&WindowState> for PyWindow {
     }
 }
 
-/// An instance of a user's class.
-struct PythonSlowStart {
-    name: String,
-    instance: Py<PyAny>,
-    watch: Watch,
-}
-
-impl PythonSlowStart {
-    /// Calls a method; what goes wrong ends the run.
-    fn call<T>(&mut self, method: &str, run: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> T {
-        let told = Python::attach(|py| {
-            let instance = self.instance.bind(py);
-            let told = run(instance)?;
-            self.watch.look(instance)?;
-            Ok(told)
-        });
-        told.unwrap_or_else(|error| fail(&format!("{}.{method}", self.name), None, &error))
-    }
-}
+struct PythonSlowStart(Instance);
 
 impl SlowStart for PythonSlowStart {
     fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
-        self.call("grow", |instance| {
+        self.0.call("grow", |instance| {
             let given = (PyWindow::from(state), PyAck::from(ack));
             let expected = "the new window, a number of bytes";
             let window: f64 = answer(&instance.call_method1("grow", given)?, expected)?;
@@ -63,22 +45,21 @@ impl SlowStart for PythonSlowStart {
     }
 
     fn leave(&mut self, state: &WindowState, ack: &Ack) -> bool {
-        self.call("leave", |instance| {
+        self.0.call("leave", |instance| {
             let given = (PyWindow::from(state), PyAck::from(ack));
             answer(&instance.call_method1("leave", given)?, "True or False")
         })
     }
 
     fn restart(&mut self, now: Time) {
-        self.call("restart", |instance| instance.call_method1("restart", (now.as_secs(),)).map(drop));
+        self.0.call("restart", |instance| instance.call_method1("restart", (now.as_secs(),)).map(drop));
     }
 }
 
 /// Makes a factory of a user's class.
 pub fn factory(algorithm: Algorithm) -> SlowStartFactory {
     Arc::new(move |limit, mss| -> Box<dyn SlowStart> {
-        let mut watch = Watch::new(&["mss", "limit"]);
-        let (instance, ()) = algorithm.make(|py| (mss, limit).into_pyobject(py), |instance| watch.look(instance));
-        Box::new(PythonSlowStart { name: algorithm.name.clone(), instance, watch })
+        let made = Instance::new(&algorithm, None, &["mss", "limit"], |py| (mss, limit).into_pyobject(py));
+        Box::new(PythonSlowStart(made))
     })
 }

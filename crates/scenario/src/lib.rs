@@ -39,5 +39,6 @@ pub use record::samples::{Legend, Sample};
 pub use results::collect::{Outcome, jain};
 pub use results::columns::{ColumnSpec, FLOWS, LINKS, PATHS, RUNS, Rows};
 pub use run::estimate::{Work, estimate};
+pub use run::session::{Session, View};
 pub use run::{ENGINE_VERSION, Options, Spill, Start, Unwound, run};
 pub use world::Stopped;

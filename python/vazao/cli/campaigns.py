@@ -18,13 +18,13 @@ from vazao.words import DEFAULT, Words
 def run_study(
     study: results.Study,
     size: studies.Size | None,
-    jobs: int | None,
+    place: int | results.Cluster | None,
     directory: Path,
     shard: Shard,
     as_json: bool,
 ) -> None:
     """Run what is missing of a study, or of a shard of it, and show what came out."""
-    done = campaign(study, size, jobs, directory, shard)
+    done = campaign(study, size, place, directory, shard)
     if shard != WHOLE:
         _show_shard(done, shard, as_json)
         return
@@ -36,7 +36,9 @@ def run_study(
     _ended(done)
 
 
-def run_theses(size: studies.Size | None, jobs: int | None, directory: Path, lang: str | None, as_json: bool) -> None:
+def run_theses(
+    size: studies.Size | None, place: int | results.Cluster | None, directory: Path, lang: str | None, as_json: bool
+) -> None:
     """The studies that re-run an original, one after the other, and a page over their answers."""
     from vazao import report
     from vazao.cli.terminal import out
@@ -44,7 +46,7 @@ def run_theses(size: studies.Size | None, jobs: int | None, directory: Path, lan
     campaigns = []
     for name in studies.theses():
         study = results.load_study(name, lang=lang)
-        campaigns.append(campaign(study, size, jobs, directory / name))
+        campaigns.append(campaign(study, size, place, directory / name))
         publish(campaigns[-1])
         if not as_json:
             out.print(f"{study.title}: {studies.counted(campaigns[-1].findings, study.words)}", soft_wrap=True)
@@ -73,16 +75,17 @@ def _show_shard(done: results.Campaign, shard: Shard, as_json: bool) -> None:
 def campaign(
     study: results.Study,
     size: studies.Size | None,
-    jobs: int | None,
+    place: int | results.Cluster | None,
     directory: Path,
     shard: Shard = WHOLE,
 ) -> results.Campaign:
-    """The campaign of a study with what was missing run; its progress is shown."""
+    """The campaign of a study with what was missing run, on so many cores or a cluster; its progress is shown."""
     from vazao.cli.progress import progress
     from vazao.cli.terminal import err
 
     try:
-        return results.run_study(study, size=size, jobs=jobs, out=directory, progress=progress(), shard=shard)
+        jobs, on = (place, None) if isinstance(place, int) else (None, place)
+        return results.run_study(study, size=size, jobs=jobs, out=directory, progress=progress(), shard=shard, on=on)
     except KeyboardInterrupt:
         err.print("interrupted; finished runs are kept, and the same command goes on from there")
         raise typer.Exit(130) from None

@@ -60,10 +60,10 @@ def check(
         _check_study(path, text, overrides, seed, as_json)
         return
     only = scenario.load(text, file=str(path), overrides=overrides, seed=seed)
-    estimate, needs, runs = _estimate([only], 1), list(_needs([only])), programs.of([only])
+    estimate, needs, runs = _estimate([only], 1), list(_needs([scenario.needs_of(only)])), programs.of([only])
     if as_json:
         told = {"file": str(path), "kind": "scenario", "runs": 1, "run_id": only.run_id, **asdict(estimate)}
-        print(json.dumps(told | {"needs": [asdict(need) for need in needs], "programs": runs}))
+        print(json.dumps(told | {"needs": [asdict(need) for need in needs], **asdict(runs)}))
         return
     say(f"{path}: a valid scenario: 1 run, about {_told(estimate)}")
     for need in needs:
@@ -79,7 +79,7 @@ def _check_study(path: Path, text: str, overrides: Sequence[tuple[str, Any]], se
     sizes = [_Size(study, size, cores) for size in _SIZES]
     runs = programs.of_study(study, text, overrides)
     if as_json:
-        counts = {"figures": len(study.figures), "findings": len(study.findings), "programs": runs}
+        counts = {"figures": len(study.figures), "findings": len(study.findings), **asdict(runs)}
         told = {"file": str(path), "kind": "study", "name": study.name, "cores": cores}
         print(json.dumps(told | {"sizes": {each.size: each.as_json() for each in sizes}} | counts))
         return
@@ -101,7 +101,7 @@ class _Size:
         self.size, self.cores = size, cores
         self.runs = len(planned.runs)
         self.estimate = _estimate(planned.runnable, cores)
-        self.needs = list(_needs([run.scenario for run in planned.runs]))
+        self.needs = list(_needs([run.cell.needs for run in planned.runs]))
         counts = Counter(run.part for run in planned.runs)
         self.parts: list[dict[str, Any]] = [
             {
@@ -128,10 +128,10 @@ class _Size:
             say(f"    {_sentence(need)}")
 
 
-def _needs(scenarios: Sequence[_core.Scenario]) -> Iterator[_Need]:
+def _needs(runs: Sequence[scenario.Needs]) -> Iterator[_Need]:
     """Kernels and other simulators that runs need, and whether each is there."""
-    every = ((each, *need) for each in scenarios for need in _needed(each))
-    counted = Counter((what, name, digest, scenario.lacking(each)) for each, what, name, digest in every)
+    every = ((needs, *each) for needs in runs for each in _needed(needs))
+    counted = Counter((what, name, digest, needs.lacking) for needs, what, name, digest in every)
     for (what, name, digest, reason), count in counted.items():
         yield _Need(count, what, name, digest, None if digest else reason)
 
@@ -144,21 +144,18 @@ def _sentence(need: _Need) -> str:
     return f"{runs} cannot be run here and {left} left out: {need.lacking}"
 
 
-def _needed(each: _core.Scenario) -> Iterator[tuple[str, str, str | None]]:
+def _needed(needs: scenario.Needs) -> Iterator[tuple[str, str, str | None]]:
     """Kernels and simulators that a run needs: words for such runs, the name, the digest where it is there."""
-    for name, digest in scenario.kernels_of(each).items():
+    for name, digest in needs.kernels.items():
         yield "with Linux guests", f"kernel {name}", digest
-    for name, digest in scenario.simulators_of(each).items():
+    for name, digest in needs.simulators.items():
         yield f"by {name}", name, digest
 
 
-def _estimate(scenarios: Sequence[_core.Scenario], cores: int) -> _Estimate:
+def _estimate(runs: Sequence[_core.Scenario | studies.PlannedRun], cores: int) -> _Estimate:
     """Packet-hops and time that runs take on this machine."""
-    work = [each.work() for each in scenarios]
-    if len(scenarios) == 1:
-        seconds = results.forecast_run(scenarios[0]).seconds
-    else:
-        seconds = results.forecast_runs(scenarios, cores).seconds
+    work = [each.work() for each in runs]
+    seconds = results.forecast_run(runs[0]).seconds if len(runs) == 1 else results.forecast_runs(runs, cores).seconds
     return _Estimate(sum(hops for hops, *_ in work), seconds, any(has_programs for *_, has_programs in work))
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vazao.cli import completing
-from vazao.errors import ScenarioError, StudyError
+from vazao.errors import ClusterError, ScenarioError, StudyError
 from vazao.results.shard import WHOLE, Shard
 from vazao.words import LANGUAGES, checked
+
+if TYPE_CHECKING:
+    from vazao.results import Cluster
 
 Directory = Annotated[
     str, typer.Argument(metavar="DIR", help="A results directory.", autocompletion=completing.directories)
@@ -46,6 +49,10 @@ Pcap = Annotated[Path | None, typer.Option(metavar="DIR", help="One pcapng per h
 Qlog = Annotated[Path | None, typer.Option(metavar="DIR", help="Each side of each QUIC connection, for qvis.")]
 ShardOf = Annotated[
     str | None, typer.Option(metavar="K/N", help="Run the K-th of N parts of a study's runs; see vazao merge.")
+]
+On = Annotated[
+    str | None,
+    typer.Option("--on", metavar="CLUSTER", help="Where runs go: local:8 (workers) or dask://HOST:PORT (a scheduler)."),
 ]
 Vary = Annotated[
     list[str] | None,
@@ -103,6 +110,17 @@ def shard(text: str | None) -> Shard:
     if slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of):
         return Shard(int(number), int(of))
     raise StudyError(f"--shard {text!r}: write NUMBER/OF, as in --shard 3/40 for the third of forty")
+
+
+def cluster(text: str | None, jobs: int | None) -> Cluster | None:
+    """The cluster that runs go on; None where they go on the cores of this process. Raises `ClusterError`."""
+    if text is None:
+        return None
+    if jobs is not None:
+        raise ClusterError(f"--jobs {jobs}: is for runs of this process; leave it out where runs go --on {text}")
+    from vazao.results import cluster_of
+
+    return cluster_of(text, "--on")
 
 
 def change(text: str) -> tuple[str, Any]:

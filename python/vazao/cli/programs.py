@@ -60,7 +60,7 @@ def _placed(name: str, scenario: _core.Scenario) -> str:
 
 def of_study(asked: Study, text: str, overrides: Sequence[tuple[str, Any]]) -> Asked:
     """Programs and code of a study at full size, of which quick is a part."""
-    return of(run.scenario for run in study.plan(asked, "full").runs) if may_have(text, overrides) else Asked([], [])
+    return of(cell.scenario for cell in study.plan(asked, "full").cells) if may_have(text, overrides) else Asked([], [])
 
 
 def of_experiment(asked: Experiment) -> Asked:

@@ -16,6 +16,7 @@ from vazao.cli.options import (
     Full,
     Jobs,
     Lang,
+    On,
     Out,
     Pcap,
     Precision,
@@ -30,17 +31,19 @@ from vazao.cli.options import (
 from vazao.cli.signals import terminable
 from vazao.errors import RunError, ScenarioError
 
+Named = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE|NAME",
+        help="A TOML file, a built-in study or scenario, or all-theses.",
+        autocompletion=completing.files,
+    ),
+]
+
 
 @terminable()
 def run(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE|NAME",
-            help="A TOML file, a built-in study or scenario, or all-theses.",
-            autocompletion=completing.files,
-        ),
-    ],
+    name: Named,
     changes: Changes = None,
     seed: Seed = None,
     full: Full = None,
@@ -50,6 +53,7 @@ def run(
     pcap: Pcap = None,
     qlog: Qlog = None,
     shard: ShardOf = None,
+    on: On = None,
     vary: Vary = None,
     seeds: Seeds = None,
     precision: Precision = None,
@@ -61,11 +65,11 @@ def run(
     size: studies.Size | None = None if full is None else "full" if full else "quick"
     given = {
         "--set": changes, "--seed": seed, "--quick/--full": full, "--trace": trace, "--pcap": pcap, "--qlog": qlog,
-        "--shard": shard, "--vary": vary, "--seeds": seeds, "--until-precision": precision, "--lang": lang,
+        "--shard": shard, "--on": on, "--vary": vary, "--seeds": seeds, "--until-precision": precision, "--lang": lang,
     }  # fmt: skip
     if studies.is_all_theses(name):
         _refuse(name, "all-theses", given)
-        campaigns.run_theses(size, jobs, directory or Path("results"), lang, as_json)
+        campaigns.run_theses(size, options.cluster(on, jobs) or jobs, directory or Path("results"), lang, as_json)
         return
     path = studies.find(name)
     text = studies.read_text(path)
@@ -77,10 +81,9 @@ def run(
         place = directory or results.default_directory(study.name)
         study = study.with_inputs(results.kept_inputs(place))
         if not allow:
-            asked = programs.of_study(study, text, overrides)
-            programs.ask(str(path), asked.trusted() if built_in else asked)
-        study = study.allowing()
-        campaigns.run_study(studies.told_in(study, lang), size, jobs, place, options.shard(shard), as_json)
+            _ask(path, programs.of_study(study, text, overrides), built_in)
+        told, where = studies.told_in(study.allowing(), lang), options.cluster(on, jobs) or jobs
+        campaigns.run_study(told, size, where, place, options.shard(shard), as_json)
         return
     kind = "sweep" if vary or seeds or precision else "scenario"
     _refuse(path, kind, given)
@@ -88,14 +91,19 @@ def run(
     kept = results.kept_inputs(directory) if directory else {}
     if kind == "sweep":
         varied = tuple(map(studies.variation, vary or ()))
-        experiment = results.Experiment(path, text, tuple(overrides), first, varied, kept)
+        swept = results.Experiment(path, text, tuple(overrides), first, varied, kept)
         if not allow:
-            asked = programs.of_experiment(experiment)
-            programs.ask(str(path), asked.trusted() if built_in else asked)
-        sweeps.run(replace(experiment, allow_programs=True), count, precision, jobs, directory, as_json)
+            _ask(path, programs.of_experiment(swept), built_in)
+        allowed, where = replace(swept, allow_programs=True), options.cluster(on, jobs) or jobs
+        sweeps.run(allowed, count, precision, where, directory, as_json)
         return
     more: dict[str, Any] = {"file": str(path), "overrides": overrides, "seed": first, "inputs": kept}
     _run_scenario(_permitted(path, text, more, allow, built_in), trace, pcap, qlog, directory, as_json)
+
+
+def _ask(path: Path, asked: programs.Asked, built_in: bool) -> None:
+    """Have the user allow what a file would run; of a built-in file only what the command line adds is asked for."""
+    programs.ask(str(path), asked.trusted() if built_in else asked)
 
 
 def _permitted(path: Path, text: str, more: dict[str, Any], allow: bool, built_in: bool) -> _core.Scenario:
@@ -103,7 +111,7 @@ def _permitted(path: Path, text: str, more: dict[str, Any], allow: bool, built_i
     if not allow:
         only = scenario.load(text, **more)
         asked = programs.of([only])
-        programs.ask(str(path), asked.trusted() if built_in else asked)
+        _ask(path, asked, built_in)
         if not asked.code:
             return only
     return scenario.load(text, **more, allow_programs=True)
@@ -115,7 +123,7 @@ REFUSED = {
         ("--set", "--seed", "--trace", "--pcap", "--qlog", "--shard", "--vary", "--seeds", "--until-precision"),
     ),
     "study": ("is a study", ("--trace", "--pcap", "--qlog", "--vary", "--seeds", "--until-precision")),
-    "scenario": ("is a scenario", ("--quick/--full", "--shard", "--lang")),
+    "scenario": ("is a scenario", ("--quick/--full", "--shard", "--on", "--lang")),
     "sweep": ("is swept", ("--trace", "--pcap", "--qlog", "--quick/--full", "--shard", "--lang")),
 }
 """Options that a kind of file does not take, and what it is called."""

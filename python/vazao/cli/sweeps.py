@@ -18,7 +18,7 @@ def run(
     swept: results.Experiment,
     seeds: int | None,
     precision: str | None,
-    jobs: int | None,
+    place: int | results.Cluster | None,
     directory: Path | None,
     as_json: bool,
 ) -> None:
@@ -29,15 +29,15 @@ def run(
     count = seeds or (1 if wanted is None else FEWEST)
     while True:
         study = swept.study(count)
-        place = directory or results.default_directory(study.name)
+        out = directory or results.default_directory(study.name)
         if wanted is None:
             break
-        known = _known(campaigns.campaign(study, None, jobs, place))
+        known = _known(campaigns.campaign(study, None, place, out))
         if known <= wanted or count >= MOST:
             break
         err.print(f"{count} seeds: goodput is known to {known:.1%}", soft_wrap=True)
         count = min(MOST, max(count + 1, min(2 * count, round(count * (known / wanted) ** 2))))
-    campaigns.run_study(study, None, jobs, place, WHOLE, as_json)
+    campaigns.run_study(study, None, place, out, WHOLE, as_json)
 
 
 def _share(text: str) -> float:

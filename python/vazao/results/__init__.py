@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         run_study as run_study,
     )
     from vazao.results.cleaning import clean as clean
+    from vazao.results.cluster import Cluster as Cluster, cluster_of as cluster_of
     from vazao.results.experiment import (
         Experiment as Experiment,
         load as load,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from vazao.results.result import Result as Result, run as run, run_scenario as run_scenario, table as table
     from vazao.results.running import Progress as Progress
     from vazao.results.shard import WHOLE as WHOLE, Shard as Shard
-    from vazao.results.simulating import run_many as run_many
+    from vazao.results.simulating import refuse_unasked as refuse_unasked, run_many as run_many
     from vazao.results.single import (
         StoredResult as StoredResult,
         check_place as check_place,

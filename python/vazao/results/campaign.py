@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from vazao import display, figures
-from vazao.errors import ResultsError, StudyError, VazaoError, did_you_mean
+from vazao.errors import ClusterError, ResultsError, StudyError, VazaoError, did_you_mean
 from vazao.files import locked, owned, write_atomically
 from vazao.results import inputs
+from vazao.results.cluster import Cluster, cluster_of
 from vazao.results.growth import left_out, planned_rows
 from vazao.results.made import Product, product
 from vazao.results.manifest import check_usable, read_manifest
@@ -43,16 +44,26 @@ from vazao.study import (
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
 
+    from vazao.results.cluster import On
+
 
 class Study(Described):
     """A published evaluation, ready to be run again: what its file says (template, designs, figures, findings)."""
 
-    def run(self, *, size: Size = "quick", jobs: int | None = None, out: str | Path | None = None) -> Campaign:
+    def run(
+        self,
+        *,
+        size: Size = "quick",
+        jobs: int | None = None,
+        out: str | Path | None = None,
+        on: On | None = None,
+    ) -> Campaign:
         """Run what is missing of the study (all cores unless `jobs` says otherwise) and evaluate its findings.
 
-        Results go to `out` (default: `results/NAME`) and are kept there; what is stored is not run again.
+        Results go to `out` (default: `results/NAME`) and are kept there; what is stored is not run again. Runs go `on`
+        a cluster, if one is named: "local:8", "dask://HOST:PORT", a `distributed.Client`, or any cluster of Dask's.
         """
-        return run_study(self, size=size, jobs=jobs, out=out)
+        return run_study(self, size=size, jobs=jobs, out=out, on=on)
 
 
 def load_study(name: str | Path, *, lang: str | None = None, allow_programs: bool = False) -> Study:
@@ -229,17 +240,20 @@ def run_study(
     out: str | Path | None = None,
     progress: Progress | None = None,
     shard: Shard = WHOLE,
+    on: On | Cluster | None = None,
 ) -> Campaign:
     """Simulate what `out` (default: results/NAME) does not hold yet, commit it as it ends, evaluate the findings.
 
     Quick is a subset of full, so full goes on where quick ended; without a size, a directory goes on as it was begun,
     and a new one is quick. Runs for which this machine lacks a kernel are noted as not run (`Campaign.not_run`), and
     run by the next call that has it. What a changed study no longer has is kept and left out (`Campaign.left_out`). Of
-    a `shard` only the runs are simulated, and no finding is evaluated: `merge` puts shards together. The campaign is
+    a `shard` only the runs are simulated, and no finding is evaluated: `merge` puts shards together. Runs go `on` a
+    cluster, if one is given (`Study.run` says which there are). The campaign is
     told in the study's language; the stored ledger has the texts of the study's own file. Raises `StudyError` for a
     wrong study, `ResultsError` for a directory that cannot be used; after Ctrl-C the finished runs are stored.
     """
     directory = Path(out) if out is not None else default_directory(study.name)
+    place = _place(jobs, on)
     lang, study = study.words.lang, study.original
     if done := _finished(study, size, directory):
         return done.told_in(lang)
@@ -247,7 +261,7 @@ def run_study(
     begun = read_manifest(directory) or {}
     study = study.with_inputs(inputs.kept(directory, begun))
     planned = plan(study, size or begun.get("size", "quick"))
-    refuse_unasked(planned.scenarios)
+    refuse_unasked(cell.scenario for cell in planned.cells if cell.needs.code)
     # A quick study asked of a directory that was begun as full is a part of what belongs there.
     whole = plan(study, "full") if begun.get("size") == "full" and planned.size == "quick" else planned
     manifest = _grown(begun, manifest_of(whole), whole)
@@ -262,8 +276,7 @@ def run_study(
         left = left_out(whole, rows, stored) if stored else []
         writer.note_planned(rows)
         wanted = rows if whole is planned else planned_rows(planned, stored)
-        cores = jobs or os.cpu_count() or 1
-        started, lacking = run_missing(planned, wanted, writer, cores, progress or Silent(), shard)
+        started, lacking = run_missing(planned, wanted, writer, place, progress or Silent(), shard)
     if shard != WHOLE:
         return Campaign(study, directory, started, left, ledger=[]).told_in(lang)
     complete = None if lacking else _product(study, size, directory)
@@ -275,10 +288,19 @@ def run_study(
     return campaign.told_in(lang)
 
 
+def _place(jobs: int | None, on: On | Cluster | None) -> int | Cluster:
+    """Cores of this machine, or a cluster. Raises `ClusterError`."""
+    if on is None:
+        return jobs or os.cpu_count() or 1
+    if jobs is not None:
+        raise ClusterError(f"jobs: {jobs} is for runs of this process; leave it out where runs go on a cluster")
+    return on if isinstance(on, Cluster) else cluster_of(on)
+
+
 def _grown(begun: dict[str, Any], manifest: dict[str, Any], planned: Plan) -> dict[str, Any]:
     """The manifest of a plan, for a directory that has one run of it already: one that was stored as a scenario's."""
     first = begun.get("run") if begun.get("kind") == "scenario" else begun.get("grown_from")
-    ours = first and (begun.get("grown_from") or any(run.scenario.run_id == first for run in planned.runs))
+    ours = first and (begun.get("grown_from") or any(run.run_id == first for run in planned.runs))
     return manifest | {"grown_from": first} if ours else manifest
 
 

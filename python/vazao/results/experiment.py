@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from vazao import _core, display
-from vazao.errors import ScenarioError
+from vazao.errors import ClusterError, ScenarioError
 from vazao.results.campaign import Campaign, Study, open_campaign, run_study
 from vazao.results.result import Result, run_scenario
 from vazao.results.running import Progress
@@ -17,6 +17,9 @@ from vazao.results.single import StoredResult
 from vazao.results.store import Store
 from vazao.scenario import load as load_scenario
 from vazao.study import Source, Variation, find, is_study, parse_as, read_text, sweep, variation
+
+if TYPE_CHECKING:
+    from vazao.results.cluster import On
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,13 @@ class Experiment:
 
     @overload
     def run(
-        self, *, seeds: int, jobs: int | None = None, out: str | Path | None = None, progress: Progress | None = None
+        self,
+        *,
+        seeds: int,
+        jobs: int | None = None,
+        out: str | Path | None = None,
+        progress: Progress | None = None,
+        on: On | None = None,
     ) -> Campaign: ...
 
     def run(
@@ -91,14 +100,18 @@ class Experiment:
         jobs: int | None = None,
         out: str | Path | None = None,
         progress: Progress | None = None,
+        on: On | None = None,
     ) -> Result | Campaign:
         """Run it once; or, with `seeds`, every combination of what is varied so many times.
 
-        A campaign runs what `out` (default: results/NAME) does not have yet, and keeps it there. Raises
-        `ScenarioError`, `StudyError`, `RunError`, `ResultsError`.
+        A campaign runs what `out` (default: results/NAME) does not have yet, and keeps it there; its runs go `on` a
+        cluster, if one is named, as in `Study.run`. Raises `ScenarioError`, `StudyError`, `RunError`, `ResultsError`,
+        `ClusterError`.
         """
         if seeds is not None:
-            return run_study(self.study(seeds), jobs=jobs, out=out, progress=progress)
+            return run_study(self.study(seeds), jobs=jobs, out=out, progress=progress, on=on)
+        if on is not None:
+            raise ClusterError("on: a single run goes on no cluster; say how many there are, as in run(seeds=5, on=…)")
         if self.variations:
             raise ScenarioError(f"{self.file}: is varied; say how often each combination is run, as in run(seeds=5)")
         return run_scenario(self.scenario, trace=trace, pcap=pcap, qlog=qlog)

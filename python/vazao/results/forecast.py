@@ -13,9 +13,10 @@ from typing import Any
 import polars as pl
 
 from vazao import _core, ns2, units
-from vazao.results.pace import Pace, measured
+from vazao.results.pace import Pace, Run, measured
 from vazao.results.result import table
 from vazao.scenario import lacking
+from vazao.study import PlannedRun
 
 PIECE_SECONDS = 0.4
 """Real time that the piece of a single scenario takes. It is run once more, and half of it."""
@@ -57,11 +58,12 @@ class _Enough(Exception):  # noqa: N818
     """The time for a piece is over: no error, but the one way to end a run from outside."""
 
 
-def forecast_run(scenario: _core.Scenario, budget: float = PIECE_SECONDS, pace: Pace | None = None) -> Forecast:
+def forecast_run(run: Run, budget: float = PIECE_SECONDS, pace: Pace | None = None) -> Forecast:
     """A forecast of one run on one core, from a piece of it that takes so many seconds.
 
     Programs are not run, and neither is what another simulator plays: these go by the pace of the machine.
     """
+    scenario = run.scenario if isinstance(run, PlannedRun) else run
     if not (scenario.work()[3] or ns2.plays(scenario) or lacking(scenario)):
         reached, seconds = _reached(scenario, budget)
         if reached is None:
@@ -72,23 +74,23 @@ def forecast_run(scenario: _core.Scenario, budget: float = PIECE_SECONDS, pace: 
     return Forecast((pace or measured([scenario])).seconds(scenario), scenario.until_s)
 
 
-def forecast_runs(scenarios: Sequence[_core.Scenario], jobs: int) -> Forecast:
+def forecast_runs(runs: Sequence[Run], jobs: int) -> Forecast:
     """A forecast of many runs on `jobs` cores.
 
     Runs are sampled in proportion to what they should take by the pace of the machine, which each of them corrects: a
     systematic sample of unequal probabilities, whose mean correction is that of all (Hansen and Hurwitz, 1943).
     """
-    if not scenarios:
+    if not runs:
         return Forecast(0.0)
-    pace = measured(scenarios)
-    guessed = [pace.seconds(scenario) for scenario in scenarios]
-    if len(scenarios) <= SAMPLES:
-        total = sum(forecast_run(scenario, SAMPLE_SECONDS, pace).seconds for scenario in scenarios)
+    pace = measured(runs)
+    guessed = [pace.seconds(run) for run in runs]
+    if len(runs) <= SAMPLES:
+        total = sum(forecast_run(run, SAMPLE_SECONDS, pace).seconds for run in runs)
     else:
-        ratios = [forecast_run(scenarios[n], SAMPLE_SECONDS, pace).seconds / guessed[n] for n in _sampled(guessed)]
+        ratios = [forecast_run(runs[n], SAMPLE_SECONDS, pace).seconds / guessed[n] for n in _sampled(guessed)]
         total = sum(guessed) * sum(ratios) / len(ratios)
-    rows = pace.rows * len(scenarios)
-    return Forecast(max(rows, (rows + total) / max(1, min(jobs, len(scenarios)))))
+    rows = pace.rows * len(runs)
+    return Forecast(max(rows, (rows + total) / max(1, min(jobs, len(runs)))))
 
 
 def _sampled(guessed: Sequence[float]) -> Iterator[int]:

@@ -15,7 +15,6 @@ from typing import Any
 import polars as pl
 
 from vazao.results.store import Store
-from vazao.scenario import lacking
 from vazao.study import Plan
 
 KEY = "replication"
@@ -28,7 +27,7 @@ def planned_rows(planned: Plan, store: Store | None) -> pl.DataFrame:
     A run has another run_id where its kernel or simulator is gone; what is stored of it stays, if nothing else differs.
     """
     rows = in_order(planned.rows(planned.runs))
-    unable = {run.scenario.run_id: run.scenario.json for run in planned.runs if lacking(run.scenario)}
+    unable = {run.run_id: run for run in planned.runs if run.lacking}
     if not unable or store is None or (before := store.planned) is None:
         return rows
     known = _scenarios(store)
@@ -36,7 +35,8 @@ def planned_rows(planned: Plan, store: Store | None) -> pl.DataFrame:
     for was, now in _pairs(before, rows.filter(pl.col("run_id").is_in(list(unable)))):
         if (
             was in known
-            and next(differences(_without_programs(known[was]), _without_programs(unable[now])), None) is None
+            and next(differences(_without_programs(known[was]), _without_programs(unable[now].scenario.json)), None)
+            is None
         ):
             stays[now] = was
     return rows.with_columns(pl.col("run_id").replace(stays))
@@ -60,10 +60,11 @@ def left_out(planned: Plan, rows: pl.DataFrame, store: Store) -> list[str]:
     before = store.planned
     if before is not None:
         known = _scenarios(store)
-        now = {run.scenario.run_id: run.scenario.json for run in planned.runs}
+        now = {run.run_id: run for run in planned.runs}
         for was, is_now in _pairs(before.filter(pl.col("run_id").is_in(list(others))), rows):
             if was in known and is_now in now:
-                key, old, new = next(differences(json.loads(known[was]), json.loads(now[is_now])), ("", None, None))
+                both = json.loads(known[was]), json.loads(now[is_now].scenario.json)
+                key, old, new = next(differences(*both), ("", None, None))
                 reasons[was] = (
                     f"{key} is {_short(new)} now ({_short(old)} there)" if key else "of another engine or file"
                 )

@@ -6,10 +6,15 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TypeAlias
 
 from vazao import _core, kernel, ns2
 from vazao.results.result import table
 from vazao.scenario import load
+from vazao.study import PlannedRun
+
+Run: TypeAlias = _core.Scenario | PlannedRun
+"""A run that an estimate is asked of."""
 
 SMALLEST = """
 [network]
@@ -47,20 +52,20 @@ class Pace:
     foreign_run: float = 0.3
     """Starting ns-2 and reading what it wrote."""
 
-    def seconds(self, scenario: _core.Scenario) -> float:
+    def seconds(self, run: Run) -> float:
         """An estimate of the time that a run takes on one core."""
-        hops, packets, guests, _ = scenario.work()
-        if ns2.plays(scenario):
+        hops, packets, guests, _ = run.work()
+        if bool(run.cell.needs.simulators) if isinstance(run, PlannedRun) else ns2.plays(run):
             return self.foreign_run + hops * self.foreign_hop
         return self.run + hops * self.hop + guests * self.guest + packets * self.guest_packet
 
-    def total(self, scenarios: Collection[_core.Scenario], jobs: int) -> float:
+    def total(self, scenarios: Collection[Run], jobs: int) -> float:
         """An estimate of the time that runs take on `jobs` cores."""
         rows = self.rows * len(scenarios)
         return max(rows, (rows + sum(map(self.seconds, scenarios))) / max(1, min(jobs, len(scenarios))))
 
 
-def measured(scenarios: Collection[_core.Scenario]) -> Pace:
+def measured(scenarios: Collection[Run]) -> Pace:
     """The pace of this machine at this moment, as far as these scenarios need it."""
     guests = any(scenario.work()[2] for scenario in scenarios) and kernel.find() is not None
     return _with_guests() if guests else _ours()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,19 +13,16 @@ from vazao import _core
 from vazao.errors import ResultsError
 from vazao.results.growth import in_order
 from vazao.results.pace import Pace
-from vazao.results.result import table
+from vazao.results.rows import Rows, rows_of, together
 from vazao.results.shard import Shard
 from vazao.results.simulating import run_many
 from vazao.results.store import Store
 from vazao.results.writer import Writer
-from vazao.scenario import lacking
-from vazao.study import Plan
+from vazao.study import Plan, PlannedRun
 
 if TYPE_CHECKING:
+    from vazao.results.cluster import Cluster
     from vazao.results.simulating import Outcome
-
-SEED = pl.Int64()
-"""The type of a seed in `runs`."""
 
 FLUSH_SECONDS = 0.5
 FLUSH_RUNS = 256
@@ -64,7 +62,11 @@ class _Batch:
 
     writer: Writer
     outcomes: list[tuple[_core.Scenario, Outcome]] = field(default_factory=list)
-    samples: list[_core.Table] = field(default_factory=list)
+    """Runs of this process."""
+    others: list[Rows] = field(default_factory=list)
+    """Runs of other processes."""
+    runs: int = 0
+    samples: int = 0
     since: float = 0.0
     not_run: dict[str, str] = field(default_factory=dict)
     """Reasons why scenarios, by their run_id, could not be run."""
@@ -73,73 +75,60 @@ class _Batch:
         if outcome.not_run is not None:
             self.not_run[scenario.run_id] = outcome.not_run
             return
-        if not self.outcomes:
-            self.since = time.monotonic()
+        self._count(1, 0 if outcome.failure else len(outcome.table("samples")))
         self.outcomes.append((scenario, outcome))
-        if outcome.failure is None:
-            self.samples.append(outcome.table("samples"))
+
+    def add_rows(self, rows: Rows) -> None:
+        self._count(rows.tables["runs"].height, sum(map(len, rows.samples)))
+        self.others.append(rows)
+
+    def _count(self, runs: int, samples: int) -> None:
+        if not self.runs:
+            self.since = time.monotonic()
+        self.runs += runs
+        self.samples += samples
 
     def is_due(self) -> bool:
         old = time.monotonic() - self.since > FLUSH_SECONDS * 0.8
-        many = len(self.outcomes) >= FLUSH_RUNS or sum(map(len, self.samples)) >= FLUSH_SAMPLES
-        return bool(self.outcomes) and (old or many)
+        many = self.runs >= FLUSH_RUNS or self.samples >= FLUSH_SAMPLES
+        return bool(self.runs) and (old or many)
 
     def flush(self) -> None:
-        if self.outcomes:
-            self.writer.commit(self._tables(), self.samples)
-            self.outcomes, self.samples = [], []
-
-    def _tables(self) -> dict[str, pl.DataFrame]:
-        # A run that failed has no tables.
-        measured = [outcome for _, outcome in self.outcomes if outcome.failure is None]
-        names = ("flows", "paths", "links") if measured else ()
-        tables = {name: pl.concat([table(outcome, name) for outcome in measured]) for name in names}
-        tables["scenarios"] = pl.DataFrame(
-            [(scenario.run_id, scenario.json) for scenario, _ in self.outcomes],
-            schema={"run_id": pl.String, "scenario": pl.String},
-            orient="row",
-        )
-        tables["runs"] = pl.concat([_run_row(scenario, outcome) for scenario, outcome in self.outcomes], how="diagonal")
-        return tables
-
-
-def _run_row(scenario: _core.Scenario, outcome: Outcome) -> pl.DataFrame:
-    """A run's row; a failed run's has its reason and no measures."""
-    if outcome.failure is None:
-        measured = table(outcome, "runs")
-    else:
-        measured = pl.DataFrame({"run_id": [scenario.run_id], "seed": [scenario.seed]}, schema_overrides={"seed": SEED})
-    return measured.with_columns(failure=pl.lit(outcome.failure, pl.String))
+        if self.runs:
+            ours = [rows_of(self.outcomes)] if self.outcomes else []
+            rows = together([*ours, *self.others])
+            self.writer.commit(rows.tables, rows.samples)
+            self.outcomes, self.others, self.runs, self.samples = [], [], 0, 0
 
 
 def run_missing(
-    planned: Plan, rows: pl.DataFrame, writer: Writer, jobs: int, progress: Progress, shard: Shard
+    planned: Plan, rows: pl.DataFrame, writer: Writer, on: int | Cluster, progress: Progress, shard: Shard
 ) -> tuple[int, int]:
     """Simulate what is not stored of a shard and this machine can run; every run of it gets its row or its reason.
 
-    `rows` are the plan's, under the run_ids by which stored runs are found (`planned_rows`). Gives how many were
-    simulated, and how many could not be although they should have.
+    `rows` are the plan's, under the run_ids by which stored runs are found (`planned_rows`). Runs go on so many cores
+    of this machine, or on a cluster. Gives how many were simulated, and how many could not be although they should.
     """
     store = Store(writer.directory)
     wanted = rows.join(store.stored, on="run_id", how="anti")
-    wanted_ids, scenarios = set(wanted["run_id"]), shard.share(planned.scenarios)
-    missing = [scenario for scenario in scenarios if scenario.run_id in wanted_ids]
+    wanted_ids, runs = set(wanted["run_id"]), shard.share(planned.distinct)
+    missing = [run for run in runs if run.run_id in wanted_ids]
     batch = _Batch(writer)
-    batch.not_run = {scenario.run_id: reason for scenario in missing if (reason := lacking(scenario))}
+    batch.not_run = {run.run_id: reason for run in missing if (reason := run.lacking)}
     first = dict(rows.sort("replication", descending=True).select("run_id", "replication").iter_rows())
     # All cells once, then all twice: what is there early is balanced. Of each, the longest first, so that no core waits
     # for another at the end.
-    able = [scenario for scenario in missing if scenario.run_id not in batch.not_run]
+    able = [run for run in missing if run.run_id not in batch.not_run]
     pace = Pace()
-    able.sort(key=lambda scenario: (first[scenario.run_id], -pace.seconds(scenario)))
-    progress.start(len(scenarios) - len(batch.not_run), len(scenarios) - len(missing))
+    able.sort(key=lambda run: (first[run.run_id], -pace.seconds(run)))
+    progress.start(len(runs) - len(batch.not_run), len(runs) - len(missing))
     try:
         if able:
-            _simulate(able, batch, jobs, progress)
+            _simulate(able, batch, on, progress)
     finally:
         progress.close()
     _note_not_run(rows, batch)
-    started = sum(scenario.run_id not in batch.not_run for scenario in able)
+    started = sum(run.run_id not in batch.not_run for run in able)
     return started, len(able) - started
 
 
@@ -157,26 +146,28 @@ def _note_not_run(rows: pl.DataFrame, batch: _Batch) -> None:
     batch.writer.note_not_run(in_order(now))
 
 
-def _simulate(scenarios: list[_core.Scenario], batch: _Batch, jobs: int, progress: Progress) -> None:
-    work = list(map(Pace().seconds, scenarios))
+WINDOW = 4096
+"""Runs whose scenarios are in memory at a time."""
+
+
+def _simulate(runs: list[PlannedRun], batch: _Batch, on: int | Cluster, progress: Progress) -> None:
+    work = list(map(Pace().seconds, runs))
     total = sum(work) or 1.0
     ended = 0.0
 
-    def on_outcome(index: int, outcome: Outcome) -> None:
+    def note(indices: Sequence[int]) -> None:
         nonlocal ended
-        batch.add(scenarios[index], outcome)
-        ended += work[index]
-        progress.advance(1, ended / total)
-        if batch.is_due():
-            batch.flush()
-
-    def on_tick() -> None:
-        progress.advance(0, ended / total)
+        ended += sum(work[index] for index in indices)
+        progress.advance(len(indices), ended / total)
         if batch.is_due():
             batch.flush()
 
     try:
-        run_many(scenarios, jobs=jobs, on_outcome=on_outcome, on_tick=on_tick)
+        if isinstance(on, int):
+            for first in range(0, len(runs), WINDOW):
+                _simulate_here(runs[first : first + WINDOW], first, batch, on, note)
+        else:
+            on.simulate(runs, work, batch, note)
     except ResultsError:
         raise
     except BaseException:
@@ -184,3 +175,16 @@ def _simulate(scenarios: list[_core.Scenario], batch: _Batch, jobs: int, progres
         batch.flush()
         raise
     batch.flush()
+
+
+def _simulate_here(
+    runs: Sequence[PlannedRun], first: int, batch: _Batch, jobs: int, note: Callable[[Sequence[int]], None]
+) -> None:
+    """Simulate a campaign's runs from the `first` on, on cores of this machine."""
+    scenarios = [run.scenario for run in runs]
+
+    def on_outcome(index: int, outcome: Outcome) -> None:
+        batch.add(scenarios[index], outcome)
+        note([first + index])
+
+    run_many(scenarios, jobs=jobs, on_outcome=on_outcome, on_tick=lambda: note([]))

@@ -23,6 +23,8 @@ class CongestionControl:
     interpreter, so they do not run in parallel.
     """
 
+    steered: bool = False
+    """Whether an environment (`vazao.gym`) sets the window and the rate, and nothing of this class is called."""
     wants_rate: bool = False
     """Whether acknowledgements are to carry delivery rates (`ack.rate`). They then come after losses were looked for,
     and during a recovery the window is this class's alone."""

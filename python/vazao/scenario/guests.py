@@ -1,10 +1,37 @@
-"""Kernels and simulators that a scenario needs."""
+"""Kernels, simulators and files that a scenario needs."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from vazao import _core, kernel, ns2
+from vazao.scenario.inputs import Named
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Everything that a scenario needs beside itself."""
+
+    kernels: Mapping[str, str | None]
+    simulators: Mapping[str, str | None]
+    inputs: tuple[Named, ...]
+    code: tuple[tuple[str, bool], ...]
+    """Algorithms in files that it names, each with whether it may be run."""
+    lacking: str | None
+    """Reason why it cannot be run on this machine."""
+
+
+_NOTHING = Needs({}, {}, (), (), None)
+
+
+def needs_of(scenario: _core.Scenario) -> Needs:
+    """Everything that a scenario needs beside itself."""
+    programs = kernels_of(scenario), simulators_of(scenario)
+    needs = Needs(*programs, tuple(scenario.inputs), tuple(scenario.code), lacking(scenario))
+    # Plans have many scenarios, most of which need nothing.
+    return _NOTHING if needs == _NOTHING else needs
 
 
 def kernels_of(scenario: _core.Scenario) -> dict[str, str | None]:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         theses as theses,
     )
     from vazao.study.planning import (
+        Cell as Cell,
         Plan as Plan,
         PlannedRun as PlannedRun,
         design_columns as design_columns,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
@@ -13,27 +13,80 @@ import tomli_w
 
 from vazao import _core
 from vazao.errors import ScenarioError, StudyError
-from vazao.scenario import Input, inputs_of, kernels_of, lacking, load, simulators_of
+from vazao.scenario import Input, Needs, Recipe, merged_inputs, needs_of
 from vazao.study.design import Combination, combinations
 from vazao.study.model import RESERVED, Label, Part, Size, Study
 
-PLANNED_BYTES = 20_000
-"""Memory of a run that is planned, the scenario of an ordinary one with it."""
+KEY = "replication"
+"""Column of every design beside its factors and `part`."""
+
+PLANNED_BYTES = 2_000
+"""Memory of a run that is planned; its scenario is read when it is its turn."""
 
 
-@dataclass(frozen=True)
-class PlannedRun:
-    """One run of a study: a scenario under one seed, and the row it is in the design."""
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A combination of levels of a part: what its scenarios, which differ in their seeds, have in common."""
 
     part: str
     combination: Combination
+    recipe: Recipe
+    seed: int
+    """The seed of the first replication."""
+    work: tuple[float, float, int, bool]
+    """Roughly what a run takes; see `_core.Scenario.work`."""
+    needs: Needs
+
+    @property
+    def scenario(self) -> _core.Scenario:
+        """The scenario of its first replication."""
+        return self.recipe.read(self.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """One run of a study: a combination of levels under one seed, and the row it is in the design."""
+
+    cell: Cell
     replication: int
-    scenario: _core.Scenario
+    run_id: str
+
+    @property
+    def part(self) -> str:
+        """The part that it belongs to."""
+        return self.cell.part
+
+    @property
+    def combination(self) -> Combination:
+        """The level of each factor."""
+        return self.cell.combination
 
     @property
     def labels(self) -> dict[str, Label]:
-        """The level of each factor."""
+        """The level of each factor, by its label."""
         return {name: level.label for name, level in self.combination.items()}
+
+    @property
+    def seed(self) -> int:
+        """The seed of its random streams."""
+        return self.cell.seed + self.replication
+
+    @property
+    def lacking(self) -> str | None:
+        """Reason why it cannot be run on this machine; None if nothing is lacking."""
+        return self.cell.needs.lacking
+
+    @property
+    def scenario(self) -> _core.Scenario:
+        """The scenario, read anew. Raises `ScenarioError` where a file that it names has changed meanwhile."""
+        scenario = self.cell.recipe.read(self.seed)
+        if scenario.run_id != self.run_id:
+            raise ScenarioError(f"run {self.run_id}: a file that its scenario names changed since it was planned")
+        return scenario
+
+    def work(self) -> tuple[float, float, int, bool]:
+        """Roughly what it takes, as the first replication of its combination does; see `_core.Scenario.work`."""
+        return self.cell.work
 
 
 @dataclass(frozen=True)
@@ -52,44 +105,57 @@ class Plan:
         """
         return design_columns(self.study)
 
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The combinations that have runs, in their order."""
+        return list({id(run.cell): run.cell for run in self.runs}.values())
+
     def rows(self, runs: list[PlannedRun]) -> pl.DataFrame:
         """The design's columns of some of the runs, with their `run_id`."""
-        rows = [self._row(run) for run in runs]
-        return pl.DataFrame(rows, schema={"run_id": pl.String(), **self.columns}, orient="row")
+        numbers = {id(cell): number for number, cell in enumerate(self.cells)}
+        cells = pl.DataFrame(list(map(self._row, self.cells)), schema=self.columns, orient="row").drop(KEY)
+        which = {
+            "run_id": pl.Series([run.run_id for run in runs], dtype=pl.String()),
+            KEY: pl.Series([run.replication for run in runs], dtype=pl.Int64()),
+        }
+        of = pl.Series([numbers[id(run.cell)] for run in runs], dtype=pl.UInt32())
+        return cells[of].with_columns(**which).select("run_id", *self.columns)
 
-    def _row(self, run: PlannedRun) -> dict[str, Any]:
-        row: dict[str, Any] = dict.fromkeys(self.columns)
-        row |= {"run_id": run.scenario.run_id, "part": run.part, "replication": run.replication}
-        for name, level in run.combination.items():
+    def _row(self, cell: Cell) -> dict[str, Any]:
+        row: dict[str, Any] = dict.fromkeys(self.columns) | {"part": cell.part}
+        for name, level in cell.combination.items():
             row[name] = str(level.label) if self.columns[name] == pl.String() else level.label
             if number := level.number:
                 row[f"{name}_{number[0]}"] = number[1]
         return row
 
     @cached_property
-    def scenarios(self) -> list[_core.Scenario]:
-        """The distinct scenarios: one that several parts share is run once."""
-        return list({run.scenario.run_id: run.scenario for run in self.runs}.values())
+    def distinct(self) -> list[PlannedRun]:
+        """The runs but for repeated ones: one that several parts share is run once."""
+        first: dict[str, PlannedRun] = {}
+        for run in self.runs:
+            first.setdefault(run.run_id, run)
+        return list(first.values())
 
-    @cached_property
-    def runnable(self) -> list[_core.Scenario]:
-        """The scenarios whose guests, if they have any, can be had."""
-        return [scenario for scenario in self.scenarios if lacking(scenario) is None]
+    @property
+    def runnable(self) -> list[PlannedRun]:
+        """The distinct runs whose guests, if they have any, can be had."""
+        return [run for run in self.distinct if run.lacking is None]
 
     @cached_property
     def kernels(self) -> dict[str, str | None]:
         """The kernels of all guests by name, each with its SHA-256, or None where it is not built."""
-        return {name: digest for scenario in self.scenarios for name, digest in kernels_of(scenario).items()}
+        return {name: digest for cell in self.cells for name, digest in cell.needs.kernels.items()}
 
     @cached_property
     def simulators(self) -> dict[str, str | None]:
         """The simulators other than ours by name, each with its SHA-256, or None where it is not installed."""
-        return {name: digest for scenario in self.scenarios for name, digest in simulators_of(scenario).items()}
+        return {name: digest for cell in self.cells for name, digest in cell.needs.simulators.items()}
 
     @cached_property
     def inputs(self) -> dict[str, Input]:
         """The files that its scenarios name, by these names."""
-        return inputs_of(self.scenarios)
+        return merged_inputs(cell.needs.inputs for cell in self.cells)
 
 
 def plan(study: Study, size: Size) -> Plan:
@@ -135,31 +201,36 @@ def design_columns(study: Study) -> dict[str, pl.DataType]:
 
 
 def _part_runs(study: Study, part: Part, size: Size) -> list[PlannedRun]:
-    replications = range(getattr(part.replications, size))
+    seeds = range(study.seed, study.seed + getattr(part.replications, size))
     runs = []
     for combination in combinations(part, size):
-        scenarios = [_scenario(study, part, combination, study.seed + r) for r in replications]
-        if len({scenario.run_id for scenario in scenarios}) < len(scenarios):
+        recipe, first = _first(study, part, combination)
+        needs = needs_of(first)
+        cell = Cell(part.name, combination, recipe, study.seed, first.work(), needs)
+        try:
+            run_ids = list(recipe.run_ids(first, seeds))
+        except ScenarioError as error:
+            raise StudyError(f"{_where(study, part, combination)}: {error}") from None
+        if len(set(run_ids)) < len(run_ids):
             raise StudyError(f"{_where(study, part, combination)}: replications share their random numbers")
-        runs += [PlannedRun(part.name, combination, r, scenario) for r, scenario in enumerate(scenarios)]
+        runs += [PlannedRun(cell, replication, run_id) for replication, run_id in enumerate(run_ids)]
     return runs
 
 
-def _scenario(study: Study, part: Part, combination: Combination, seed: int) -> _core.Scenario:
+def _first(study: Study, part: Part, combination: Combination) -> tuple[Recipe, _core.Scenario]:
+    """The recipe of a combination's scenarios, and the first of them. Raises `StudyError`."""
     levels = [override for level in combination.values() for override in level.overrides]
     overrides = [*study.overrides, *part.scenario.items(), *levels]
     more: dict[str, Any] = {"inputs": study.inputs, "allow_programs": study.allows_programs}
-
-    def read(text: str) -> _core.Scenario:
-        return load(text, file=study.file, table="scenario", overrides=overrides, seed=seed, **more)
-
+    recipe = Recipe(_template(study.text), study.file, "scenario", overrides, **more)
     try:
-        return read(_template(study.text))
+        return recipe, recipe.read(study.seed)
     except ScenarioError:
         pass
     # The whole file tells the line of a mistake.
     try:
-        return read(study.text)
+        whole = replace(recipe, text=study.text)
+        return whole, whole.read(study.seed)
     except ScenarioError as error:
         raise StudyError(f"{_where(study, part, combination)}: {error}") from None
 

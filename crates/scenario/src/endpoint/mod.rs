@@ -12,6 +12,7 @@ use crate::measures::measure::FlowMeasure;
 use crate::measures::series::SenderState;
 use std::any::Any;
 use vazao_application::{Application, Visit};
+use vazao_congestion::Steering;
 use vazao_engine::{Ecn, Histogram, Time};
 use vazao_transport::{ByteStream, Streams};
 use vazao_wire::pcapng::Direction;
@@ -105,6 +106,10 @@ pub(crate) trait Endpoint: Any {
 
     /// Passes the state of its sender to a function, if there is one.
     fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState));
+
+    /// Passes what the congestion control that an agent steers has seen and answers to a function, which may change its
+    /// answers; nothing happens where there is none.
+    fn steer(&mut self, _see: &mut dyn FnMut(&mut Steering)) {}
 
     /// Records the state of its sender in a measure.
     #[inline]

@@ -12,6 +12,7 @@ use crate::model::stack::Stack;
 use crate::model::transport::{Controls, Making, Pack, Service};
 use std::borrow::Cow;
 use vazao_application::{Application, Sides};
+use vazao_congestion::Steering;
 use vazao_engine::registry::Entry;
 use vazao_engine::{Duration, Time};
 use vazao_transport::dccp::{self, Config, Fate, Kind, LONGEST_RUN, Packet, Run};
@@ -37,6 +38,9 @@ impl Endpoint for Dccp {
     }
     fn drive(&mut self, now: Time, application: &mut Application) {
         application.drive(now, &mut self.0);
+    }
+    fn steer(&mut self, see: &mut dyn FnMut(&mut Steering)) {
+        self.0.steer(see);
     }
     fn drive_visit(&mut self, turn: Turn<'_>) -> (Time, bool) {
         turn.on(&mut self.0)

@@ -2,6 +2,7 @@
 
 pub(crate) mod build;
 pub(crate) mod estimate;
+pub(crate) mod session;
 #[cfg(test)]
 mod tests;
 

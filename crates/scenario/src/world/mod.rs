@@ -244,11 +244,7 @@ impl<P: Probe> World<P> {
                 clock.store(time.as_nanos(), Ordering::Relaxed);
                 self.probe.check().map_err(Stopped::Probe)?;
             }
-            if slot < network_slots {
-                self.advance(slot);
-            } else {
-                self.wake((slot - network_slots) as usize);
-            }
+            self.fire(slot, network_slots);
         }
         if let Some(problem) = self.guests.failure.take() {
             return Err(if stop.load(Ordering::Relaxed) { Stopped::Cancelled } else { Stopped::Guest(problem) });
@@ -257,6 +253,47 @@ impl<P: Probe> World<P> {
             self.now = until;
         }
         self.probe.check().map_err(Stopped::Probe)
+    }
+
+    /// Runs through the events until `pause`, itself included, but through `most` of them at most. Returns whether it is
+    /// there: `now` is then `pause`, or the last event's time if every flow is over. Steps of any length make the
+    /// same run as [`run`](Self::run): an event that is not due yet stays in the scheduler, in its place.
+    pub fn step(&mut self, pause: Time, most: u64) -> bool {
+        let network_slots = self.network.slots();
+        let last = self.events.saturating_add(most);
+        while self.open > 0 {
+            let next = self.scheduler.next_time();
+            if next > pause || next == Time::NEVER {
+                self.now = if pause < Time::NEVER { pause } else { self.now };
+                return true;
+            }
+            if self.events == last {
+                return false;
+            }
+            let Some((time, slot)) = self.scheduler.pop() else { return true };
+            if self.scheduler.has_imminent() {
+                self.fetch_ahead();
+            }
+            self.now = time;
+            self.events += 1;
+            self.fire(slot, network_slots);
+        }
+        true
+    }
+
+    /// Returns whether nothing is pending.
+    pub fn is_still(&self) -> bool {
+        self.scheduler.next_time() == Time::NEVER
+    }
+
+    /// Handles the event of a slot.
+    #[inline(always)]
+    fn fire(&mut self, slot: Slot, network_slots: Slot) {
+        if slot < network_slots {
+            self.advance(slot);
+        } else {
+            self.wake((slot - network_slots) as usize);
+        }
     }
 
     /// Fetches what the next events will need into the cache.

@@ -22,6 +22,7 @@ mod sawtooth;
 mod set_up;
 mod sharing;
 mod slow_start;
+mod stepping;
 mod subflows;
 mod topologies;
 mod traffic;

@@ -16,7 +16,7 @@ use receiver::Receiver;
 use sender::Sender;
 use std::ops::Range;
 use std::sync::Arc;
-use vazao_congestion::CongestionControl;
+use vazao_congestion::{CongestionControl, Steering};
 use vazao_engine::registry::{Elsewhere, Kind as Type, parameters};
 use vazao_engine::{Duration, Ecn, Time};
 
@@ -375,6 +375,10 @@ impl Endpoint {
     /// The congestion control.
     pub fn control(&self) -> &dyn CongestionControl {
         &*self.sender.control
+    }
+    /// Passes what a steered congestion control has seen and answers to a function, which may change its answers.
+    pub fn steer(&mut self, see: &mut dyn FnMut(&mut Steering)) {
+        self.sender.control.steering().map(see);
     }
     /// Round-trip times.
     pub fn rtt(&self) -> &RttEstimator {

@@ -25,6 +25,7 @@ use log::View;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vazao_application::{Application, Sides};
+use vazao_congestion::Steering;
 use vazao_engine::Time;
 use vazao_engine::registry::{Entry, Parameters};
 use vazao_network::Routing;
@@ -78,6 +79,9 @@ impl Endpoint for Quic {
     }
     fn drive(&mut self, now: Time, application: &mut Application) {
         application.drive(now, &mut self.connection);
+    }
+    fn steer(&mut self, see: &mut dyn FnMut(&mut Steering)) {
+        self.connection.steer(see);
     }
     fn drive_visit(&mut self, turn: Turn<'_>) -> (Time, bool) {
         turn.on_streams(&mut self.connection)

@@ -20,6 +20,7 @@ use crate::model::transport::{Making, MultipathSpec, Named, Pack, Reading};
 use std::borrow::Cow;
 use std::sync::Arc;
 use vazao_application::{Application, Sides};
+use vazao_congestion::Steering;
 use vazao_engine::registry::{Entry, Parameter, Parameters};
 use vazao_engine::{RandomStream, Time};
 use vazao_transport::tcp::{Config, Connection, Cookies, Metrics};
@@ -56,6 +57,9 @@ impl Endpoint for Tcp {
             None => application.drive(now, &mut self.connection),
             Some(session) => drive_over_tls(now, &mut self.connection, session, application),
         }
+    }
+    fn steer(&mut self, see: &mut dyn FnMut(&mut Steering)) {
+        self.connection.steer(see);
     }
     fn drive_visit(&mut self, turn: Turn<'_>) -> (Time, bool) {
         match &mut self.tls {

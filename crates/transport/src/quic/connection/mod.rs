@@ -41,7 +41,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use streams::StreamSet;
-use vazao_congestion::CongestionControl;
+use vazao_congestion::{CongestionControl, Steering};
 use vazao_engine::{Duration, Histogram, Rate, Time};
 
 /// Side of the connection.
@@ -244,6 +244,17 @@ impl Connection {
     /// Congestion control of the first path.
     pub fn control(&self) -> &dyn CongestionControl {
         &*self.paths[0].control
+    }
+    /// Passes what the first path's steered congestion control has seen and answers to a function, which may change its
+    /// answers.
+    pub fn steer(&mut self, see: &mut dyn FnMut(&mut Steering)) {
+        let path = &mut self.paths[0];
+        let answers = |path: &Path| (path.control.cwnd(), path.control.pacing_rate());
+        let before = answers(path);
+        path.control.steering().map(see);
+        if answers(path) != before {
+            path.follow_control();
+        }
     }
     /// Round-trip time estimator of the first path.
     #[inline]

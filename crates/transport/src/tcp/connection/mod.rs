@@ -18,7 +18,7 @@ pub use info::CaState;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use vazao_congestion::CongestionControl;
+use vazao_congestion::{CongestionControl, Steering};
 use vazao_engine::{Duration, Time, fetch};
 
 /// The states of RFC 9293 section 3.3.2.
@@ -230,6 +230,15 @@ impl Connection {
     /// Congestion control.
     pub fn control(&self) -> &dyn CongestionControl {
         &*self.tx.control
+    }
+    /// Passes what a steered congestion control has seen and answers to a function, which may change its answers.
+    pub fn steer(&mut self, see: &mut dyn FnMut(&mut Steering)) {
+        let before = self.tx.control.cwnd();
+        self.tx.control.steering().map(see);
+        let cwnd = self.tx.control.cwnd();
+        if cwnd != before {
+            self.tx.cwnd = cwnd;
+        }
     }
     /// Round-trip time estimator.
     pub fn rtt(&self) -> &RttEstimator {

@@ -1,0 +1,135 @@
+"""Clusters on which a campaign's runs go: a Dask scheduler, any cluster or client of Dask's, workers of this machine.
+
+Dask is read when a cluster is asked for, and not before.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from vazao.errors import ClusterError
+from vazao.results.dispatch import Dispatch
+from vazao.results.serving import serving
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import distributed
+    from distributed.deploy import Cluster as DaskCluster
+
+    from vazao.results.dispatch import Sink
+    from vazao.study import PlannedRun
+
+    On: TypeAlias = str | distributed.Client | DaskCluster
+    """A place for runs: `local:8`, `dask://HOST:PORT`, or an object of Dask's."""
+
+MOST_WORKERS = 1024
+"""Workers that may be started on this machine."""
+
+CONNECT_SECONDS = 10
+"""Time in which a scheduler must answer."""
+
+WORKERS_SECONDS = 60.0
+"""Time for which a scheduler that was named by its address may be without workers: nobody may be about to start any."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A place for runs other than this process; made by `cluster_of`."""
+
+    on: On
+    name: str
+    """Name for messages."""
+    local: int = 0
+    """Workers to start on this machine."""
+    address: str = ""
+    """Address of a scheduler that runs already."""
+
+    def simulate(
+        self,
+        runs: Sequence[PlannedRun],
+        work: Sequence[float],
+        sink: Sink,
+        note: Callable[[Sequence[int]], None],
+    ) -> None:
+        """Simulate a campaign's runs, each of which takes about so many seconds, and have `sink` take their rows.
+
+        `note` is told which runs have ended, and called now and then. Raises `ClusterError`, `RunError`.
+        """
+        patience = WORKERS_SECONDS if isinstance(self.on, str) else float("inf")
+        with self._client() as client:
+            Dispatch(client, self.name, runs, work, sink, note, patience).run()
+
+    @contextmanager
+    def _client(self) -> Iterator[Any]:
+        """A client of the cluster, which ends with the block if it began with it."""
+        from distributed import Client
+
+        if isinstance(self.on, Client):
+            yield self.on
+            return
+        with self._cluster() as there:
+            try:
+                client = Client(there, timeout=CONNECT_SECONDS, set_as_default=False)
+            except (OSError, TimeoutError) as error:
+                told = f"no Dask scheduler answers there ({str(error)[:200]})"
+                raise ClusterError(f"{self.name}: {told}; start one with `dask scheduler`") from None
+            try:
+                yield client
+            finally:
+                with suppress(Exception):
+                    client.close(timeout=1)
+
+    @contextmanager
+    def _cluster(self) -> Iterator[Any]:
+        """The address of a scheduler, somebody's cluster, or one that is started for the block."""
+        if isinstance(self.on, str):
+            # Workers come and go as they should: what Dask tells about that is for those who look after a cluster.
+            logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        if not self.local:
+            yield self.address or self.on
+            return
+        with serving(self.name, self.local) as scheduler:
+            yield scheduler
+
+
+def cluster_of(on: On, asked: str = "on") -> Cluster:
+    """The cluster that a text or an object of Dask's means. Raises `ClusterError` for one that means none.
+
+    `asked` is what the user calls the option.
+    """
+    name = f"{asked} {on}" if isinstance(on, str) else repr(on)
+    if isinstance(on, str):
+        if found := re.fullmatch(r"local(?::(\d{1,4}))?", on):
+            workers = int(found[1]) if found[1] else os.cpu_count() or 1
+            if 1 <= workers <= MOST_WORKERS:
+                _need_dask(name)
+                return Cluster(on, name, local=workers)
+        if found := re.fullmatch(r"dask://(\[[0-9A-Fa-f:]+\]|[^\s:/\[\]@]+):(\d{1,5})", on):
+            _need_dask(name)
+            return Cluster(on, name, address=f"tcp://{found[1]}:{found[2]}")
+        raise ClusterError(
+            f"{asked} {on!r}: write local:8 for 8 workers (1 to {MOST_WORKERS}) on this machine, or dask://HOST:PORT "
+            "for a Dask scheduler"
+        )
+    _need_dask(name)
+    from distributed import Client
+    from distributed.deploy import Cluster as DaskCluster
+
+    if not isinstance(on, Client | DaskCluster):
+        raise ClusterError(f"{asked}={on!r}: give a text as 'local:8', a distributed.Client, or a cluster of Dask's")
+    if on.asynchronous:
+        raise ClusterError(f"{asked}={on!r}: is asynchronous; give one that was made with asynchronous=False")
+    return Cluster(on, name)
+
+
+def _need_dask(name: str) -> None:
+    if find_spec("distributed") is None:
+        raise ClusterError(f"{name}: needs Dask, which is not installed: pip install 'vazao[dask]'")

@@ -1,0 +1,302 @@
+"""Dispatch of a campaign's runs to the workers of a Dask cluster, chunk by chunk, and of their rows to the writer.
+
+A run is pending, or in exactly one chunk that is on its way; it ends once. Chunks of lost workers are run again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import queue
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Protocol
+
+from vazao import _core
+from vazao.errors import ClusterError, RunError, ScenarioError
+from vazao.results import worker
+from vazao.results.rows import Rows
+from vazao.results.worker import Answer, Order
+
+if TYPE_CHECKING:
+    from vazao.study import PlannedRun
+
+CHUNK_SECONDS = 0.4
+"""Time that a chunk is meant to take."""
+CHUNK_RUNS = 256
+"""Most runs of a chunk."""
+ROWS_SECONDS = 2e-3
+"""Time that a run takes beside what is simulated: its rows."""
+AHEAD = 2
+"""Chunks on their way for each thread of the cluster: while one is run, the next is there."""
+TICK_SECONDS = 0.05
+LOOK_SECONDS = 1.0
+"""Interval at which the cluster's workers are counted."""
+GONE_SECONDS = 10.0
+"""Time after which a scheduler that does not answer is given up."""
+MOST_DEATHS = 3
+"""Times that a run may be given up by Dask, which itself tries it on several workers, because its worker died."""
+
+
+class Sink(Protocol):
+    """A taker of rows."""
+
+    not_run: dict[str, str]
+
+    def add_rows(self, rows: Rows) -> None:
+        """Take the rows of runs that have ended."""
+
+
+@dataclass(eq=False)
+class _Chunk:
+    """Runs on their way, by their places in the campaign."""
+
+    places: list[int]
+    workers: list[str] | None
+    """Addresses of the workers that may run it; None for any."""
+    has_files: bool
+    future: Any = None
+    answer: Future[Answer] = field(default_factory=Future)
+
+
+class Dispatch:
+    """Runs of a campaign that go to a cluster."""
+
+    def __init__(
+        self,
+        client: Any,
+        name: str,
+        runs: Sequence[PlannedRun],
+        work: Sequence[float],
+        sink: Sink,
+        note: Callable[[Sequence[int]], None],
+        patience: float,
+    ) -> None:
+        """`work` are estimated seconds of each run; `patience` is the time for which there may be no worker."""
+        self._client, self._name, self._runs, self._work = client, name, runs, work
+        self._sink, self._note, self._patience = sink, note, patience
+        self._pending = deque(range(len(runs)))
+        self._alone: set[int] = set()
+        self._deaths: dict[int, int] = {}
+        self._want_files: set[int] = set()
+        self._unable: dict[object, dict[str, str]] = {}
+        """Workers that lack what runs need, by what that is, each with the reason."""
+        self._chunks: set[_Chunk] = set()
+        self._done: queue.SimpleQueue[_Chunk] = queue.SimpleQueue()
+        self._pace = 1.0
+        """Seconds that runs take, over those that were estimated."""
+        self._key = f"vazao-{uuid.uuid4().hex[:12]}"
+        self._number = 0
+        self._threads: Mapping[str, int] = {}
+        self._seen = self._running = time.monotonic()
+        """Moments at which there was a worker, and a connection."""
+
+    def run(self) -> None:
+        """Have all runs simulated. Raises `ClusterError`, `RunError`; what has ended until then is in the sink."""
+        over = threading.Event()
+        watch = threading.Thread(target=self._watch, args=(over,), daemon=True)
+        watch.start()
+        try:
+            while self._pending or self._chunks:
+                self._check()
+                self._fill()
+                with suppress(queue.Empty):
+                    self._take(self._done.get(timeout=TICK_SECONDS))
+                self._note([])
+        finally:
+            over.set()
+            if self._chunks and self._client.status == "running":
+                with suppress(Exception):
+                    self._on_loop(self._cancel([chunk.future for chunk in self._chunks])).result(timeout=0.3)
+
+    def _watch(self, over: threading.Event) -> None:
+        """Count the cluster's threads now and then, beside the dispatch: a scheduler may take long to answer."""
+        while not over.is_set():
+            with suppress(Exception):
+                if self._client.status == "running":
+                    self._threads = dict(self._client.nthreads())
+            over.wait(LOOK_SECONDS if self._threads else TICK_SECONDS)
+
+    def _check(self) -> None:
+        """See that there is a scheduler and a worker. Raises `RunError`, `ClusterError`."""
+        now = time.monotonic()
+        if self._client.status == "running":
+            self._running = now
+        elif self._client.status == "closed" or now - self._running > GONE_SECONDS:
+            raise RunError(
+                f"{self._name}: the scheduler is gone; finished runs are kept, and the same command goes on from there"
+            )
+        if self._threads:
+            self._seen = now
+        elif now - self._seen > self._patience:
+            started = "start some with `dask worker HOST:PORT`"
+            raise ClusterError(f"{self._name}: has had no worker for {self._patience:.0f} s; {started}")
+        for chunk in list(self._chunks):
+            if chunk.workers and self._threads and not set(chunk.workers) & set(self._threads):
+                # Dask would wait for workers that may never come back.
+                self._chunks.remove(chunk)
+                self._again(chunk.places)
+                self._on_loop(self._cancel([chunk.future]))
+
+    def _fill(self) -> None:
+        """Send chunks, as many as keep the workers busy."""
+        threads = sum(self._threads.values())
+        while self._pending and len(self._chunks) < AHEAD * threads:
+            places = self._next(threads)
+            needs = self._needs(places[0])
+            unable = self._unable.get(needs, {})
+            able = [address for address in self._threads if address not in unable]
+            if unable and not able:
+                reason = f"no worker can: {next(iter(unable.values()))}"
+                self._sink.not_run.update((self._runs[place].run_id, reason) for place in places)
+                self._note(places)
+                continue
+            self._send(_Chunk(places, able if unable else None, bool(self._want_files & set(places))))
+
+    def _next(self, threads: int) -> list[int]:
+        """The next runs in their order that need the same, about as many as a chunk may take."""
+        most = min(CHUNK_RUNS, max(1, len(self._pending) // (AHEAD * threads)))
+        places, seconds = [self._pending.popleft()], 0.0
+        seconds += self._seconds(places[0])
+        while self._pending and len(places) < most and not self._alone & {places[0], self._pending[0]}:
+            seconds += self._seconds(self._pending[0])
+            if seconds > CHUNK_SECONDS or self._needs(self._pending[0]) != self._needs(places[0]):
+                break
+            places.append(self._pending.popleft())
+        return places
+
+    def _seconds(self, place: int) -> float:
+        return (self._work[place] + ROWS_SECONDS) * self._pace
+
+    def _needs(self, place: int) -> object:
+        """The kernels and simulators of a run; None for most, which run anywhere."""
+        needs = self._runs[place].cell.needs
+        return tuple(sorted({**needs.kernels, **needs.simulators}.items())) or None
+
+    def _send(self, chunk: _Chunk) -> None:
+        self._number += 1
+        key = f"{self._key}-{self._number}"
+        asked = {"engine": _core.ENGINE_VERSION, "order": pickle.dumps(self._order(chunk), protocol=5)}
+        chunk.future = self._client.submit(eval, worker.ASKED, asked, key=key, workers=chunk.workers, pure=False)
+        self._chunks.add(chunk)
+        chunk.answer = self._on_loop(self._answer(chunk.future))
+        chunk.answer.add_done_callback(lambda _: self._done.put(chunk))
+
+    async def _answer(self, future: Any) -> Answer:
+        answer: Answer = pickle.loads(await self._client.gather(future, asynchronous=True))
+        return answer
+
+    async def _cancel(self, futures: list[Any]) -> None:
+        await self._client.cancel(futures, asynchronous=True)
+
+    def _on_loop(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._client.loop.asyncio_loop)
+
+    def _order(self, chunk: _Chunk) -> Order:
+        runs = [self._runs[place] for place in chunk.places]
+        cells = list({id(run.cell): run.cell for run in runs}.values())
+        numbers = {id(cell): number for number, cell in enumerate(cells)}
+        inputs = {name: (path, digest) for cell in cells for name, path, digest in cell.needs.inputs}
+        contents = {}
+        for path, digest in inputs.values() if chunk.has_files else ():
+            contents[digest] = path.read_bytes()
+            if sha256(contents[digest]).hexdigest() != digest:
+                raise ScenarioError(f"{path}: changed since it was read; run again when it is whole")
+        return Order(
+            [replace(cell.recipe, plugins=(), inputs={}) for cell in cells],
+            [{**cell.needs.kernels, **cell.needs.simulators} for cell in cells],
+            [(numbers[id(run.cell)], run.seed, run.run_id) for run in runs],
+            worker.python(),
+            _pickled([cell.recipe.plugins for cell in cells]),
+            {name: digest for name, (_, digest) in inputs.items()},
+            contents,
+        )
+
+    def _take(self, chunk: _Chunk) -> None:
+        """Take the answer to a chunk, or send its runs again. Raises `ClusterError`, `RunError`."""
+        if chunk not in self._chunks:
+            return
+        self._chunks.remove(chunk)
+        try:
+            answer = chunk.answer.result()
+        except (CancelledError, asyncio.CancelledError):
+            # The connection was lost, or a user cancelled it.
+            self._again(chunk.places)
+        except Exception as error:
+            self._failed(chunk, error)
+        else:
+            self._told(chunk, answer)
+        chunk.future.release()
+
+    def _told(self, chunk: _Chunk, answer: Answer) -> None:
+        if answer.refused is not None:
+            raise ClusterError(f"{self._name}: worker {answer.worker} {answer.refused}")
+        places = chunk.places
+        if answer.wants_files:
+            if chunk.has_files:
+                raise ClusterError(f"{self._name}: worker {answer.worker} cannot keep the files that scenarios name")
+            self._want_files.update(places)
+        for place, reason in answer.not_here.items():
+            self._unable.setdefault(self._needs(places[place]), {})[answer.worker] = reason
+        self._alone.update(places[place] for place in answer.alone)
+        ended = [places[place] for place in answer.ended]
+        if ended:
+            estimated = sum(map(self._seconds, ended)) / self._pace
+            # Half of what was learnt last stays: runs differ.
+            self._pace = min(1e3, max(1e-3, (self._pace + answer.seconds / estimated) / 2))
+            self._sink.add_rows(answer.packed.rows())
+            self._note(ended)
+        self._again([place for place in places if place not in set(ended)])
+
+    def _failed(self, chunk: _Chunk, error: Exception) -> None:
+        """Send the runs of a worker that died again, each alone, as one of them may be why. Raises what else it was."""
+        kind = type(error).__name__
+        if kind in ("FutureCancelledError", "CommClosedError", "FuturesCancelledError"):
+            self._again(chunk.places)
+            return
+        if kind == "KilledWorker":
+            for place in chunk.places:
+                self._deaths[place] = self._deaths.get(place, 0) + 1
+                if len(chunk.places) == 1 and self._deaths[place] >= MOST_DEATHS:
+                    told = "each worker that ran it died; its memory may have been too small"
+                    raise RunError(f"{self._name}: run {self._runs[place].run_id}: {told}") from None
+            self._alone.update(chunk.places)
+            self._again(chunk.places)
+            return
+        if isinstance(error, ImportError | AttributeError):
+            needed = f"each needs Vazão with engine {_core.ENGINE_VERSION}"
+            raise ClusterError(f"{self._name}: a worker cannot load Vazão ({error}); {needed}") from None
+        raise error
+
+    def _again(self, places: Sequence[int]) -> None:
+        """Put runs back to where they came from, before all others."""
+        self._pending.extendleft(reversed(places))
+
+
+def _pickled(plugins: Sequence[Sequence[tuple[str, str, type, str]]]) -> bytes | None:
+    """The user's own algorithms by value: workers do not have the modules that they are written in."""
+    modules = {own.__module__ for several in plugins for _, _, own, _ in several}
+    if not modules:
+        return None
+    import sys
+
+    import cloudpickle
+
+    there = [sys.modules[name] for name in modules - {"__main__"} if name in sys.modules]
+    for module in there:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        return bytes(cloudpickle.dumps(list(plugins)))
+    except Exception as error:
+        names = ", ".join(sorted(own.__name__ for several in plugins for _, _, own, _ in several))
+        raise ClusterError(f"{names}: cannot travel to the workers of a cluster ({error})") from None
+    finally:
+        for module in there:
+            cloudpickle.unregister_pickle_by_value(module)

@@ -1,0 +1,93 @@
+"""Rows of runs that have ended, on their way from what simulated them to a batch on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+
+from vazao import _core
+from vazao.results.result import table
+
+if TYPE_CHECKING:
+    from vazao.results.simulating import Outcome
+
+SEED = pl.Int64()
+"""The type of a seed in `runs`."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The tables of runs, and the samples of each or of several."""
+
+    tables: Mapping[str, pl.DataFrame]
+    samples: Sequence[_core.Table | pa.Table] = ()
+
+    def packed(self) -> Packed:
+        """Streams of Arrow with these rows, for another process."""
+        tables = {}
+        for name, rows in self.tables.items():
+            rows.write_ipc_stream(stream := BytesIO(), compression="lz4")
+            tables[name] = stream.getvalue()
+        return Packed(tables, [_packed(run) for run in self.samples if len(run)])
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Rows as streams of Arrow."""
+
+    tables: Mapping[str, bytes] = field(default_factory=dict)
+    samples: Sequence[bytes] = ()
+
+    def rows(self) -> Rows:
+        """The rows in the streams."""
+        tables = {name: pl.read_ipc_stream(BytesIO(stream)) for name, stream in self.tables.items()}
+        return Rows(tables, [pa.ipc.open_stream(stream).read_all() for stream in self.samples])
+
+
+def _packed(samples: _core.Table | pa.Table) -> bytes:
+    reader = pa.RecordBatchReader.from_stream(samples)
+    schema = pa.schema([(each.name, getattr(each.type, "value_type", each.type)) for each in reader.schema])
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.BufferOutputStream() as sink:
+        with pa.ipc.new_stream(sink, schema, options=options) as stream:
+            for batch in reader:
+                stream.write_table(pa.Table.from_batches([batch]).cast(schema))
+        return bytes(sink.getvalue())
+
+
+def rows_of(ended: Sequence[tuple[_core.Scenario, Outcome]]) -> Rows:
+    """The rows of runs that have ended, of which some may have failed."""
+    # A run that failed has no tables.
+    measured = [outcome for _, outcome in ended if outcome.failure is None]
+    names = ("flows", "paths", "links") if measured else ()
+    tables = {name: pl.concat([table(outcome, name) for outcome in measured]) for name in names}
+    tables["scenarios"] = pl.DataFrame(
+        [(scenario.run_id, scenario.json) for scenario, _ in ended],
+        schema={"run_id": pl.String, "scenario": pl.String},
+        orient="row",
+    )
+    tables["runs"] = pl.concat([_run_row(scenario, outcome) for scenario, outcome in ended], how="diagonal")
+    return Rows(tables, [outcome.table("samples") for outcome in measured])
+
+
+def _run_row(scenario: _core.Scenario, outcome: Outcome) -> pl.DataFrame:
+    """A run's row; a failed run's has its reason and no measures."""
+    if outcome.failure is None:
+        measured = table(outcome, "runs")
+    else:
+        measured = pl.DataFrame({"run_id": [scenario.run_id], "seed": [scenario.seed]}, schema_overrides={"seed": SEED})
+    return measured.with_columns(failure=pl.lit(outcome.failure, pl.String))
+
+
+def together(several: Sequence[Rows]) -> Rows:
+    """All of these rows; a table that some of them lack is that of the others."""
+    names = dict.fromkeys(name for rows in several for name in rows.tables)
+    found = {name: [rows.tables[name] for rows in several if name in rows.tables] for name in names}
+    # Of failed runs there is no measure to have a column for.
+    tables = {name: pl.concat(each, how="diagonal" if name == "runs" else "vertical") for name, each in found.items()}
+    return Rows(tables, [run for rows in several for run in rows.samples])
