@@ -21,10 +21,10 @@ LOADS = {
 """Attributes that a browser fetches by itself."""
 
 ELSEWHERE = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
-"""How an address of another place begins."""
+"""The beginning of an address of another place."""
 
 STYLE = re.compile(r"(?:@import\s+|url\(\s*)[\"']?([^\"')\s;]+)")
-"""What a style sheet fetches."""
+"""Addresses that a style sheet fetches."""
 
 SELF_CONTAINED = "reports"
 """The folder of pages that another test checks; here it is that they ask for nothing."""
@@ -32,7 +32,7 @@ SELF_CONTAINED = "reports"
 
 @dataclass
 class Page(HTMLParser):
-    """What a page is known by, leads to and loads."""
+    """A page: its anchors, the links that it has, and the addresses that it loads."""
 
     anchors: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ def read(path: Path) -> Page:
 
 
 def problems(site: Path) -> Iterator[str]:
-    """What is wrong with a site, a line each."""
+    """Problems of a site, a line each."""
     site = site.resolve()
     pages = {path: read(path) for path in sorted(site.rglob("*.html"))}
     if not pages:
@@ -92,7 +92,7 @@ def problems(site: Path) -> Iterator[str]:
 
 
 def _missing(path: Path, address: str, pages: dict[Path, Page]) -> str:
-    """Why an address leads nowhere; empty if it does not, or if it leads out of the site."""
+    """The reason why an address leads nowhere; empty if it does not, or if it leads out of the site."""
     parts = urlsplit(address)
     if parts.scheme or parts.netloc:
         return ""

@@ -1,4 +1,4 @@
-"""What each notebook of the site finds when it starts: charts as SVG, and the files that the documents have saved."""
+"""The beginning of each notebook of the site: charts become SVG, and the files that the documents save are there."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ASKED = re.compile(r"^<!-- written: ([a-z ]+) -->$", re.MULTILINE)
 
 NOTEBOOK = "file_format: mystnb"
-"""What a page begins with whose cells run."""
+"""The mark of a page whose cells run."""
 
 ROOMS = {
     "vazao.scenario.build": "Networks, flows, applications and transports",
@@ -130,7 +130,7 @@ def _commands(command: Any, path: str) -> Iterator[str]:
 
 
 def options(command: Any) -> Iterator[str]:
-    """What a command takes, as a table."""
+    """The arguments and options of a command, as a table."""
     taken = [each for each in command.params if not getattr(each, "hidden", False) and each.name != "help"]
     if taken:
         yield from ["| argument or option | meaning |", "| --- | --- |"]

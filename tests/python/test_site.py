@@ -18,10 +18,10 @@ from documents import DOCUMENTS, ROOT, Block, fenced, name, saved
 from vazao.study import catalogue, reference
 
 CELL = "{code-cell}"
-"""How a cell of a notebook begins."""
+"""The beginning of a notebook's cell."""
 
 NEEDED = ("furo", "ipykernel", "myst_nb", "sphinx")
-"""What the extra `[site]` brings."""
+"""Libraries of the extra `[site]`."""
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
