@@ -11,7 +11,7 @@ must know of it:
 
 - `<!-- saved as NAME -->`: the file that commands of any document read by that name;
 - `<!-- needs Linux 6.12.117 -->`: compared only where the guests' kernel has that version;
-- `<!-- not compared: REASON -->`: what cannot be, or costs too much.
+- `<!-- not compared: REASON -->`: what cannot be run or compared, or costs too much.
 """
 
 from __future__ import annotations

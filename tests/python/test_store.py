@@ -11,10 +11,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from duckdb import DuckDBPyConnection
 
 from vazao import files
 from vazao.errors import ResultsError
-from vazao.results import Store, campaign, running
+from vazao.results import Store, campaign, database, running, store
 from vazao.results.parts import TABLES
 from vazao.results.writer import writing
 from vazao.study import Study
@@ -80,10 +81,26 @@ def assert_same(a: dict[str, pl.DataFrame], b: dict[str, pl.DataFrame]) -> None:
         assert a[name].equals(b[name]), name
 
 
+class Unenclosed:
+    """A database in this process: where only files matter, a process for each would take most of the time."""
+
+    alive = True
+
+    def __init__(self, prepare: Callable[[], DuckDBPyConnection], limits: object) -> None:
+        self.connection = prepare()
+
+    def query(self, sql: str, parameters: dict[str, object] | None = None) -> pl.DataFrame:
+        return database.frame(database.answer(self.connection, sql, parameters or {}))
+
+    def close(self) -> None:
+        self.connection.close()
+
+
 def test_dying_between_any_two_file_operations_loses_no_committed_run(
     toy: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "FLUSH_RUNS", 3)
+    monkeypatch.setattr(store, "Enclosure", Unenclosed)
     expected = campaign.run_study(toy, size="quick", jobs=1, out=tmp_path / "whole").directory
     operations, finished = 0, False
     while not finished:
