@@ -246,7 +246,7 @@ def test_a_study_keeps_its_algorithms_and_runs_again_elsewhere(place: Path) -> N
     runs, flows = (vz.Store("there").read(name) for name in ("runs", "flows"))
     both = flows.join(runs, on="run_id").sort("replication")
     times = {level: both.filter(control=level)["completion_s"].to_list() for level in ("reno", "plain")}
-    # The same seeds meet the same losses, and Reno in Python is Reno.
+    # Both meet the losses of one seed, and the class is Reno again, written in Python.
     assert times["plain"] == times["reno"]
     elsewhere = place / "elsewhere"
     elsewhere.mkdir()

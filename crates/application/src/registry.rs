@@ -25,10 +25,11 @@ impl Sides {
         let end = Application::Visit(VisitEnd { visit, connection, wake: Time::NEVER });
         Sides { client: end.clone(), server: end, client_sends: false }
     }
+
     /// Has a script write the messages of the client.
     pub fn scripted(mut self, make: ScriptFactory, streams: RandomStreams) -> Sides {
         if let Application::Source(source) = &mut self.client {
-            source.scripted(Pattern::scripted(make, streams));
+            source.scripted(Pattern::scripted(Some(make), streams));
         }
         self
     }
@@ -214,20 +215,22 @@ fn download(p: &Parameters, streams: RandomStreams) -> Sides {
     talk(client, server)
 }
 
-/// Messages of one size, one each interval.
-fn steady(message: u64, interval: Duration, streams: RandomStreams) -> Pattern {
-    Pattern::new(Law::Constant(interval.as_nanos() as f64), Law::Constant(message as f64), streams)
+/// Gap and size of messages that are all alike.
+fn steady(message: u64, interval: Duration) -> [Law; 2] {
+    [Law::Constant(interval.as_nanos() as f64), Law::Constant(message as f64)]
 }
 
 fn cbr(p: &Parameters, streams: RandomStreams) -> Sides {
     let Cbr { rate, message, size, duration, read_rate } = p.into();
-    let pattern = steady(message, rate.time_for(message), streams);
+    let [idt, ps] = steady(message, rate.time_for(message));
+    let pattern = Pattern::new(idt, ps, streams);
     sends(Source::new(size, duration).paced(pattern, None), read_rate)
 }
 
 fn on_off(p: &Parameters, streams: RandomStreams) -> Sides {
     let OnOff { rate, message, on, off, size, duration, read_rate } = p.into();
-    let pattern = steady(message, rate.time_for(message), streams).in_bursts(on, off, streams);
+    let [idt, ps] = steady(message, rate.time_for(message));
+    let pattern = Pattern::in_bursts(idt, ps, [on, off], streams);
     sends(Source::new(size, duration).paced(pattern, None), read_rate)
 }
 
@@ -238,13 +241,13 @@ fn packets(p: &Parameters, streams: RandomStreams) -> Sides {
 
 fn scripted(p: &Parameters, streams: RandomStreams) -> Sides {
     let Scripted { size, duration, read_rate } = p.into();
-    let pattern = Pattern::new(Law::Exponential(1e9), Law::Exponential(1e3), streams);
-    sends(Source::new(size, duration).paced(pattern, None), read_rate)
+    sends(Source::new(size, duration).paced(Pattern::scripted(None, streams), None), read_rate)
 }
 
 fn messages(p: &Parameters, streams: RandomStreams) -> Sides {
     let Messages { message, interval, count, duration, read_rate } = p.into();
-    sends(Source::new(None, duration).paced(steady(message, interval, streams), count), read_rate)
+    let [idt, ps] = steady(message, interval);
+    sends(Source::new(None, duration).paced(Pattern::new(idt, ps, streams), count), read_rate)
 }
 
 fn requests(p: &Parameters, streams: RandomStreams) -> Sides {

@@ -1,8 +1,8 @@
 //! Congestion controls written in Python.
 
 use crate::InputError;
-use crate::own::Algorithm;
-use crate::user::{Watch, attribute, fail, seconds};
+use crate::own::{Algorithm, Instance};
+use crate::user::{attribute, seconds};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use vazao_congestion::{Ack, Congestion, CongestionControl, RateSample, Setup, Sibling, Siblings, Signal, Steered};
@@ -132,14 +132,12 @@ const LARGEST: f64 = 1e15;
 
 /// An instance of a user's class. Its windows are read back after each call, so that asking for them is free.
 struct PythonControl {
-    name: String,
-    instance: Py<PyAny>,
+    instance: Instance,
     mss: f64,
     wants_rate: bool,
     /// State of a class that says `coupled = True`.
     siblings: Option<Siblings>,
     windows: Windows,
-    watch: Watch,
 }
 
 /// Attributes that are read, or set for the class.
@@ -190,22 +188,16 @@ impl PythonControl {
 
     /// Calls a method and reads the windows. What goes wrong ends the run.
     fn call(&mut self, method: &str, argument: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) {
-        let windows = Python::attach(|py| {
-            let instance = self.instance.bind(py);
+        self.windows = self.instance.call(method, |instance| {
             if let Some(siblings) = &self.siblings {
                 Self::show(siblings, instance)?;
             }
-            instance.call_method1(method, (argument(py)?,))?;
+            instance.call_method1(method, (argument(instance.py())?,))?;
             if let Some(siblings) = &mut self.siblings {
                 siblings.tell(attribute(instance, "told", "a number")?);
             }
-            self.watch.look(instance)?;
             Windows::of(instance, self.mss)
         });
-        match windows {
-            Ok(windows) => self.windows = windows,
-            Err(error) => fail(&format!("{}.{method}", self.name), None, &error),
-        }
     }
 }
 
@@ -259,24 +251,23 @@ pub fn factory(algorithm: Algorithm) -> ControlFactory {
     }
     Arc::new(move |setup: Setup| -> Box<dyn CongestionControl> {
         let threshold = setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64);
-        let mut watch = Watch::new(ATTRIBUTES);
-        let (instance, (windows, wants_rate, coupled)) = algorithm.make(
+        let (instance, (windows, wants_rate, coupled)) = Instance::reading(
+            &algorithm,
+            None,
+            ATTRIBUTES,
             |py| (setup.mss, setup.initial_window, threshold).into_pyobject(py),
             |instance| {
-                watch.look(instance)?;
                 let wants_rate: bool = attribute(instance, "wants_rate", "True or False")?;
                 let coupled: bool = attribute(instance, "coupled", "True or False")?;
                 Ok((Windows::of(instance, setup.mss as f64)?, wants_rate, coupled))
             },
         );
         Box::new(PythonControl {
-            name: algorithm.name.clone(),
             instance,
             mss: setup.mss as f64,
             wants_rate,
             siblings: coupled.then(Siblings::default),
             windows,
-            watch,
         })
     })
 }

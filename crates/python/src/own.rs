@@ -135,7 +135,7 @@ impl Algorithm {
     }
 
     /// Makes an instance; what goes wrong ends the run.
-    pub fn make<T>(
+    fn make<T>(
         &self,
         arguments: impl for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyTuple>>,
         read: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
@@ -172,9 +172,23 @@ impl Instance {
         attributes: &'static [&'static str],
         arguments: impl for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyTuple>>,
     ) -> Instance {
+        Self::reading(algorithm, link, attributes, arguments, |_| Ok(())).0
+    }
+
+    /// Makes an instance, and reads from it what does not change.
+    pub fn reading<T>(
+        algorithm: &Algorithm,
+        link: Option<&str>,
+        attributes: &'static [&'static str],
+        arguments: impl for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyTuple>>,
+        read: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> (Instance, T) {
         let mut watch = Watch::new(attributes);
-        let (instance, ()) = algorithm.make(arguments, |instance| watch.look(instance));
-        Instance { name: algorithm.name.clone(), link: link.map(str::to_owned), instance, watch }
+        let (instance, read) = algorithm.make(arguments, |instance| {
+            watch.look(instance)?;
+            read(instance)
+        });
+        (Instance { name: algorithm.name.clone(), link: link.map(str::to_owned), instance, watch }, read)
     }
 
     /// Calls a method; what goes wrong ends the run.

@@ -1,8 +1,8 @@
 //! Packet schedulers of Multipath TCP written in Python.
 
 use crate::InputError;
-use crate::own::Algorithm;
-use crate::user::{Watch, attribute, fail, seconds};
+use crate::own::{Algorithm, Instance};
+use crate::user::{attribute, seconds};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
@@ -244,35 +244,23 @@ fn wake(instance: &Bound<'_, PyAny>, now: Time) -> PyResult<Time> {
 
 /// An instance of a user's class. When it wants to be woken is read back after each decision.
 struct PythonScheduler {
-    name: String,
-    instance: Py<PyAny>,
+    instance: Instance,
     queues: bool,
     wake: Time,
-    watch: Watch,
 }
 
 impl PacketScheduler for PythonScheduler {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        let decided = Python::attach(|py| {
-            let instance = self.instance.bind(py);
-            let answer = instance.call_method1("decide", (PySituation::new(py, situation)?,))?;
-            self.watch.look(instance)?;
+        let (decision, wake) = self.instance.call("decide", |instance| {
+            let answer = instance.call_method1("decide", (PySituation::new(instance.py(), situation)?,))?;
             Ok((decision(&answer, situation.paths.len())?, wake(instance, situation.now)?))
         });
-        match decided {
-            Ok((decision, wake)) => {
-                self.wake = wake;
-                decision
-            }
-            Err(error) => fail(&format!("{}.decide", self.name), None, &error),
-        }
+        self.wake = wake;
+        decision
     }
 
     fn on_sent(&mut self, path: usize, bytes: u64) {
-        let told = Python::attach(|py| self.instance.bind(py).call_method1("on_sent", (path, bytes)).map(drop));
-        if let Err(error) = told {
-            fail(&format!("{}.on_sent", self.name), None, &error);
-        }
+        self.instance.call("on_sent", |instance| instance.call_method1("on_sent", (path, bytes)).map(drop));
     }
 
     fn queues(&self) -> bool {
@@ -286,14 +274,13 @@ impl PacketScheduler for PythonScheduler {
 /// Makes a factory of a user's class.
 pub fn factory(algorithm: Algorithm) -> SchedulerFactory {
     Arc::new(move || -> Box<dyn PacketScheduler> {
-        let mut watch = Watch::new(&["queues", "wake_s"]);
-        let (instance, queues) = algorithm.make(
+        let (instance, queues) = Instance::reading(
+            &algorithm,
+            None,
+            &["queues", "wake_s"],
             |py| Ok(PyTuple::empty(py)),
-            |instance| {
-                watch.look(instance)?;
-                attribute(instance, "queues", "True or False")
-            },
+            |instance| attribute(instance, "queues", "True or False"),
         );
-        Box::new(PythonScheduler { name: algorithm.name.clone(), instance, queues, wake: Time::NEVER, watch })
+        Box::new(PythonScheduler { instance, queues, wake: Time::NEVER })
     })
 }

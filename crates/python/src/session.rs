@@ -129,17 +129,13 @@ impl PySession {
             let (given, wanted) = (actions.len(), self.agents.len());
             return Err(InputError::new_err(format!("{given} actions for {wanted} agents; give one for each")));
         }
-        for (agent, (window, rate)) in self.agents.iter().zip(&actions) {
-            let flow = agent.flow;
-            if !(window.is_finite() && *window >= 0.0) {
-                return Err(InputError::new_err(format!(
-                    "flow {flow}: a window of {window} bytes; give a number, zero or more"
-                )));
-            }
-            if !(rate.is_finite() && *rate >= 0.0) {
-                return Err(InputError::new_err(format!(
-                    "flow {flow}: a rate of {rate} bit/s; give a number, zero or more"
-                )));
+        for (agent, &(window, rate)) in self.agents.iter().zip(&actions) {
+            for (name, value, unit) in [("window", window, "bytes"), ("rate", rate, "bit/s")] {
+                if !(value.is_finite() && value >= 0.0) {
+                    let flow = agent.flow;
+                    let problem = format!("flow {flow}: a {name} of {value} {unit}; give a number, zero or more");
+                    return Err(InputError::new_err(problem));
+                }
             }
         }
         let from = self.session.now();

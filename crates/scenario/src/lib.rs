@@ -22,14 +22,17 @@ pub use guests::plan::HostPlan;
 pub use measures::series::{MEASURES, Measure, names as measures};
 pub use measures::table::{Column, Table};
 pub use measures::values::Values;
-pub use model::flow::{FlowSpec, Routes};
+pub use model::extensions::Extensions;
+pub use model::multipath::MultipathSpec;
 pub use model::plugin::{
     Chosen, ControlFactory, ControlSpec, OwnParameters, Plugin, Plugins, SchedulerSpec, ScriptSpec, SlowStartFactory,
     SlowStartSpec,
 };
+pub use model::routes::Routes;
+pub use model::scenario::FlowSpec;
+pub use model::scenario::{Pack, TransportSpec};
 pub use model::scenario::{Scenario, TraceSpec};
 pub use model::stack::{GuestSpec, Kernel, Kernels, Simulator, Simulators, Stack};
-pub use model::transport::{Extensions, MultipathSpec, Pack, TransportSpec};
 pub use packs::TRANSPORTS;
 pub use packs::library::Connect;
 pub use packs::tcp::like::{PERSONALITIES, Personality};

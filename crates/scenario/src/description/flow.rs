@@ -3,11 +3,15 @@
 use super::transport::{parameters_json, read_transport};
 use crate::document::Result;
 use crate::document::reader::{Item, LONGEST, Table};
-use crate::model::flow::{Described, FlowSpec, Routes, guests, sides, visit};
+use crate::model::application::{Described, sides, visit};
+use crate::model::extensions::Extensions;
+use crate::model::flow::guests;
 use crate::model::memory::{self, Budget};
 use crate::model::plugin::ScriptSpec;
+use crate::model::routes::Routes;
+use crate::model::scenario::FlowSpec;
+use crate::model::scenario::TransportSpec;
 use crate::model::stack::Stack;
-use crate::model::transport::{Extensions, TransportSpec};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use vazao_application::{

@@ -3,8 +3,8 @@
 use crate::document::files::Files;
 use crate::document::reader::{Item, Table, duration, value_json};
 use crate::document::{Result, ScenarioError, Toml};
+use crate::model::extensions::Extensions;
 use crate::model::plugin::{Chosen, Plugins};
-use crate::model::transport::Extensions;
 use crate::packs::tcp::strip;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;

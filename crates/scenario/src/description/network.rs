@@ -3,8 +3,8 @@
 use crate::description::link::{direction_json, read_link, read_link_table};
 use crate::document::Result;
 use crate::document::reader::{Item, Table};
+use crate::model::extensions::Extensions;
 use crate::model::memory::{self, Budget};
-use crate::model::transport::Extensions;
 use serde_json::{Value as Json, json};
 use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
 use vazao_network::topology::{Count, Key, LinkSpec, NamedLink, TOPOLOGIES, Topology};

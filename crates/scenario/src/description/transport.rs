@@ -2,9 +2,12 @@
 
 use crate::document::reader::{Item, Table, value_json};
 use crate::document::{Result, Toml};
+use crate::model::extensions::Extensions;
+use crate::model::multipath::MultipathSpec;
 use crate::model::plugin::{ControlFactory, ControlSpec, Plugins, SlowStartSpec};
+use crate::model::protocol::{Controls, Reading};
+use crate::model::scenario::TransportSpec;
 use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks, simulator_json};
-use crate::model::transport::{Controls, Extensions, MultipathSpec, Reading, TransportSpec};
 use crate::packs::library::quinn;
 use crate::packs::tcp::like;
 use crate::packs::{KERNEL, TRANSPORTS, refuse_own};
@@ -37,7 +40,7 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
         let problem = format!("is for Linux guests, which there are none of over {}; leave it out", entry.name);
         table.refuse(parameter.name, problem)?;
     }
-    let (stacks, guest) = read_stacks(&mut table, extensions)?;
+    let (stacks, guest) = read_stacks(&mut table, &extensions.kernels, &extensions.simulators)?;
     if let Some(stack) = stacks.iter().find(|stack| !pack.stacks.contains(stack)) {
         let possible: Vec<_> = pack.stacks.iter().map(|s| format!("stack = {:?}", s.name())).collect();
         let (name, stack) = (entry.name, stack.name());

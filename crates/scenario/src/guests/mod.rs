@@ -7,7 +7,7 @@ mod program;
 
 use crate::endpoint::codec::{Address, Codec};
 use crate::model::address::Addresses;
-use crate::model::transport::TransportSpec;
+use crate::model::scenario::TransportSpec;
 use ledger::{Ledger, Tuple};
 use meter::TcpMeter;
 use std::collections::BTreeMap;

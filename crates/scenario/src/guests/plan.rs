@@ -4,8 +4,8 @@ mod flow;
 mod setup;
 
 use crate::model::address::Addresses;
-use crate::model::flow::FlowSpec;
-use crate::model::kernel::KernelEnd;
+use crate::model::scenario::FlowSpec;
+use crate::model::scenario::KernelEnd;
 use crate::model::scenario::Scenario;
 use crate::model::stack::{Kernel, Offloads, Stack};
 use std::collections::{BTreeMap, BTreeSet};

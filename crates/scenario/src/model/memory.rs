@@ -3,7 +3,7 @@
 //! It is an upper bound for transfers that fill their windows; tests compare it with measurements (`tests/python/test_memory.py`).
 //! Queues, buffers and time series may still grow beyond it: the runner watches them.
 
-use super::transport::TransportSpec;
+use super::scenario::TransportSpec;
 use std::cell::Cell;
 
 /// Bytes of a link in both directions, described and built.

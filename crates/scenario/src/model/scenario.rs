@@ -1,8 +1,28 @@
-//! Scenario: a user's description, checked and with every default.
+//! Scenario: a user's description, checked and with every default; and the interface that each protocol implements for it.
+//!
+//! These types name each other, so that they stand on one page: a scenario has flows, a flow has a transport, a transport has a
+//! protocol's pack, and a pack makes ends for a scenario's flows. What they can do is in the files about each.
 
-use super::flow::FlowSpec;
+use super::address::{Addresses, Socket};
+use super::application::Described;
+use super::multipath::MultipathSpec;
+use super::plugin::{ControlSpec, ScriptSpec, SlowStartSpec};
+use super::protocol::{Controls, Named, Reading, Rule, Service};
+use super::routes::{PlannedWay, Routes};
+use super::stack::{GuestSpec, Stack};
+use crate::document::Result;
+use crate::document::reader::Table;
+use crate::endpoint::Endpoint;
+use crate::endpoint::codec::{Codec, Logger};
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use vazao_application::{RandomStreams, Sides};
+use vazao_engine::registry::{Entry, Parameters};
 use vazao_engine::{Duration, Time};
-use vazao_network::Graph;
+use vazao_guest_protocol::{Role, Setup, Transport};
+use vazao_network::{Graph, Routing};
+use vazao_transport::tls;
 
 /// Time series to be recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,4 +48,172 @@ pub struct Scenario {
     pub flows: Vec<FlowSpec>,
     /// Time series to be recorded.
     pub trace: TraceSpec,
+}
+
+/// Flow as described.
+#[derive(Clone, Debug)]
+pub struct FlowSpec {
+    /// Address of the side that opens the connection.
+    pub client: String,
+    /// Address of the other side.
+    pub server: String,
+    /// Time at which it opens.
+    pub start: Time,
+    /// Index of its `[[flow]]` table.
+    pub group: usize,
+    /// Application and its parameters.
+    pub application: Described,
+    /// Script of the user's own that writes the application's messages.
+    pub script: Option<ScriptSpec>,
+    /// Random streams of its application.
+    pub streams: RandomStreams,
+    /// Transport.
+    pub transport: Arc<TransportSpec>,
+    /// Routes of its packets.
+    pub routes: Routes,
+    /// Index among the connections of a visit; 0 for every other flow.
+    pub part: u32,
+}
+
+/// Transport as described.
+#[derive(Clone, Debug)]
+pub struct TransportSpec {
+    /// Protocol.
+    pub entry: &'static Entry<Pack>,
+    /// Parameters of the protocol.
+    pub parameters: Parameters,
+    /// TLS over it.
+    pub tls: Option<tls::Config>,
+    /// Congestion control.
+    pub control: ControlSpec,
+    /// Slow start.
+    pub slow_start: SlowStartSpec,
+    /// Settings of a transport with several paths.
+    pub multipath: Option<MultipathSpec>,
+    /// Stacks of client and server.
+    pub stacks: [Stack; 2],
+    /// Stack that sends the measured data, to which the congestion control belongs.
+    pub sender: Stack,
+    /// Settings of guests.
+    pub guest: GuestSpec,
+    /// The receiving side (0: the client) and its settings, where they are not the sender's.
+    pub receiver: Option<(usize, Arc<TransportSpec>)>,
+}
+
+/// Function that makes both ends of a flow by its number, the client's first.
+pub(super) type MakeEnds = fn(&mut Making<'_>, usize, &Sides) -> [Box<dyn Endpoint>; 2];
+/// Function that makes the codec of a flow by its number for captures, or says why its packets cannot be captured.
+type MakeCodec = fn(&Scenario, &Addresses, usize) -> std::result::Result<Box<dyn Codec>, &'static str>;
+
+/// Transport protocol: everything that depends on it, filled in by its folder of `packs`.
+#[derive(Clone, Copy, Debug)]
+pub struct Pack {
+    /// Stacks that implement it.
+    pub(crate) stacks: &'static [Stack],
+    /// Refuses keys that the stacks would ignore, and stacks that do not go together.
+    pub(crate) refuse: fn(&Table, &Reading<'_>) -> Result<()>,
+    /// Replaces a word for several settings by these.
+    pub(crate) expand: fn(&mut Table) -> Result<()>,
+    /// Congestion controls.
+    pub(crate) controls: Controls,
+    /// Slow start, and whether the user may choose another.
+    pub(crate) slow_start: (&'static str, bool),
+    /// Takes keys that its parameters do not describe out of a transport's table.
+    pub(crate) take: fn(&mut Table, &Reading<'_>) -> Result<Named>,
+    /// Combinations that are refused.
+    pub(crate) rules: &'static [Rule],
+    /// Checks the settings beyond its rules, and completes the taken keys.
+    pub(crate) settle: fn(&Reading<'_>, Named, &Parameters) -> Result<Option<MultipathSpec>>,
+    /// Returns the TLS over it.
+    pub(crate) tls: fn(&Parameters) -> std::result::Result<Option<tls::Config>, &'static str>,
+    /// Returns whether a flow may use every interface of its hosts.
+    pub(crate) is_multipath: fn(&TransportSpec) -> bool,
+    /// Returns its service to applications.
+    pub(crate) service: fn(&Parameters) -> Service,
+    /// Bytes of memory that both ends of a flow take: for the connection, and for each of its streams.
+    pub(crate) memory: (u64, u64),
+    /// Returns the bytes of data in a full packet, and the acknowledgements for each.
+    pub(crate) load: fn(&Parameters) -> (f64, f64),
+    /// Returns the growth limit for one acknowledgement in slow start, in segments (RFC 3465), and the initial window, from
+    /// the segment's size.
+    pub(crate) growth: fn(&Parameters, u64) -> (f64, u64),
+    /// Returns an error if a flow names an interface or a relay that does not exist.
+    pub(crate) misnamed: fn(&Routing<'_>, &FlowSpec) -> Option<String>,
+    /// Returns the ways of a flow that has several or might have, its own route first.
+    pub(crate) ways: fn(&Routing<'_>, &FlowSpec) -> Vec<PlannedWay>,
+    /// Returns every way that a flow's packets can take, whatever stacks play its ends.
+    pub(crate) every_way: fn(&Routing<'_>, &FlowSpec) -> Vec<Routes>,
+    /// Returns whether the client may leave by other interfaces than its route's.
+    pub(crate) leaves_by_several: fn(&Parameters) -> bool,
+    /// Makes the ends of a flow.
+    pub(crate) ends: MakeEnds,
+    /// Makes the codec of a flow for captures.
+    pub(crate) codec: MakeCodec,
+    /// Makes the log of a flow, if its endpoints log what they do.
+    pub(crate) logger: fn(&Scenario, usize) -> Option<Box<dyn Logger>>,
+    /// Name of the parameter that chooses the loss recovery, if there is one.
+    pub(crate) recovery: Option<&'static str>,
+    /// Part of a guest's kernel that plays it.
+    pub(crate) kernel: Option<KernelProtocol>,
+}
+
+/// Context in which the ends of flows are made.
+pub(crate) struct Making<'a> {
+    pub scenario: &'a Scenario,
+    pub routing: &'a Routing<'a>,
+    pub addresses: &'a Addresses,
+    /// Whether endpoints log what they do.
+    pub logs: bool,
+    /// Settings of the latest flow's two sides.
+    pub(super) shared: [Option<(*const TransportSpec, Arc<dyn Any + Send + Sync>)>; 2],
+    pub(super) by_hosts: BTreeMap<String, Arc<dyn Any + Send + Sync>>,
+}
+
+/// Function that makes the codec of a flow by its number between one of our machines and a guest.
+type MakeTranslator = fn(&Addresses, usize) -> Box<dyn Codec>;
+
+/// Protocol as a guest's kernel plays it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KernelProtocol {
+    /// Parameters that guests at both ends accept; their kernels decide the others.
+    pub accepted: &'static [&'static str],
+    /// Makes the codec of a flow between one of our machines and a guest, if they can play together.
+    pub translator: Option<MakeTranslator>,
+    /// Whether that codec must see all data of a guest leave, in its order.
+    pub needs_all: bool,
+    /// Returns what the guest opens for an end of a flow, or why the kernel has no such thing.
+    pub transport: fn(&KernelEnd<'_>) -> std::result::Result<Transport, String>,
+    /// Returns the kernel's switches that a flow sets, below `/proc/sys`.
+    pub switches: fn(&Parameters) -> Vec<(&'static str, bool)>,
+    /// Returns the bytes of a full packet, with the options of every segment.
+    pub mtu: fn(&Parameters) -> u64,
+    /// Returns the initial window in segments, unless it is the kernel's.
+    pub initial_window: fn(&Parameters) -> Option<u64>,
+    /// Returns the bytes of the buffers that a flow asks for.
+    pub buffers: fn(&Parameters) -> u64,
+    /// Settings in which the flows of a host agree.
+    pub common: &'static [Common],
+    /// Returns the setup of the path manager at a flow's end; nothing where the kernel has none for the protocol.
+    pub path_manager: fn(&KernelEnd<'_>) -> Vec<Setup>,
+}
+
+/// Setting of which a host has one, or one towards each peer.
+#[derive(Debug)]
+pub(crate) struct Common {
+    /// Words for it in an error message.
+    pub words: &'static str,
+    pub per_peer: bool,
+    /// Returns its value, to be compared.
+    pub value: fn(&KernelEnd<'_>) -> String,
+}
+
+/// End of a flow on the guest that plays it.
+pub(crate) struct KernelEnd<'a> {
+    pub number: usize,
+    pub flow: &'a FlowSpec,
+    pub addresses: &'a Addresses,
+    pub sides: Sides,
+    pub role: Role,
+    pub own: Socket,
+    pub peer: Socket,
 }

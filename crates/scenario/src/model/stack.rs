@@ -1,6 +1,5 @@
 //! Stacks: the implementations that can play an end of a flow.
 
-use super::transport::Extensions;
 use crate::document::reader::{Item, Table};
 use crate::document::{Result, Toml};
 use serde_json::{Map, Value as Json, json};
@@ -177,7 +176,11 @@ const SHORTEST_SAMPLE: Duration = Duration::from_micros(100);
 const LONGEST_SAMPLE: Duration = Duration::from_secs(3600);
 
 /// Takes the keys of [`PARAMETERS`] out of a transport's table: the stacks of client and server, and the guests' settings.
-pub(crate) fn read_stacks(table: &mut Table, extensions: &Extensions) -> Result<([Stack; 2], GuestSpec)> {
+pub(crate) fn read_stacks(
+    table: &mut Table,
+    kernels: &Kernels,
+    simulators: &Simulators,
+) -> Result<([Stack; 2], GuestSpec)> {
     let stacks = match table.take("stack") {
         None => [Stack::Vazao; 2],
         Some(item) if matches!(item.node.value, Toml::Table(_)) => {
@@ -197,8 +200,8 @@ pub(crate) fn read_stacks(table: &mut Table, extensions: &Extensions) -> Result<
         Some(item) => item.text()?.to_owned(),
         None => "6.12".into(),
     };
-    let kernel = extensions.kernels.get(&name).cloned();
-    let simulator = extensions.simulators.get(stacks[0].name()).cloned();
+    let kernel = kernels.get(&name).cloned();
+    let simulator = simulators.get(stacks[0].name()).cloned();
     let sysctl = settings(table.take("sysctl"), "\"net.ipv4.tcp_sack\" = 0", "net.")?;
     let module = settings(table.take("module"), "\"tcp_cubic.hystart\" = 0", "")?;
     let moderation = table.duration("moderation", Duration::ZERO, LONGEST_MODERATION)?.unwrap_or_default();

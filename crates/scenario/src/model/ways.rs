@@ -1,6 +1,7 @@
 //! Ways of flows that may use several interfaces of their hosts.
 
-use super::flow::{FlowSpec, Routes};
+use super::routes::Routes;
+use super::scenario::FlowSpec;
 use vazao_network::{Routing, Step};
 
 /// Most paths of a flow.

@@ -8,9 +8,10 @@ use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, Endpoint, Tu
 use crate::measures::counts::{Counts, Tally};
 use crate::measures::series::SenderState;
 use crate::model::address::Socket;
-use crate::model::kernel::{KernelEnd, KernelProtocol};
+use crate::model::protocol::{Controls, Reading, Service};
+use crate::model::scenario::{KernelEnd, KernelProtocol};
+use crate::model::scenario::{Making, Pack};
 use crate::model::stack;
-use crate::model::transport::{Controls, Making, Pack, Reading, Service};
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::Entry;
 use vazao_engine::{Ecn, Histogram, Time};

@@ -2,7 +2,7 @@
 
 use crate::measures::series::{self, MEASURES, Source};
 use crate::measures::table::{Column, Table};
-use crate::model::flow::direction_name;
+use crate::model::routes::direction_name;
 use crate::model::scenario::Scenario;
 use vazao_engine::Time;
 use vazao_transport::sctp::Notification;

@@ -2,7 +2,7 @@
 
 use super::visits::{accounts, whole};
 use crate::measures::table::{Builder, Table};
-use crate::model::flow::{direction_name, link_id};
+use crate::model::routes::{direction_name, link_id};
 use crate::model::scenario::Scenario;
 use crate::model::stack::Kernel;
 use crate::record::samples::{Legend, Sample};

@@ -3,8 +3,8 @@
 use crate::guests::ledger::PathInfo;
 use crate::guests::meter::TcpMeter;
 use crate::measures::counts::{Count, Tally};
-use crate::model::flow::FlowSpec;
-use crate::model::transport::PlannedWay;
+use crate::model::routes::PlannedWay;
+use crate::model::scenario::FlowSpec;
 use crate::results::account::Account;
 use crate::results::columns::PathRow;
 use crate::world::{End, Flow, World};

@@ -44,8 +44,13 @@ impl Scenario {
         let mut digest = Sha256::new();
         digest.update(json);
         digest.update(ENGINE_VERSION);
-        digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        hex(&digest.finalize()[..8])
     }
+}
+
+/// Returns bytes as hex digits.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Function that starts a guest, or says why it cannot.
@@ -103,7 +108,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     if scenario.trace.measures.is_empty() && !captures && !logs {
         let mut world = build(scenario, &planned, libraries, Silent, false);
         add_guests(&mut world, &planned, start, stop)?;
-        advance(&mut world, scenario, stop, clock)?;
+        guarded(&mut world, scenario, |world| world.run(scenario.until, stop, clock))?;
         return Ok(collect(&id, scenario, &mut world, &[]));
     }
     let trace = Trace::new(&scenario.trace, scenario.flows.len(), scenario.graph.links.len());
@@ -113,7 +118,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     if let Some(interval) = interval {
         world.sample_links(interval);
     }
-    advance(&mut world, scenario, stop, clock)?;
+    guarded(&mut world, scenario, |world| world.run(scenario.until, stop, clock))?;
     world.probe.flush(true).map_err(Stopped::Probe)?;
     world.probe.trace.finish();
     let samples = std::mem::take(&mut world.probe.trace.samples);
@@ -130,14 +135,9 @@ pub struct Unwound {
     pub flow: Option<usize>,
 }
 
-/// Runs a world to its end. A panic goes on its way as [`Unwound`], with the place in the run.
-fn advance<P: Probe>(
-    world: &mut World<P>,
-    scenario: &Scenario,
-    stop: &AtomicBool,
-    clock: &AtomicU64,
-) -> Result<(), Stopped> {
-    catch_unwind(AssertUnwindSafe(|| world.run(scenario.until, stop, clock))).unwrap_or_else(|cause| {
+/// Lets a world act. A panic goes on its way as [`Unwound`], with the place in the run.
+fn guarded<P: Probe, T>(world: &mut World<P>, scenario: &Scenario, act: impl FnOnce(&mut World<P>) -> T) -> T {
+    catch_unwind(AssertUnwindSafe(|| act(&mut *world))).unwrap_or_else(|cause| {
         let acting = world.acting as usize;
         let flow = scenario.rows().iter().position(|row| row.contains(&acting));
         resume_unwind(Box::new(Unwound { cause, now: world.now, flow }))

@@ -1,23 +1,22 @@
 //! Run that goes on in steps, and whose congestion controls an agent steers meanwhile.
 
 use super::build::{Planned, build};
-use super::{Unwound, add_guests};
-use crate::model::flow::FlowSpec;
+use super::{add_guests, guarded, hex};
+use crate::model::scenario::FlowSpec;
 use crate::model::scenario::Scenario;
 use crate::packs::library::Libraries;
 use crate::results::collect::{Outcome, collect};
 use crate::world::probe::Silent;
 use crate::world::{End, Stopped, World};
 use sha2::{Digest, Sha256};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicBool;
 use vazao_congestion::{Seen, Steering};
 use vazao_engine::{Duration, Rate, Time};
 
 /// Run in steps: advanced to a time, looked at, steered, and advanced again.
 ///
-/// The same scenario and the same actions at the same times make the same run, and without actions the same as
-/// [`run`](crate::run()), however long the steps are.
+/// Its result depends on the scenario and on what was set when, and not on the length of the steps. If nothing is set, it is
+/// that of [`run`](crate::run()).
 pub struct Session {
     scenario: Scenario,
     world: World<Silent>,
@@ -93,7 +92,7 @@ impl Session {
     }
 
     /// Advances to `time`, or to the end of the run, through `most` events at most. Returns whether it is there. A panic
-    /// goes on its way as [`Unwound`].
+    /// goes on its way as [`Unwound`](super::Unwound).
     pub fn advance(&mut self, time: Time, most: u64) -> bool {
         let pause = time.min(self.world.end);
         self.guarded(|world| world.step(pause, most))
@@ -115,11 +114,7 @@ impl Session {
     }
 
     fn guarded<T>(&mut self, act: impl FnOnce(&mut World<Silent>) -> T) -> T {
-        catch_unwind(AssertUnwindSafe(|| act(&mut self.world))).unwrap_or_else(|cause| {
-            let acting = self.world.acting as usize;
-            let flow = self.scenario.rows().iter().position(|row| row.contains(&acting));
-            resume_unwind(Box::new(Unwound { cause, now: self.world.now, flow }))
-        })
+        guarded(&mut self.world, &self.scenario, act)
     }
 
     /// Returns the end that sends the data of a flow.
@@ -197,7 +192,7 @@ impl Session {
     /// Digest of all actions, which makes the run another than that of the scenario alone; `None` if nothing was changed.
     pub fn actions(&self) -> Option<String> {
         let digest = self.actions.clone()?.finalize();
-        Some(digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+        Some(hex(&digest[..16]))
     }
 
     /// Collects the tables of the run so far under an identity.

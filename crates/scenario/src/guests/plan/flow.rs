@@ -1,6 +1,6 @@
 //! Tasks of a guest at its ends of flows.
 
-use crate::model::kernel::KernelEnd;
+use crate::model::scenario::KernelEnd;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use vazao_application::{Application, Sink, Source};
 use vazao_guest_protocol::{Act, Flow, Messages, Role, Task, Transfer};

@@ -1,7 +1,7 @@
 //! Settings of a guest's kernel and network before any flow starts.
 
 use crate::model::address::Addresses;
-use crate::model::kernel::KernelEnd;
+use crate::model::scenario::KernelEnd;
 use crate::model::scenario::Scenario;
 use crate::model::stack::Offloads;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Multipath TCP as a guest's kernel plays it.
 
 use super::bytes::GuestCodec;
-use crate::model::kernel::{Common, KernelEnd, KernelProtocol};
+use crate::model::scenario::{Common, KernelEnd, KernelProtocol};
 use crate::packs::tcp::{METRICS, memory};
 use vazao_guest_protocol::{MptcpEndpoint, Role, Setup, Transport};
 use vazao_transport::mptcp::path_manager::Mesh;

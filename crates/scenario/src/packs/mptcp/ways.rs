@@ -1,6 +1,7 @@
 //! Ways of subflows.
 
-use crate::model::flow::{FlowSpec, Routes};
+use crate::model::routes::Routes;
+use crate::model::scenario::FlowSpec;
 use crate::model::stack::Stack;
 use crate::model::ways::{interfaces, last, node_of};
 use vazao_engine::registry;

@@ -5,7 +5,7 @@ use super::json::hexadecimal;
 use crate::endpoint::codec::{Codec, Logger, Place, encode_datagram};
 use crate::endpoint::{Body, Crossing};
 use crate::model::address::Addresses;
-use crate::model::flow::FlowSpec;
+use crate::model::scenario::FlowSpec;
 use crate::model::scenario::Scenario;
 use crate::packs::ends::Ends;
 use vazao_engine::{Duration, Ecn, RandomStream, Time};

@@ -1,6 +1,7 @@
 //! Ways of connections whose clients leave by several interfaces.
 
-use crate::model::flow::{FlowSpec, Routes};
+use crate::model::routes::Routes;
+use crate::model::scenario::FlowSpec;
 use crate::model::ways::{MOST_PATHS, last, ways_between};
 use vazao_network::Routing;
 

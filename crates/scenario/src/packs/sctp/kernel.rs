@@ -2,7 +2,7 @@
 
 use super::bytes::Bytes;
 use crate::model::address::Socket;
-use crate::model::kernel::{KernelEnd, KernelProtocol};
+use crate::model::scenario::{KernelEnd, KernelProtocol};
 use std::iter::once;
 use std::net::Ipv4Addr;
 use vazao_guest_protocol::{Sctp, Transport};

@@ -1,7 +1,7 @@
 //! TCP as a guest's kernel plays it.
 
 use super::bytes::Bytes;
-use crate::model::kernel::{Common, KernelEnd, KernelProtocol};
+use crate::model::scenario::{Common, KernelEnd, KernelProtocol};
 use vazao_engine::registry::Parameters;
 use vazao_guest_protocol::Transport;
 

@@ -2,9 +2,9 @@
 
 use super::columns;
 use crate::measures::table::Cell;
-use crate::model::flow::FlowSpec;
+use crate::model::multipath::MultipathSpec;
+use crate::model::scenario::FlowSpec;
 use crate::model::stack::Stack;
-use crate::model::transport::MultipathSpec;
 use crate::results::account::Account;
 use vazao_engine::{Duration, Histogram, Time};
 

@@ -1,0 +1,58 @@
+//! Parts of a protocol's description: what it takes out of a transport's table, refuses, controls and offers.
+
+use super::multipath::MultipathSpec;
+use super::plugin::Plugins;
+use super::stack::Stack;
+use crate::document::reader::Item;
+use vazao_engine::registry::Parameters;
+use vazao_transport::common::SchedulerFactory;
+
+/// Transport whose protocol and stacks have been read.
+pub(crate) struct Reading<'a> {
+    /// Whole transport, for errors that belong to no key alone.
+    pub whole: &'a Item,
+    pub stacks: [Stack; 2],
+    pub schedulers: &'a Plugins<SchedulerFactory>,
+}
+
+/// Keys that a protocol takes out of a transport's table before its parameters are read.
+#[derive(Default)]
+pub(crate) struct Named {
+    pub multipath: Option<MultipathSpec>,
+    pub path_scheduler: Option<Item>,
+}
+
+/// Combination that is refused: the test for it, from the stacks and the parameters, and the error message.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub breaks: fn([Stack; 2], &Parameters) -> bool,
+    pub problem: &'static str,
+}
+
+/// Congestion controls of a protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Controls {
+    /// No congestion control.
+    None,
+    /// Controls of the sender's stack, with the name of the default.
+    OfStack(&'static str),
+    /// Controls of the registry, with the name of the protocol's own as the default.
+    Own(&'static str),
+}
+
+/// Service of a transport, by which an application is accepted or refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Service {
+    /// Datagrams without feedback.
+    pub is_datagrams: bool,
+    /// Data is spread over streams, or read out of order.
+    pub mixes: bool,
+    /// The only stream is unreliable.
+    pub is_unreliable: bool,
+    /// Requests must not overtake each other where it mixes.
+    pub keeps_requests_apart: bool,
+    /// Versions of HTTP that go over it, the usual one first.
+    pub http: &'static [&'static str],
+    /// Reason for which an answer may never come.
+    pub gives_up: Option<&'static str>,
+}
