@@ -20,7 +20,7 @@ fn path(segments: f64, threshold: f64, rtt_ms: u64) -> Sibling {
 
 fn telling(segments: f64, threshold: f64, rtt_ms: u64, told: f64) -> Sibling {
     let (cwnd, ssthresh) = (segments * SEGMENT, threshold * SEGMENT);
-    Sibling { cwnd, ssthresh, srtt: Duration::from_millis(rtt_ms), told }
+    Sibling::new(cwnd, ssthresh, Duration::from_millis(rtt_ms), told)
 }
 
 /// A control that does not look at other paths would make these tests mean nothing.
@@ -259,7 +259,7 @@ fn fluid(name: &str, losses: [f64; 2]) -> [f64; 2] {
     for _ in 0..30_000 {
         let see = |i: usize| {
             let (cwnd, told) = (windows[i] * LARGE, LARGE / losses[i]);
-            Sibling { cwnd, ssthresh: cwnd, srtt: rtt, told }
+            Sibling::new(cwnd, cwnd, rtt, told)
         };
         let paths = [see(0), see(1)];
         let after = |own: usize, event: &dyn Fn(&mut dyn CongestionControl, u64)| {

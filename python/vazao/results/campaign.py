@@ -93,11 +93,17 @@ class Campaign:
     def told_in(self, lang: str | None = None) -> Campaign:
         """Results of the same rows told in another language: texts of figures, findings and report."""
         study = told_in(self.study, lang)
-        return self if study.telling == self.study.telling else replace(self, study=study, ledger=None)
+        return self if study.telling == self.study.telling else self._retold(study)
 
     def in_its_own_words(self) -> Campaign:
         """Results of the same rows told by the study's own file alone, as the stored ledger is."""
-        return self if self.study.original is self.study else replace(self, study=self.study.original, ledger=None)
+        return self if self.study.original is self.study else self._retold(self.study.original)
+
+    def _retold(self, study: Study) -> Campaign:
+        retold = replace(self, study=study, ledger=None)
+        # The rows are the same, and so are the answers to what was asked about them.
+        retold.__dict__["store"] = self.store
+        return retold
 
     def __repr__(self) -> str:
         runs = self.store.manifest["runs"]

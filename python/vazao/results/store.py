@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ PLANNED = "planned.parquet"
 """A study's planned runs in order: `run_id` and the columns of the design. Other stored runs are left out."""
 NOT_RUN = "not_run.parquet"
 """Planned runs that could not be run here: the columns of the design, and the `reason`."""
+
+MOST_KEPT = 4_000_000
+"""Bytes of the largest answer that is kept for the next time that it is asked for."""
 
 LIMITS = Limits(seconds=600, gigabytes=8)
 """Limits of a question to stored results."""
@@ -50,6 +54,7 @@ class Store:
         self.manifest: dict[str, Any] = manifest
         """The manifest: study, hash of its file, size, seed, parts with their counts, versions."""
         self._database: tuple[list[str], Enclosure] | None = None
+        self._answers: dict[str, pl.DataFrame] = {}
 
     def __repr__(self) -> str:
         return f"Store({str(self.directory)!r}, {self.manifest['name']!r}, {self.manifest['kind']})"
@@ -95,7 +100,15 @@ class Store:
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
         """Ask the tables runs, flows, paths, links, samples, scenarios, planned, not_run. Raises `ResultsError`."""
-        return self._asked().query(sql, parameters)
+        asked = self._asked()
+        question = json.dumps([sql, dict(parameters or {})])
+        # A report asks for most rows twice: for the figures' files, and for its page.
+        if question not in self._answers:
+            rows = asked.query(sql, parameters)
+            if rows.estimated_size() > MOST_KEPT:
+                return rows
+            self._answers[question] = rows
+        return self._answers[question].clone()
 
     def _asked(self) -> Enclosure:
         """The tables as of now: loaded again when a batch has come since, or the last question was too much."""
@@ -110,6 +123,7 @@ class Store:
         files |= {Path(name).stem: [file.absolute() for file in self._owned(name)] for name in (PLANNED, NOT_RUN)}
         enclosed = Enclosure(lambda: self._load(files, views, samples), LIMITS)
         self._database = now, enclosed
+        self._answers.clear()
         return enclosed
 
     def _owned(self, name: str) -> list[Path]:

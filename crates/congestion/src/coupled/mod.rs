@@ -47,16 +47,25 @@ pub struct Sibling {
     pub srtt: Duration,
     /// Value that its control [tells](Siblings::tell) controls of the same kind.
     pub told: f64,
+    /// Round-trip time and rate: every acknowledgement on any path asks for them of all.
+    seconds: f64,
+    rate: f64,
 }
 
 impl Sibling {
+    /// A path with its window and threshold in bytes.
+    pub fn new(cwnd: f64, ssthresh: f64, srtt: Duration, told: f64) -> Sibling {
+        let seconds = if srtt == Duration::ZERO { 1.0 } else { srtt.as_secs() };
+        Sibling { cwnd, ssthresh, srtt, told, seconds, rate: cwnd / seconds }
+    }
+
     /// Bytes a second: the window over the round-trip time. Without a sample yet all round trips are taken for alike.
     pub fn rate(&self) -> f64 {
-        self.cwnd / self.seconds()
+        self.rate
     }
 
     fn seconds(&self) -> f64 {
-        if self.srtt == Duration::ZERO { 1.0 } else { self.srtt.as_secs() }
+        self.seconds
     }
 }
 
@@ -109,7 +118,7 @@ impl Siblings {
     /// Returns the sum of a quantity over all paths, and its value on the own one; of a window alone, that of `state`.
     pub fn sum(&self, state: &WindowState, quantity: impl Fn(&Sibling) -> f64) -> (f64, f64) {
         let ssthresh = state.ssthresh.min(u64::MAX as f64);
-        let alone = [Sibling { cwnd: state.cwnd, ssthresh, srtt: Duration::ZERO, told: self.told }];
+        let alone = [Sibling::new(state.cwnd, ssthresh, Duration::ZERO, self.told)];
         let (paths, own) = if self.paths.is_empty() { (&alone[..], 0) } else { (&self.paths[..], self.own) };
         (paths.iter().map(&quantity).sum(), quantity(&paths[own]))
     }
@@ -122,6 +131,6 @@ impl Siblings {
 
     /// Returns the largest value of a quantity.
     pub fn most(&self, quantity: impl Fn(&Sibling) -> f64) -> Option<f64> {
-        self.paths.iter().map(quantity).max_by(f64::total_cmp)
+        self.paths.iter().map(quantity).reduce(f64::max)
     }
 }

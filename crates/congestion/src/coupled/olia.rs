@@ -69,11 +69,12 @@ impl Olia {
         let is_widest = |path: &Sibling| Some(path.cwnd) == widest;
         let is_collected = |path: &Sibling| Some(quality(path)) == best && !is_widest(path);
         let paths = self.siblings.paths();
-        let count = |of: &dyn Fn(&Sibling) -> bool| paths.iter().filter(|path| of(path)).count() as f64;
-        let collected = count(&is_collected);
+        let collected = paths.iter().filter(|path| is_collected(path)).count() as f64;
         match self.siblings.own() {
             Some(own) if is_collected(own) => 1.0 / paths.len() as f64 / collected,
-            Some(own) if is_widest(own) && collected > 0.0 => -1.0 / paths.len() as f64 / count(&is_widest),
+            Some(own) if is_widest(own) && collected > 0.0 => {
+                -1.0 / paths.len() as f64 / paths.iter().filter(|path| is_widest(path)).count() as f64
+            }
             _ => 0.0,
         }
     }

@@ -24,7 +24,7 @@ impl Multipath {
             }
             let (cwnd, ssthresh) = (sender.control.cwnd() as f64, sender.control.ssthresh() as f64);
             let told = sender.control.siblings().map_or(0.0, |siblings| siblings.told());
-            seen.push(Sibling { cwnd, ssthresh, srtt: sender.srtt, told });
+            seen.push(Sibling::new(cwnd, ssthresh, sender.srtt, told));
         }
         if let Some(siblings) = self.networks[subflow.0].senders[subflow.1].control.siblings() {
             siblings.see(&seen, own);

@@ -260,7 +260,7 @@ impl Path {
     /// State of this path for the other paths' congestion controls.
     pub(super) fn sibling(&mut self) -> Sibling {
         let told = self.siblings().map_or(0.0, |siblings| siblings.told());
-        Sibling { cwnd: self.cwnd() as f64, ssthresh: self.ssthresh() as f64, srtt: self.rtt.srtt(), told }
+        Sibling::new(self.cwnd() as f64, self.ssthresh() as f64, self.rtt.srtt(), told)
     }
 
     /// Sets ssthresh to the peer's receive buffer if none is configured (section 7.2.1).

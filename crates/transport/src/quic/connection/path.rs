@@ -366,7 +366,7 @@ impl Path {
     pub fn sibling(&mut self) -> Sibling {
         let told = self.control.siblings().map_or(0.0, |siblings| siblings.told());
         let srtt = if self.recovery.is_measured() { self.recovery.rtt.srtt() } else { Duration::ZERO };
-        Sibling { cwnd: self.cwnd as f64, ssthresh: self.control.ssthresh() as f64, srtt, told }
+        Sibling::new(self.cwnd as f64, self.control.ssthresh() as f64, srtt, told)
     }
 
     /// Halves the window, once per round-trip time.

@@ -102,6 +102,6 @@ impl Connection {
     pub(crate) fn sibling(&mut self) -> Sibling {
         let told = self.siblings().map_or(0.0, |siblings| siblings.told());
         let (cwnd, ssthresh) = (self.tx.cwnd as f64, self.tx.control.ssthresh() as f64);
-        Sibling { cwnd, ssthresh, srtt: self.tx.rtt.srtt(), told }
+        Sibling::new(cwnd, ssthresh, self.tx.rtt.srtt(), told)
     }
 }
