@@ -336,10 +336,12 @@ def run(
     *,
     pcap: str | None = None,
     qlog: str | None = None,
+    recording: int | None = None,
     on_tick: Callable[[float], None] | None = None,
 ) -> Outcome:
     """Run a scenario; `pcap` names a directory for one capture per host interface, `qlog` one for logs of QUIC.
 
+    With `recording` the outcome has a recording of at most so many packets (docs/recording.md), and no samples.
     `on_tick` is called in the calling thread every 50 ms, with the seconds that are simulated so far.
     """
 
@@ -364,6 +366,9 @@ class Outcome:
     @property
     def not_run(self) -> str | None:
         """Reason why it was not run at all, if what it needs is not there; its tables are then empty."""
+    @property
+    def recording(self) -> bytes | None:
+        """The recording for viewers (docs/recording.md), if one was asked for."""
     def table(self, name: str) -> Table:
         """Rows of "runs", "flows", "paths", "links" or "samples"."""
 

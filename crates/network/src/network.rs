@@ -2,7 +2,9 @@
 
 use crate::impairment::Impairments;
 use crate::link::{Link, LinkReport};
-use crate::packet::{ALTERED, CORRUPT, HOP, INSPECTED, LOST, NIL, Outgoing, Packet, PacketId, Slab, TWICE, ecn_bits};
+use crate::packet::{
+    ALTERED, CORRUPT, FOLLOWED, HOP, INSPECTED, LOST, NIL, Outgoing, Packet, PacketId, Slab, TWICE, ecn_bits,
+};
 use crate::queue::{Discipline, Drops};
 use crate::rate::Service;
 use vazao_engine::{Duration, EventScheduler, Rate, Slot, Time, fetch_element};
@@ -37,6 +39,8 @@ pub struct Inspection {
 pub enum Fate {
     /// Packet on its way over the next link, or no packet moved.
     Moving,
+    /// [Followed](Network::follow) packet at the end of a link: [`Network::go_on`] with it.
+    Crossed(PacketId),
     /// Packet at the end of its route: [`Network::take`] it.
     Delivered(PacketId),
     /// Dropped packet: [`Network::take`] it, and then those of [`Network::next_dropped`], as a queue may drop several.
@@ -64,6 +68,8 @@ pub struct Network<B> {
     /// Drops of the last used queue that nobody has taken yet.
     drops: Drops,
     hops: u64,
+    /// Flag of the packets to be sent: `FOLLOWED`, or none.
+    mark: u32,
 }
 
 impl<B: Copy> Default for Network<B> {
@@ -75,6 +81,7 @@ impl<B: Copy> Default for Network<B> {
             packets: Slab::new(),
             drops: Drops::default(),
             hops: 0,
+            mark: 0,
         }
     }
 }
@@ -140,7 +147,7 @@ impl<B: Copy> Network<B> {
     #[inline(always)]
     pub fn send(&mut self, now: Time, packet: Outgoing<B>, scheduler: &mut impl EventScheduler) -> Fate {
         let Outgoing { route, to, size, ecn, body } = packet;
-        let hop = route | ecn_bits(ecn);
+        let hop = route | ecn_bits(ecn) | self.mark;
         let id = self.packets.insert(Packet { body, sent: now, size, to, arrival: 0, hop, next: NIL });
         self.enter(now, self.routes[route as usize], id, scheduler)
     }
@@ -194,23 +201,35 @@ impl<B: Copy> Network<B> {
                 self.fetch_next_link(following);
             }
         }
-        let link = &mut self.links[slot as usize];
         self.hops += 1;
         let hop = self.packets.nodes[id as usize].hop;
-        if hop & (LOST | TWICE | INSPECTED) != 0 {
-            if hop & LOST == 0 {
-                return self.meet(id, slot);
+        if hop & (LOST | TWICE | INSPECTED | FOLLOWED) != 0 {
+            if hop & FOLLOWED != 0 {
+                return Fate::Crossed(id);
             }
-            link.count_loss();
-            return Fate::Dropped(id, DropCause::Loss);
+            return self.meet(now, id, scheduler);
         }
         self.forward(now, id, scheduler)
     }
 
-    /// Applies the impairments left for a packet that has arrived over `link`: a duplicated one is changed first.
+    /// Moves a packet on that has [crossed](Fate::Crossed) a link.
     #[cold]
-    fn meet(&mut self, id: PacketId, link: LinkId) -> Fate {
+    pub fn go_on(&mut self, now: Time, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
+        self.meet(now, id, scheduler)
+    }
+
+    /// Applies the impairments left for a packet that has arrived over a link: a duplicated one is changed first.
+    #[inline]
+    fn meet(&mut self, now: Time, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
+        let link = self.link_of(id);
         let hop = &mut self.packets.nodes[id as usize].hop;
+        if *hop & LOST != 0 {
+            self.links[link as usize].count_loss();
+            return Fate::Dropped(id, DropCause::Loss);
+        }
+        if *hop & (TWICE | INSPECTED) == 0 {
+            return self.forward(now, id, scheduler);
+        }
         if *hop & INSPECTED == 0 {
             return Fate::Duplicated(id);
         }
@@ -307,6 +326,26 @@ impl<B: Copy> Network<B> {
     /// Fetches what the first link of a route points to.
     pub fn fetch_first_queue(&self, route: RouteId) {
         self.first_link(route).fetch_cold();
+    }
+
+    /// Returns the place that the next packet to be sent will have.
+    pub fn next_packet(&self) -> PacketId {
+        self.packets.next()
+    }
+
+    /// Follows all packets: each is [`Fate::Crossed`] at the end of each link.
+    pub fn follow(&mut self) {
+        self.mark = FOLLOWED;
+    }
+
+    /// Returns the link that a packet is on or has just crossed, or in whose queue it waits: the last one of its route if it
+    /// has arrived.
+    pub fn link_of(&self, id: PacketId) -> LinkId {
+        let hop = (self.packets.nodes[id as usize].hop & HOP) as usize;
+        match self.routes[hop] {
+            END => self.routes[hop - 1],
+            link => link,
+        }
     }
 
     /// Looks at a packet.

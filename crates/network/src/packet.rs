@@ -53,10 +53,12 @@ pub(crate) const TWICE: u32 = 1 << 27;
 pub(crate) const INSPECTED: u32 = 1 << 26;
 /// Set in `hop` for a packet whose content a middlebox at the end of the link it is on alters.
 pub(crate) const ALTERED: u32 = 1 << 25;
+/// Set in `hop` for a packet whose way is followed from link to link.
+pub(crate) const FOLLOWED: u32 = 1 << 24;
 /// Position of the ECN codepoint in `hop`.
 const ECN: u32 = 28;
 /// The bits of `hop` that are the position in the table of routes.
-pub(crate) const HOP: u32 = (1 << 25) - 1;
+pub(crate) const HOP: u32 = (1 << 24) - 1;
 
 impl<B> Packet<B> {
     /// Returns its ECN codepoint, as queues on the way have left it.
@@ -100,6 +102,11 @@ impl<B: Copy> Slab<B> {
         self.free = node.next;
         *node = packet;
         id
+    }
+
+    /// Returns the place that the next packet will get.
+    pub fn next(&self) -> PacketId {
+        if self.free == NIL { self.nodes.len() as u32 } else { self.free }
     }
 
     #[inline]

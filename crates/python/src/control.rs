@@ -122,7 +122,7 @@ pub struct PySibling {
 
 impl From<&Sibling> for PySibling {
     fn from(path: &Sibling) -> Self {
-        let Sibling { cwnd, ssthresh, srtt, told } = *path;
+        let Sibling { cwnd, ssthresh, srtt, told, .. } = *path;
         PySibling { cwnd_bytes: cwnd, ssthresh_bytes: ssthresh, srtt_s: seconds(srtt), told }
     }
 }

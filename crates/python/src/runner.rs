@@ -6,6 +6,7 @@ use crate::spill;
 use crate::user::{Threads, UserError};
 use crate::{InputError, PyScenario, RunError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,7 +15,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
-use vazao_scenario::{Column, Connect, HostPlan, Options, Outcome, Output, Scenario, Spill, Stopped, Table, Unwound};
+use vazao_scenario::{
+    Column, Connect, HostPlan, Options, Outcome, Output, Scenario, Spill, Start, Stopped, Table, Unwound,
+};
 #[cfg(feature = "quinn-guest")]
 use vazao_transport::library::Library;
 
@@ -29,6 +32,8 @@ pub struct PyOutcome {
     #[pyo3(get)]
     not_run: Option<String>,
     tables: [PyTable; 5],
+    /// Recording for viewers, if one was asked for.
+    recording: Option<Vec<u8>>,
 }
 
 /// The tables of a run, in the order in which an outcome keeps them.
@@ -40,12 +45,18 @@ impl PyOutcome {
         add_wall_time(&mut tables.runs, wall_s);
         let Outcome { runs, flows, paths, links, samples, .. } = tables;
         let tables = [runs, flows, paths, links, samples].map(PyTable::new);
-        PyOutcome { run_id: run_id.to_owned(), failure: None, not_run: None, tables }
+        PyOutcome { run_id: run_id.to_owned(), failure: None, not_run: None, tables, recording: None }
     }
 }
 
 #[pymethods]
 impl PyOutcome {
+    /// The recording, if one was asked for.
+    #[getter]
+    fn recording<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.recording.as_ref().map(|bytes| PyBytes::new(py, bytes))
+    }
+
     /// The table `runs`, `flows`, `paths`, `links` or `samples`.
     fn table(&self, name: &str) -> PyResult<PyTable> {
         match TABLES.iter().position(|t| *t == name) {
@@ -55,13 +66,15 @@ impl PyOutcome {
     }
 }
 
-/// The directories that a run writes files into while it goes on.
+/// What a run leaves beside its tables: directories that it writes files into while it goes on, and a recording.
 #[derive(Default)]
-struct Directories {
+struct Leavings {
     /// Captures.
     pcap: Option<PathBuf>,
     /// Logs of QUIC connections.
     qlog: Option<PathBuf>,
+    /// Packets of a recording at most, if one is wanted.
+    recording: Option<usize>,
 }
 
 /// Files that appear under their names only when they are whole.
@@ -124,17 +137,13 @@ impl Shared {
 }
 
 /// Runs one scenario; a panic inside is a bug and becomes the outcome's failure.
-fn run_one(
-    scenario: &Scenario,
-    run_id: &str,
-    shared: &Shared,
-    directories: &Directories,
-) -> Result<PyOutcome, Stopped> {
+fn run_one(scenario: &Scenario, run_id: &str, shared: &Shared, leavings: &Leavings) -> Result<PyOutcome, Stopped> {
     let Shared { stop, clock, threads } = shared;
     let started = Instant::now();
-    let mut captures = Files::new(&directories.pcap, "pcapng");
-    let mut logs = Files::new(&directories.qlog, "sqlog");
+    let mut captures = Files::new(&leavings.pcap, "pcapng");
+    let mut logs = Files::new(&leavings.qlog, "sqlog");
     let mut spill = spill::Spill::default();
+    let mut file = Vec::new();
     let result = threads.staying_known(|| {
         let start = |plan: &HostPlan| start_guest(plan, stop);
         let mut capture = captures.as_mut().map(|files| |name: &str, bytes: &[u8]| files.write(name, bytes));
@@ -144,8 +153,9 @@ fn run_one(
         let clock = Some(clock);
         let mut keep = |records: &[u8]| spill.write(records);
         let samples = Some(&mut keep as Spill<'_>);
-        let options =
-            Options { id: Some(run_id), capture, qlog, samples, start: Some(&start), connect: CONNECT, clock };
+        let recording = leavings.recording.map(|most| (most, &mut file));
+        let start = Some(&start as Start<'_>);
+        let options = Options { id: Some(run_id), capture, qlog, samples, recording, start, connect: CONNECT, clock };
         vazao_scenario::run(scenario, stop, options)
     });
     for files in [captures, logs].into_iter().flatten() {
@@ -166,7 +176,8 @@ fn run_one(
     let Outcome { runs, flows, paths, links, samples, legend } = tables;
     let [runs, flows, paths, links, samples] = [runs, flows, paths, links, samples].map(PyTable::new);
     let tables = [runs, flows, paths, links, samples.behind(spill.finish(legend))];
-    Ok(PyOutcome { run_id: run_id.to_owned(), failure, not_run, tables })
+    let recording = leavings.recording.map(|_| file);
+    Ok(PyOutcome { run_id: run_id.to_owned(), failure, not_run, tables, recording })
 }
 
 #[cfg(all(feature = "linux-guest", target_os = "linux", target_arch = "x86_64"))]
@@ -262,18 +273,19 @@ fn receive_outcomes(
 }
 
 /// Runs one scenario. With `pcap`, writes a capture of each host interface into that directory; with `qlog`, a log of each side
-/// of each QUIC connection. `on_tick(seconds)` is told how far the run is, at least every 50 ms; an exception in it, or Ctrl-C,
+/// of each QUIC connection; with `recording`, its outcome has a recording of at most so many packets. `on_tick(seconds)` is told how far the run is, at least every 50 ms; an exception in it, or Ctrl-C,
 /// ends the run and propagates.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, pcap = None, qlog = None, on_tick = None))]
+#[pyo3(signature = (scenario, *, pcap = None, qlog = None, recording = None, on_tick = None))]
 pub fn run(
     py: Python<'_>,
     scenario: &Bound<'_, PyScenario>,
     pcap: Option<PathBuf>,
     qlog: Option<PathBuf>,
+    recording: Option<usize>,
     on_tick: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyOutcome> {
-    let directories = Directories { pcap, qlog };
+    let leavings = Leavings { pcap, qlog, recording };
     let limit = Limit::now()?;
     let shared = Arc::new(Shared::default());
     let (sender, receiver) = mpsc::channel();
@@ -281,7 +293,7 @@ pub fn run(
     let job = scenario.get();
     let (inner, run_id, theirs) = (job.inner.clone(), job.run_id.clone(), shared.clone());
     let worker = std::thread::spawn(move || {
-        let _ = sender.send((0, run_one(&inner, &run_id, &theirs, &directories)));
+        let _ = sender.send((0, run_one(&inner, &run_id, &theirs, &leavings)));
     });
     let mut result = None;
     let ended = receive_outcomes(
@@ -331,7 +343,7 @@ pub fn run_many(
                 let (sender, shared) = (sender.clone(), &theirs);
                 scope.spawn_fifo(move |_| {
                     if !shared.is_stopped() {
-                        let _ = sender.send((*index, run_one(scenario, run_id, shared, &Directories::default())));
+                        let _ = sender.send((*index, run_one(scenario, run_id, shared, &Leavings::default())));
                     }
                 });
             }

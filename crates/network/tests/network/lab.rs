@@ -22,6 +22,8 @@ pub struct Lab {
     pub scheduler: Heap,
     route: RouteId,
     pub log: Vec<Event>,
+    /// Packets at the ends of links, if they are followed: the number, the link, and when.
+    pub crossed: Vec<(u32, LinkId, u64)>,
     next: u32,
     /// The flow and the codepoint of what is sent next.
     pub flow: u32,
@@ -59,7 +61,7 @@ impl Lab {
             })
             .collect();
         let route = network.add_route(&links);
-        Lab { network, scheduler, route, log: Vec::new(), next: 0, flow: 0, ecn: Ecn::NotEct }
+        Lab { network, scheduler, route, log: Vec::new(), crossed: Vec::new(), next: 0, flow: 0, ecn: Ecn::NotEct }
     }
 
     /// A laboratory on the two-event path, with the queue as a discipline of its own.
@@ -124,6 +126,11 @@ impl Lab {
     fn note(&mut self, now: u64, fate: Fate) {
         let event = match fate {
             Fate::Moving => return,
+            Fate::Crossed(id) => {
+                self.crossed.push((self.network.packet(id).body, self.network.link_of(id), now));
+                let fate = self.network.go_on(Time::from_nanos(now), id, &mut self.scheduler);
+                return self.note(now, fate);
+            }
             Fate::Duplicated(id) => {
                 let copy = self.network.duplicate(id, self.network.packet(id).body);
                 for id in [id, copy] {

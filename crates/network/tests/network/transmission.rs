@@ -1,7 +1,8 @@
 //! Serialisation: exact to the nanosecond however long a link is busy.
 
-use crate::lab::{ENDLESS, Event, Lab};
+use crate::lab::{ENDLESS, Event, Lab, Line};
 use proptest::prelude::*;
+use vazao_network::loss::List;
 
 /// The k-th of k packets sent back to back has been sent after k·size·8/rate seconds: rounded down once, not k times.
 fn departure(k: u64, bytes: u64, rate: u64) -> u64 {
@@ -70,4 +71,22 @@ proptest! {
         }).collect();
         prop_assert_eq!(lab.arrivals(), expected);
     }
+}
+
+/// A followed packet is seen at the end of each link, lost ones as well, and nothing else changes.
+#[test]
+fn followed_packets_are_seen_at_every_link() {
+    let lines: [Line; 2] = [(8_000_000, 1_000_000, 0, ENDLESS), (4_000_000, 2_000_000, 0, ENDLESS)];
+    let loses = || Lab::new(&lines).lossy(Box::new(List::new(&[2])));
+    let (mut plain, mut followed) = (loses(), loses());
+    followed.network.follow();
+    for lab in [&mut plain, &mut followed] {
+        (0..3).for_each(|_| lab.send(0, 1000));
+        lab.finish();
+    }
+    assert_eq!((&followed.log, plain.crossed.len()), (&plain.log, 0));
+    // 1 ms to send over the first link and 1 ms of delay; 2 ms and 2 ms over the second.
+    let ms = |time: u64| time * 1_000_000;
+    let expected = [(0, 0, 2), (1, 0, 3), (2, 0, 4), (0, 1, 6), (2, 1, 8)];
+    assert_eq!(followed.crossed, expected.map(|(number, link, time)| (number, link, ms(time))));
 }

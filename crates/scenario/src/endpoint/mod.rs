@@ -3,6 +3,7 @@
 mod body;
 pub(crate) mod codec;
 mod contents;
+pub(crate) mod dissector;
 
 pub(crate) use body::Body;
 pub(crate) use contents::{Content, Contents};

@@ -14,6 +14,7 @@ use crate::document::Result;
 use crate::document::reader::Table;
 use crate::endpoint::Endpoint;
 use crate::endpoint::codec::{Codec, Logger};
+use crate::endpoint::dissector::Dissector;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -149,6 +150,8 @@ pub struct Pack {
     pub(crate) ends: MakeEnds,
     /// Makes the codec of a flow for captures.
     pub(crate) codec: MakeCodec,
+    /// Makes the reader of a flow's packets for viewers.
+    pub(crate) dissector: fn(&FlowSpec) -> Box<dyn Dissector>,
     /// Makes the log of a flow, if its endpoints log what they do.
     pub(crate) logger: fn(&Scenario, usize) -> Option<Box<dyn Logger>>,
     /// Name of the parameter that chooses the loss recovery, if there is one.

@@ -3,6 +3,7 @@
 use super::protocol::{Controls, Named, Service};
 use super::scenario::{MakeEnds, Pack, TransportSpec};
 use super::stack::Stack;
+use crate::endpoint::dissector::Unread;
 use std::sync::Arc;
 use vazao_congestion::Setup;
 use vazao_engine::registry::Parameters;
@@ -31,6 +32,7 @@ impl Pack {
             leaves_by_several: |_| false,
             ends,
             codec: |_, _, _| Err("its packets have no bytes"),
+            dissector: |_| Box::new(Unread),
             logger: |_, _| None,
             recovery: None,
             kernel: None,

@@ -2,14 +2,14 @@
 
 use super::{IP_HEADER, forward, measured, path_state};
 use crate::endpoint::codec::Codec;
+use crate::endpoint::dissector::{Dissection, Dissector, kind};
 use crate::endpoint::{Arrival, Body, Content, Contents, Crossing, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
 use crate::measures::measure::FlowMeasure;
 use crate::measures::series::{PathState, SenderState, Sent};
 use crate::model::address::{Addresses, Socket, initial_sequences};
 use crate::model::protocol::{Controls, Service};
-use crate::model::scenario::Scenario;
-use crate::model::scenario::{Making, Pack};
+use crate::model::scenario::{Making, Pack, Scenario};
 use crate::model::stack::Stack;
 use std::borrow::Cow;
 use vazao_application::{Application, Sides};
@@ -125,9 +125,37 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         // Half the acknowledgement ratio for one acknowledgement (RFC 4341 section 5).
         growth: |parameters, mss| (parameters.number("ack_ratio") / 2.0, mss * parameters.integer("initial_window")),
         codec: |scenario, addresses, number| Ok(Box::new(Bytes::new(scenario, addresses, number))),
+        dissector: |_| Box::new(Packets),
         ..Pack::new(ends)
     },
 };
+
+/// Reader of packets for viewers.
+struct Packets;
+
+impl Dissector for Packets {
+    fn dissect(&mut self, crossing: &Crossing<'_>, out: &mut Dissection) {
+        let Body::Kept { content, .. } = *crossing.body else { return };
+        let packet: &Packet = crossing.contents.get(content);
+        out.say(&format!("{:?} {}", packet.kind, packet.sequence));
+        out.kind |= match packet.kind {
+            Kind::Request | Kind::Response => kind::OPENS,
+            Kind::CloseReq | Kind::Close => kind::CLOSES,
+            Kind::Reset => kind::RESETS,
+            Kind::Data | Kind::Ack | Kind::DataAck => 0,
+        };
+        if let Some(datagram) = packet.datagram {
+            out.kind |= kind::DATA;
+            out.data = Some(packet.sequence..packet.sequence + 1);
+            out.say(&format!("datagram {} ({} B)", datagram.sequence, datagram.payload));
+        }
+        if !matches!(packet.kind, Kind::Request | Kind::Data) {
+            out.kind |= kind::ACK;
+            out.ack = Some(packet.acknowledgment + 1);
+            out.say(&format!("ack {}", packet.acknowledgment));
+        }
+    }
+}
 
 fn ends(making: &mut Making<'_>, number: usize, _sides: &Sides) -> [Box<dyn Endpoint>; 2] {
     let scenario = making.scenario;

@@ -4,13 +4,13 @@ use super::{IP_HEADER, join};
 use crate::document::ScenarioError;
 use crate::document::reader::Table;
 use crate::endpoint::codec::{Codec, encode_datagram};
+use crate::endpoint::dissector::{Dissection, Dissector, kind};
 use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
 use crate::measures::series::SenderState;
 use crate::model::address::Socket;
 use crate::model::protocol::{Controls, Reading, Service};
-use crate::model::scenario::{KernelEnd, KernelProtocol};
-use crate::model::scenario::{Making, Pack};
+use crate::model::scenario::{KernelEnd, KernelProtocol, Making, Pack};
 use crate::model::stack;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::Entry;
@@ -92,10 +92,25 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         memory: (16_000, 0),
         load: |parameters| (parameters.number("payload"), 0.0),
         codec: |_, addresses, number| Ok(Box::new(Bytes(addresses.sockets[number]))),
+        dissector: |_| Box::new(Datagrams),
         kernel: Some(KernelProtocol::new(kernel_transport)),
         ..Pack::new(ends)
     },
 };
+
+/// Reader of datagrams for viewers.
+struct Datagrams;
+
+impl Dissector for Datagrams {
+    fn dissect(&mut self, crossing: &Crossing<'_>, out: &mut Dissection) {
+        if let Body::Udp(datagram) = crossing.body {
+            let number = u64::from(datagram.sequence);
+            out.kind = kind::DATA;
+            out.data = Some(number..number + 1);
+            out.say(&format!("datagram {number} of message {} ({} B)", datagram.message, datagram.payload));
+        }
+    }
+}
 
 fn kernel_transport(end: &KernelEnd<'_>) -> Result<Transport, String> {
     let Config { payload, rate } = Config::from(end.parameters());

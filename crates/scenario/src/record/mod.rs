@@ -1,7 +1,9 @@
 //! Records of a run under way: time series, captures, logs.
 
 pub(crate) mod capture;
+pub(crate) mod journal;
 pub(crate) mod log;
+mod recording;
 pub(crate) mod samples;
 pub(crate) mod trace;
 

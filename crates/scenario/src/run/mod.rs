@@ -13,11 +13,12 @@ use crate::model::scenario::Scenario;
 use crate::packs::library::{Connect, Libraries};
 use crate::record::Output;
 use crate::record::capture::Capture;
+use crate::record::journal::Journal;
 use crate::record::log::Log;
 use crate::record::samples::Sample;
 use crate::record::trace::Trace;
 use crate::results::collect::{Outcome, collect};
-use crate::world::probe::{Probe, Silent};
+use crate::world::probe::{Leaving, Probe, Silent};
 use crate::world::{Stopped, World};
 use build::{Planned, build};
 use sha2::{Digest, Sha256};
@@ -26,7 +27,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vazao_application::Progress;
 use vazao_engine::Time;
-use vazao_network::{Host, Network};
+use vazao_network::{DropCause, Host, LinkId, Network, PacketId};
 use vazao_wire::pcapng::Direction;
 
 /// Version of the engine with a digest of its sources, dependencies and features. It is part of every result's identity.
@@ -73,6 +74,8 @@ pub struct Options<'a> {
     pub qlog: Option<Output<'a>>,
     /// Output of samples as [records](Sample::to_record) while the run goes on, except the last; without it all are held.
     pub samples: Option<Spill<'a>>,
+    /// Recording for viewers, of at most so many packets, and where it goes. It has all measures, whatever the scenario traces.
+    pub recording: Option<(usize, &'a mut Vec<u8>)>,
     /// Starter of guests; without it there are none.
     pub start: Option<Start<'a>>,
     /// Maker of ends that a library plays; without it there are none.
@@ -86,7 +89,7 @@ pub struct Options<'a> {
 /// # Errors
 /// `stop` became true, an output failed, a guest failed, or a requirement of the scenario is missing.
 pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
-    let Options { id, capture, qlog, samples, start, connect, clock } = options;
+    let Options { id, capture, qlog, samples, recording, start, connect, clock } = options;
     let unwatched = AtomicU64::default();
     let clock = clock.unwrap_or(&unwatched);
     if let Some(number) = scenario.flows.iter().position(|flow| flow.transport.has_simulator()) {
@@ -105,15 +108,26 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
         None => None,
     };
     let libraries = Libraries::new(scenario, connect, logs).map_err(Stopped::NotRun)?;
-    if scenario.trace.measures.is_empty() && !captures && !logs {
+    if scenario.trace.measures.is_empty() && !captures && !logs && recording.is_none() {
         let mut world = build(scenario, &planned, libraries, Silent, false);
         add_guests(&mut world, &planned, start, stop)?;
         guarded(&mut world, scenario, |world| world.run(scenario.until, stop, clock))?;
         return Ok(collect(&id, scenario, &mut world, &[]));
     }
-    let trace = Trace::new(&scenario.trace, scenario.flows.len(), scenario.graph.links.len());
+    let series = if recording.is_some() { Journal::series() } else { scenario.trace.clone() };
+    let trace = Trace::new(&series, scenario.flows.len(), scenario.graph.links.len());
     let interval = trace.queue_interval();
-    let mut world = build(scenario, &planned, libraries, Recorder { trace, capture, log, spill: samples }, logs);
+    let (journal, file) = match recording {
+        Some((most, file)) => (Some(Journal::new(scenario, most)), Some(file)),
+        None => (None, None),
+    };
+    let follows = journal.is_some();
+    // A recording's series are its own.
+    let spill = samples.filter(|_| !follows);
+    let mut world = build(scenario, &planned, libraries, Recorder { trace, capture, log, spill, journal }, logs);
+    if follows {
+        world.network.follow();
+    }
     add_guests(&mut world, &planned, start, stop)?;
     if let Some(interval) = interval {
         world.sample_links(interval);
@@ -121,7 +135,10 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     guarded(&mut world, scenario, |world| world.run(scenario.until, stop, clock))?;
     world.probe.flush(true).map_err(Stopped::Probe)?;
     world.probe.trace.finish();
-    let samples = std::mem::take(&mut world.probe.trace.samples);
+    if let (Some(journal), Some(file)) = (&world.probe.journal, file) {
+        *file = journal.file(scenario, [&id, ENGINE_VERSION], world.now, &world.probe.trace);
+    }
+    let samples = if follows { Vec::new() } else { std::mem::take(&mut world.probe.trace.samples) };
     Ok(collect(&id, scenario, &mut world, &samples))
 }
 
@@ -170,6 +187,7 @@ struct Recorder<'a> {
     capture: Option<(Capture, Output<'a>)>,
     log: Option<(Log, Output<'a>)>,
     spill: Option<Spill<'a>>,
+    journal: Option<Journal>,
 }
 
 impl Recorder<'_> {
@@ -219,6 +237,9 @@ impl Probe for Recorder<'_> {
     }
     fn on_sender(&mut self, now: Time, flow: u32, sender: &dyn SenderState) {
         self.trace.on_sender(now, flow, sender);
+        if let Some(journal) = &mut self.journal {
+            journal.see(now, flow, sender);
+        }
     }
     fn on_notice(&mut self, now: Time, end: EndId, notice: Notice) {
         self.trace.on_notice(now, end, notice);
@@ -228,6 +249,39 @@ impl Probe for Recorder<'_> {
     }
     fn on_links(&mut self, now: Time, network: &mut Network<Body>) -> bool {
         self.trace.on_links(now, network)
+    }
+    fn follows(&self) -> bool {
+        self.journal.is_some()
+    }
+    fn on_departure(&mut self, now: Time, packet: PacketId, leaving: &Leaving<'_>) {
+        if let Some(journal) = &mut self.journal {
+            journal.depart(now, packet, leaving);
+        }
+    }
+    fn on_reason(&mut self, packet: PacketId, sender: &dyn SenderState) {
+        if let Some(journal) = &mut self.journal {
+            journal.explain(packet, sender);
+        }
+    }
+    fn on_copy(&mut self, now: Time, packet: PacketId, copy: PacketId) {
+        if let Some(journal) = &mut self.journal {
+            journal.copy(now, packet, copy);
+        }
+    }
+    fn on_hop(&mut self, now: Time, packet: PacketId, link: LinkId) {
+        if let Some(journal) = &mut self.journal {
+            journal.hop(now, packet, link);
+        }
+    }
+    fn on_arrival(&mut self, now: Time, packet: PacketId) {
+        if let Some(journal) = &mut self.journal {
+            journal.arrive(now, packet);
+        }
+    }
+    fn on_drop(&mut self, now: Time, packet: PacketId, link: LinkId, cause: DropCause) {
+        if let Some(journal) = &mut self.journal {
+            journal.lose(now, packet, link, cause);
+        }
     }
     fn check(&mut self) -> Result<(), String> {
         self.spill()?;

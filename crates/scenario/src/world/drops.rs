@@ -11,15 +11,18 @@ impl<P: Probe> World<P> {
     pub fn discard(&mut self, id: PacketId, cause: DropCause) {
         let mut next = Some(id);
         while let Some(id) = next {
+            if P::ON {
+                self.probe.on_drop(self.now, id, self.network.link_of(id), cause);
+            }
             let packet = self.network.take(id);
-            self.handle_drop(&packet, cause);
+            self.handle_drop(&packet);
             next = self.network.next_dropped();
         }
     }
 
-    fn handle_drop(&mut self, packet: &Packet<Body>, cause: DropCause) {
+    fn handle_drop(&mut self, packet: &Packet<Body>) {
         if let Body::Bytes(frame) = packet.body {
-            return self.drop_frame(packet, frame, cause);
+            return self.drop_frame(packet, frame);
         }
         let index = packet.to as usize;
         let end = &mut self.ends[index];
@@ -29,18 +32,16 @@ impl<P: Probe> World<P> {
         if !end.sends {
             self.flows[end.flow as usize].measure.on_drop(packet.sent);
         }
-        self.probe.on_drop(self.now, cause);
         if may_act {
             self.service(index);
         }
     }
 
-    fn drop_frame(&mut self, packet: &Packet<Body>, frame: u32, cause: DropCause) {
+    fn drop_frame(&mut self, packet: &Packet<Body>, frame: u32) {
         let Some((flow, from_sender)) = self.guests.take_frame(frame).flow else { return };
         if from_sender {
             self.flows[flow].measure.on_drop(packet.sent);
             self.close_unheard(flow);
         }
-        self.probe.on_drop(self.now, cause);
     }
 }

@@ -1,6 +1,6 @@
 //! Events of guests: their packets are sent and delivered, their reports are handled.
 
-use super::probe::Probe;
+use super::probe::{Leaves, Leaving, Probe};
 use super::{End, World};
 use crate::endpoint::{Body, Crossing, Departure};
 use crate::guests::plan::GuestPlan;
@@ -61,6 +61,11 @@ impl<P: Probe> World<P> {
         let payload = ipv4::decode(&bytes).map_or(0, |(ip, inside)| data_bytes(ip.protocol, &bytes[inside]));
         let size = bytes.len() as u32;
         let target = Target::Guest { host: host as usize, interface: ends[1 - side] };
+        if P::ON && self.probe.follows() {
+            let (packet, content) = (self.network.next_packet(), Leaves::Bytes(&bytes));
+            let leaving = Leaving { end: Some((number, side)), path: departure.way, size, content };
+            self.probe.on_departure(self.now, packet, &leaving);
+        }
         let frame = self.guests.frames.insert(Frame { bytes, target, flow: Some((number, is_data)), payload });
         let to = Label::Flow { number, side }.number();
         self.send(Outgoing { route, to, size, ecn: *ecn, body: Body::Bytes(frame) });
@@ -178,6 +183,11 @@ impl<P: Probe> World<P> {
             self.probe.on_bytes(self.now, interface, Direction::Outbound, &bytes);
         }
         let size = bytes.len() as u32;
+        if P::ON && self.probe.follows() {
+            let (packet, content) = (self.network.next_packet(), Leaves::Bytes(&bytes));
+            let leaving = Leaving { end: owner, path: 0, size, content };
+            self.probe.on_departure(self.now, packet, &leaving);
+        }
         let frame = self.guests.frames.insert(Frame { bytes, target, flow, payload });
         // Fair queues see each direction of a flow as one; packets of no flow are one by their destination.
         let of_flow = owner.map(|(number, side)| Label::Flow { number, side });

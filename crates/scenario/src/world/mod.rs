@@ -11,7 +11,7 @@ pub(crate) mod visits;
 use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, EndId, Endpoint};
 use crate::guests::Guests;
 use crate::measures::measure::FlowMeasure;
-use crate::world::probe::Probe;
+use crate::world::probe::{Leaves, Leaving, Probe};
 use crate::world::sampler::Sampler;
 use crate::world::visits::Visited;
 use machine::Machine;
@@ -339,9 +339,13 @@ impl<P: Probe> World<P> {
     pub fn handle_fate(&mut self, fate: Fate) {
         match fate {
             Fate::Moving => {}
+            Fate::Crossed(id) => self.cross(id),
             Fate::Duplicated(id) => self.duplicate(id),
             Fate::Inspected(id, inspection) => self.inspect(id, inspection),
             Fate::Delivered(id) => {
+                if P::ON {
+                    self.probe.on_arrival(self.now, id);
+                }
                 let mut packet = self.network.take(id);
                 if let Body::Bytes(frame) = packet.body {
                     return self.deliver_bytes(&packet, frame);
@@ -353,6 +357,14 @@ impl<P: Probe> World<P> {
         }
     }
 
+    /// Handles a followed packet at the end of a link.
+    #[cold]
+    fn cross(&mut self, id: PacketId) {
+        self.probe.on_hop(self.now, id, self.network.link_of(id));
+        let fate = self.network.go_on(self.now, id, &mut self.scheduler);
+        self.handle_fate(fate);
+    }
+
     /// Handles a duplicated packet: the copy gets content of its own.
     #[cold]
     fn duplicate(&mut self, id: PacketId) {
@@ -361,6 +373,9 @@ impl<P: Probe> World<P> {
             body => self.contents.copy(&body),
         };
         let copy = self.network.duplicate(id, body);
+        if P::ON {
+            self.probe.on_copy(self.now, id, copy);
+        }
         for id in [id, copy] {
             let fate = self.network.pass(self.now, id, &mut self.scheduler);
             self.handle_fate(fate);
@@ -494,6 +509,13 @@ impl<P: Probe> World<P> {
             let (flow, at) = end.id();
             let crossing = Crossing { at, direction: Direction::Outbound, ecn, body: &body, contents: &self.contents };
             self.probe.on_packet(self.now, flow, &crossing);
+            if self.probe.follows() {
+                let packet = self.network.next_packet();
+                let content = Leaves::Crossing(&crossing);
+                let leaving = Leaving { end: Some(end.id()), path: way, size, content };
+                self.probe.on_departure(self.now, packet, &leaving);
+                end.machine.with_state(&mut |sender| self.probe.on_reason(packet, sender));
+            }
         }
         self.send(Outgoing { route, to, size, ecn, body });
     }

@@ -4,8 +4,27 @@ use crate::endpoint::{Body, Crossing, EndId, Notice};
 use crate::measures::series::SenderState;
 use vazao_application::Progress;
 use vazao_engine::Time;
-use vazao_network::{DropCause, Network};
+use vazao_network::{DropCause, LinkId, Network, PacketId};
 use vazao_wire::pcapng::Direction;
+
+/// Packet that is sent into the network.
+pub(crate) struct Leaving<'a> {
+    /// Flow and side that send it; `None`: a guest's packet of no flow.
+    pub end: Option<EndId>,
+    /// Path of the flow.
+    pub path: usize,
+    /// Bytes on the wire.
+    pub size: u32,
+    pub content: Leaves<'a>,
+}
+
+/// Content of a packet that is sent.
+pub(crate) enum Leaves<'a> {
+    /// Packet of one of our machines.
+    Crossing(&'a Crossing<'a>),
+    /// IP packet to or from a guest.
+    Bytes(&'a [u8]),
+}
 
 /// Observer of a run: time series, captures, logs.
 pub(crate) trait Probe {
@@ -20,8 +39,22 @@ pub(crate) trait Probe {
     fn on_log(&mut self, _now: Time, _end: EndId, _records: &[u8]) {}
     /// Observes lines of a flow's key log.
     fn on_secrets(&mut self, _flow: usize, _lines: &str) {}
-    /// Observes a dropped packet.
-    fn on_drop(&mut self, _now: Time, _cause: DropCause) {}
+    /// Returns whether it follows packets over the links.
+    fn follows(&self) -> bool {
+        false
+    }
+    /// Observes a packet that is sent, before the network has it.
+    fn on_departure(&mut self, _now: Time, _packet: PacketId, _leaving: &Leaving<'_>) {}
+    /// Observes the state of one of our machines that explains why it has sent its latest packet.
+    fn on_reason(&mut self, _packet: PacketId, _sender: &dyn SenderState) {}
+    /// Observes the copy that a link has made of a packet.
+    fn on_copy(&mut self, _now: Time, _packet: PacketId, _copy: PacketId) {}
+    /// Observes a packet at the end of a link.
+    fn on_hop(&mut self, _now: Time, _packet: PacketId, _link: LinkId) {}
+    /// Observes a packet at the end of its route.
+    fn on_arrival(&mut self, _now: Time, _packet: PacketId) {}
+    /// Observes a packet dropped at a link.
+    fn on_drop(&mut self, _now: Time, _packet: PacketId, _link: LinkId, _cause: DropCause) {}
     /// Observes the sender of a flow after an event.
     fn on_sender(&mut self, _now: Time, _flow: u32, _sender: &dyn SenderState) {}
     /// Observes a notification of one of our machines to its application.

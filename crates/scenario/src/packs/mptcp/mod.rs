@@ -6,7 +6,7 @@ mod ways;
 
 use super::{
     IP_HEADER, Means, default_entry, forward, join, measured,
-    tcp::{SETTINGS, host, like, metrics},
+    tcp::{SETTINGS, dissector::Segments, host, like, metrics},
 };
 use crate::document::ScenarioError;
 use crate::document::reader::Table;
@@ -166,6 +166,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
             ways::subflow_ways(routing, flow).into_iter().map(planned).collect()
         },
         codec: |_, addresses, number| Ok(Box::new(bytes::CaptureCodec::new(addresses, number))),
+        dissector: |_| Box::new(Segments::default()),
         kernel: Some(kernel::KERNEL),
         ..Pack::new(ends)
     },

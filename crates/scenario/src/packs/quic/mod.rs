@@ -1,6 +1,7 @@
 //! QUIC.
 
 pub(crate) mod bytes;
+mod dissector;
 pub(crate) mod json;
 pub(crate) mod log;
 mod ways;
@@ -11,6 +12,7 @@ use super::{IP_HEADER, default_entry, forward, join};
 use crate::document::ScenarioError;
 use crate::document::reader::Table;
 use crate::endpoint::codec::{Codec, Logger};
+use crate::endpoint::dissector::Unread;
 use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Turn, known_mut};
 use crate::measures::counts::{Counts, PathReport, Tally};
 use crate::measures::measure::FlowMeasure;
@@ -194,6 +196,11 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         misnamed,
         ways: |routing, flow| ways::client_ways(routing, flow).into_iter().map(PlannedWay::from).collect(),
         codec,
+        dissector: |flow| match flow.transport.has_library() {
+            // A library encrypts its packets and keeps the keys.
+            true => Box::new(Unread),
+            false => Box::new(dissector::Datagrams),
+        },
         logger,
         ..Pack::new(ends)
     },

@@ -1,6 +1,7 @@
 //! SCTP: associations whose packets go by several paths.
 
 pub(crate) mod bytes;
+mod dissector;
 mod guest;
 mod kernel;
 mod read;
@@ -211,6 +212,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         },
         every_way: ways_between,
         codec: |_, addresses, number| Ok(Box::new(bytes::Bytes::new(addresses, number, false))),
+        dissector: |_| Box::new(dissector::Chunks::default()),
         kernel: Some(kernel::KERNEL),
         ..Pack::new(ends)
     },

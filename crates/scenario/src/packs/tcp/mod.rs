@@ -1,6 +1,7 @@
 //! TCP, with or without TLS.
 
 pub(crate) mod bytes;
+pub(crate) mod dissector;
 mod kernel;
 pub(crate) mod like;
 pub(crate) mod strip;
@@ -149,6 +150,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         tls: tls::Config::new,
         settle,
         codec: |_, addresses, number| Ok(Box::new(bytes::Bytes::new(addresses, number))),
+        dissector: |_| Box::new(dissector::Segments::default()),
         recovery: Some("recovery"),
         kernel: Some(kernel::KERNEL),
         ..Pack::new(ends)
