@@ -30,6 +30,7 @@ FLOORS = {
     "quinn": 4,
     "scenario": 5,
     "python": 6,
+    "web": 6,
     "differential": 6,
 }
 """A crate imports only from floors below its own."""
@@ -49,7 +50,7 @@ ROOMS = (
         "scenario",
         "study",
     ),
-    *("figures", "results", "gym", "report", "comparing", "cli"),
+    *("figures", "results", "gym", "report", "seeing", "comparing", "cli"),
 )
 """The rooms of the Python package from the bottom up: each imports only rooms before it, by what they export."""
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from vazao import _core, results
-from vazao.cli import catalogue, check, compare, completion, doctor, kernel, questions, run, upkeep
+from vazao.cli import catalogue, check, compare, completion, doctor, kernel, questions, run, seeing, upkeep
 from vazao.cli.signals import Terminated
 from vazao.cli.texts import clean
 from vazao.errors import RunError, VazaoError
@@ -28,6 +28,7 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
     "compare": compare.compare,
+    "view": seeing.view,
     "report": questions.report,
     "show": questions.show,
     "sql": questions.sql,

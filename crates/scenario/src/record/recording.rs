@@ -39,17 +39,17 @@ impl Sections {
     /// Returns the file, whose header has these keys beside the sections.
     pub fn file(mut self, header: &Map<String, Json>) -> Vec<u8> {
         // The sections' places depend on the header's length, and its length on the digits of the places.
-        let text = |start: usize| {
+        let text = |start: u64| {
             let mut sections = self.known.clone();
             for section in sections.values_mut() {
-                section["at"] = (section["at"].as_u64().expect("a place") + start as u64).into();
+                section["at"] = (section["at"].as_u64().expect("a place") + start).into();
             }
             let mut header = header.clone();
             header.insert("sections".to_owned(), sections.into());
             Json::Object(header).to_string()
         };
         let start = (FIXED + text(1 << 40).len()).next_multiple_of(8);
-        let text = text(start);
+        let text = text(start as u64);
         let mut file = Vec::with_capacity(start + self.bytes.len());
         file.extend(b"vazaorec");
         file.extend(1_u32.to_le_bytes());

@@ -1,0 +1,118 @@
+//! Requests and answers.
+
+use serde_json::{Map, Value as Json, json};
+use std::sync::atomic::AtomicBool;
+use vazao_scenario::{Column, ENGINE_VERSION, Options, Outcome, Scenario, ScenarioError, Stopped, Table};
+
+/// Answers a request: `{"toml": scenario, "seed": number, "packets": number}`, of which the seed may be missing, and packets,
+/// the most that a recording has; without them there is none.
+///
+/// The answer is JSON's length in four bytes, the JSON, and the recording. The JSON has the run's tables by columns, or an
+/// `error`: what is wrong with the scenario, or why it could not be run.
+pub fn answer(request: &[u8]) -> Vec<u8> {
+    let mut recording = Vec::new();
+    let told = match serde_json::from_slice(request) {
+        Ok(Json::Object(request)) => run(&request, &mut recording).unwrap_or_else(|error| json!({ "error": error })),
+        _ => json!({ "error": { "problem": "the request is no object of JSON" } }),
+    };
+    let told = told.to_string();
+    let mut answer = Vec::with_capacity(4 + told.len() + recording.len());
+    answer.extend((told.len() as u32).to_le_bytes());
+    answer.extend(told.as_bytes());
+    answer.extend(recording);
+    answer
+}
+
+fn run(request: &Map<String, Json>, recording: &mut Vec<u8>) -> Result<Json, Json> {
+    let text = request.get("toml").and_then(Json::as_str).unwrap_or_default();
+    let seed = request.get("seed").and_then(Json::as_u64);
+    let packets = request.get("packets").and_then(Json::as_u64);
+    let scenario = Scenario::load(text, "", Vec::new(), seed).map_err(|error| fault(&error))?;
+    let id = scenario.run_id();
+    let wanted = packets.map(|most| (most as usize, recording));
+    let options = Options { id: Some(&id), recording: wanted, ..Options::default() };
+    let outcome = vazao_scenario::run(&scenario, &AtomicBool::new(false), options).map_err(|why| stopped(&why))?;
+    let Outcome { runs, flows, paths, links, samples, .. } = outcome;
+    let tables = [("runs", runs), ("flows", flows), ("paths", paths), ("links", links), ("samples", samples)];
+    let tables: Map<String, Json> = tables.into_iter().map(|(name, rows)| (name.to_owned(), columns(&rows))).collect();
+    Ok(json!({ "run_id": id, "name": scenario.name, "engine": ENGINE_VERSION, "tables": tables }))
+}
+
+/// Tells an error of the scenario by its parts.
+fn fault(error: &ScenarioError) -> Json {
+    json!({
+        "line": error.line,
+        "key": error.key,
+        "value": error.value,
+        "problem": error.problem,
+        "suggestion": error.suggestion,
+        "message": error.to_string(),
+    })
+}
+
+fn stopped(why: &Stopped) -> Json {
+    let problem = match why {
+        Stopped::Cancelled => "the run was cancelled",
+        Stopped::Probe(problem) | Stopped::NotRun(problem) | Stopped::Guest(problem) => problem,
+    };
+    json!({ "problem": problem, "message": problem })
+}
+
+/// Converts a table to its columns.
+fn columns(table: &Table) -> Json {
+    let values = |column: &Column| -> Json {
+        match column {
+            Column::Label { codes, names } => {
+                codes.iter().map(|code| code.map(|code| &names[code as usize][..])).collect()
+            }
+            Column::Integer(numbers) => numbers.iter().collect(),
+            // JSON has no number for what is infinite.
+            Column::Number(numbers) => {
+                numbers.iter().map(|number| number.filter(|number| number.is_finite())).collect()
+            }
+            Column::Flag(flags) => flags.iter().copied().collect(),
+        }
+    };
+    Json::Object(table.iter().map(|(name, column)| ((*name).to_owned(), values(column))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(request: &Json) -> (Json, Vec<u8>) {
+        let answer = answer(request.to_string().as_bytes());
+        let (length, rest) = answer.split_first_chunk::<4>().expect("a length");
+        let (told, recording) = rest.split_at(u32::from_le_bytes(*length) as usize);
+        (serde_json::from_slice(told).expect("JSON"), recording.to_vec())
+    }
+
+    const SCENARIO: &str = r#"
+        until = "2 s"
+        [network]
+        topology = "multipath"
+        path = [{ rate = "8 Mbps", delay = "10 ms" }]
+        [[flow]]
+        app = { kind = "upload", size = "100 kB" }
+    "#;
+
+    #[test]
+    fn a_scenario_is_run_and_recorded() {
+        let (told, recording) = ask(&json!({ "toml": SCENARIO, "packets": 1000 }));
+        assert_eq!(told["tables"]["flows"]["app_bytes"], json!([100_000]), "{told}");
+        assert!(recording.starts_with(b"vazaorec"));
+        let (again, nothing) = ask(&json!({ "toml": SCENARIO, "seed": 1 }));
+        assert_eq!((&again["tables"]["flows"], nothing.len()), (&told["tables"]["flows"], 0));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_by_its_parts() {
+        let (told, _) = ask(&json!({ "toml": SCENARIO.replace("8 Mbps", "8 apples") }));
+        let error = &told["error"];
+        assert_eq!((&error["line"], &error["key"]), (&json!(5), &json!("network.path.0.rate")), "{told}");
+        assert!(ask(&json!([])).0["error"]["problem"].is_string());
+        let (told, _) =
+            ask(&json!({ "toml": SCENARIO.replace("[[flow]]", "[[flow]]\ntransport = { stack = \"linux\" }") }));
+        assert!(told["error"]["message"].as_str().is_some_and(|message| message.contains("kernel")), "{told}");
+    }
+}

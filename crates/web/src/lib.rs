@@ -1,0 +1,42 @@
+//! Engine for web pages: a scenario in, tables and a recording out.
+//!
+//! A page reserves memory for a request, writes it there as JSON, and reads the answer where [`run`] says. Memory that is
+//! reserved or answered is the page's until it is released.
+
+mod answer;
+
+pub use answer::answer;
+
+/// Bytes before an answer: its length.
+const HEAD: usize = 8;
+
+/// Reserves memory for a request of `length` bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn reserve(length: usize) -> *mut u8 {
+    Box::into_raw(vec![0_u8; length].into_boxed_slice()).cast()
+}
+
+/// Releases what was reserved or answered; an answer's length includes that of its head.
+///
+/// # Safety
+/// `place` and `length` are those of memory that was reserved or answered, and not released so far.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn release(place: *mut u8, length: usize) {
+    // SAFETY: a boxed slice of this length was given out there, as the caller promises.
+    drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(place, length)) });
+}
+
+/// Answers a [request](answer), which it releases. The answer begins with its own length in eight bytes, little-endian.
+///
+/// # Safety
+/// `place` and `length` are those of reserved memory, and not released so far.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn run(place: *mut u8, length: usize) -> *mut u8 {
+    // SAFETY: a boxed slice of this length was reserved there, as the caller promises.
+    let request = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(place, length)) };
+    let answer = answer(&request);
+    let mut told = Vec::with_capacity(HEAD + answer.len());
+    told.extend((answer.len() as u64).to_le_bytes());
+    told.extend(answer);
+    Box::into_raw(told.into_boxed_slice()).cast()
+}

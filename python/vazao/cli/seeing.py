@@ -1,0 +1,103 @@
+"""`vazao view`: runs drawn packet by packet, in one page."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vazao import scenario, study as studies
+from vazao.cli import completing, programs
+from vazao.cli.options import Allow, AsJson, Changes, Seed, change
+from vazao.cli.texts import say
+from vazao.errors import ScenarioError
+from vazao.files import write_atomically
+
+if TYPE_CHECKING:
+    from vazao.seeing import Recording
+
+Runs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE|NAME|DIR/RUN_ID…",
+        help="Scenarios, or stored runs of a study. Several are drawn over each other.",
+        autocompletion=completing.files,
+    ),
+]
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Where the page goes (default: a new file).")]
+Beside = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="Draw the scenario with another value of a key beside it. May be repeated.",
+        autocompletion=completing.changes,
+    ),
+]
+Packets = Annotated[int | None, typer.Option(min=1, help="Packets to keep of each run (default: 300000).")]
+NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Write the page, and do not open it.")]
+
+
+def view(
+    runs: Runs,
+    html: Html = None,
+    beside: Beside = None,
+    changes: Changes = None,
+    seed: Seed = None,
+    packets: Packets = None,
+    no_browser: NoBrowser = False,
+    allow: Allow = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draw runs packet by packet: sequence numbers, windows, queues, the network. One page, which needs no network."""
+    from vazao import seeing
+
+    most = packets or seeing.MOST
+    recordings: list[Recording] = []
+    for run in runs:
+        recordings += _recorded(run, changes or [], beside or [], seed, most, allow)
+    page = seeing.view_page(recordings)
+    path = html or _new_file(recordings[0].scenario.name)
+    write_atomically(path, page.encode())
+    if as_json:
+        print(json.dumps({"page": str(path), "runs": [each.scenario.run_id for each in recordings]}))
+    else:
+        say(str(path))
+    if html is None and not no_browser and not as_json:
+        webbrowser.open(path.absolute().as_uri())
+
+
+def _recorded(
+    run: str, changes: list[str], beside: list[str], seed: int | None, most: int, allow: bool
+) -> list[Recording]:
+    from vazao import seeing
+
+    directory, _, run_id = run.rpartition("/")
+    if directory and re.fullmatch(r"[0-9a-f]{4,16}", run_id) and Path(directory).is_dir():
+        if changes or beside or seed is not None:
+            raise ScenarioError(f"{run}: is a stored run; leave --set, --beside and --seed out")
+        return [seeing.recorded_again(directory, run_id, most=most)]
+    path = studies.find(run)
+    text = studies.read_text(path)
+    if studies.is_study(text):
+        raise ScenarioError(f"{path}: is a study; name one of its stored runs: DIR/RUN_ID (`vazao sql` lists them)")
+    base = [change(one) for one in changes]
+    named = [("", base), *((one, [*base, change(one)]) for one in beside)]
+    recordings = []
+    for what, overrides in named:
+        loaded = scenario.load(text, file=str(path), overrides=overrides, seed=seed)
+        if not allow and (asked := programs.of([loaded])):
+            programs.ask(str(path), asked.trusted() if studies.is_built_in(run) else asked)
+            loaded = scenario.load(text, file=str(path), overrides=overrides, seed=seed, allow_programs=True)
+        recordings.append(seeing.record(loaded, what or loaded.name, most=most))
+    return recordings
+
+
+def _new_file(name: str) -> Path:
+    """A file of a run's name in a folder of its own, which stays: the browser reads it when it likes."""
+    kept = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
+    return Path(tempfile.mkdtemp(prefix="vazao-")) / f"{kept}.html"

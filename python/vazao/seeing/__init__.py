@@ -1,0 +1,16 @@
+"""Runs to be looked at: recordings, and pages that draw them, each one file that needs no network."""
+
+from typing import TYPE_CHECKING
+
+from vazao import lazy
+
+if TYPE_CHECKING:
+    from vazao.seeing.page import view_page as view_page
+    from vazao.seeing.recording import (
+        MOST as MOST,
+        Recording as Recording,
+        record as record,
+        recorded_again as recorded_again,
+    )
+else:
+    __getattr__, __dir__ = lazy.attached(__name__)

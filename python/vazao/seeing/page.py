@@ -1,0 +1,73 @@
+"""Pages that draw runs: templates, filled with the built scripts and with recordings."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from vazao.errors import ResultsError
+from vazao.seeing.recording import Recording, record
+
+FOLDER = Path(__file__).parent
+
+LARGEST = 30_000_000
+"""Bytes of the largest page."""
+
+
+def view_page(recordings: Sequence[Recording], title: str | None = None) -> str:
+    """A page that draws recordings over each other; of one that is too long for it, the first packets.
+
+    Raises `ResultsError` when the viewer was not built.
+    """
+    elements = "\n".join(_element(each, LARGEST // len(recordings)) for each in recordings)
+    named = title or ", ".join(dict.fromkeys(each.name for each in recordings))
+    return page("view.html", "viewer", {"TITLE": html.escape(named), "RECORDINGS": elements})
+
+
+def _element(recording: Recording, most: int) -> str:
+    """A recording as text in the page, with as many of its packets as there is room for."""
+    text = _packed(recording.content)
+    kept = None
+    while len(text) > most:
+        # Time series take room, too: the next try is shorter than in proportion.
+        kept = int((kept or _packets(recording.content)) * most / len(text) * 0.9)
+        text = _packed(record(recording.scenario, recording.name, most=kept).content)
+    name = html.escape(recording.name, quote=True)
+    return f'<script type="application/octet-stream" data-recording data-name="{name}">{text}</script>'
+
+
+def _packed(content: bytes) -> str:
+    # A page of the same run is the same file: no time in its head.
+    return base64.b64encode(gzip.compress(content, compresslevel=6, mtime=0)).decode()
+
+
+def _packets(content: bytes) -> int:
+    (kept,) = re.findall(rb'"packets":\{"all":\d+,"kept":(\d+)\}', content[: 1 << 20])[:1]
+    return int(kept)
+
+
+def page(template: str, bundle: str, filled: Mapping[str, str]) -> str:
+    """A template with a bundle's script and style, whose digests its content policy names."""
+    script, style = (_built(f"{bundle}.{kind}") for kind in ("js", "css"))
+    values = {"SCRIPT": script, "STYLE": style, "SCRIPT_HASH": _digest(script), "STYLE_HASH": _digest(style), **filled}
+    text = (FOLDER / template).read_text(encoding="utf-8")
+    # In one pass: what is filled in may hold such words itself.
+    return re.sub(r"@([A-Z_]+)@", lambda found: values[found[1]], text)
+
+
+def _built(name: str) -> str:
+    path = FOLDER / "static" / name
+    if not path.is_file():
+        raise ResultsError(
+            "the pages of vazao view and play are not built here; `make web` builds them (it needs Node)"
+        )
+    return path.read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
