@@ -1,4 +1,4 @@
-"""Recordings: each packet's way and header, against the tables of the same run, captures, and the links' own arithmetic."""
+"""Recordings: each packet's way and header, against the tables of the same run, captures, and the links."""
 
 from __future__ import annotations
 

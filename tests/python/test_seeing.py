@@ -1,0 +1,128 @@
+"""`vazao view`: pages from scenarios and stored runs, and what it refuses."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+from command import vazao
+
+import vazao as vz
+from vazao import _core, scenario, seeing
+from vazao.errors import ResultsError
+from vazao.seeing import page
+
+TWO = """
+name = "two <b>flows</b>"
+until = "2 s"
+[network]
+topology = "dumbbell"
+access = { rate = "100 Mbps", delay = "1 ms" }
+bottleneck = { rate = "10 Mbps", delay = "10 ms", queue = "20 packets" }
+[[flow]]
+app = { kind = "upload" }
+"""
+
+STUDY = """
+[study]
+name = "seen"
+title = "Seen"
+[scenario]
+name = "one"
+[scenario.network]
+topology = "multipath"
+path = [{ rate = "8 Mbps", delay = "10 ms" }]
+[[scenario.flow]]
+app = { kind = "upload", size = "100 kB" }
+[[part]]
+name = "all"
+replications = 2
+[[part.factor]]
+name = "cc"
+sets = "flow.0.transport.cc"
+levels = ["reno", "cubic"]
+"""
+
+
+pytestmark = pytest.mark.skipif(
+    not (page.FOLDER / "static" / "viewer.js").is_file(), reason="the pages are not built; make web"
+)
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    path = tmp_path / "two.toml"
+    path.write_text(TWO)
+    return path
+
+
+def recordings(text: str) -> list[tuple[str, bytes]]:
+    """The recordings in a page: their names, and their bytes."""
+    found = re.findall(r'data-recording data-name="([^"]*)">([^<]*)<', text)
+    return [(name, gzip.decompress(base64.b64decode(content))) for name, content in found]
+
+
+def test_a_page_holds_the_recording_of_its_run(two: Path, tmp_path: Path) -> None:
+    answer = vazao("view", two, "--html", tmp_path / "two.html", "--json")
+    assert answer.code == 0, answer.err
+    told = json.loads(answer.out)
+    loaded = scenario.load(TWO)
+    assert told == {"page": str(tmp_path / "two.html"), "runs": [loaded.run_id]}
+    text = (tmp_path / "two.html").read_text()
+    assert recordings(text) == [("two &lt;b&gt;flows&lt;/b&gt;", seeing.record(loaded).content)]
+    assert "<b>" not in text
+    assert not re.search("@[A-Z_]+@", re.sub("<script.*</script>", "", text, flags=re.DOTALL))
+
+
+def test_runs_are_drawn_over_each_other(two: Path, tmp_path: Path) -> None:
+    command = ("view", two, "--beside", "flow.0.transport.cc=reno", "--html", tmp_path / "two.html")
+    assert vazao(*command).code == 0
+    names = [name for name, _ in recordings((tmp_path / "two.html").read_text())]
+    assert names == ["two &lt;b&gt;flows&lt;/b&gt;", "flow.0.transport.cc=reno"]
+
+
+def test_a_stored_run_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("seen.toml").write_text(STUDY)
+    assert vazao("run", "seen.toml", "--out", "there").code == 0
+    runs = vz.Store("there").read("runs").sort("cc", "replication")
+    run_id = runs["run_id"][-1]
+    answer = vazao("view", f"there/{run_id}", "--html", "one.html", "--json")
+    assert answer.code == 0, answer.err
+    ((name, content),) = recordings(Path("one.html").read_text())
+    assert (name, run_id.encode() in content) == ("cc reno, seed 2", True)
+    answer = vazao("view", "there/ffffffffffffffff", "--html", "no.html")
+    assert (answer.code, "has no run 'ffffffffffffffff'" in answer.err) == (2, True)
+    answer = vazao("view", f"there/{run_id}", "--seed", "3")
+    assert (answer.code, "leave --set, --beside and --seed out" in answer.err) == (2, True)
+    answer = vazao("view", "seen.toml")
+    assert (answer.code, "is a study" in answer.err) == (2, True)
+    assert not Path("no.html").exists()
+
+
+def test_a_long_run_is_cut_to_what_a_page_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = seeing.record(scenario.load(TWO))
+    ((_, whole),) = recordings(whole_page := seeing.view_page([recording]))
+    assert whole == recording.content
+    most = 100_000
+    monkeypatch.setattr(page, "LARGEST", most)
+    ((_, content),) = recordings(text := seeing.view_page([recording]))
+    assert len(whole_page) - len(text) > 0
+    assert len(re.findall(r">([^<]*)</script>", text)[0]) <= most
+    assert 0 < len(content) < len(recording.content)
+
+
+def test_without_the_bundle_the_message_says_what_builds_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(page, "FOLDER", tmp_path)
+    with pytest.raises(ResultsError, match="make web"):
+        seeing.view_page([seeing.record(scenario.load(TWO))])
+
+
+def test_a_run_that_fails_is_an_error_with_its_scenario() -> None:
+    guests = TWO + 'transport = { stack = "linux", kernel = "9.9" }\n'
+    with pytest.raises(_core.ScenarioError, match="kernel"):
+        seeing.record(scenario.load(guests))
