@@ -50,7 +50,8 @@ export function firstDifference(a: Recording, b: Recording, other = 1): Differen
         here === null ? Number.POSITIVE_INFINITY : a.packets.time[here]!,
         there === null ? Number.POSITIVE_INFINITY : b.packets.time[there]!,
       );
-      if (!first || time < first.time) first = { other, flow: key >> 1, side: key & 1, nth, here, there, time };
+      if (!first || time < first.time)
+        first = { other, flow: key >> 1, side: key & 1, nth, here, there, time };
       break;
     }
   }
@@ -78,7 +79,9 @@ const KINDS: [number, string][] = [
 ];
 
 export function kindInWords(kind: number): string {
-  return KINDS.filter(([bit]) => kind & bit)
+  // Nearly every packet of data acknowledges as well; that it does is not worth a word.
+  const said = kind & Kind.data ? kind & ~Kind.ack : kind;
+  return KINDS.filter(([bit]) => said & bit)
     .map(([, word]) => word)
     .join(", ");
 }
@@ -91,7 +94,12 @@ export function packetInWords({ packets, header }: Recording, packet: number): s
   return `at ${moment(time[packet]!)}: ${kindInWords(kind[packet]!) || "packet"}${carried}${why ? ` (${why})` : ""}`;
 }
 
-export function differenceInWords(found: Difference, a: Recording, b: Recording, names: [string, string]): string {
+export function differenceInWords(
+  found: Difference,
+  a: Recording,
+  b: Recording,
+  names: [string, string],
+): string {
   const flow = a.header.flows.length > 1 || b.header.flows.length > 1 ? `flow ${found.flow}, ` : "";
   const say = (recording: Recording, packet: number | null) =>
     packet === null ? "sends no such packet" : packetInWords(recording, packet);

@@ -23,7 +23,12 @@ export function button(text: string, label: string, action: () => void, kind = "
   return made;
 }
 
-export function select(label: string, options: string[], chosen: number, action: (index: number) => void): HTMLSelectElement {
+export function select(
+  label: string,
+  options: string[],
+  chosen: number,
+  action: (index: number) => void,
+): HTMLSelectElement {
   const made = el("select", { "aria-label": label, title: label });
   options.forEach((text, index) => {
     made.append(el("option", { value: index, selected: index === chosen }, text));

@@ -2,7 +2,8 @@ import { save } from "./dom";
 import { SvgPen } from "./pen";
 import type { Plot } from "./plot";
 
-const fileName = (title: string, ending: string) => `${title.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.${ending}`;
+const fileName = (title: string, ending: string) =>
+  `${title.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.${ending}`;
 
 /** What a canvas shows, on the theme's paper. */
 export function savePng(canvas: HTMLCanvasElement, paper: string, title: string): void {
@@ -42,8 +43,16 @@ export function svgOf(plot: Plot): SvgPen {
   }
   const { x, y } = plot.ticks();
   const bottom = frame.top + frame.height;
-  pen.segments(theme.grid, 1, x.flatMap(([at]) => [shown.x(at), frame.top, shown.x(at), bottom]));
-  pen.segments(theme.grid, 1, y.flatMap(([at]) => [frame.left, shown.y(at), frame.left + frame.width, shown.y(at)]));
+  pen.segments(
+    theme.grid,
+    1,
+    x.flatMap(([at]) => [shown.x(at), frame.top, shown.x(at), bottom]),
+  );
+  pen.segments(
+    theme.grid,
+    1,
+    y.flatMap(([at]) => [frame.left, shown.y(at), frame.left + frame.width, shown.y(at)]),
+  );
   for (const [at, label] of x) pen.text(theme.soft, shown.x(at), bottom + 14, label, "center");
   for (const [at, label] of y) pen.text(theme.soft, frame.left - 8, shown.y(at), label, "right");
   pen.clip(frame);

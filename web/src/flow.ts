@@ -27,6 +27,13 @@ export interface Sequence {
   bars: Bars[];
   drops: Bars;
   sacks: Bars;
+  /** Of each path, for its acknowledgements may be in a space of their own. */
+  acks: Acknowledged[];
+}
+
+/** What a path's acknowledgements tell the sender, when they come. */
+export interface Acknowledged {
+  path: number;
   ack: Steps;
   edge: Steps;
 }
@@ -80,56 +87,66 @@ export function sequence(recording: Recording, journeys: Journeys, flow: number,
     const again = kind[packet]! & Kind.retransmission ? 1 + (reason[packet]! & 127) : 0;
     return packets.path[packet]! * 128 + Math.min(again, 127);
   });
+  const isAck = (packet: number) => side[packet] !== sender && isOf(packet) && fate[packet] === 1;
+  const ways = [...split(count, (packet) => (isAck(packet) ? packets.path[packet]! : -1)).keys()];
   const dropped = split(count, (packet) => (fate[packet]! >= 2 && isData(packet) ? 0 : -1)).get(0);
   return {
-    bars: [...lists].map(([key, list]) => bars(recording, list, key >> 7, key & 127 ? (key & 127) - 1 : null)),
+    bars: [...lists].map(([key, list]) =>
+      bars(recording, list, key >> 7, key & 127 ? (key & 127) - 1 : null),
+    ),
     drops: bars(recording, dropped ?? new Uint32Array(0), 0, null),
-    ...acknowledged(recording, journeys, (packet) => side[packet] !== sender && isOf(packet)),
+    sacks: blocks(recording, journeys, isAck),
+    acks: ways.map((way) => ({
+      path: way,
+      ...acknowledged(recording, journeys, (packet) => isAck(packet) && packets.path[packet] === way),
+    })),
   };
 }
 
-/** What the sender learns, when it learns it: acknowledged edge, window's edge and SACK blocks, at the ACK's arrival. */
+/** Acknowledged edge and window's edge at the arrival of each acknowledgement: when the sender learns of them. */
 function acknowledged(recording: Recording, journeys: Journeys, isOf: (packet: number) => boolean) {
-  const { ack, edge, sacks, gone } = recording.packets;
-  let acks = 0;
-  let blocks = 0;
-  const { arrivals } = journeys;
-  for (const packet of arrivals) {
-    if (!isOf(packet)) continue;
-    acks++;
-    blocks += sacks[packet + 1]! - sacks[packet]!;
-  }
-  const list = new Uint32Array(acks);
-  const time = new Float64Array(acks);
-  const low = new Float64Array(acks);
-  const high = new Float64Array(acks);
-  const block = { packet: new Uint32Array(blocks), time: new Float64Array(blocks) };
-  const ends = { low: new Float64Array(blocks), high: new Float64Array(blocks) };
-  let at = 0;
-  let sack = 0;
-  let left = Number.NaN;
-  let right = Number.NaN;
-  for (const packet of arrivals) {
-    if (!isOf(packet)) continue;
+  const { ack, edge, gone } = recording.packets;
+  const packet = journeys.arrivals.filter(isOf);
+  const time = new Float64Array(packet.length);
+  const left = new Float64Array(packet.length);
+  const right = new Float64Array(packet.length);
+  let [acked, window] = [Number.NaN, Number.NaN];
+  for (let at = 0; at < packet.length; at++) {
+    const which = packet[at]!;
     // An older acknowledgement that comes late takes nothing back.
-    if (!(ack[packet]! <= left) && !Number.isNaN(ack[packet]!)) left = ack[packet]!;
-    if (!Number.isNaN(edge[packet]!)) right = edge[packet]!;
-    list[at] = packet;
-    time[at] = gone[packet]!;
-    low[at] = left;
-    high[at++] = right;
-    for (let index = sacks[packet]!; index < sacks[packet + 1]!; index++) {
-      block.packet[sack] = packet;
-      block.time[sack] = gone[packet]!;
-      ends.low[sack] = recording.sacks.from[index]!;
-      ends.high[sack++] = recording.sacks.to[index]!;
-    }
+    if (!(ack[which]! <= acked) && !Number.isNaN(ack[which]!)) acked = ack[which]!;
+    if (!Number.isNaN(edge[which]!)) window = edge[which]!;
+    time[at] = gone[which]!;
+    left[at] = acked;
+    right[at] = window;
   }
   return {
-    ack: { packet: list, time, value: low, pyramid: new Pyramid(low) },
-    edge: { packet: list, time, value: high, pyramid: new Pyramid(high) },
-    sacks: { path: 0, reason: null, ...block, ...ends, pyramid: new Pyramid(ends.low, ends.high) },
+    ack: { packet, time, value: left, pyramid: new Pyramid(left) },
+    edge: { packet, time, value: right, pyramid: new Pyramid(right) },
   };
+}
+
+/** SACK blocks at the arrival of the acknowledgements that carry them. */
+function blocks(recording: Recording, journeys: Journeys, isOf: (packet: number) => boolean): Bars {
+  const { sacks, gone } = recording.packets;
+  const many = (packet: number) => sacks[packet + 1]! - sacks[packet]!;
+  const carriers = recording.sacks.from.length
+    ? journeys.arrivals.filter((packet) => many(packet) > 0 && isOf(packet))
+    : new Uint32Array(0);
+  const count = carriers.reduce((sum, packet) => sum + many(packet), 0);
+  const made = { packet: new Uint32Array(count), time: new Float64Array(count) };
+  const low = new Float64Array(count);
+  const high = new Float64Array(count);
+  let at = 0;
+  for (const packet of carriers) {
+    for (let index = sacks[packet]!; index < sacks[packet + 1]!; index++) {
+      made.packet[at] = packet;
+      made.time[at] = gone[packet]!;
+      low[at] = recording.sacks.from[index]!;
+      high[at++] = recording.sacks.to[index]!;
+    }
+  }
+  return { path: 0, reason: null, ...made, low, high, pyramid: new Pyramid(low, high) };
 }
 
 /** A sum that grows with time: bytes up to a moment. */
@@ -139,7 +156,13 @@ export interface Sum {
 }
 
 /** Bytes on the wire that a flow's sender sent, or that arrived from it. */
-export function bytes(recording: Recording, journeys: Journeys, flow: number, path: number, arrived: boolean): Sum {
+export function bytes(
+  recording: Recording,
+  journeys: Journeys,
+  flow: number,
+  path: number,
+  arrived: boolean,
+): Sum {
   const { packets, header } = recording;
   const { side, size, kind } = packets;
   const sender = header.flows[flow]?.sender ?? 0;

@@ -38,7 +38,9 @@ export function ticks(values: number[], unit: string): string[] {
   const step = values.length > 1 ? Math.abs(values[1]! - values[0]!) / scale : 1;
   const decimals = Math.min(9, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
   const places = step * 10 ** decimals - Math.round(step * 10 ** decimals) > 1e-6 ? decimals + 1 : decimals;
-  return values.map((value) => `${grouped((value / scale).toFixed(places))} ${prefix}${unit}`.trim());
+  return values.map((value) =>
+    value === 0 ? "0" : `${grouped((value / scale).toFixed(places))} ${prefix}${unit}`.trim(),
+  );
 }
 
 /** Thousands apart by thin spaces. */
@@ -62,7 +64,8 @@ export function moments(values: number[]): string[] {
   const [, scale, unit] = TIMES.find(([least]) => step >= least * 0.999)!;
   const ratio = step / scale;
   const decimals = Math.min(6, Math.max(0, -Math.floor(Math.log10(ratio) + 1e-9)));
-  const places = Math.abs(ratio * 10 ** decimals - Math.round(ratio * 10 ** decimals)) > 1e-6 ? decimals + 1 : decimals;
+  const places =
+    Math.abs(ratio * 10 ** decimals - Math.round(ratio * 10 ** decimals)) > 1e-6 ? decimals + 1 : decimals;
   return values.map((value) => `${grouped((value / scale).toFixed(places))} ${unit}`);
 }
 

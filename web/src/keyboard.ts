@@ -39,7 +39,11 @@ export function helpDialog(commands: Command[]): HTMLDialogElement {
     ["two fingers", "zoom and move"],
   ];
   const rows = [...commands.map(({ shown, help }): [string, string] => [shown, help]), ...pointer];
-  const list = el("dl", {}, ...rows.flatMap(([key, help]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, help)]));
+  const list = el(
+    "dl",
+    {},
+    ...rows.flatMap(([key, help]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, help)]),
+  );
   const close = el("button", { type: "submit", class: "close" }, "Close");
   const dialog = el("dialog", { class: "help", "aria-label": "Keys and gestures" });
   dialog.append(el("form", { method: "dialog" }, el("h2", {}, "Keys and gestures"), list, close));

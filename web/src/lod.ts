@@ -92,12 +92,12 @@ export function drawBars(pen: Pen, colour: string, bars: Bars, shown: View, thic
     return;
   }
   const room = width / Math.max(1, end - first);
-  const line = room > 8 ? 2 : room > 2 ? 1.5 : thick;
+  const line = Math.max(thick, room > 8 ? 2 : room > 2 ? 1.5 : 1);
   const ends: number[] = [];
   for (let index = first; index < end; index++) {
     const x = shown.x(time[index]!);
     const bottom = shown.y(low[index]!);
-    const top = Math.min(shown.y(high[index]!), bottom - 1);
+    const top = Math.min(shown.y(high[index]!), bottom - 2);
     ends.push(x, bottom, x, top);
     if (bottom - top > 7) ends.push(x - 2.5, top, x + 2.5, top, x - 2.5, bottom, x + 2.5, bottom);
   }

@@ -12,16 +12,23 @@ export interface Options {
 export function view(element: HTMLElement, recordings: ArrayBuffer[], options: Options = {}): Viewer {
   const runs = recordings.map((buffer, index) => new Run(buffer, options.names?.[index] ?? ""));
   const names = runs.map((run) => run.name || run.recording.header.name || "run");
-  const told = names.map((name, index) => (names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} ${index + 1}`));
+  const told = names.map((name, index) =>
+    names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} ${index + 1}`,
+  );
   for (const [index, run] of runs.entries()) run.name = told[index]!;
   return new Viewer(element, runs);
 }
 
 function fail(element: HTMLElement, error: unknown): void {
-  element.replaceChildren(el("p", { class: "failure", role: "alert" }, error instanceof Error ? error.message : String(error)));
+  element.replaceChildren(
+    el("p", { class: "failure", role: "alert" }, error instanceof Error ? error.message : String(error)),
+  );
 }
 
-async function show(element: HTMLElement, sources: { name: string; bytes: () => Promise<Uint8Array<ArrayBuffer>> }[]) {
+async function show(
+  element: HTMLElement,
+  sources: { name: string; bytes: () => Promise<Uint8Array<ArrayBuffer>> }[],
+) {
   try {
     const buffers = await Promise.all(sources.map(async ({ bytes }) => unpacked(await bytes())));
     view(element, buffers, { names: sources.map(({ name }) => name) });
@@ -44,7 +51,9 @@ function opener(element: HTMLElement): void {
     );
   });
   element.classList.add("vazao");
-  element.replaceChildren(el("label", { class: "opener" }, "Open one recording, or several to compare ", input));
+  element.replaceChildren(
+    el("label", { class: "opener" }, "Open one recording, or several to compare ", input),
+  );
 }
 
 function start(): void {

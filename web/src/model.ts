@@ -21,7 +21,10 @@ export interface Model {
 /** Whether runs are laid over each other; then colours tell runs apart, and otherwise measures. */
 export const overlaid = (model: Model) => model.runs.length > 1;
 
-export const runColour = (model: Model, run: number) => model.theme.lines[run % model.theme.lines.length]!;
+export const runColour = (model: Model, run: number) => model.theme.runs[run % model.theme.runs.length]!;
+
+/** Earlier runs are drawn wider and first, so that they are seen behind later ones that go the same way. */
+export const runWidth = (model: Model, run: number) => 1.25 + 1.5 * Math.min(3, model.runs.length - 1 - run);
 
 const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
 

@@ -8,7 +8,8 @@ import { Fate, Kind } from "./recording";
 import { held, type Run } from "./run";
 
 const TITLE = "Network";
-const HEIGHT = 220;
+/** Room for the first row of nodes, and for each further row. */
+const ROW = { first: 104, more: 72 };
 
 /** Of more packets than this under way at once, the latest are drawn. */
 const MOST = 6000;
@@ -29,10 +30,14 @@ interface Ends {
 /** The network at the cursor's moment, with the packets that are on its links and in its queues. */
 export class NetworkPanel {
   readonly element = el("section", { class: "panel", id: "panel-network", "aria-label": TITLE });
-  private readonly canvas = el("canvas", { role: "img", "aria-label": "Network: packets on the links at the cursor’s time" });
+  private readonly canvas = el("canvas", {
+    role: "img",
+    "aria-label": "Network: packets on the links at the cursor’s time",
+  });
   private readonly stage = el("div", { class: "stage" }, this.canvas);
   private readonly clock = el("span", { class: "clock" });
   private places: Place[] = [];
+  private height = ROW.first;
 
   constructor(private readonly model: Model) {
     const tools = el(
@@ -51,14 +56,17 @@ export class NetworkPanel {
     // Flows name their hosts; where they do not, the first link begins at the client.
     const clients = header.flows.map(({ client }) => String(client));
     this.places = layout(header.links, clients);
+    const columns = new Map<number, number>();
+    for (const { x } of this.places) columns.set(x, (columns.get(x) ?? 0) + 1);
+    this.height = ROW.first + ROW.more * (Math.max(1, ...columns.values()) - 1);
     this.resize();
   }
 
   resize(): void {
     const ratio = devicePixelRatio;
     this.canvas.width = Math.max(200, this.stage.clientWidth) * ratio;
-    this.canvas.height = HEIGHT * ratio;
-    this.canvas.style.height = `${HEIGHT}px`;
+    this.canvas.height = this.height * ratio;
+    this.canvas.style.height = `${this.height}px`;
     this.draw();
   }
 
@@ -77,7 +85,7 @@ export class NetworkPanel {
 
   private saveSvg(): void {
     const width = this.canvas.width / devicePixelRatio;
-    const pen = new SvgPen(width, HEIGHT, this.model.theme.paper);
+    const pen = new SvgPen(width, this.height, this.model.theme.paper);
     this.paint(pen, width);
     saveSvg(pen, TITLE);
   }
@@ -85,7 +93,10 @@ export class NetworkPanel {
   private ends(width: number): Ends[] {
     const side = Math.min(90, width * 0.12);
     const at = new Map(
-      this.places.map(({ name, x, y }) => [name, { x: side + x * (width - 2 * side), y: 12 + y * (HEIGHT - 34) }]),
+      this.places.map(({ name, x, y }) => [
+        name,
+        { x: side + x * (width - 2 * side), y: 12 + y * (this.height - 34) },
+      ]),
     );
     return this.run.recording.header.links.map(({ from, to }) => {
       const [a, b] = [at.get(String(from))!, at.get(String(to))!];
@@ -99,12 +110,16 @@ export class NetworkPanel {
   private paint(pen: Pen, width: number): void {
     const { theme } = this.model;
     const ends = this.ends(width);
-    pen.segments(theme.tick, 1, ends.flatMap(({ x1, y1, x2, y2 }) => [x1, y1, x2, y2]));
+    pen.segments(
+      theme.tick,
+      1,
+      ends.flatMap(({ x1, y1, x2, y2 }) => [x1, y1, x2, y2]),
+    );
     this.queues(pen, ends);
     this.packets(pen, ends);
     const side = Math.min(90, width * 0.12);
     for (const { name, x, y } of this.places) {
-      const [cx, cy] = [side + x * (width - 2 * side), 12 + y * (HEIGHT - 34)];
+      const [cx, cy] = [side + x * (width - 2 * side), 12 + y * (this.height - 34)];
       pen.dots(theme.ink, 6, [cx, cy]);
       pen.dots(theme.paper, 4, [cx, cy]);
       pen.text(theme.ink, cx, cy + 22, name, "center", 12);
@@ -125,7 +140,14 @@ export class NetworkPanel {
       const [dx, dy] = [end.x2 - end.x1, end.y2 - end.y1];
       pen.segments(theme.lines[4]!, 5, [end.x1, end.y1, end.x1 + dx * share, end.y1 + dy * share], 0.55);
       const outwards = end.x2 >= end.x1 ? 1 : -1;
-      pen.text(theme.soft, end.x1 + dx * 0.02, end.y1 + 12 * outwards, quantity(bytes, "B"), outwards > 0 ? "left" : "right", 10);
+      pen.text(
+        theme.soft,
+        end.x1 + dx * 0.02,
+        end.y1 + 12 * outwards,
+        quantity(bytes, "B"),
+        outwards > 0 ? "left" : "right",
+        10,
+      );
     }
   }
 
@@ -141,7 +163,7 @@ export class NetworkPanel {
     for (let packet = Math.max(start, end - MOST); packet < end; packet++) {
       const gone = packets.gone[packet]!;
       const failed = packets.fate[packet]! >= Fate.dropped;
-      if (gone < now && !(failed && now - gone < fading)) continue;
+      if (gone <= now && !(failed && now - gone < fading)) continue;
       const at = this.position(packet, ends, now);
       if (!at) continue;
       if (gone <= now) {
@@ -179,7 +201,9 @@ export class NetworkPanel {
       return along(ends[link], now <= leaves ? 0 : (now - leaves) / (arrived - leaves || 1));
     }
     const fate = packets.fate[packet];
-    return fate === Fate.arrived ? null : along(ends[packets.link[packet]!], fate === Fate.dropped ? 0.03 : 0.5);
+    return fate === Fate.arrived
+      ? null
+      : along(ends[packets.link[packet]!], fate === Fate.dropped ? 0.03 : 0.5);
   }
 }
 

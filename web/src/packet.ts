@@ -4,11 +4,22 @@ import { duration, integer, moment } from "./format";
 import type { Model } from "./model";
 import { Fate, words } from "./recording";
 
-const FATES = ["still under way at the end", "arrived", "dropped by a queue", "lost on the wire", "corrupted"];
+const FATES = [
+  "still under way at the end",
+  "arrived",
+  "dropped by a queue",
+  "lost on the wire",
+  "corrupted",
+];
 
 /** What is known of the packet that was chosen: its header in words, its way, and why it was sent. */
 export class PacketPanel {
-  readonly element = el("aside", { class: "packet", "aria-label": "Packet", "aria-live": "polite", hidden: true });
+  readonly element = el("aside", {
+    class: "packet",
+    "aria-label": "Packet",
+    "aria-live": "polite",
+    hidden: true,
+  });
 
   constructor(private readonly model: Model) {}
 
@@ -23,8 +34,11 @@ export class PacketPanel {
     const side = packets.side[packet] ? "server" : "client";
     const host = flow ? (packets.side[packet] ? flow.server : flow.client) : side;
     const facts: [string, string][] = [
-      ["Flow", `${packets.flow[packet]}${flow ? `: ${[flow.transport, flow.cc].filter(Boolean).join(", ")}` : ""}`],
-      ["Sent by", `${host} (${side}), path ${packets.path[packet]}`],
+      [
+        "Flow",
+        `${packets.flow[packet]}${flow ? `: ${[flow.transport, flow.cc].filter(Boolean).join(", ")}` : ""}`,
+      ],
+      ["Sent by", `${host === side ? side : `${host} (${side})`}, path ${packets.path[packet]}`],
       ["Sent at", moment(packets.time[packet]!)],
       ["Size", `${integer(packets.size[packet]!)} B on the wire`],
       ["Kind", kindInWords(packets.kind[packet]!) || "–"],
@@ -54,7 +68,11 @@ export class PacketPanel {
           button("×", "Close the packet’s panel (Escape)", () => this.model.select(null)),
         ),
       ),
-      el("pre", { class: "words", tabindex: 0, "aria-label": "Header in words" }, words(run.recording, packet) || "–"),
+      el(
+        "pre",
+        { class: "words", tabindex: 0, "aria-label": "Header in words" },
+        words(run.recording, packet) || "–",
+      ),
       el("dl", {}, ...facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
       this.way(packet),
     );
@@ -66,7 +84,8 @@ export class PacketPanel {
     const run = runs[selected?.run ?? this.model.lead]!;
     const { flow, path, time, count } = run.recording.packets;
     const of = selected ? flow[selected.packet]! : this.model.flow;
-    const isOf = (packet: number) => flow[packet] === of && (this.model.path < 0 || path[packet] === this.model.path);
+    const isOf = (packet: number) =>
+      flow[packet] === of && (this.model.path < 0 || path[packet] === this.model.path);
     let packet = selected ? selected.packet + by : run.journeys.underWay(axis.cursor, axis.cursor)[1];
     while (packet >= 0 && packet < count && !isOf(packet)) packet += by;
     if (packet < 0 || packet >= count) return;
@@ -88,13 +107,19 @@ export class PacketPanel {
   private way(packet: number): HTMLElement {
     const run = this.model.runs[this.model.selected!.run]!;
     const { journeys } = run;
-    const head = el("tr", {}, ...["Link", "Came", "Waited", "Arrived"].map((name) => el("th", { scope: "col" }, name)));
+    const sent = run.recording.packets.time[packet]!;
+    const since = (time: number) => `+${((time - sent) / 1e6).toFixed(3)} ms`;
+    const head = el(
+      "tr",
+      {},
+      ...["Link", "Came", "Waited", "Arrived"].map((name) => el("th", { scope: "col" }, name)),
+    );
     const rows = journeys.legs(packet).map((leg) => {
       const cells = [
         `${leg.from} → ${leg.to}`,
-        moment(leg.came),
+        since(leg.came),
         Number.isNaN(leg.wait) ? "–" : duration(leg.wait),
-        Number.isNaN(leg.arrived) ? "never" : moment(leg.arrived),
+        Number.isNaN(leg.arrived) ? "never" : since(leg.arrived),
       ];
       return el("tr", {}, ...cells.map((text) => el("td", {}, text)));
     });

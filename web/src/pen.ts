@@ -11,7 +11,14 @@ export interface Pen {
   rects(colour: string, boxes: number[], alpha?: number): void;
   /** Filled circles about points. */
   dots(colour: string, radius: number, points: number[], alpha?: number): void;
-  text(colour: string, x: number, y: number, text: string, align?: "left" | "center" | "right", size?: number): void;
+  text(
+    colour: string,
+    x: number,
+    y: number,
+    text: string,
+    align?: "left" | "center" | "right",
+    size?: number,
+  ): void;
 }
 
 export const FONT = 'Inter, system-ui, "Helvetica Neue", Arial, sans-serif';

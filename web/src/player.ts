@@ -13,7 +13,13 @@ export class Player {
 
   constructor(private readonly model: Model) {
     this.toggleButton = button("▶", "Play (space)", () => this.toggle(), "play");
-    this.slider = el("input", { type: "range", min: -6, max: 1, step: 0.05, "aria-label": "Speed of the animation" });
+    this.slider = el("input", {
+      type: "range",
+      min: -6,
+      max: 1,
+      step: 0.05,
+      "aria-label": "Speed of the animation",
+    });
     // At first, the longest way through the network takes about three seconds.
     const speed = Math.log10(Math.max(1e-6, model.runs[0]!.journeys.longest / 1e9 / 3));
     this.slider.value = String(Math.min(1, Math.max(-6, speed)));

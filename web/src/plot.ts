@@ -90,7 +90,7 @@ export class Plot {
     const options: uPlot.Options = {
       width,
       height: this.panel.height,
-      padding: [8, 12, 0, 0],
+      padding: [8, 22, 0, 0],
       legend: { show: false },
       cursor: { show: false },
       scales: {
@@ -123,6 +123,7 @@ export class Plot {
     gestures(this.plot.over, this.model.axis, (x, y) => this.panel.click?.(this.shown(), x, y));
     this.relabel();
     this.draw();
+    this.point();
   }
 
   /** Writes the legend anew: another flow, path or theme. */
@@ -141,6 +142,7 @@ export class Plot {
       return entry;
     });
     this.legend.replaceChildren(...entries);
+    this.point();
   }
 
   resize(): void {
@@ -186,7 +188,10 @@ export class Plot {
   /** Positions and labels of the ticks that are shown, for a file that draws the axes itself. */
   ticks(): { x: [number, string][]; y: [number, string][] } {
     const read = (axis: number) => {
-      const { _splits, _values } = this.plot!.axes[axis] as unknown as { _splits: number[]; _values: string[] };
+      const { _splits, _values } = this.plot!.axes[axis] as unknown as {
+        _splits: number[];
+        _values: string[];
+      };
       return (_splits ?? []).map((at, index): [number, string] => [at, String(_values[index] ?? "")]);
     };
     return { x: read(0), y: read(1) };

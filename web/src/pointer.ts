@@ -96,5 +96,7 @@ export function gestures(over: HTMLElement, axis: TimeAxis, click: (x: number, y
   };
   over.addEventListener("pointerup", up);
   over.addEventListener("pointercancel", up);
-  over.addEventListener("dblclick", (event) => axis.zoom(event.shiftKey ? 4 : 0.25, momentAt(place(event as PointerEvent).x)));
+  over.addEventListener("dblclick", (event) =>
+    axis.zoom(event.shiftKey ? 4 : 0.25, momentAt(place(event as PointerEvent).x)),
+  );
 }

@@ -53,7 +53,15 @@ export interface Header {
   sections: Record<string, { type: string; at: number; count: number }>;
 }
 
-export const Kind = { data: 1, ack: 2, opens: 4, closes: 8, resets: 16, probes: 32, retransmission: 64 } as const;
+export const Kind = {
+  data: 1,
+  ack: 2,
+  opens: 4,
+  closes: 8,
+  resets: 16,
+  probes: 32,
+  retransmission: 64,
+} as const;
 export const Fate = { underWay: 0, arrived: 1, dropped: 2, lost: 3, corrupted: 4 } as const;
 export const NO_LINK = 4294967295;
 
@@ -118,10 +126,12 @@ function column(buffer: ArrayBuffer, type: string, at: number, count: number): C
 /** Reads the header of a file; throws a sentence for people if it is no recording. */
 function headerOf(buffer: ArrayBuffer): Header {
   const magic = String.fromCharCode(...new Uint8Array(buffer, 0, Math.min(8, buffer.byteLength)));
-  if (magic !== MAGIC || buffer.byteLength < 16) throw new Error("This is no recording: it does not begin with vazaorec.");
+  if (magic !== MAGIC || buffer.byteLength < 16)
+    throw new Error("This is no recording: it does not begin with vazaorec.");
   const data = new DataView(buffer);
   const version = data.getUint32(8, true);
-  if (version !== VERSION) throw new Error(`This recording has version ${version}; this viewer reads version ${VERSION}.`);
+  if (version !== VERSION)
+    throw new Error(`This recording has version ${version}; this viewer reads version ${VERSION}.`);
   const length = data.getUint32(12, true);
   if (16 + length > buffer.byteLength) throw new Error("This recording ends within its header.");
   return JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 16, length))) as Header;
@@ -133,7 +143,8 @@ export function read(buffer: ArrayBuffer): Recording {
     const section = header.sections[name];
     const count = section?.count ?? 0;
     if (section && section.type !== type) throw new Error(`Section ${name} is ${section.type}, not ${type}.`);
-    if (length !== undefined && count !== length) throw new Error(`Section ${name} has ${count} elements, not ${length}.`);
+    if (length !== undefined && count !== length)
+      throw new Error(`Section ${name} has ${count} elements, not ${length}.`);
     try {
       return column(buffer, type, section?.at ?? 0, count) as T;
     } catch {
@@ -189,7 +200,8 @@ export function read(buffer: ArrayBuffer): Recording {
 }
 
 function measureOf(header: Header, key: number | string): Measure {
-  const found = typeof key === "number" ? header.measures[key] : header.measures.find(({ name }) => name === key);
+  const found =
+    typeof key === "number" ? header.measures[key] : header.measures.find(({ name }) => name === key);
   return found ?? { name: String(key), title: String(key), unit: "" };
 }
 

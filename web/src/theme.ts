@@ -15,8 +15,10 @@ export interface Theme {
   window: string;
   sack: string;
   drop: string;
-  /** Lines of a panel; also recordings that are laid over each other. */
+  /** Lines of a panel. */
   lines: string[];
+  /** Runs that are laid over each other: none of them has the colour of a retransmission. */
+  runs: string[];
   bands: string[];
 }
 
@@ -34,6 +36,7 @@ const LIGHT: Theme = {
   sack: "#cc79a7",
   drop: "#1b1f24",
   lines: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#57606a"],
+  runs: ["#0072b2", "#009e73", "#8a6d00", "#57606a", "#56b4e9"],
   bands: ["#ffffff", "#56b4e9", "#e69f00", "#d55e00", "#cc79a7", "#009e73", "#f0e442"],
 };
 
@@ -51,6 +54,7 @@ const DARK: Theme = {
   sack: "#e193bf",
   drop: "#ffffff",
   lines: ["#56b4e9", "#ff7a1a", "#1fc497", "#e193bf", "#e69f00", "#3d8fd1", "#a5afb9"],
+  runs: ["#56b4e9", "#1fc497", "#f0e442", "#a5afb9", "#3d8fd1"],
   bands: ["#14181c", "#56b4e9", "#e69f00", "#d55e00", "#cc79a7", "#009e73", "#f0e442"],
 };
 

@@ -1,8 +1,8 @@
 import { TimeAxis } from "./axis";
 import { differenceInWords, firstDifference } from "./difference";
 import { button, el, select } from "./dom";
-import { integer, moment } from "./format";
-import { helpDialog, type Command, keyboard } from "./keyboard";
+import { duration, integer } from "./format";
+import { type Command, helpDialog, keyboard } from "./keyboard";
 import { type Model, overlaid, runColour } from "./model";
 import { NetworkPanel } from "./network";
 import { PacketPanel } from "./packet";
@@ -47,7 +47,13 @@ export class Viewer {
     const [sequence, ...rest] = this.plots.map(({ element }) => element);
     const stack = el("div", { class: "stack" }, sequence!, this.network.element, ...rest);
     root.classList.add("vazao");
-    root.replaceChildren(this.heading(), this.toolbar(), ...this.notes(), el("div", { class: "desk" }, stack, this.packet.element), this.help);
+    root.replaceChildren(
+      this.heading(),
+      this.toolbar(),
+      ...this.notes(),
+      el("div", { class: "desk" }, stack, this.packet.element),
+      this.help,
+    );
     this.choose();
     for (const plot of this.plots) plot.build();
     this.network.build();
@@ -58,13 +64,18 @@ export class Viewer {
     const { runs } = this.model;
     const { header } = runs[0]!.recording;
     const facts = [
-      `${moment(header.end_ns)}`,
+      duration(header.end_ns),
       `${integer(header.packets.kept)} packets`,
       header.flows.length > 1 ? `${header.flows.length} flows` : describe(header.flows[0]),
       `Vazão ${header.engine}`,
       `run ${header.run_id.slice(0, 12)}`,
     ];
-    const heading = el("header", { class: "top" }, el("h1", {}, header.name || "Run"), el("p", {}, facts.filter(Boolean).join(" · ")));
+    const heading = el(
+      "header",
+      { class: "top" },
+      el("h1", {}, header.name || "Run"),
+      el("p", {}, facts.filter(Boolean).join(" · ")),
+    );
     if (overlaid(this.model)) {
       const legend = runs.map((run, index) => {
         const swatch = el("i", { class: "swatch" });
@@ -241,6 +252,8 @@ function describe(flow: { transport: string; cc: string; app: string } | undefin
 
 /** The earliest difference between the first run and any other. */
 function earliest(runs: Run[]) {
-  const found = runs.slice(1).map((run, index) => firstDifference(runs[0]!.recording, run.recording, index + 1));
+  const found = runs
+    .slice(1)
+    .map((run, index) => firstDifference(runs[0]!.recording, run.recording, index + 1));
   return found.reduce((a, b) => (!a || (b && b.time < a.time) ? b : a), null as Model["difference"]);
 }

@@ -81,12 +81,19 @@ class World {
   constructor(links, words) {
     this.links = links.map((link) => ({ ...link, free: 0 }));
     this.words = words;
-    const types = { time: Float64Array, flow: Uint32Array, side: Uint8Array, path: Uint8Array, size: Uint32Array };
+    const types = {
+      time: Float64Array,
+      flow: Uint32Array,
+      side: Uint8Array,
+      path: Uint8Array,
+      size: Uint32Array,
+    };
     Object.assign(types, { kind: Uint8Array, reason: Uint8Array, from: Float64Array, to: Float64Array });
     Object.assign(types, { ack: Float64Array, edge: Float64Array, sacks: Uint32Array, gone: Float64Array });
     Object.assign(types, { fate: Uint8Array, link: Uint32Array, text: Uint32Array });
     for (const [name, type] of Object.entries(types)) this.packets[name] = new Column(type);
-    for (const [link, { limit }] of this.links.entries()) if (limit) this.links[link].log = this.log("queue", { link });
+    for (const [link, { limit }] of this.links.entries())
+      if (limit) this.links[link].log = this.log("queue", { link });
   }
 
   log(measure, of) {
@@ -111,7 +118,8 @@ class World {
       this.sacks.to.push(to);
     }
     given.text = this.text.length;
-    if (this.words) for (const byte of new TextEncoder().encode(inWords(given, packet.blocks))) this.text.push(byte);
+    if (this.words)
+      for (const byte of new TextEncoder().encode(inWords(given, packet.blocks))) this.text.push(byte);
     for (const [name, column] of Object.entries(packets)) column.push(given[name]);
     this.cross(number, way, 0, packet.size, arrive);
   }
@@ -129,7 +137,8 @@ class World {
     link.free = Math.max(link.free, now) + (size * 8e9) / link.rate_bps;
     link.log?.(waiting + size);
     const queued = link.free;
-    if (link.log) this.agenda.add(queued, () => link.log(Math.max(0, ((link.free - queued) * link.rate_bps) / 8e9)));
+    if (link.log)
+      this.agenda.add(queued, () => link.log(Math.max(0, ((link.free - queued) * link.rate_bps) / 8e9)));
     this.agenda.add(link.free + link.delay_ns, () => {
       this.hops.packet.push(number);
       this.hops.link.push(way[nth]);
@@ -160,13 +169,18 @@ function inWords({ side, kind, from, to, ack, reason }, blocks = []) {
 /** A bulk transfer over one path of the world; `shift` moves one decision, for a run that differs. */
 function transfer(world, { flow = 0, path = 0, there, back, seconds, dice, extra = 0, lossless }) {
   const log = Object.fromEntries(
-    ["cwnd", "ssthresh", "flight", "rtt", "srtt", "state"].map((name) => [name, world.log(name, { flow, path })]),
+    ["cwnd", "ssthresh", "flight", "rtt", "srtt", "state"].map((name) => [
+      name,
+      world.log(name, { flow, path }),
+    ]),
   );
   const delivered = path === 0 ? world.log("delivered", { flow, path: null }) : () => {};
   const got = new Set();
   const sentAt = new Map();
   let [next, acked, cwnd, ssthresh, recover, state] = [0, 0, 10, Number.POSITIVE_INFINITY, -1, 0];
-  let [edge, srtt, lowest, hole, highest] = [0, 0, 0, 0, -1];
+  let [edge, srtt, highest] = [0, 0, -1];
+  const known = new Set();
+  const again = new Set();
   let flight = 0;
   const ackNow = () => {
     while (got.has(edge)) got.delete(edge++);
@@ -177,11 +191,21 @@ function transfer(world, { flow = 0, path = 0, there, back, seconds, dice, extra
       if (last && last[1] === segment * MSS) last[1] += MSS;
       else blocks.push([segment * MSS, (segment + 1) * MSS]);
     }
+    const fresh = above.filter((segment) => !known.has(segment));
     const latest = blocks.slice(-3).reverse();
     const ack = edge;
     const size = OVERHEAD + latest.length * 8 + (latest.length ? 4 : 0);
-    const about = { flow, path, side: 1, kind: 2, reason: 3, size, ack: ack * MSS, edge: ack * MSS + 3e5 * (1 + (ack > 200)) };
-    world.send({ ...about, blocks: latest }, back, () => acknowledged(ack, got.size ? Math.max(...above, -1) : -1));
+    const about = {
+      flow,
+      path,
+      side: 1,
+      kind: 2,
+      reason: 3,
+      size,
+      ack: ack * MSS,
+      edge: ack * MSS + 3e5 * (1 + (ack > 200)),
+    };
+    world.send({ ...about, blocks: latest }, back, () => acknowledged(ack, fresh));
   };
   const put = (segment, reason) => {
     sentAt.set(segment, reason ? Number.NaN : world.now);
@@ -201,12 +225,29 @@ function transfer(world, { flow = 0, path = 0, there, back, seconds, dice, extra
     if (state !== to) log.state(to);
     state = to;
   };
+  // Each acknowledgement of a recovery sends what is missing again, as far as the window has room.
+  const repair = () => {
+    for (let segment = acked; segment < highest && flight < cwnd; segment++) {
+      if (known.has(segment) || again.has(segment)) continue;
+      again.add(segment);
+      put(segment, state === 3 ? 2 : 1);
+    }
+  };
   const acknowledged = (ack, sacked) => {
-    highest = Math.max(highest, sacked);
+    for (const segment of sacked) {
+      if (known.has(segment) || segment < acked) continue;
+      known.add(segment);
+      flight = Math.max(0, flight - 1);
+      // Nothing overtakes here: what a SACK block leaves out is lost, and no longer in the network.
+      for (let gap = Math.max(highest + 1, acked); gap < segment; gap++) flight = Math.max(0, flight - 1);
+      highest = Math.max(highest, segment);
+    }
     const sent = sentAt.get(ack - 1);
     if (ack > acked) {
-      for (let segment = acked; segment < ack; segment++) sentAt.delete(segment);
-      flight = Math.max(0, flight - (ack - acked));
+      for (let segment = acked; segment < ack; segment++) {
+        sentAt.delete(segment);
+        if (!known.delete(segment)) flight = Math.max(0, flight - 1);
+      }
       acked = ack;
       delivered(acked * MSS);
       if (!Number.isNaN(sent) && sent !== undefined) {
@@ -219,20 +260,16 @@ function transfer(world, { flow = 0, path = 0, there, back, seconds, dice, extra
         change(cwnd < ssthresh ? 0 : 1);
         cwnd += cwnd < ssthresh ? 1 : 1 / cwnd;
         if (lossless) cwnd = Math.min(cwnd, lossless);
-      } else if (state >= 2) {
-        hole = Math.max(hole, acked);
-        put(acked, 1);
       }
     } else if (highest >= acked + 3 && acked > recover) {
       recover = next - 1;
       ssthresh = Math.max(2, cwnd / 2 + extra);
       cwnd = ssthresh;
-      flight = Math.floor(cwnd);
       log.ssthresh(ssthresh * MSS);
       change(2);
-      put(acked, dice() < 0.05 ? 2 : 1);
+      again.clear();
     }
-    lowest = Math.min(lowest, acked);
+    if (acked <= recover) repair();
     log.cwnd(Math.round(cwnd * MSS));
     fill();
   };
@@ -247,6 +284,8 @@ function transfer(world, { flow = 0, path = 0, there, back, seconds, dice, extra
     if (acked === before) {
       recover = next - 1;
       flight = 0;
+      again.clear();
+      again.add(acked);
       change(3);
       cwnd = 2;
       put(acked, 2);
@@ -271,7 +310,15 @@ const both = (from, to, mbit, ms, limit = 0) => [
  * A recording. `kind`: `tcp` (one path over a router) or `paths` (two); `rate` in Mbit/s; `extra` segments of window after
  * the first loss make a run that differs from then on; `lossless` bounds the window, for long runs.
  */
-export function synthetic({ kind = "tcp", seconds = 4, rate = 10, seed = 1, extra = 0, lossless = 0, words = true } = {}) {
+export function synthetic({
+  kind = "tcp",
+  seconds = 4,
+  rate = 10,
+  seed = 1,
+  extra = 0,
+  lossless = 0,
+  words = true,
+} = {}) {
   const limit = (rate * 1e6 * 0.06) / 8;
   const two = kind === "paths";
   const links = two
@@ -286,7 +333,8 @@ export function synthetic({ kind = "tcp", seconds = 4, rate = 10, seed = 1, extr
   if (two) transfer(world, { path: 1, there: [4, 6], back: [7, 5], seconds, dice, extra, lossless });
   if (two) {
     const buffer = world.log("buffer", { flow: 0, path: null });
-    for (let at = 0; at < seconds * 4; at++) world.agenda.add(at * 250e6, () => buffer(Math.min(at / 4, 3) + dice() * 0.2));
+    for (let at = 0; at < seconds * 4; at++)
+      world.agenda.add(at * 250e6, () => buffer(Math.min(at / 4, 3) + dice() * 0.2));
   }
   world.run(seconds * 1e9);
   return finish(world, { kind, seconds, two, seed });
@@ -311,15 +359,26 @@ function finish(world, { kind, seconds, two, seed }) {
     return { ...of, start, count: time.length };
   });
   const kept = world.packets.time.length;
-  const flow = { client: two ? "phone" : "client", server: "server", transport: two ? "MPTCP" : "TCP", cc: "Reno" };
+  const flow = {
+    client: two ? "phone" : "client",
+    server: "server",
+    transport: two ? "MPTCP" : "TCP",
+    cc: "Reno",
+  };
   const header = {
-    ...{ run_id: `5e9d${seed.toString(16).padStart(12, "0")}`, name: kind === "tcp" ? "One loss" : "Two paths" },
+    ...{
+      run_id: `5e9d${seed.toString(16).padStart(12, "0")}`,
+      name: kind === "tcp" ? "One loss" : "Two paths",
+    },
     ...{ engine: "synthetic", end_ns: seconds * 1e9, packets: { kept, all: kept } },
     flows: [{ ...flow, app: "upload", sender: 0, start_ns: 0, mss: MSS, paths: two ? 2 : 1 }],
     links: world.links.map(({ free, limit, log, ...told }) => told),
     ...{ measures: MEASURES, series, states: STATES, reasons: REASONS },
   };
-  return encode(header, Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column.done()])));
+  return encode(
+    header,
+    Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column.done()])),
+  );
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -39,11 +39,19 @@ export function panels(model: Model): Panel[] {
   made.push(new RatesPanel(model));
   if (queues.present) made.push(queues);
   const others = new Map(
-    model.runs.flatMap(({ recording }) => recording.series.map(({ measure }) => [measure.name, measure] as const)),
+    model.runs.flatMap(({ recording }) =>
+      recording.series.map(({ measure }) => [measure.name, measure] as const),
+    ),
   );
   for (const { name, title } of others.values()) {
     if (PLACED.has(name)) continue;
-    const panel = new LinesPanel(model, { id: `other-${name}`, title, about: title, measures: [name], height: 150 });
+    const panel = new LinesPanel(model, {
+      id: `other-${name}`,
+      title,
+      about: title,
+      measures: [name],
+      height: 150,
+    });
     if (panel.present) made.push(panel);
   }
   return made;

@@ -1,6 +1,6 @@
 import { quantity } from "../format";
 import { stairs, type View } from "../lod";
-import { dash, type Model, overlaid, runColour } from "../model";
+import { dash, type Model, overlaid, runColour, runWidth } from "../model";
 import { crosses, type Pen } from "../pen";
 import type { Key, Panel } from "../plot";
 import type { Series } from "../recording";
@@ -14,6 +14,7 @@ export interface Line {
   label: string;
   colour: string;
   dash: number[];
+  width: number;
 }
 
 export interface LinesAbout {
@@ -47,7 +48,9 @@ export class LinesPanel implements Panel {
 
   /** Whether there is anything to draw, of any flow. */
   get present(): boolean {
-    return this.given.measures.some((name) => this.model.runs.some((run) => run.series(name, null).length > 0));
+    return this.given.measures.some((name) =>
+      this.model.runs.some((run) => run.series(name, null).length > 0),
+    );
   }
 
   lines(): Line[] {
@@ -59,7 +62,14 @@ export class LinesPanel implements Panel {
           const name = over ? `${run.name}: ${this.labelOf(series, run)}` : this.labelOf(series, run);
           const colours = model.theme.lines;
           const colour = over ? runColour(model, nth) : colours[this.colourOf(order, line) % colours.length]!;
-          return { run, series, label: name, colour, dash: dash(over ? order + line : this.dashOf(line)) };
+          return {
+            run,
+            series,
+            label: name,
+            colour,
+            dash: dash(over ? order + line : this.dashOf(line)),
+            width: runWidth(model, nth),
+          };
         }),
       ),
     );
@@ -92,8 +102,11 @@ export class LinesPanel implements Panel {
   }
 
   paint(pen: Pen, shown: View): void {
-    for (const { run, series, colour, dash: dashes } of this.lines()) {
-      pen.line(colour, 1.4, stairs(series.time, series.value, run.pyramid(series), shown), dashes);
+    const lines = this.lines();
+    // What is named first matters most, and lies above.
+    if (!overlaid(this.model)) lines.reverse();
+    for (const { run, series, colour, dash: dashes, width } of lines) {
+      pen.line(colour, width, stairs(series.time, series.value, run.pyramid(series), shown), dashes);
     }
   }
 
@@ -104,7 +117,9 @@ export class LinesPanel implements Panel {
   protected labelOf(series: Series, run: Run): string {
     const { title, name } = series.measure;
     const short = title.length > 22 ? name : title.toLowerCase().replace("rtt", "RTT");
-    return series.path !== null && run.paths(this.model.flow).length > 1 ? `${short}, path ${series.path}` : short;
+    return series.path !== null && run.paths(this.model.flow).length > 1
+      ? `${short}, path ${series.path}`
+      : short;
   }
 
   /** Which colour the line has: that of its measure. */

@@ -1,9 +1,9 @@
 import { quantity } from "../format";
 import { stairs, type View } from "../lod";
-import { dash, type Model, overlaid, runColour } from "../model";
+import { dash, type Model, overlaid, runColour, runWidth } from "../model";
 import type { Pen } from "../pen";
-import { Pyramid } from "../pyramid";
 import type { Key, Panel } from "../plot";
+import { Pyramid } from "../pyramid";
 import { held, type Run } from "../run";
 import { upperBound } from "../search";
 
@@ -14,6 +14,7 @@ interface Rate {
   label: string;
   colour: string;
   dash: number[];
+  width?: number;
   time: Float64Array;
   value: Float64Array;
   /** Of sums, the rate is their growth in each bin; a series of rates is drawn as it is. */
@@ -64,7 +65,9 @@ export class RatesPanel implements Panel {
       dash: rate.dash,
       at: (moment) => {
         const bin = binOf(this.model.axis.span, this.width);
-        const drawn = rate.sum ? growth(rate.time, rate.value, moment - (moment % bin), moment + 1, bin) : rate;
+        const drawn = rate.sum
+          ? growth(rate.time, rate.value, moment - (moment % bin), moment + 1, bin)
+          : rate;
         return quantity(held(drawn.time, drawn.value, moment), "bit/s");
       },
     }));
@@ -73,7 +76,8 @@ export class RatesPanel implements Panel {
   fit(lo: number, hi: number): [number, number] | null {
     let max = 0;
     for (const rate of this.rates()) {
-      for (const value of this.drawn(rate, lo, hi).value) if (value > max && Number.isFinite(value)) max = value;
+      for (const value of this.drawn(rate, lo, hi).value)
+        if (value > max && Number.isFinite(value)) max = value;
     }
     return max ? [0, max] : null;
   }
@@ -82,7 +86,7 @@ export class RatesPanel implements Panel {
     this.width = shown.box.width;
     for (const rate of this.rates()) {
       const { time, value, pyramid } = this.drawn(rate, shown.lo, shown.hi);
-      pen.line(rate.colour, 1.4, stairs(time, value, pyramid, shown), rate.dash);
+      pen.line(rate.colour, rate.width ?? 1.25, stairs(time, value, pyramid, shown), rate.dash);
     }
   }
 
@@ -105,6 +109,7 @@ export class RatesPanel implements Panel {
         ...rate,
         label: over ? `${run.name}: ${rate.label}` : rate.label,
         colour: over ? runColour(this.model, nth) : rate.colour,
+        width: runWidth(this.model, nth),
         dash: over ? dash(order) : rate.dash,
       })),
     );
@@ -118,18 +123,34 @@ export class RatesPanel implements Panel {
       const suffix = paths.length > 1 ? `, path ${one}` : "";
       const style = { dash: dash(paths.length > 1 ? one : 0) };
       const [sent, came] = [run.bytes(flow, one, false), run.bytes(flow, one, true)];
-      if (sent.time.length) rates.push({ label: `sent${suffix}`, colour: theme.lines[4]!, sum: true, ...style, ...sent });
+      if (sent.time.length)
+        rates.push({ label: `sent${suffix}`, colour: theme.lines[4]!, sum: true, ...style, ...sent });
       if (came.time.length) {
         rates.push({ label: `delivered${suffix}`, colour: theme.lines[0]!, sum: true, ...style, ...came });
       }
     }
     const delivered = run.series("delivered", flow)[0];
-    const goodput = delivered ?? run.sequence(flow, path).ack;
-    if (goodput.time.length) {
-      rates.push({ label: "goodput", colour: theme.lines[2]!, dash: [], sum: true, time: goodput.time, value: goodput.value });
+    const { acks } = run.sequence(flow, path);
+    // Edges of several paths that have spaces of their own make no one sum.
+    const goodput = delivered ?? (acks.length === 1 ? acks[0]!.ack : undefined);
+    if (goodput?.time.length) {
+      rates.push({
+        label: "goodput",
+        colour: theme.lines[2]!,
+        dash: [],
+        sum: true,
+        time: goodput.time,
+        value: goodput.value,
+      });
     }
     for (const series of run.series("pacing_rate", flow, path)) {
-      rates.push({ label: "pacing rate", colour: theme.lines[3]!, dash: dash(series.path ?? 0), sum: false, ...series });
+      rates.push({
+        label: "pacing rate",
+        colour: theme.lines[3]!,
+        dash: dash(series.path ?? 0),
+        sum: false,
+        ...series,
+      });
     }
     return rates;
   }

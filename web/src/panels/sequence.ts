@@ -1,7 +1,7 @@
 import type { Bars, Sequence, Steps } from "../flow";
 import { integer } from "../format";
 import { drawBars, marks, stairs, type View } from "../lod";
-import { type Model, overlaid, runColour } from "../model";
+import { dash, type Model, overlaid, runColour, runWidth } from "../model";
 import { crosses, type Pen } from "../pen";
 import type { Key, Panel } from "../plot";
 import { held } from "../run";
@@ -17,7 +17,8 @@ const MOST = 20_000;
 export class SequencePanel implements Panel {
   readonly id = "sequence";
   readonly title = "Time-sequence graph";
-  readonly about = "segments of the data's sender as bars, with acknowledged edge, window's edge, SACK blocks and drops";
+  readonly about =
+    "segments of the data's sender as bars, with acknowledged edge, window's edge, SACK blocks and drops";
   readonly height = 380;
 
   constructor(private readonly model: Model) {}
@@ -43,14 +44,17 @@ export class SequencePanel implements Panel {
       }
     }
     const seen = new Set<number>();
-    for (const { bars } of this.sequences()) for (const { reason } of bars) if (reason !== null) seen.add(reason);
+    for (const { bars } of this.sequences())
+      for (const { reason } of bars) if (reason !== null) seen.add(reason);
     for (const reason of [...seen].sort()) {
       const label = runs[0]!.recording.header.reasons[reason] ?? "retransmission";
       keys.push({ label, colour: this.again(reason), shape: "bar" });
     }
     const value = (of: "ack" | "edge") => (moment: number) => {
-      const steps = this.sequences()[0]![of];
-      return integer(held(steps.time, steps.value, moment));
+      const values = this.sequences()[0]!.acks.map((one) =>
+        integer(held(one[of].time, one[of].value, moment)),
+      );
+      return values.join(", ") || "–";
     };
     keys.push({ label: "acknowledged", colour: theme.ack, at: value("ack") });
     keys.push({ label: "window’s edge", colour: theme.window, dash: [4, 3], at: value("edge") });
@@ -67,19 +71,21 @@ export class SequencePanel implements Panel {
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
     let edge = Number.NEGATIVE_INFINITY;
-    for (const { bars, ack, edge: edges } of this.sequences()) {
+    for (const { bars, acks } of this.sequences()) {
       for (const { time, pyramid } of bars) {
         if (!pyramid.range(lowerBound(time, lo), upperBound(time, hi))) continue;
         min = Math.min(min, pyramid.min);
         max = Math.max(max, pyramid.max);
       }
-      const first = Math.max(0, upperBound(ack.time, lo) - 1);
-      const end = upperBound(ack.time, hi);
-      if (ack.pyramid.range(first, end)) {
-        min = Math.min(min, ack.pyramid.min);
-        max = Math.max(max, ack.pyramid.max);
+      for (const { ack, edge: edges } of acks) {
+        const first = Math.max(0, upperBound(ack.time, lo) - 1);
+        const end = upperBound(ack.time, hi);
+        if (ack.pyramid.range(first, end)) {
+          min = Math.min(min, ack.pyramid.min);
+          max = Math.max(max, ack.pyramid.max);
+        }
+        if (edges.pyramid.range(first, end)) edge = Math.max(edge, edges.pyramid.max);
       }
-      if (edges.pyramid.range(first, end)) edge = Math.max(edge, edges.pyramid.max);
     }
     if (min > max) return null;
     // A window that is far from full would press the data into a line; then its edge is above the picture.
@@ -91,14 +97,20 @@ export class SequencePanel implements Panel {
     const over = overlaid(this.model);
     this.sequences().forEach((sequence, run) => {
       const colour = runColour(this.model, run);
-      this.steps(pen, sequence.edge, shown, over ? colour : theme.window, [4, 3]);
+      const extra = runWidth(this.model, run) - 1.25;
+      for (const { edge } of sequence.acks)
+        this.steps(pen, edge, shown, over ? colour : theme.window, [4, 3]);
       drawBars(pen, theme.sack, sequence.sacks, shown);
-      this.steps(pen, sequence.ack, shown, over ? colour : theme.ack, over ? [2, 2] : []);
+      for (const { ack, path } of sequence.acks) {
+        this.steps(pen, ack, shown, over ? colour : theme.ack, over ? [2, 2] : dash(path));
+      }
       for (const bars of sequence.bars) {
-        if (bars.reason === null) drawBars(pen, over ? colour : theme.data[bars.path % theme.data.length]!, bars, shown);
+        if (bars.reason === null)
+          drawBars(pen, over ? colour : theme.data[bars.path % theme.data.length]!, bars, shown, 1 + extra);
       }
       // Retransmissions are few and matter most: they lie above, and are never thinner than two pixels.
-      for (const bars of sequence.bars) if (bars.reason !== null) drawBars(pen, this.again(bars.reason), bars, shown, 2);
+      for (const bars of sequence.bars)
+        if (bars.reason !== null) drawBars(pen, this.again(bars.reason), bars, shown, 2 + extra);
       const { time, high } = sequence.drops;
       pen.segments(theme.drop, 1.5, crosses(marks(time, high, shown), 3.5));
     });
@@ -128,11 +140,17 @@ export class SequencePanel implements Panel {
           consider(run, bars.packet[index]!, distanceTo(bars, index, shown, at));
         }
       }
-      const [first, end] = near(sequence.ack.time);
-      for (let index = first; index < end; index++) {
-        const { time, value, packet } = sequence.ack;
-        // Data wins over an acknowledgement at the same place: it is what the graph is about.
-        consider(run, packet[index]!, Math.hypot(shown.x(time[index]!) - at.x, shown.y(value[index]!) - at.y) + 1);
+      for (const { ack } of sequence.acks) {
+        const { time, value, packet } = ack;
+        const [first, end] = near(time);
+        for (let index = first; index < end; index++) {
+          // Data wins over an acknowledgement at the same place: it is what the graph is about.
+          consider(
+            run,
+            packet[index]!,
+            Math.hypot(shown.x(time[index]!) - at.x, shown.y(value[index]!) - at.y) + 1,
+          );
+        }
       }
     });
     this.model.select(found);
@@ -169,7 +187,18 @@ export class SequencePanel implements Panel {
     const x = shown.x(data ? packets.time[packet]! : packets.gone[packet]!);
     const low = shown.y(data ? packets.from[packet]! : packets.ack[packet]!);
     const high = data ? shown.y(packets.to[packet]!) : low;
-    pen.line(theme.ink, 1.5, [x - 6, low + 5, x + 6, low + 5, x + 6, high - 5, x - 6, high - 5, x - 6, low + 5]);
+    pen.line(theme.ink, 1.5, [
+      x - 6,
+      low + 5,
+      x + 6,
+      low + 5,
+      x + 6,
+      high - 5,
+      x - 6,
+      high - 5,
+      x - 6,
+      low + 5,
+    ]);
   }
 }
 

@@ -1,13 +1,13 @@
 import { integer } from "../format";
 import type { View } from "../lod";
-import { type Model, overlaid, runColour } from "../model";
+import { type Model, overlaid, runColour, runWidth } from "../model";
 import { crosses, type Pen } from "../pen";
 import type { Key, Panel } from "../plot";
 import { Fate, Kind } from "../recording";
 import type { Run } from "../run";
 
-/** More packets than this at once are a grey wall: their density is drawn instead. */
-const MOST = 3000;
+/** More packets than this for each pixel are a wall: their density is drawn instead. */
+const DENSE = 0.7;
 
 /** Beyond this many, the density itself is taken from every nth packet. */
 const SAMPLED = 200_000;
@@ -47,9 +47,9 @@ export class SpaceTimePanel implements Panel {
     const rows = this.nodes().flatMap((_, row) => [left, shown.y(-row), left + width, shown.y(-row)]);
     pen.segments(theme.tick, 1, rows);
     runs.forEach((run, nth) => {
-      const packets = this.visible(run, shown.lo, shown.hi);
+      const packets = this.visible(run, shown);
       if (packets === null) this.density(pen, run, shown);
-      else this.packets(pen, run, packets, shown, overlaid(this.model) ? runColour(this.model, nth) : null);
+      else this.packets(pen, run, packets, shown, nth);
     });
   }
 
@@ -58,7 +58,7 @@ export class SpaceTimePanel implements Panel {
     let best = REACH;
     let found: { run: number; packet: number } | null = null;
     this.model.runs.forEach((run, nth) => {
-      for (const packet of this.visible(run, shown.lo, shown.hi) ?? []) {
+      for (const packet of this.visible(run, shown) ?? []) {
         const points = this.way(run, packet, shown);
         for (let index = 2; index < points.length; index += 2) {
           const distance = toSegment(at, points, index);
@@ -101,7 +101,7 @@ export class SpaceTimePanel implements Panel {
   }
 
   /** Packets of the flow that are under way in a part of the run; null if they are too many. */
-  private visible(run: Run, lo: number, hi: number): number[] | null {
+  private visible(run: Run, { lo, hi, box }: View): number[] | null {
     const { packets } = run.recording;
     const [first, end] = run.journeys.underWay(lo, hi);
     const found: number[] = [];
@@ -109,7 +109,7 @@ export class SpaceTimePanel implements Panel {
     for (let packet = first; packet < end; packet++) {
       if (!this.isOf(run, packet) || packets.gone[packet]! < lo) continue;
       found.push(packet);
-      if (found.length > MOST) return null;
+      if (found.length > DENSE * box.width) return null;
     }
     return found;
   }
@@ -119,7 +119,7 @@ export class SpaceTimePanel implements Panel {
     return flow[packet] === this.model.flow && (this.model.path < 0 || path[packet] === this.model.path);
   }
 
-  private packets(pen: Pen, run: Run, list: number[], shown: View, runs: string | null): void {
+  private packets(pen: Pen, run: Run, list: number[], shown: View, nth: number): void {
     const { packets, header } = run.recording;
     const { theme, selected } = this.model;
     const sender = header.flows[this.model.flow]?.sender ?? 0;
@@ -132,10 +132,11 @@ export class SpaceTimePanel implements Panel {
       lines[which].push(...points, Number.NaN, Number.NaN);
       if (packets.fate[packet]! >= Fate.dropped) lost.push(...points.slice(-2));
     }
-    const width = list.length > 600 ? 0.75 : 1.25;
+    const runs = overlaid(this.model) ? runColour(this.model, nth) : null;
+    const width = list.length > 600 ? 0.75 : runWidth(this.model, nth);
     pen.line(runs ?? theme.ack, width, lines.ack, runs ? [3, 2] : []);
     pen.line(runs ?? theme.data[0]!, width, lines.data);
-    pen.line(runs ?? theme.again[0]!, 1.75, lines.again);
+    pen.line(runs ?? theme.again[0]!, width + 0.5, lines.again);
     pen.segments(theme.drop, 1.75, crosses(lost, 4));
     if (selected && this.model.runs[selected.run] === run && this.isOf(run, selected.packet)) {
       pen.line(theme.ink, 3, this.way(run, selected.packet, shown));
@@ -177,10 +178,15 @@ export class SpaceTimePanel implements Panel {
     const low = shown.y(1 - this.nodes().length);
     const high = shown.y(0);
     columns.forEach((count, column) => {
-      if (count) pen.rects(theme.data[0]!, [left + column * 3, high, 3, low - high], 0.04 + (0.3 * count) / most);
+      if (count)
+        pen.rects(theme.data[0]!, [left + column * 3, high, 3, low - high], 0.04 + (0.3 * count) / most);
     });
     const text = `About ${integer(all * stride)} packets: zoom in to see each of them`;
-    pen.rects(theme.paper, [left + width / 2 - text.length * 3.4, top + height / 2 - 12, text.length * 6.8, 24], 0.92);
+    pen.rects(
+      theme.paper,
+      [left + width / 2 - text.length * 3.4, top + height / 2 - 12, text.length * 6.8, 24],
+      0.92,
+    );
     pen.text(theme.ink, left + width / 2, top + height / 2, text, "center", 12);
   }
 }

@@ -1,10 +1,10 @@
 import type { View } from "../lod";
 import type { Pen } from "../pen";
 import type { Key } from "../plot";
-import { lowerBound, upperBound } from "../search";
-import { held } from "../run";
-import { LinesPanel } from "./lines";
 import type { Series } from "../recording";
+import { held } from "../run";
+import { lowerBound, upperBound } from "../search";
+import { LinesPanel } from "./lines";
 
 /** Congestion window, threshold and flight, over bands of the sender's state: one lane for each path. */
 export class WindowsPanel extends LinesPanel {
@@ -17,6 +17,11 @@ export class WindowsPanel extends LinesPanel {
       keys.push({ label: names[state] ?? `state ${state}`, colour: this.band(state), shape: "band" });
     }
     return keys;
+  }
+
+  override fit(lo: number, hi: number): [number, number] | null {
+    const fitted = super.fit(lo, hi);
+    return fitted && [0, fitted[1]];
   }
 
   override paint(pen: Pen, shown: View): void {
