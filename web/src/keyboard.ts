@@ -21,6 +21,8 @@ function taken(event: KeyboardEvent): boolean {
 export function keyboard(commands: Command[]): void {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || taken(event)) return;
+    // An open dialog has the keys to itself.
+    if (document.querySelector("dialog[open]")) return;
     const command = commands.find(({ keys }) => keys.includes(event.key));
     if (!command) return;
     event.preventDefault();

@@ -57,7 +57,7 @@ export function layout(links: Link[], clients: string[]): Place[] {
     names.sort((a, b) => height(a) - height(b));
     names.forEach((name, row) => {
       const x = columns.length > 1 ? column / (columns.length - 1) : 0.5;
-      places.set(name, { name, x, y: (row + 1) / (names.length + 1) });
+      places.set(name, { name, x, y: (row + 0.5) / names.length });
     });
   });
   return [...places.values()];

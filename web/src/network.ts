@@ -142,7 +142,7 @@ export class NetworkPanel {
       const outwards = end.x2 >= end.x1 ? 1 : -1;
       pen.text(
         theme.soft,
-        end.x1 + dx * 0.02,
+        end.x1 + 30 * outwards,
         end.y1 + 12 * outwards,
         quantity(bytes, "B"),
         outwards > 0 ? "left" : "right",

@@ -28,8 +28,8 @@ export interface Panel {
   /** Labels of the vertical axis, instead of numbers with the unit. */
   rows?: () => string[];
   keys(): Key[];
-  /** Least and greatest value of what is shown; null if nothing is. */
-  fit(lo: number, hi: number): [number, number] | null;
+  /** Least and greatest value of what is shown, in so many pixels; null if nothing is. */
+  fit(lo: number, hi: number, width: number): [number, number] | null;
   paint(pen: Pen, shown: View): void;
   /** Something at a point was clicked. */
   click?(shown: View, x: number, y: number): void;
@@ -199,7 +199,8 @@ export class Plot {
 
   private refit(): void {
     const { lo, hi } = this.model.axis;
-    const fitted = this.panel.fit(lo, hi);
+    const width = this.plot ? this.box().width : this.stage.clientWidth;
+    const fitted = this.panel.fit(lo, hi, width);
     if (!fitted) return;
     const [least, greatest] = fitted;
     const room = (greatest - least) * 0.06 || Math.abs(greatest) * 0.1 || 1;

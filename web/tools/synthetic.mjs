@@ -78,7 +78,8 @@ class World {
   text = new Column(Uint8Array);
   now = 0;
 
-  constructor(links, words) {
+  constructor(links, words, dice) {
+    this.dice = dice;
     this.links = links.map((link) => ({ ...link, free: 0 }));
     this.words = words;
     const types = {
@@ -136,6 +137,12 @@ class World {
     }
     link.free = Math.max(link.free, now) + (size * 8e9) / link.rate_bps;
     link.log?.(waiting + size);
+    if (link.loss && this.dice() < link.loss) {
+      this.packets.gone.array[number] = link.free + link.delay_ns / 2;
+      this.packets.fate.array[number] = 3;
+      this.packets.link.array[number] = way[nth];
+      return;
+    }
     const queued = link.free;
     if (link.log)
       this.agenda.add(queued, () => link.log(Math.max(0, ((link.free - queued) * link.rate_bps) / 8e9)));
@@ -166,8 +173,8 @@ function inWords({ side, kind, from, to, ack, reason }, blocks = []) {
   return `TCP ${side ? "server" : "client"}: ACK ${ack}${sacks} <b>not markup</b>`;
 }
 
-/** A bulk transfer over one path of the world; `shift` moves one decision, for a run that differs. */
-function transfer(world, { flow = 0, path = 0, there, back, seconds, dice, extra = 0, lossless }) {
+/** A bulk transfer over one path of the world; `extra` segments of window after a loss make a run that differs. */
+function transfer(world, { flow = 0, path = 0, there, back, seconds, extra = 0, lossless }) {
   const log = Object.fromEntries(
     ["cwnd", "ssthresh", "flight", "rtt", "srtt", "state"].map((name) => [
       name,
@@ -300,6 +307,9 @@ const link = (from, to, mbit, ms, limit = 0) => ({
   ...{ name: `${from}-${to}`, forward: true, from, to, rate_bps: mbit * 1e6, delay_ns: ms * 1e6, limit },
 });
 
+/** Some packets of the forward direction are lost on the wire. */
+const lossy = ([forth, back]) => [{ ...forth, loss: 0.002 }, back];
+
 /** Both directions of a link, one after the other. */
 const both = (from, to, mbit, ms, limit = 0) => [
   link(from, to, mbit, ms, limit),
@@ -324,13 +334,13 @@ export function synthetic({
   const links = two
     ? [
         ...[...both("phone", "wifi", rate * 2, 2), ...both("wifi", "server", rate, 12, limit)],
-        ...[...both("phone", "cell", rate, 18, limit), ...both("cell", "server", rate * 2, 9)],
+        ...[...lossy(both("phone", "cell", rate, 18, limit)), ...both("cell", "server", rate * 2, 9)],
       ]
     : [...both("client", "router", rate * 10, 1), ...both("router", "server", rate, 20, limit)];
-  const world = new World(links, words);
   const dice = random(seed);
-  transfer(world, { there: [0, 2], back: [3, 1], seconds, dice, extra, lossless });
-  if (two) transfer(world, { path: 1, there: [4, 6], back: [7, 5], seconds, dice, extra, lossless });
+  const world = new World(links, words, dice);
+  transfer(world, { there: [0, 2], back: [3, 1], seconds, extra, lossless });
+  if (two) transfer(world, { path: 1, there: [4, 6], back: [7, 5], seconds, extra, lossless });
   if (two) {
     const buffer = world.log("buffer", { flow: 0, path: null });
     for (let at = 0; at < seconds * 4; at++)
@@ -372,7 +382,7 @@ function finish(world, { kind, seconds, two, seed }) {
     },
     ...{ engine: "synthetic", end_ns: seconds * 1e9, packets: { kept, all: kept } },
     flows: [{ ...flow, app: "upload", sender: 0, start_ns: 0, mss: MSS, paths: two ? 2 : 1 }],
-    links: world.links.map(({ free, limit, log, ...told }) => told),
+    links: world.links.map(({ free, limit, log, loss, ...told }) => told),
     ...{ measures: MEASURES, series, states: STATES, reasons: REASONS },
   };
   return encode(

@@ -73,9 +73,13 @@ export class RatesPanel implements Panel {
     }));
   }
 
-  fit(lo: number, hi: number): [number, number] | null {
+  fit(lo: number, hi: number, width: number): [number, number] | null {
+    this.width = width;
     let max = 0;
-    for (const rate of this.rates()) {
+    // A hole that is filled makes all that waited behind it goodput at once: such a leap may leave the picture.
+    const rates = this.rates();
+    const onWire = rates.filter(({ label }) => !label.endsWith("goodput"));
+    for (const rate of onWire.length ? onWire : rates) {
       for (const value of this.drawn(rate, lo, hi).value)
         if (value > max && Number.isFinite(value)) max = value;
     }
@@ -83,7 +87,6 @@ export class RatesPanel implements Panel {
   }
 
   paint(pen: Pen, shown: View): void {
-    this.width = shown.box.width;
     for (const rate of this.rates()) {
       const { time, value, pyramid } = this.drawn(rate, shown.lo, shown.hi);
       pen.line(rate.colour, rate.width ?? 1.25, stairs(time, value, pyramid, shown), rate.dash);

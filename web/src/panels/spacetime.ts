@@ -10,7 +10,7 @@ import type { Run } from "../run";
 const DENSE = 0.7;
 
 /** Beyond this many, the density itself is taken from every nth packet. */
-const SAMPLED = 200_000;
+const SAMPLED = 30_000;
 
 const REACH = 10;
 
