@@ -56,7 +56,7 @@ export function svgOf(plot: Plot): SvgPen {
   for (const [at, label] of x) pen.text(theme.soft, shown.x(at), bottom + 14, label, "center");
   for (const [at, label] of y) pen.text(theme.soft, frame.left - 8, shown.y(at), label, "right");
   pen.clip(frame);
-  panel.paint(pen, shown);
+  plot.compose(pen, shown);
   pen.clip(null);
   return pen;
 }

@@ -18,16 +18,26 @@ function taken(event: KeyboardEvent): boolean {
   return target.matches("button, a, summary") && (key === " " || key === "Enter");
 }
 
+let earlier: AbortController | null = null;
+
+/** Binds the keys of the page to a view; those of an earlier view are its no longer. */
 export function keyboard(commands: Command[]): void {
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || taken(event)) return;
-    // An open dialog has the keys to itself.
-    if (document.querySelector("dialog[open]")) return;
-    const command = commands.find(({ keys }) => keys.includes(event.key));
-    if (!command) return;
-    event.preventDefault();
-    command.run();
-  });
+  earlier?.abort();
+  earlier = new AbortController();
+  const { signal } = earlier;
+  document.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || taken(event)) return;
+      // An open dialog has the keys to itself.
+      if (document.querySelector("dialog[open]")) return;
+      const command = commands.find(({ keys }) => keys.includes(event.key));
+      if (!command) return;
+      event.preventDefault();
+      command.run();
+    },
+    { signal },
+  );
 }
 
 /** The help: which key does what, and what the pointer does. */

@@ -104,12 +104,15 @@ export function drawBars(pen: Pen, colour: string, bars: Bars, shown: View, thic
   pen.segments(colour, line, ends);
 }
 
-/** Points to mark, at most about one for each pixel. */
+/** Marks closer than this many pixels would be a blot. */
+const BLOT = 3;
+
+/** Points to mark; of many close together, one for each few pixels. */
 export function marks(time: Float64Array, value: Float64Array, shown: View): number[] {
   const points: number[] = [];
   const end = upperBound(time, shown.hi);
   let index = lowerBound(time, shown.lo);
-  const step = end - index > 4 * shown.box.width ? (shown.hi - shown.lo) / shown.box.width : 0;
+  const step = end - index > shown.box.width / 8 ? (BLOT * (shown.hi - shown.lo)) / shown.box.width : 0;
   while (index < end) {
     points.push(shown.x(time[index]!), shown.y(value[index]!));
     index = step ? lowerBound(time, time[index]! + step, index + 1, end) : index + 1;

@@ -197,6 +197,18 @@ export class Plot {
     return { x: read(0), y: read(1) };
   }
 
+  /** Paints the panel, and over it what all panels mark. */
+  compose(pen: Pen, shown: View): void {
+    this.panel.paint(pen, shown);
+    const { difference, theme } = this.model;
+    if (!difference || difference.time < shown.lo || difference.time > shown.hi) return;
+    const x = shown.x(difference.time);
+    const { left, top, width, height } = shown.box;
+    pen.segments(theme.ink, 1, [x, top, x, top + height], 0.7, [1, 3]);
+    const fits = x < left + width - 90;
+    pen.text(theme.ink, fits ? x + 5 : x - 5, top + 9, "first difference", fits ? "left" : "right");
+  }
+
   private refit(): void {
     const { lo, hi } = this.model.axis;
     const width = this.plot ? this.box().width : this.stage.clientWidth;
@@ -216,7 +228,7 @@ export class Plot {
     ctx.rect(left, top, width, height);
     ctx.clip();
     ctx.scale(ratio, ratio);
-    this.panel.paint(new CanvasPen(ctx), this.shown(boxOf(plot)));
+    this.compose(new CanvasPen(ctx), this.shown(boxOf(plot)));
     ctx.restore();
   }
 

@@ -29,8 +29,7 @@ export function gestures(over: HTMLElement, axis: TimeAxis, click: (x: number, y
   over.addEventListener(
     "wheel",
     (event) => {
-      // Plain scrolling of the page stays possible with the wheel beside the panels and with Ctrl held.
-      if (event.ctrlKey && event.deltaMode === 1) return;
+      // The page scrolls by the wheel wherever no drawing is: over headings, axes and the network.
       event.preventDefault();
       const lines = event.deltaMode === 1 ? 16 : 1;
       if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) axis.pan((event.deltaX * lines) / width());

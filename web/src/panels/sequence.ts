@@ -114,7 +114,6 @@ export class SequencePanel implements Panel {
       const { time, high } = sequence.drops;
       pen.segments(theme.drop, 1.5, crosses(marks(time, high, shown), 3.5));
     });
-    this.markDifference(pen, shown);
     this.markSelected(pen, shown);
   }
 
@@ -167,14 +166,6 @@ export class SequencePanel implements Panel {
 
   private steps(pen: Pen, steps: Steps, shown: View, colour: string, dash: number[]): void {
     pen.line(colour, 1.25, stairs(steps.time, steps.value, steps.pyramid, shown), dash);
-  }
-
-  private markDifference(pen: Pen, shown: View): void {
-    const { difference, theme } = this.model;
-    if (!difference) return;
-    const x = shown.x(difference.time);
-    pen.segments(theme.ink, 1, [x, shown.box.top, x, shown.box.top + shown.box.height], 0.6, [1, 3]);
-    pen.text(theme.ink, x + 5, shown.box.top + 9, "first difference");
   }
 
   private markSelected(pen: Pen, shown: View): void {
