@@ -209,7 +209,7 @@ export class Viewer {
     this.choose();
     this.refresh();
     const longest = Math.max(...runs.map(({ journeys }) => journeys.longest), 1e6);
-    axis.reveal(difference.time, longest * 3);
+    axis.reveal(difference.time, longest * 0.5);
     axis.pointAt(difference.time);
     const { here, there, other } = difference;
     this.select(here !== null ? { run: 0, packet: here } : { run: other, packet: there! });

@@ -56,7 +56,13 @@ export class SequencePanel implements Panel {
       );
       return values.join(", ") || "–";
     };
-    keys.push({ label: "acknowledged", colour: theme.ack, at: value("ack") });
+    const over = overlaid(this.model);
+    keys.push({
+      label: "acknowledged",
+      colour: over ? theme.soft : theme.ack,
+      dash: over ? [2, 2] : [],
+      at: value("ack"),
+    });
     keys.push({ label: "window’s edge", colour: theme.window, dash: [4, 3], at: value("edge") });
     if (this.sequences().some(({ sacks }) => sacks.time.length)) {
       keys.push({ label: "SACK", colour: theme.sack, shape: "bar" });

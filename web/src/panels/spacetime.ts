@@ -28,12 +28,17 @@ export class SpaceTimePanel implements Panel {
   rows = (): string[] => this.nodes();
 
   keys(): Key[] {
-    const { theme } = this.model;
+    const { theme, runs } = this.model;
+    const lost: Key = { label: "lost", colour: theme.drop, shape: "cross" };
+    if (overlaid(this.model)) {
+      const names = runs.map(({ name }, run): Key => ({ label: name, colour: runColour(this.model, run) }));
+      return [...names, { label: "acknowledgement", colour: theme.soft, dash: [3, 2] }, lost];
+    }
     return [
       { label: "data", colour: theme.data[0]!, shape: "line" },
       { label: "retransmission", colour: theme.again[0]!, shape: "line" },
       { label: "acknowledgement", colour: theme.ack, shape: "line" },
-      { label: "lost", colour: theme.drop, shape: "cross" },
+      lost,
     ];
   }
 
@@ -109,7 +114,7 @@ export class SpaceTimePanel implements Panel {
     for (let packet = first; packet < end; packet++) {
       if (!this.isOf(run, packet) || packets.gone[packet]! < lo) continue;
       found.push(packet);
-      if (found.length > DENSE * box.width) return null;
+      if (found.length > (DENSE * box.width) / this.model.runs.length) return null;
     }
     return found;
   }
@@ -133,7 +138,7 @@ export class SpaceTimePanel implements Panel {
       if (packets.fate[packet]! >= Fate.dropped) lost.push(...points.slice(-2));
     }
     const runs = overlaid(this.model) ? runColour(this.model, nth) : null;
-    const width = list.length > 600 ? 0.75 : runWidth(this.model, nth);
+    const width = (list.length > 400 ? 0.5 : 0.75) * runWidth(this.model, nth);
     pen.line(runs ?? theme.ack, width, lines.ack, runs ? [3, 2] : []);
     pen.line(runs ?? theme.data[0]!, width, lines.data);
     pen.line(runs ?? theme.again[0]!, width + 0.5, lines.again);
