@@ -111,7 +111,7 @@ def local(url: str) -> bool:
 
 
 def drawn(page: Any, panel: str) -> int:
-    """How many colours a panel's canvas has, once it is in view."""
+    """Number of colours that a panel's canvas has, once it is in view."""
     page.locator(f"#{panel}").scroll_into_view_if_needed()
     page.wait_for_timeout(120)
     script = """id => {
@@ -156,8 +156,10 @@ def picture(page: Any, panel: str) -> str:
 
 def test_a_drag_with_shift_shows_what_it_covers(opened: Open) -> None:
     page = opened("one")
+    page.locator("#panel-rtt").scroll_into_view_if_needed()
+    page.wait_for_timeout(100)
     before = ticks(page)
-    box = page.locator("#panel-sequence .u-over").bounding_box()
+    box = page.locator("#panel-rtt .u-over").bounding_box()
     page.keyboard.down("Shift")
     page.mouse.move(box["x"] + 200, box["y"] + 100)
     page.mouse.down()
@@ -165,14 +167,13 @@ def test_a_drag_with_shift_shows_what_it_covers(opened: Open) -> None:
     page.mouse.up()
     page.keyboard.up("Shift")
     page.wait_for_timeout(150)
-    assert ticks(page) != before or picture(page, "sequence")
+    assert ticks(page) != before
     assert page.locator(".brush").first.is_hidden()
 
 
 def test_a_click_opens_the_packet_and_keys_step(opened: Open) -> None:
     page = opened("one")
     box = page.locator("#panel-sequence .u-over").bounding_box()
-    page.evaluate("""() => document.querySelector('.packet').hidden""")
     page.mouse.click(box["x"] + 3, box["y"] + box["height"] - 10)
     panel = page.locator(".packet")
     panel.wait_for(state="visible")
@@ -210,9 +211,9 @@ def test_the_first_difference_is_found_and_marked(opened: Open) -> None:
     page.get_by_role("button", name="Go to the first difference").click()
     page.wait_for_timeout(200)
     assert ticks(page) != before
-    nth = re.search(r"packet ([\d\u2009]+)\.", told)
-    assert nth
-    assert page.locator(".packet").is_visible()
+    # The packet that differs is opened, and it is the one that was told.
+    sent = page.locator(".packet dd").nth(2).inner_text()
+    assert f"at {sent}" in told
 
 
 def test_runs_that_are_the_same_say_so(opened: Open) -> None:
@@ -296,7 +297,7 @@ def test_dark_is_the_systems_choice_or_the_readers(opened: Open) -> None:
 
 def test_what_cannot_be_read_is_said(opened: Open) -> None:
     page = opened("broken")
-    assert "cut short" in page.locator(".failure").inner_text() or "ends within" in page.locator(".failure").inner_text()
+    assert "cut short" in page.locator(".failure").inner_text()
 
 
 def test_a_page_without_recordings_opens_files(opened: Open, pages: dict[str, Path]) -> None:

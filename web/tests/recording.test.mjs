@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { encode } from "../tools/recording.mjs";
 import { synthetic } from "../tools/synthetic.mjs";
 import { load } from "./load.mjs";
 
@@ -92,4 +93,14 @@ test("a run that ends earlier differs where it ends", () => {
   const found = firstDifference(long, brief);
   assert.equal(found.there, null);
   assert.match(differenceInWords(found, long, brief, ["A", "B"]), /B sends no such packet/);
+});
+
+test("a run in which nothing was sent is a run", () => {
+  const header = { run_id: "", name: "", engine: "", end_ns: 1e9, packets: { kept: 0, all: 0 } };
+  const lists = { flows: [], links: [], measures: [], series: [], states: [], reasons: [] };
+  const run = new Run(encode({ ...header, ...lists }, { text: new Uint8Array(0) }).buffer, "none");
+  assert.equal(run.recording.packets.count, 0);
+  assert.deepEqual(run.paths(0), []);
+  assert.equal(run.sequence(0, -1).bars.length, 0);
+  assert.equal(run.end, 1e9);
 });
