@@ -2,7 +2,7 @@
 # Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
 
 .DELETE_ON_ERROR:
-.PHONY: agreement differential fuzz references help setup kernel demo test lint bench docs site studies lock clean tools wheel
+.PHONY: agreement differential fuzz references help setup kernel demo test lint bench docs site studies lock clean tools wheel web wasm
 SHELL := /bin/bash
 
 BIN := .venv/bin
@@ -10,6 +10,11 @@ LOCKED := .venv/.locked
 BUILT := .venv/.built
 RUST := Cargo.toml Cargo.lock rust-toolchain.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 STUDY ?= hstcp-2010
+STATIC := python/vazao/seeing/static
+PAGES := $(STATIC)/viewer.js
+NPM := $(BIN)/python web/tools/npm.py
+WASM := wasm32-unknown-unknown
+WASM_BUILD := --quiet --locked --profile web -p vazao-web --target $(WASM) --target-dir target/web
 # The first program of a guest is a package of its own: it is built for the guest, not for this machine.
 PROGRAM := crates/guest/program/Cargo.toml
 # Where the guests' kernel is; nothing where there is none.
@@ -20,7 +25,9 @@ help:
 	@echo 'make test     set up, lint, and pass every test'
 	@echo 'make setup    leave a ready environment in .venv, with the command .venv/bin/vazao'
 	@echo 'make kernel   set up, build the Linux kernel for guests, or reuse it (docs/kernel.md)'
-	@echo 'make lint     rustfmt, clippy, rustdoc, ruff, mypy'
+	@echo 'make web      the pages of vazao view and play, from web/ (part of make setup)'
+	@echo 'make wasm     the engine for web pages, in WebAssembly'
+	@echo 'make lint     rustfmt, clippy, rustdoc, ruff, mypy, and of the pages tsc and biome'
 	@echo 'make bench    packet-hops per second, memory, the cost of tracing'
 	@echo 'make agreement  our TCP, SCTP and MPTCP beside the Linux kernel, our QUIC beside quinn, scenario by scenario'
 	@echo 'make references  our transports beside measurements of Linux and ns-3, by source and variant'
@@ -32,7 +39,7 @@ help:
 	@echo 'make wheel    dist/vazao-….whl for any Linux with glibc 2.17: installs without a compiler; checked in a fresh environment'
 	@echo 'make clean    remove the environment and everything built'
 
-setup: $(BUILT)
+setup: $(BUILT) $(PAGES)
 
 # The interpreter is looked for by running it: a name on the path need not work.
 $(LOCKED): requirements.lock
@@ -50,6 +57,25 @@ $(BUILT): $(LOCKED) pyproject.toml $(RUST)
 	@command -v cargo >/dev/null || { echo 'error: no cargo; install a Rust toolchain (rustup) first' >&2; exit 1; }
 	VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
+
+# Scripts and styles of web pages, made from TypeScript with libraries that their lock names by hash.
+$(PAGES): $(LOCKED) $(shell find web -path web/node_modules -prune -o -type f -print)
+	@$(NPM) ci --silent --no-audit --no-fund
+	@$(NPM) run --silent build
+
+web: $(PAGES)
+
+# With rustup's target where it is, else with Debian's compiler for it, which must build the standard library as well.
+wasm: setup
+	@if rustup target list --installed 2>/dev/null | grep -qx $(WASM); then \
+	    cargo build $(WASM_BUILD); \
+	elif command -v wasm-ld-22 >/dev/null && [ -e "$$(/usr/bin/rustc --print sysroot 2>/dev/null)/lib/rustlib/src/rust/library" ]; then \
+	    RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-22 \
+	        /usr/bin/cargo build $(WASM_BUILD) -Zbuild-std=std,panic_abort; \
+	else \
+	    echo 'optional tool not found: rustup target add $(WASM), or of Debian rustc-web, rust-web-src and lld-22 (web pages have no engine, and its tests are skipped)'; \
+	    exit 0; \
+	fi && cp target/web/$(WASM)/web/vazao_web.wasm $(STATIC)/engine.wasm
 
 kernel: setup
 	$(BIN)/vazao kernel build
@@ -73,6 +99,7 @@ lint: setup
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --quiet --check
 	$(BIN)/mypy
+	$(NPM) run --silent check
 
 # Tests that need a tool or a kernel that is not there are skipped with its name; pytest's summary counts them.
 tools: setup
@@ -82,9 +109,10 @@ tools: setup
 	@pkg-config --exists ns3-core 2>/dev/null || echo 'optional tool not found: ns3 (make bench compares without it)'
 	@$(BIN)/python -c 'from vazao import kernel; kernel.find() or print(f"{kernel.missing()}: tests of guests are skipped")'
 
-test: setup lint tools
+test: setup wasm lint tools
 	VAZAO_KERNEL="$$($(KERNEL))" cargo test --quiet --workspace --locked
 	cargo test --quiet --manifest-path $(PROGRAM) --locked
+	$(NPM) test --silent
 	$(BIN)/pytest -ra
 
 bench: setup
@@ -154,6 +182,6 @@ lock:
 	rm -rf .venv-lock
 
 clean:
-	rm -rf .venv target build dist site
+	rm -rf .venv target build dist site web/node_modules $(STATIC)
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis python/vazao/_core*.so

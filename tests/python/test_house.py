@@ -144,6 +144,33 @@ def test_the_rooms_of_the_scenario_model_know_only_those_below() -> None:
     assert upward("packs", "use crate::world::World;") == ["world"]
 
 
+def neighbours(room: Path) -> dict[str, set[str]]:
+    """The files of a room of the crate `scenario`, each with those of them that it imports."""
+    files = {str(path.relative_to(room).with_suffix("")).removesuffix("/mod"): path for path in room.rglob("*.rs")}
+    known = {name: path.read_text().partition("#[cfg(test)]")[0] for name, path in files.items() if name != "mod"}
+
+    def named(name: str, text: str) -> set[str]:
+        """Files of the room that a text names: beside its own by `super::`, or by their whole path."""
+        here = f"{name.rpartition('/')[0]}/".lstrip("/")
+        beside = [here + found for found in re.findall(r"\bsuper::([a-z_]+)", text)]
+        paths = re.findall(rf"\bcrate::{room.name}::([a-z_]+(?:::[a-z_]+)*)", text)
+        rooted = [path.replace("::", "/") for path in paths]
+        return {other for found in [*beside, *rooted] for other in known if other == found and other != name}
+
+    return {name: named(name, text) for name, text in known.items()}
+
+
+@pytest.mark.parametrize("room", SCENARIO_ROOMS)
+def test_no_files_of_a_room_import_each_other(room: str) -> None:
+    list(TopologicalSorter(neighbours(ROOT / "crates/scenario/src" / room)).static_order())
+
+
+def test_neighbours_are_found() -> None:
+    found = neighbours(ROOT / "crates/scenario/src/model")
+    assert {"scenario", "routes"} <= found["flow"]
+    assert "flow" not in found["scenario"]
+
+
 def sources(package: Path) -> dict[str, ast.Module]:
     """The modules of a package by their dotted names within it; a room's own `__init__` has the room's name."""
     names = {path: ".".join(path.relative_to(package).with_suffix("").parts) for path in package.rglob("*.py")}

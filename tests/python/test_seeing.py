@@ -9,9 +9,9 @@ import re
 from pathlib import Path
 
 import pytest
-from command import vazao
 
 import vazao as vz
+from command import vazao
 from vazao import _core, scenario, seeing
 from vazao.errors import ResultsError
 from vazao.seeing import page

