@@ -49,7 +49,7 @@ ROOMS = (
         "scenario",
         "study",
     ),
-    *("figures", "results", "gym", "report", "comparing", "cli"),
+    *("figures", "results", "gym", "report", "explore", "comparing", "cli"),
 )
 """The rooms of the Python package from the bottom up: each imports only rooms before it, by what they export."""
 

@@ -69,6 +69,7 @@ CALLS = [
     Call("show stored", "study title runs planned size findings tables summary"),
     Call("show one", "run flows paths links"),
     Call("sql stored 'SELECT * FROM runs'", ""),
+    Call("explore stored", "address"),
     Call("merge half rest --out whole", "directory runs missing report"),
     Call("gc stored", "runs bytes"),
     Call("check small.toml", "file kind runs packet_hops seconds at_least needs programs code"),
@@ -148,7 +149,7 @@ def test_a_command_prints_one_document_and_nothing_else(there: Vazao, call: Call
     "call",
     [
         "run none.toml", "run small.toml --set network.lnk=1", "compare none.toml", "report nowhere", "show nowhere",
-        "sql nowhere 'SELECT 1'", "merge nowhere --out x", "gc nowhere", "check none.toml", "list ques", "explain cubc",
+        "sql nowhere 'SELECT 1'", "explore nowhere", "merge nowhere --out x", "gc nowhere", "check none.toml", "list ques", "explain cubc",
         "new nowhere/x", "kernel use nothing",
     ],
 )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from vazao import _core, results
-from vazao.cli import catalogue, check, compare, completion, doctor, kernel, questions, run, upkeep
+from vazao.cli import catalogue, check, compare, completion, doctor, explore, kernel, questions, run, upkeep
 from vazao.cli.signals import Terminated
 from vazao.cli.texts import clean
 from vazao.errors import RunError, VazaoError
@@ -31,6 +31,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": questions.report,
     "show": questions.show,
     "sql": questions.sql,
+    "explore": explore.explore,
     "merge": upkeep.merge,
     "gc": upkeep.gc,
     "check": check.check,
