@@ -99,13 +99,14 @@ export function draw(drawn: Drawn, answer: Answer, state: State, place: Place): 
   const onY = state.kind === "heat" ? state.y : state.y;
   const xNumbers = state.kind === "ecdf" || all.every((one) => typeof one.x === "number");
   const facet = state.facet && state.kind !== "heat" ? { fx: "facet" } : {};
+  const turned = xNumbers ? 0 : crowded(all, place);
   const options: Plot.PlotOptions = {
-    width: place.width, height: place.height, marginLeft: narrow ? 52 : 64, marginBottom: 46, marginTop: 22,
+    width: place.width, height: place.height, marginLeft: narrow ? 60 : 68, marginBottom: turned ? 84 : 46, marginTop: 24,
     marginRight: 16, className: "plot",
     style: { fontSize: "12px", background: "transparent", fontFamily: "inherit" },
     x: xNumbers
       ? { label: onX ? title(onX) : "", type: state.logX ? "log" : "linear", nice: !state.logX, tickFormat: ticks(onX), ticks: narrow ? 4 : 8 }
-      : { label: onX ? title(onX) : "", domain: domain(all.map((one) => one.x), onX, place), tickFormat: label as never, tickRotate: crowded(all, place) },
+      : { label: onX ? title(onX) : "", domain: domain(all.map((one) => one.x), onX, place), tickFormat: label as never, tickRotate: turned, labelAnchor: "right" as const, labelOffset: turned ? 80 : 42 },
     y: { label: onY ? title(onY) : "", grid: true, type: state.logY ? "log" : "linear", nice: !state.logY, tickFormat: ticks(onY), ticks: 6 },
     color: { domain: series, range: COLORS, legend: false },
     fx: state.facet ? { label: title(state.facet), domain: domain(all.map((one) => one.facet), state.facet, place).map(label) } : {},
@@ -173,11 +174,18 @@ const bodies: Record<State["kind"], (all: Mark[], body: Body) => Plot.Markish[]>
       }
     }
     const finite = all.filter((one) => (!rows || typeof one.row === "number") && (!cols || typeof one.x === "number"));
-    options.color = { scheme: "viridis", legend: true, label: state.z ? title(state.z) : "rows", tickFormat: ticks(state.z), type: "linear" };
+    const values = all.map((one) => one.y ?? NaN).filter((value) => Number.isFinite(value));
+    // A few large values would leave all others in one colour.
+    const log = Math.min(...values) > 0 && Math.max(...values) > 100 * Math.min(...values);
+    options.color = {
+      scheme: "viridis", legend: true, label: `${state.z ? title(state.z) : "rows"}${log ? ", logarithmic" : ""}`, ticks: 4,
+      tickFormat: ticks(state.z), type: log ? "log" : "linear",
+    };
     options.padding = 0.04;
     if (!cols) options.x = { ...options.x, type: "band", domain: domain(all.map((one) => one.x), state.x, place) };
     if (!rows) options.y = { label: state.y ? title(state.y) : "", type: "band", domain: domain(all.map((one) => one.row as Value), state.y, place), tickFormat: label as never };
-    options.marginLeft = 96;
+    options.marginLeft = rows ? 68 : 110;
+    if (!rows) options.y = { ...options.y, labelAnchor: "top", labelArrow: "none" };
     const several = new Set(all.map((one) => one.results)).size > 1 ? { fx: "results" } : {};
     const sides = { ...several, ...(cols ? { x1: "left", x2: "right" } : { x: "x" }), ...(rows ? { y1: "below", y2: "above" } : { y: "row" }), fill: "y", inset: 0.5 };
     const cells = cols && rows ? Plot.rect(finite, sides) : cols ? Plot.barX(finite, sides) : rows ? Plot.barY(finite, sides) : Plot.cell(finite, sides);

@@ -12,6 +12,8 @@ import { count, title } from "./units";
 
 const BINS = 50;
 const MOST_LEVELS = 40;
+const WIDE = 300;
+const STRIPS = 7;
 const FIRST = ["goodput_bps", "rtt_p95_s", "completion_s", "packets_lost", "utilisation", "jain", "queue_delay_mean_s", "rtt_mean_s", "drops_queue", "timeouts"];
 const LISTED = 14;
 
@@ -43,16 +45,37 @@ class Page {
   private readonly problem = el("p", { class: "problem", role: "alert", hidden: true });
 
   constructor(private about: About, private readonly root: HTMLElement) {
-    this.otherwise = this.first();
-    this.state = read(location.hash.slice(1), this.otherwise);
-    this.valid();
     this.frame();
-    this.rebuild();
+    void this.start();
     window.addEventListener("hashchange", () => this.restored());
     let timer = 0;
     new ResizeObserver(() => { clearTimeout(timer); timer = window.setTimeout(() => this.redraw(), 80); }).observe(this.chart);
     void tell<{ findings: Ledger[] }>("/api/findings").then((told) => { this.ledgers = told.findings; this.showTab(); }, this.failed);
     window.setInterval(() => void this.watch(), 5000);
+  }
+
+  private async start(): Promise<void> {
+    const table: TableName = this.about.tables.flows ? "flows" : "runs";
+    try {
+      await this.look(table, this.parts()[0]?.[0] ?? null);
+    } catch (error) { this.failed(error); }
+    this.otherwise = this.first(table);
+    this.state = read(location.hash.slice(1), this.otherwise);
+    this.valid();
+    this.rebuild();
+  }
+
+  /** Learn the domains of the columns that are shown first, so that those that say nothing are left out. */
+  private async look(table: TableName, part: string | null): Promise<void> {
+    const names = FIRST.filter((name) => this.numbers(table).some((one) => one.name === name && one.kind === "number"));
+    const answer = await ask({ kind: "domain", table, ...(part !== null ? { part } : {}), dims: names.map((column) => ({ column })) });
+    this.domains = new Map(Object.entries(answer.columns as unknown as Record<string, Domain | null>));
+  }
+
+  /** Whether a column's numbers are positive and far apart. */
+  private wide(column: string | null): boolean {
+    const found = column ? this.domains.get(column) : null;
+    return Boolean(found && found.low > 0 && found.high > WIDE * found.low);
   }
 
   private get several(): boolean { return this.about.directories.length > 1; }
@@ -78,18 +101,19 @@ class Page {
     return [...found];
   }
 
-  private first(): State {
-    const table: TableName = this.about.tables.flows ? "flows" : "runs";
+  private first(table: TableName): State {
     const part = this.parts()[0]?.[0] ?? null;
     const [x, color] = this.factors(part);
-    return { table, part, kind: "mean", logX: false, logY: false, filters: [], facet: null, ...this.measures(table), x: x ?? (this.several ? "results" : null), color: color ?? null };
+    const measures = this.measures(table);
+    return { table, part, kind: "mean", logX: false, logY: this.wide(measures.y), filters: [], facet: null, ...measures, x: x ?? (this.several ? "results" : null), color: color ?? null };
   }
 
   private measures(table: TableName): { y: string | null; z: string | null; strips: State["strips"] } {
     const names = this.numbers(table).map((one) => one.name);
-    const wanted = FIRST.filter((name) => names.includes(name));
+    const dull = (name: string): boolean => this.domains.has(name) && (this.domains.get(name)?.distinct ?? 0) < 2;
+    const wanted = FIRST.filter((name) => names.includes(name) && !dull(name));
     const y = wanted[0] ?? names[0] ?? null;
-    return { y, z: y, strips: (wanted.length ? wanted : names).slice(0, 6).map((column) => ({ column, log: column.endsWith("_bps") })) };
+    return { y, z: y, strips: (wanted.length ? wanted : names).slice(0, STRIPS).map((column) => ({ column, log: this.wide(column) })) };
   }
 
   /** Leave out of what a link says the columns that are not here. */
@@ -143,14 +167,22 @@ class Page {
   /** Change what is seen; `anew`: the histograms and lists are made again, not only filled. */
   private change(changes: Partial<State>, anew = false): void {
     Object.assign(this.state, changes);
-    if (changes.table || changes.part !== undefined) {
-      if (changes.table) Object.assign(this.state, this.measures(changes.table));
-      this.domains.clear();
-      this.valid();
-    }
+    if (changes.table || changes.part !== undefined) this.valid();
     history.replaceState(null, "", `#${written(this.state)}`);
     if (anew) this.rebuild();
     else this.refresh();
+  }
+
+  /** Change to other rows: another table, or another part of the study. */
+  private async other(changes: Partial<State>): Promise<void> {
+    const next = { ...this.state, ...changes };
+    try {
+      await this.look(next.table, next.part);
+    } catch (error) { this.failed(error); }
+    const measures = this.measures(next.table);
+    const [x, color] = this.factors(next.part);
+    const placed = changes.part !== undefined ? { x: x ?? null, color: color ?? null, facet: null } : {};
+    this.change({ ...changes, ...measures, ...placed, logX: false, logY: this.wide(measures.y), filters: [] }, true);
   }
 
   private rebuild(): void {
@@ -160,7 +192,7 @@ class Page {
     this.strips = new Map(this.state.strips.map(({ column, log }) => [column, new Strip(column, log, this.listener)]));
     const free = this.numbers().filter((one) => !this.strips.has(one.name));
     const add = el("select", { class: "add", "aria-label": "add a histogram", onchange: () => {
-      if (add.value) this.change({ strips: [...this.state.strips, { column: add.value, log: add.value.endsWith("_bps") }] }, true);
+      if (add.value) this.change({ strips: [...this.state.strips, { column: add.value, log: false }] }, true);
     } }, el("option", { value: "" }, "+ histogram"), ...free.map((one) => el("option", { value: one.name }, title(one.name))));
     this.row.replaceChildren(...[...this.strips.values()].map((one) => one.root), add);
     this.facets.replaceChildren();
@@ -253,7 +285,7 @@ class Page {
     for (const [value, n] of counts) known.set(value, Math.max(n, known.get(value) ?? 0));
     this.bounds.set(column, known);
     let box = this.facets.querySelector<HTMLElement>(`[data-facet="${CSS.escape(column)}"]`);
-    if (known.size < 2) { box?.remove(); return; }
+    if (known.size < 2 || this.doubles(column, known)) { box?.remove(); return; }
     const kept = this.state.filters.find((one) => one.column === column)?.values;
     const values = domain([...known.keys()], column, { order: this.order });
     if (!box) {
@@ -279,17 +311,26 @@ class Page {
       const value = values[n] ?? null;
       const found = counts.get(value) ?? 0;
       const input = item.querySelector("input");
-      if (input) input.checked = kept === undefined || kept.includes(value);
+      if (input) input.checked = kept?.includes(value) ?? false;
       const [, number, bar] = item.querySelectorAll("span");
       if (number) number.textContent = count(found);
       if (bar) bar.style.setProperty("--part", String(found / most));
     });
   }
 
+  /** Whether a column says what a factor says already, as `cc` does where controls are compared. */
+  private doubles(column: string, known: Map<Value, number>): boolean {
+    const factors = this.factors();
+    const said = (counts: Map<Value, number>): string => JSON.stringify([...counts].map(([value, n]) => [label(value), n]).sort());
+    return !factors.includes(column) && column !== "results" && factors.some((name) => {
+      const other = this.bounds.get(name);
+      return other !== undefined && said(other) === said(known);
+    });
+  }
+
   private ticked(column: string, value: Value, values: Value[], on: boolean): void {
     const kept = this.state.filters.find((one) => one.column === column)?.values;
-    // The first click means "only this one": of many levels, one is wanted more often than all but one.
-    const chosen = kept === undefined ? [value] : on ? [...kept, value] : kept.filter((one) => one !== value);
+    const chosen = on ? [...(kept ?? []), value] : (kept ?? []).filter((one) => one !== value);
     const others = this.state.filters.filter((one) => one.column !== column);
     this.change({ filters: chosen.length && chosen.length < values.length ? [...others, { column, values: chosen }] : others });
   }
@@ -348,7 +389,7 @@ class Page {
     if (!this.drawn) return;
     const { drawn, answer } = this.drawn;
     const width = Math.max(280, this.chart.clientWidth);
-    const height = width < 520 ? 320 : Math.max(300, Math.min(470, innerHeight - 430));
+    const height = width < 520 ? 320 : Math.max(300, Math.min(560, innerHeight - 448));
     const place: Place = { width, height, order: this.order, picked: (mark) => this.pick(mark) };
     const empty = !drawn.marks.length;
     this.chart.replaceChildren(empty ? el("p", { class: "dim empty" }, "No row is left: clear a filter, or choose another column.") : draw(drawn, answer, state, place));
@@ -396,20 +437,30 @@ class Page {
     const distribution = kind === "hist" || kind === "ecdf";
     const tables = Object.keys(this.about.tables).map((name): [string, string] => [name, name]);
     const parts = this.parts();
+    const scales = el("div", { class: "scales" },
+      tick("log x", logX, (on) => this.change({ logX: on })),
+      kind === "ecdf" ? null : tick("log y", logY, (on) => this.change({ logY: on })));
     this.controls.replaceChildren(
-      views,
+      el("div", { class: "views" }, views, scales),
       el("div", { class: "choices" }, ...[
-        choice("rows", tables, table, (value) => this.change({ table: value as TableName }, true)),
-        parts.length > 1 ? choice("part", parts, part ?? "", (value) => this.change({ part: value, filters: [] }, true)) : null,
-        choice(kind === "heat" ? "y" : "measure", options(kind === "heat" ? every : measures), y ?? "", set("y")),
+        choice("rows", tables, table, (value) => void this.other({ table: value as TableName })),
+        parts.length > 1 ? choice("part", parts, part ?? "", (value) => void this.other({ part: value })) : null,
+        choice(kind === "heat" ? "y" : "measure", options(kind === "heat" ? every : measures), y ?? "", (value) => void this.measure(value)),
         kind === "heat" ? choice("colour", options(measures, "number of rows"), z ?? "", set("z")) : null,
         distribution ? null : choice("x", options(every, kind === "points" ? undefined : "–"), x ?? "", set("x")),
         kind === "heat" ? null : choice("colour", options(group, "–"), color ?? "", set("color")),
         kind === "heat" ? null : choice("side by side", options(group, "–"), facet ?? "", set("facet")),
-        tick("log x", logX, (on) => this.change({ logX: on })),
-        kind === "ecdf" ? null : tick("log y", logY, (on) => this.change({ logY: on })),
       ].filter((one) => one !== null)),
     );
+  }
+
+  /** Draw another measure, on a logarithmic scale where its numbers are far apart. */
+  private async measure(y: string): Promise<void> {
+    try {
+      await this.domain(y);
+    } catch (error) { this.failed(error); }
+    this.change({ y, ...(this.state.kind === "heat" ? {} : { logY: this.wide(y) }) });
+    this.showControls();
   }
 
   private kind(kind: Kind): void {
@@ -448,7 +499,7 @@ class Page {
     const known = (name: string | null): string | null => (name && this.columns(table).some((one) => one.name === name) ? name : null);
     const kinds: Record<string, Kind> = { point: "points", box: "box", ecdf: "ecdf", heat: "heat" };
     return () => {
-      this.change({ table }, true);
+      if (table !== this.state.table) this.change({ table, ...this.measures(table), filters: [] }, true);
       this.change({ kind: kinds[figure.kind] ?? "mean", x: figure.x, y: figure.y, color: known(figure.color), facet: known(figure.facet), logX: figure.x_scale === "log", logY: figure.y_scale === "log" });
       this.showControls();
     };
