@@ -180,7 +180,8 @@ const bodies: Record<State["kind"], (all: Mark[], body: Body) => Plot.Markish[]>
     options.color = {
       scheme: "viridis", legend: true, label: `${state.z ? title(state.z) : "rows"}${log ? ", logarithmic" : ""}`, ticks: 4,
       tickFormat: ticks(state.z), type: log ? "log" : "linear",
-    };
+      width: Math.min(380, place.width - 20),
+    } as Plot.ScaleOptions;
     options.padding = 0.04;
     if (!cols) options.x = { ...options.x, type: "band", domain: domain(all.map((one) => one.x), state.x, place) };
     if (!rows) options.y = { label: state.y ? title(state.y) : "", type: "band", domain: domain(all.map((one) => one.row as Value), state.y, place), tickFormat: label as never };

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import uvicorn
 
 from vazao.errors import ResultsError
-from vazao.explore.application import application
+from vazao.explore.pages import application
 from vazao.explore.directories import Directory
 from vazao.explore.viewing import OpenRun, open_run as not_yet
 from vazao.files import in_words
