@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -24,7 +23,6 @@ pytest.importorskip("httpx2", reason="httpx2 is not installed")
 
 from starlette.testclient import TestClient
 
-from test_report import CHROMIUM, FLAGS
 from vazao import explore
 from vazao.errors import ResultsError, VazaoError
 from vazao.explore.answering import Answers
@@ -37,7 +35,7 @@ HERE = {"host": f"127.0.0.1:{PORT}"}
 KNOWN = {**HERE, "x-vazao-token": TOKEN}
 
 MARKUP = "<script>document.title='taken'</script>"
-ODD = 'a"b\'; DROP TABLE runs; --<img src=x onerror=alert(1)>'
+ODD = "a\"b'; DROP TABLE runs; --<img src=x onerror=alert(1)>"
 
 STUDY = """
 [study]
@@ -79,7 +77,9 @@ def stored(folder: Path, *, runs: int = 40, title: str = "Small", level: str = "
     """A results directory with numbers that nobody measured: two flows in each run."""
     ids = [f"{n:016x}" for n in range(runs)]
     levels = [("reno", level)[n % 2] for n in range(runs)]
-    planned = pl.DataFrame({"run_id": ids, "part": "main", "control": levels, "replication": [n // 2 for n in range(runs)]})
+    planned = pl.DataFrame(
+        {"run_id": ids, "part": "main", "control": levels, "replication": [n // 2 for n in range(runs)]}
+    )
     rows = pl.DataFrame(
         {"run_id": ids, "seed": list(range(runs)), "utilisation": [n / runs for n in range(runs)], extra: [1.0] * runs}
     )
@@ -124,7 +124,9 @@ def one(answers: Answers, label: str = "first") -> explore.Directory:
 
 
 def test_a_mean_is_over_replications_and_not_over_flows(answers: Answers) -> None:
-    ask = Ask.model_validate({"kind": "mean", "table": "flows", "x": {"column": "control"}, "y": {"column": "goodput_bps"}})
+    ask = Ask.model_validate(
+        {"kind": "mean", "table": "flows", "x": {"column": "control"}, "y": {"column": "goodput_bps"}}
+    )
     told = answers.answer(ask)["columns"]
     wanted = one(answers).query(
         "SELECT control, avg(g) AS mean, ci95(g) AS ci, count(*) AS n FROM (SELECT run_id, avg(goodput_bps) AS g FROM "
@@ -175,7 +177,9 @@ def test_another_tables_column_is_a_runs_mean(answers: Answers) -> None:
 
 
 def test_what_only_one_directory_has_is_null_in_the_other(answers: Answers) -> None:
-    told = answers.answer(Ask.model_validate({"kind": "mean", "table": "runs", "x": {"column": ODD}, "y": {"column": "utilisation"}}))
+    told = answers.answer(
+        Ask.model_validate({"kind": "mean", "table": "runs", "x": {"column": ODD}, "y": {"column": "utilisation"}})
+    )
     assert dict(zip(told["columns"]["results"], told["columns"]["x"], strict=True)) == {"first": 1.0, "second": None}
 
 
@@ -202,7 +206,9 @@ COLUMNS = st.sampled_from(
     ["control", "goodput_bps", "rtt_p95_s", "completed", "cc", "seed", "utilisation", "links.drops_queue", "run_id",
      "results", ODD, "flows.goodput_bps", "nothing"]
 )  # fmt: skip
-VALUES = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.floats(-1e6, 1e6), st.text(max_size=8), st.just(ODD))
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(-9, 9), st.floats(-1e6, 1e6), st.text(max_size=8), st.just(ODD)
+)
 DIMENSIONS = st.fixed_dictionaries({"column": COLUMNS}, optional={"bins": st.integers(1, 50), "log": st.booleans()})
 FILTERS = st.fixed_dictionaries(
     {"column": COLUMNS},
@@ -222,9 +228,8 @@ def test_any_combination_gives_rows_or_a_clear_error(answers: Answers, ask: dict
     try:
         told = answers.answer(read(json.dumps(ask).encode()))
     except ResultsError as error:
-        assert "Parser Error" not in str(error)
-        assert "Binder Error" not in str(error)
-        return
+        told = {"sql": [], "error": str(error)}
+    assert not re.search("Parser Error|Binder Error", told.get("error", ""))
     json.dumps(told, allow_nan=False)
     for statement in told["sql"]:
         # The text that is shown gives rows too: its literals stand where the parameters were.
@@ -330,7 +335,9 @@ def test_no_path_leads_out(client: TestClient, path: str) -> None:
 @pytest.mark.parametrize("sql", ["COPY runs TO '/tmp/x'", "SELECT * FROM read_text('/etc/passwd')", "DROP TABLE runs"])
 def test_a_value_that_is_sql_is_a_value(client: TestClient, sql: str) -> None:
     body = {"kind": "counts", "table": "flows", "dims": [{"column": "cc"}]}
-    told = client.post("/api/ask", json=body | {"filters": [{"column": "control", "values": [f"x'; {sql}; --"]}]}, headers=KNOWN)
+    told = client.post(
+        "/api/ask", json=body | {"filters": [{"column": "control", "values": [f"x'; {sql}; --"]}]}, headers=KNOWN
+    )
     assert (told.status_code, told.json()["rows"]) == (200, 0)
     wrong = client.post("/api/ask", json=body | {"color": sql}, headers=KNOWN)
     assert (wrong.status_code, list(wrong.json())) == (400, ["error"])

@@ -1,4 +1,4 @@
-"""The page of `vazao explore` in Chromium: it draws, filters, brushes, restores a link, and shows the runs behind a point."""
+"""The page of `vazao explore` in Chromium: it draws, filters, brushes, restores a link, shows the runs behind a point."""
 
 from __future__ import annotations
 
@@ -96,7 +96,9 @@ def test_a_brush_filters_every_other_view_and_a_link_restores_all(browser: Any, 
         page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 20)
         page.mouse.down()
         page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + 22, steps=12)
-        page.wait_for_function("d => document.querySelector('[data-column=rtt_p95_s] .bars').getAttribute('d') !== d", arg=before)
+        page.wait_for_function(
+            "d => document.querySelector('[data-column=rtt_p95_s] .bars').getAttribute('d') !== d", arg=before
+        )
         page.mouse.up()
         page.wait_for_function("() => Number(document.querySelector('.counted').dataset.rows) < 120")
         after = page.get_attribute(".counted", "data-rows")
@@ -127,7 +129,9 @@ def test_all_views_draw_by_keyboard(browser: Any, address: str) -> None:
         for name in "Points", "Heat map", "Box", "ECDF", "Histogram":
             page.focus(f"text={name}")
             page.keyboard.press("Enter")
-            page.wait_for_function("name => document.querySelector('.kinds [aria-checked=true]').textContent === name", arg=name)
+            page.wait_for_function(
+                "name => document.querySelector('.kinds [aria-checked=true]').textContent === name", arg=name
+            )
             page.wait_for_timeout(400)
             drawn(page)
             assert not page.is_visible(".problem")

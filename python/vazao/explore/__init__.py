@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
-    from vazao.explore.pages import application as application, is_built as is_built
     from vazao.explore.directories import Directory as Directory, opened as opened
+    from vazao.explore.pages import application as application, is_built as is_built
     from vazao.explore.serving import serve as serve
     from vazao.explore.viewing import OpenRun as OpenRun, open_run as open_run
 else:

@@ -36,10 +36,9 @@ class Answers:
             for table in known.columns:
                 columns = tables.setdefault(table, {})
                 for one in known.of(table).values():
-                    source = table if one.name in known.columns[table] else "runs"
-                    source = one.name.partition(".")[0] if one.name not in known.columns["runs"] | known.columns[table] \
-                        else source  # fmt: skip
-                    columns.setdefault(one.name, {"name": one.name, "kind": one.kind, "of": source})
+                    columns.setdefault(
+                        one.name, {"name": one.name, "kind": one.kind, "of": known.owner(table, one.name)}
+                    )
         return {
             "directories": [each.about() for each in self.directories],
             "tables": {table: list(columns.values()) for table, columns in tables.items()},
@@ -148,8 +147,8 @@ class Answers:
         """Counts of each dimension, and the number of rows and runs that are left."""
         filtered = {one.column for one in ask.filters}
         alike = [(n, one) for n, one in enumerate(ask.dims) if one.column not in filtered and one.column != RESULTS]
-        sets = [(alike, None)] if alike else []
-        sets += [([(n, one)], one.column) for n, one in enumerate(ask.dims) if (n, one) not in alike]  # type: ignore[list-item]
+        sets: list[tuple[list[tuple[int, Dimension]], str | None]] = [(alike, None)] if alike else []
+        sets += [([(n, one)], one.column) for n, one in enumerate(ask.dims) if (n, one) not in alike]
         dims: list[dict[str, list[Any]]] = [{RESULTS: [], "v": [], "n": [], "a": []} for _ in ask.dims]
         rows = runs = 0
         for each in asked:

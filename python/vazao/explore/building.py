@@ -62,7 +62,7 @@ class Statement:
     parameters: dict[str, Value] = field(default_factory=dict)
 
     def shown(self) -> str:
-        """The same as text that can be copied: parameters are literals."""
+        """Text that can be copied: parameters are literals."""
         return re.sub(r"\$p(\d+)\b", lambda found: literal(self.parameters[f"p{found[1]}"]), self.sql)
 
 
@@ -118,7 +118,7 @@ class Builder:
         source = self._source([own, active.column if active else None])
         sets = ", ".join(f"({'a, ' if active else ''}{name})" for name in names)
         return Statement(
-            f"SELECT {', '.join(names)}{', a' if active else ''}, grouping({', '.join(names)}) AS \"set\", "
+            f'SELECT {", ".join(names)}{", a" if active else ""}, grouping({", ".join(names)}) AS "set", '
             f"count(*) AS n\nFROM (SELECT {', '.join(chosen)}\n{_indented(source)})\n"
             f"GROUP BY GROUPING SETS ({sets})\nLIMIT {MOST_ROWS}",
             self._parameters,
@@ -224,7 +224,7 @@ class Builder:
         )
 
     def _groups(self) -> list[tuple[str, str]]:
-        """What rows are grouped by: names in the answer, and SQL."""
+        """Names in the answer, and SQL, by which rows are grouped."""
         groups = [("x", self._grouped(self._ask.x))] if self._ask.x else []
         pairs = ("color", self._ask.color), ("facet", self._ask.facet)
         return groups + [(name, self._column(column)) for name, column in pairs if column]

@@ -50,6 +50,11 @@ class Tables:
                 known |= {one.name: one for one in means if one.name not in known}
         return known
 
+    def owner(self, table: str, name: str) -> str:
+        """The table that a column of `of` is from."""
+        near = (one for one in (table, "runs") if name in self.columns.get(one, {}))
+        return next(near, name.partition(".")[0])
+
 
 def read(store: Store) -> Tables:
     """The columns of a directory's stored tables. Raises `ResultsError`."""
@@ -65,7 +70,7 @@ def read(store: Store) -> Tables:
 
 
 def kind_of(dtype: pl.DataType) -> Kind | None:
-    """What can be done with values of a type; None where nothing can."""
+    """Kind of a type's values; None where nothing can be done with them."""
     if dtype.is_numeric():
         return "number"
     if dtype == pl.Boolean():

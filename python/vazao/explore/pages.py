@@ -21,7 +21,7 @@ from vazao.explore import asking
 from vazao.explore.answering import Answers
 from vazao.explore.directories import Directory
 from vazao.explore.guarding import MOST_BYTES, Guard
-from vazao.explore.viewing import NotYet, OpenRun, open_run as not_yet
+from vazao.explore.viewing import NotYetError, OpenRun, open_run as not_yet
 
 HERE = Path(__file__).parent
 STATIC = {"explore.js": "text/javascript", "explore.css": "text/css"}
@@ -33,9 +33,7 @@ def is_built() -> bool:
     return all((HERE / "static" / name).is_file() for name in STATIC)
 
 
-def application(
-    directories: Sequence[Directory], *, token: str, port: int, open_run: OpenRun = not_yet
-) -> ASGIApp:
+def application(directories: Sequence[Directory], *, token: str, port: int, open_run: OpenRun = not_yet) -> ASGIApp:
     """The application over open directories. `open_run` makes the page of a single run."""
     site = _Site(Answers(directories), open_run)
     routes = [
@@ -103,7 +101,7 @@ class _Site:
             if not await run_in_threadpool(self._answers.has_run, directory, run_id):
                 return PlainTextResponse("404: no such run\n", status_code=404)
             return HTMLResponse(await run_in_threadpool(self._open_run, directory.path, run_id))
-        except NotYet as error:
+        except NotYetError as error:
             return HTMLResponse(_said("501", str(error)), status_code=501)
         except VazaoError as error:
             return HTMLResponse(_said("400", str(error)), status_code=400)
@@ -131,5 +129,3 @@ def _said(code: str, message: str) -> str:
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{code}</title>"
         f"<link rel=stylesheet href=/static/explore.css><body class=message><h1>{code}</h1><p>{escape(message)}</p>"
     )
-
-

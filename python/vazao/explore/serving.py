@@ -5,12 +5,13 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import uvicorn
 
 from vazao.errors import ResultsError
-from vazao.explore.pages import application
 from vazao.explore.directories import Directory
+from vazao.explore.pages import application
 from vazao.explore.viewing import OpenRun, open_run as not_yet
 from vazao.files import in_words
 
@@ -45,8 +46,18 @@ def serve(
             app, log_level="warning", access_log=False, lifespan="off", ws="none", loop="asyncio", http="h11",
             server_header=False, proxy_headers=False, timeout_graceful_shutdown=1, h11_max_incomplete_event_size=65_536,
         )  # fmt: skip
-        told(f"http://{LOOPBACK}:{port}/?token={token}")
-        try:
-            uvicorn.Server(config).run(sockets=[one])
-        except KeyboardInterrupt:
-            return
+        address = f"http://{LOOPBACK}:{port}/?token={token}"
+        with suppress(KeyboardInterrupt):
+            _Server(config, lambda: told(address)).run(sockets=[one])
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it listens, and so when Ctrl-C ends it in good order."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()

@@ -1,7 +1,7 @@
 """A made-up results directory with a million flows, to be looked at with `vazao explore`: nothing in it was measured.
 
-    .venv/bin/python bench/explore_million.py /tmp/million
-    .venv/bin/vazao explore /tmp/million
+.venv/bin/python tests/python/million.py /tmp/million
+.venv/bin/vazao explore /tmp/million
 """
 
 import sys
@@ -44,7 +44,8 @@ red = {{ "network.link.queue" = "red" }}
 [[finding]]
 id = "bbr-short"
 claim = "BBR's queues are shorter than CUBIC's"
-sql = "SELECT (SELECT avg(rtt_p95_s) FROM flows WHERE cc = 'bbr') < (SELECT avg(rtt_p95_s) FROM flows WHERE cc = 'cubic') AS holds"
+sql = '''
+SELECT avg(rtt_p95_s) FILTER (cc = 'bbr') < avg(rtt_p95_s) FILTER (cc = 'cubic') AS holds FROM flows'''
 """
 
 
