@@ -73,7 +73,8 @@ def tables(flows: int, each: int = 10) -> tuple[pl.DataFrame, pl.DataFrame, pl.D
     flow = pl.DataFrame(
         {"run_id": np.array(ids)[of], "flow": np.tile(np.arange(each, dtype=np.int32), runs), "transport": "tcp",
          "cc": np.array(CONTROLS)[control[of]], "goodput_bps": goodput, "throughput_bps": goodput * 1.04,
-         "completion_s": 1e7 * 8 / goodput, "start_s": 0.0, "last_byte_s": 1.0, "size_class": "up to 100 kB", "rtt_mean_s": rtt, "rtt_p95_s": rtt * random.uniform(1.1, 2.5, flows),
+         "completion_s": 1e7 * 8 / goodput, "start_s": 0.0, "last_byte_s": 1.0, "size_class": "up to 100 kB",
+         "rtt_mean_s": rtt, "rtt_p95_s": rtt * random.uniform(1.1, 2.5, flows),
          "packets_lost": random.poisson(40 * rtt), "timeouts": random.poisson(0.1, flows), "completed": True}
     )  # fmt: skip
     return planned, rows, flow

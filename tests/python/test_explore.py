@@ -217,7 +217,8 @@ FILTERS = st.fixed_dictionaries(
 ASKS = st.fixed_dictionaries(
     {"kind": st.sampled_from(["mean", "points", "heat", "box", "ecdf", "hist", "counts", "runs", "domain"]),
      "table": st.sampled_from(["runs", "flows", "links"])},
-    optional={"x": DIMENSIONS, "y": DIMENSIONS, "z": COLUMNS, "color": COLUMNS, "facet": COLUMNS, "part": st.just("main"),
+    optional={"x": DIMENSIONS, "y": DIMENSIONS, "z": COLUMNS, "color": COLUMNS, "facet": COLUMNS,
+              "part": st.just("main"),
               "filters": st.lists(FILTERS, max_size=2), "dims": st.lists(DIMENSIONS, max_size=3), "active": DIMENSIONS},
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The page of `vazao explore` in Chromium: it draws, filters, brushes, restores a link, shows the runs behind a point."""
+"""The page of `vazao explore` in Chromium: it draws, filters, brushes, restores a link, shows a point's runs."""
 
 from __future__ import annotations
 

@@ -101,13 +101,13 @@ export function draw(drawn: Drawn, answer: Answer, state: State, place: Place): 
   const facet = state.facet && state.kind !== "heat" ? { fx: "facet" } : {};
   const turned = xNumbers ? 0 : crowded(all, place);
   const options: Plot.PlotOptions = {
-    width: place.width, height: place.height, marginLeft: narrow ? 60 : 68, marginBottom: turned ? 84 : 46, marginTop: 24,
-    marginRight: 16, className: "plot",
+    width: place.width, height: place.height, marginLeft: narrow ? 66 : 72, marginBottom: turned ? 84 : 46, marginTop: 24,
+    marginRight: 30, className: "plot",
     style: { fontSize: "12px", background: "transparent", fontFamily: "inherit" },
     x: xNumbers
       ? { label: onX ? title(onX) : "", type: state.logX ? "log" : "linear", nice: !state.logX, tickFormat: ticks(onX), ticks: narrow ? 4 : 8 }
       : { label: onX ? title(onX) : "", domain: domain(all.map((one) => one.x), onX, place), tickFormat: label as never, tickRotate: turned, labelAnchor: "right" as const, labelOffset: turned ? 80 : 42 },
-    y: { label: onY ? title(onY) : "", grid: true, type: state.logY ? "log" : "linear", nice: !state.logY, tickFormat: ticks(onY), ticks: 6 },
+    y: { label: onY ? title(onY) : "", grid: true, type: state.logY ? "log" : "linear", nice: !state.logY, tickFormat: ticks(onY), ticks: (state.logY && decades(all)) || 6 },
     color: { domain: series, range: COLORS, legend: false },
     fx: state.facet ? { label: title(state.facet), domain: domain(all.map((one) => one.facet), state.facet, place).map(label) } : {},
   };
@@ -202,7 +202,7 @@ const bodies: Record<State["kind"], (all: Mark[], body: Body) => Plot.Markish[]>
       shown.push(
         Plot.ruleX(mine, { ...facet, ...x, y1: "p5", y2: "p95", stroke, dx }),
         Plot.ruleX(mine, { ...facet, ...x, y1: "p25", y2: "p75", stroke, strokeWidth: width, dx }),
-        Plot.dot(mine, { ...facet, ...x, y: "y", fill: "var(--paper)", r: 2, dx }),
+        Plot.dot(mine, { ...facet, ...x, y: "y", fill: "var(--paper)", stroke, r: 2.5, dx }),
       );
     });
     void xNumbers;
@@ -250,6 +250,13 @@ function listen(figure: HTMLElement | SVGElement, place: Place): void {
     const mark = (figure as unknown as { value: Mark | null }).value;
     if (mark) place.picked(mark);
   });
+}
+
+/** Powers of ten between the least and the largest mark, where there are a few of them. */
+function decades(all: Mark[]): number[] | null {
+  const values = all.flatMap((one) => [one.y ?? NaN, one.high]).filter((value) => value > 0 && Number.isFinite(value));
+  const [low, high] = [Math.floor(Math.log10(Math.min(...values))), Math.ceil(Math.log10(Math.max(...values)))];
+  return high - low >= 2 && high - low <= 14 ? Array.from({ length: high - low + 1 }, (_, n) => 10 ** (low + n)) : null;
 }
 
 function ticks(column: string | null): ((value: number) => string) {

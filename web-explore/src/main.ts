@@ -30,6 +30,7 @@ class Page {
   private ledgers: Ledger[] | null = null;
   private picked: Answer | null = null;
   private bounds = new Map<string, Map<Value, number>>();
+  private fresh = true;
   private readonly main = new Latest();
   private readonly counting = new Latest();
   private readonly behind = new Latest();
@@ -149,7 +150,7 @@ class Page {
       el("header", { class: "top" },
         el("div", { class: "name" }, el("span", { class: "brand" }, "Vazão"), el("h1", { title: one?.question ?? "" }, heading),
           el("span", { class: "dim" }, this.several ? this.about.directories.map((each) => each.label).join(", ") : one?.path ?? "", ` · ${count(runs)} of ${count(planned)} runs`)),
-        el("div", { class: "actions" }, this.counted, el("button", { type: "button", class: "reset", onclick: () => this.change({ filters: [] }, true) }, "Clear filters"),
+        el("div", { class: "actions" }, this.counted, el("button", { type: "button", class: "reset", onclick: () => this.change({ filters: [] }, true) }, "Clear"),
           copy, el("button", { type: "button", "aria-label": "dark or light", title: "dark or light", onclick: () => this.theme() }, "◐"))),
       this.problem,
       el("main", {},
@@ -187,6 +188,7 @@ class Page {
 
   private rebuild(): void {
     this.cube = null;
+    this.fresh = true;
     this.bounds.clear();
     this.showControls();
     this.strips = new Map(this.state.strips.map(({ column, log }) => [column, new Strip(column, log, this.listener)]));
@@ -263,19 +265,25 @@ class Page {
     this.counting.run(async () => {
       try {
         const dims = this.dims();
+        if (this.fresh && this.state.filters.length) this.fill(dims, await ask({ ...this.base("counts"), filters: [], dims }));
+        this.fresh = false;
         const answer = await ask({ ...this.base("counts"), dims });
-        dims.forEach((one, n) => {
-          const counted = answer.dims[n];
-          if (!counted) return;
-          if (one.bins) {
-            const strip = this.strips.get(one.column);
-            strip?.show(sums(counted), answer.bins[one.column] ?? null);
-            strip?.place(this.state.filters.find((each) => each.column === one.column));
-          } else this.list(one.column, sums(counted));
-        });
+        this.fill(dims, answer);
         this.counted.textContent = `${count(answer.rows)} ${this.state.table} of ${count(answer.runs)} runs`;
         this.counted.dataset.rows = String(answer.rows);
       } catch (error) { this.failed(error); }
+    });
+  }
+
+  private fill(dims: Dimension[], answer: Answer): void {
+    dims.forEach((one, n) => {
+      const counted = answer.dims[n];
+      if (!counted) return;
+      if (one.bins) {
+        const strip = this.strips.get(one.column);
+        strip?.show(sums(counted), answer.bins[one.column] ?? null);
+        strip?.place(this.state.filters.find((each) => each.column === one.column));
+      } else this.list(one.column, sums(counted));
     });
   }
 
@@ -470,6 +478,9 @@ class Page {
     if (this.state.kind === "heat" && kind !== "heat") more.y = this.state.z ?? this.measures(this.state.table).y;
     if (kind === "points" && !this.numbers().some((one) => one.name === this.state.x)) more.x = FIRST.find((name) => name !== this.state.y && this.numbers().some((one) => one.name === name)) ?? null;
     if (this.state.kind === "points" && kind !== "points") more.x = first ?? null;
+    const next = { ...this.state, ...more };
+    if (kind === "hist" || kind === "ecdf") Object.assign(more, { logX: this.wide(next.y), logY: false });
+    else Object.assign(more, { logX: this.wide(next.x), logY: this.wide(next.y) });
     this.change({ kind, ...more });
     this.showControls();
   }

@@ -20,6 +20,12 @@ export interface Listener {
   scaled(column: string, log: boolean): void;
 }
 
+/** The least and the largest number: bins of whole numbers begin and end half a number beyond. */
+function limits(bins: Bins): [number, number] {
+  const whole = !bins.log && bins.high - bins.low === bins.bins && !Number.isInteger(bins.low);
+  return whole ? [bins.low + 0.5, bins.high - 0.5] : [bins.low, bins.high];
+}
+
 export class Strip {
   readonly root: HTMLElement;
   bins: Bins | null = null;
@@ -58,7 +64,7 @@ export class Strip {
     if (!this.all.size) {
       this.all = counts;
       this.axis.replaceChildren(
-        ...(bins ? [el("span", {}, told(bins.low, this.column)), el("span", {}, told(bins.high, this.column))] : ["no numbers"]));
+        ...(bins ? limits(bins).map((value) => el("span", {}, told(value, this.column))) : ["no numbers"]));
     }
     const most = Math.max(1, ...[...this.all].filter(([bin]) => bin !== null).map(([, n]) => n));
     this.ghost.setAttribute("d", this.path(this.all, most));
