@@ -73,7 +73,15 @@ def text(title: str = "Small", level: str = "cubic") -> str:
     return told.replace("LEVEL", level)
 
 
-def stored(folder: Path, *, runs: int = 40, title: str = "Small", level: str = "cubic", extra: str = "odd") -> Path:
+def stored(
+    folder: Path,
+    *,
+    runs: int = 40,
+    finished: int | None = None,
+    title: str = "Small",
+    level: str = "cubic",
+    extra: str = "odd",
+) -> Path:
     """A results directory with numbers that nobody measured: two flows in each run."""
     ids = [f"{n:016x}" for n in range(runs)]
     levels = [("reno", level)[n % 2] for n in range(runs)]
@@ -95,8 +103,16 @@ def stored(folder: Path, *, runs: int = 40, title: str = "Small", level: str = "
                 "runs": runs, "parts": [], "versions": {}, "inputs": {}, "not_run": {}}  # fmt: skip
     with writing(folder, manifest, text(title, level)) as writer:
         writer.note_planned(planned)
-        writer.commit({"runs": rows, "flows": flows, "links": links})
+        tables = {"runs": rows, "flows": flows, "links": links}
+        of = pl.col("run_id").is_in(ids[:finished])
+        writer.commit({name: table.filter(of) for name, table in tables.items()})
+        if finished:
+            RUNNING.append(tables | {"left": ids[finished:]})
     return folder
+
+
+RUNNING: list[dict[str, Any]] = []
+"""Rows of runs that a campaign has not finished yet."""
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +197,19 @@ def test_what_only_one_directory_has_is_null_in_the_other(answers: Answers) -> N
         Ask.model_validate({"kind": "mean", "table": "runs", "x": {"column": ODD}, "y": {"column": "utilisation"}})
     )
     assert dict(zip(told["columns"]["results"], told["columns"]["x"], strict=True)) == {"first": 1.0, "second": None}
+
+
+def test_a_running_campaign_grows(tmp_path: Path) -> None:
+    answers = Answers(explore.opened([stored(tmp_path / "growing", finished=10)]))
+    ask = Ask.model_validate({"kind": "counts", "table": "flows", "dims": [{"column": "goodput_bps", "bins": 10}]})
+    before = answers.version, answers.answer(ask)["rows"], answers.about()["directories"][0]["runs"]
+    *_, tables = RUNNING
+    left = tables.pop("left")
+    with writing(tmp_path / "growing", json.loads((tmp_path / "growing/manifest.json").read_text())) as writer:
+        writer.commit({name: table.filter(pl.col("run_id").is_in(left)) for name, table in tables.items()})
+    assert before[1:] == (20, 10)
+    assert answers.version != before[0]
+    assert (answers.answer(ask)["rows"], answers.about()["directories"][0]["runs"]) == (80, 40)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from test_explore import BUILT, CHROMIUM, FLAGS, MARKUP, explore, running, stored
+from test_explore import BUILT, MARKUP, running, stored
+from test_report import CHROMIUM, FLAGS
+from vazao import explore
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),

@@ -101,7 +101,7 @@ export function draw(drawn: Drawn, answer: Answer, state: State, place: Place): 
   const facet = state.facet && state.kind !== "heat" ? { fx: "facet" } : {};
   const turned = xNumbers ? 0 : crowded(all, place);
   const options: Plot.PlotOptions = {
-    width: place.width, height: place.height, marginLeft: narrow ? 66 : 72, marginBottom: turned ? 84 : 46, marginTop: 24,
+    width: place.width, height: place.height, marginLeft: narrow ? 66 : 72, marginBottom: turned ? 84 : 46, marginTop: 24, insetTop: 12,
     marginRight: 30, className: "plot",
     style: { fontSize: "12px", background: "transparent", fontFamily: "inherit" },
     x: xNumbers
