@@ -4,7 +4,7 @@ import * as Plot from "@observablehq/plot";
 import { edge } from "./binning";
 import type { State } from "./state";
 import type { Answer, Bins, Filter, Value } from "./types";
-import { title, told, unit } from "./units";
+import { count, title, told, unit } from "./units";
 
 export const MOST_SERIES = 20;
 const COLORS = Array.from({ length: MOST_SERIES }, (_, n) => `var(--c${n % 8})`);
@@ -59,7 +59,7 @@ export function marks(answer: Answer, state: State, several: boolean): Drawn {
   for (let i = 0; i < rows; i++) {
     const results = label(value("results", i));
     const color = state.color && state.kind !== "heat" ? label(value("color", i)) : "";
-    const name = [several ? results : "", color].filter(Boolean).join(" · ") || "all";
+    const name = [several && state.facet !== "results" && state.color !== "results" ? results : "", color].filter(Boolean).join(" · ") || "all";
     series.set(name, (series.get(name) ?? 0) + 1);
     const points: Filter[] = [{ column: "results", values: [results] }];
     const given = state.kind === "hist" ? value("bin", i) : value("x", i);
@@ -99,17 +99,20 @@ export function draw(drawn: Drawn, answer: Answer, state: State, place: Place): 
   const onY = state.kind === "heat" ? state.y : state.y;
   const xNumbers = state.kind === "ecdf" || all.every((one) => typeof one.x === "number");
   const facet = state.facet && state.kind !== "heat" ? { fx: "facet" } : {};
+  const facets = new Set(all.map((one) => one.facet)).size;
+  const room = Math.max(1, Math.round((place.width - 90) / facets / 90));
+  const spread = all.flatMap((one) => (Array.isArray(one.q) ? (one.q as unknown as number[]) : [typeof one.x === "number" ? one.x : NaN]));
   const turned = xNumbers ? 0 : crowded(all, place);
   const options: Plot.PlotOptions = {
-    width: place.width, height: place.height, marginLeft: narrow ? 66 : 72, marginBottom: turned ? 84 : 46, marginTop: 24, insetTop: 12,
+    width: place.width, height: place.height, marginLeft: (narrow ? 66 : 72) + (facets > 1 ? 18 : 0), marginBottom: turned ? 84 : 46, marginTop: 24, insetTop: 12,
     marginRight: 30, className: "plot",
     style: { fontSize: "12px", background: "transparent", fontFamily: "inherit" },
     x: xNumbers
-      ? { label: onX ? title(onX) : "", type: state.logX ? "log" : "linear", nice: !state.logX, tickFormat: ticks(onX), ticks: narrow ? 4 : 8 }
+      ? { label: onX ? title(onX) : "", type: state.logX ? "log" : "linear", nice: !state.logX, tickFormat: ticks(onX), ticks: (state.logX && decades(spread, room)) || room }
       : { label: onX ? title(onX) : "", domain: domain(all.map((one) => one.x), onX, place), tickFormat: label as never, tickRotate: turned, labelAnchor: "right" as const, labelOffset: turned ? 80 : 42 },
-    y: { label: onY ? title(onY) : "", grid: true, type: state.logY ? "log" : "linear", nice: !state.logY, tickFormat: ticks(onY), ticks: (state.logY && decades(all)) || 6 },
+    y: { label: onY ? title(onY) : "", grid: true, type: state.logY ? "log" : "linear", nice: !state.logY, tickFormat: ticks(onY), ticks: (state.logY && decades(all.flatMap((one) => [one.y ?? NaN, one.high]), 12)) || 6, ...(facets > 1 ? { labelAnchor: "center" as const } : {}) },
     color: { domain: series, range: COLORS, legend: false },
-    fx: state.facet ? { label: title(state.facet), domain: domain(all.map((one) => one.facet), state.facet, place).map(label) } : {},
+    fx: state.facet ? { label: null, domain: domain(all.map((one) => one.facet), state.facet, place).map(label) } : {},
   };
   const stroke = colored ? "series" : "var(--c0)";
   const tip = (more: Record<string, (one: Mark) => string>): Plot.TipOptions & { channels: object } => ({
@@ -218,7 +221,7 @@ const bodies: Record<State["kind"], (all: Mark[], body: Body) => Plot.Markish[]>
       const q = Array.isArray(one.q) ? (one.q as unknown as number[]) : [];
       return q.map((value, n) => ({ ...one, x: value, y: n / (q.length - 1) }));
     }).filter((one) => !state.logX || one.x > 0);
-    options.y = { label: "share of rows", domain: [0, 1], grid: true, tickFormat: "%", ticks: 5 };
+    options.y = { ...options.y, type: "linear", nice: false, label: "share of rows", domain: [0, 1], grid: true, tickFormat: "%", ticks: 5 };
     return [
       Plot.line(steps, { ...facet, x: "x", y: "y", z: (one: Mark) => `${one.series} ${one.facet}`, stroke, strokeWidth: 1.5, curve: "step-after" }),
       Plot.tip(steps, Plot.pointer({ x: "x", y: "y", ...tip({
@@ -228,7 +231,7 @@ const bodies: Record<State["kind"], (all: Mark[], body: Body) => Plot.Markish[]>
     ];
   },
   hist(all, { state, facet, stroke, tip, options, series }) {
-    options.y = { label: "rows", grid: true, type: state.logY ? "symlog" : "linear", ticks: 6 };
+    options.y = { ...options.y, label: "rows", type: state.logY ? "symlog" : "linear", nice: true, ticks: 6, tickFormat: (value: number) => count(value) };
     const many = series.length > 1;
     const shared = { ...facet, x1: "left", x2: "right" };
     const finite = all.filter((one) => typeof one.left === "number" && !Number.isNaN(one.left));
@@ -252,11 +255,14 @@ function listen(figure: HTMLElement | SVGElement, place: Place): void {
   });
 }
 
-/** Powers of ten between the least and the largest mark, where there are a few of them. */
-function decades(all: Mark[]): number[] | null {
-  const values = all.flatMap((one) => [one.y ?? NaN, one.high]).filter((value) => value > 0 && Number.isFinite(value));
-  const [low, high] = [Math.floor(Math.log10(Math.min(...values))), Math.ceil(Math.log10(Math.max(...values)))];
-  return high - low >= 2 && high - low <= 14 ? Array.from({ length: high - low + 1 }, (_, n) => 10 ** (low + n)) : null;
+/** Powers of ten between the least and the largest value, at most so many, where there are two. */
+function decades(values: number[], most: number): number[] | null {
+  const positive = values.filter((value) => value > 0 && Number.isFinite(value));
+  const [low, high] = positive.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, 0]);
+  const [first, last] = [Math.ceil(Math.log10(low) - 1e-9), Math.floor(Math.log10(high) + 1e-9)];
+  if (!Number.isFinite(first) || last - first < 1) return null;
+  const step = Math.ceil((last - first + 1) / Math.max(2, most));
+  return Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, n) => 10 ** (first + n * step));
 }
 
 function ticks(column: string | null): ((value: number) => string) {

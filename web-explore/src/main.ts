@@ -106,7 +106,7 @@ class Page {
     const part = this.parts()[0]?.[0] ?? null;
     const [x, color] = this.factors(part);
     const measures = this.measures(table);
-    return { table, part, kind: "mean", logX: false, logY: this.wide(measures.y), filters: [], facet: null, ...measures, x: x ?? (this.several ? "results" : null), color: color ?? null };
+    return { table, part, kind: "mean", logX: false, logY: this.wide(measures.y), filters: [], facet: this.several ? "results" : null, ...measures, x: x ?? (this.several ? "results" : null), color: color ?? null };
   }
 
   private measures(table: TableName): { y: string | null; z: string | null; strips: State["strips"] } {
@@ -182,7 +182,7 @@ class Page {
     } catch (error) { this.failed(error); }
     const measures = this.measures(next.table);
     const [x, color] = this.factors(next.part);
-    const placed = changes.part !== undefined ? { x: x ?? null, color: color ?? null, facet: null } : {};
+    const placed = changes.part !== undefined ? { x: x ?? null, color: color ?? null, facet: this.several ? "results" : null } : {};
     this.change({ ...changes, ...measures, ...placed, logX: false, logY: this.wide(measures.y), filters: [] }, true);
   }
 
