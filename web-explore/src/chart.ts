@@ -74,7 +74,7 @@ export function marks(answer: Answer, state: State, several: boolean): Drawn {
     const half = number("ci", i);
     found.push({
       series: name, facet: state.facet ? label(value("facet", i)) : "", results, at: points, n: number("n", i),
-      x: binned ? middle(bins, given) : given, y: mean, row: value("y", i),
+      x: binned ? middle(bins, given) : onX ? given : "all", y: mean, row: value("y", i),
       left: binned ? edge(bins, given) : NaN, right: binned ? edge(bins, given + 1) : NaN,
       low: Number.isNaN(half) ? mean : mean - half, high: Number.isNaN(half) ? mean : mean + half, ci: half,
       p5: number("p5", i), p25: number("p25", i), p75: number("p75", i), p95: number("p95", i), q: columns.q?.[i] ?? null,
@@ -133,16 +133,16 @@ interface Body {
 const said = (value: Value, column: string | null): string => (typeof value === "number" && column ? told(value, column, 4) : label(value));
 
 const bodies: Record<State["kind"], (all: Mark[], body: Body) => Plot.Markish[]> = {
-  mean(all, { state, stroke, facet, series, xNumbers, tip }) {
+  mean(all, { state, stroke, facet, series, xNumbers, tip, place }) {
     const shown: Plot.Markish[] = [];
-    const step = Math.min(7, 60 / Math.max(1, series.length));
+    const step = Math.min(7, (0.8 * band(all, place)) / Math.max(1, series.length));
     series.forEach((name, n) => {
       const mine = all.filter((one) => one.series === name && !(state.logY && (one.y ?? 0) <= 0));
       const dx = xNumbers ? 0 : (n - (series.length - 1) / 2) * step;
       const low = (one: Mark): number => (state.logY && one.low <= 0 ? (one.y ?? 0) : one.low);
       if (xNumbers) shown.push(Plot.lineY(mine, { ...facet, x: "x", y: "y", stroke, strokeWidth: 1.5, sort: "x" }));
       shown.push(
-        Plot.ruleX(mine, { ...facet, x: "x", y1: low, y2: "high", stroke, strokeWidth: 1.5, dx }),
+        Plot.ruleX(mine.filter((one) => one.high > one.low), { ...facet, x: "x", y1: low, y2: "high", stroke, strokeWidth: 1.5, dx }),
         Plot.dot(mine, { ...facet, x: "x", y: "y", fill: stroke, r: 3.5, dx, stroke: "var(--paper)", strokeWidth: 0.75 }),
       );
     });
@@ -195,9 +195,9 @@ const bodies: Record<State["kind"], (all: Mark[], body: Body) => Plot.Markish[]>
     const cells = cols && rows ? Plot.rect(finite, sides) : cols ? Plot.barX(finite, sides) : rows ? Plot.barY(finite, sides) : Plot.cell(finite, sides);
     return [cells, Plot.tip(finite, Plot.pointer({ ...several, x: "x", y: "row", ...told_ } as never))];
   },
-  box(all, { state, stroke, facet, series, xNumbers, tip }) {
+  box(all, { state, stroke, facet, series, tip, place }) {
     const shown: Plot.Markish[] = [];
-    const width = Math.max(2, Math.min(9, 70 / Math.max(1, series.length)));
+    const width = Math.max(1.5, Math.min(9, (0.8 * band(all, place)) / Math.max(1, series.length) - 2));
     series.forEach((name, n) => {
       const mine = all.filter((one) => one.series === name);
       const dx = (n - (series.length - 1) / 2) * (width + 2);
@@ -208,7 +208,6 @@ const bodies: Record<State["kind"], (all: Mark[], body: Body) => Plot.Markish[]>
         Plot.dot(mine, { ...facet, ...x, y: "y", fill: "var(--paper)", stroke, r: 2.5, dx }),
       );
     });
-    void xNumbers;
     shown.push(Plot.tip(all, Plot.pointer({ ...(state.x ? { x: "x" } : {}), y: "y", ...tip({
       [state.x ?? "all"]: (one) => said(one.x, state.x), series: (one) => one.series, median: (one) => said(one.y, state.y),
       quartiles: (one) => `${said(one.p25 as number, state.y)} to ${said(one.p75 as number, state.y)}`,
@@ -246,6 +245,12 @@ const bodies: Record<State["kind"], (all: Mark[], body: Body) => Plot.Markish[]>
     ];
   },
 };
+
+/** The width that a value of x has. */
+function band(all: Mark[], place: Place): number {
+  const [values, facets] = [new Set(all.map((one) => label(one.x))).size, new Set(all.map((one) => one.facet)).size];
+  return (place.width - 110) / Math.max(1, facets) / Math.max(1, values);
+}
 
 /** A click, where a mark is pointed at. */
 function listen(figure: HTMLElement | SVGElement, place: Place): void {

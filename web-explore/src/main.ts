@@ -106,7 +106,7 @@ class Page {
     const part = this.parts()[0]?.[0] ?? null;
     const [x, color] = this.factors(part);
     const measures = this.measures(table);
-    return { table, part, kind: "mean", logX: false, logY: this.wide(measures.y), filters: [], facet: this.several ? "results" : null, ...measures, x: x ?? (this.several ? "results" : null), color: color ?? null };
+    return { table, part, kind: "mean", logX: false, logY: this.wide(measures.y), filters: [], facet: this.several ? "results" : null, ...measures, x: x ?? ["flow", "link"].find((name) => this.columns(table).some((one) => one.name === name)) ?? null, color: color ?? null };
   }
 
   private measures(table: TableName): { y: string | null; z: string | null; strips: State["strips"] } {
@@ -269,7 +269,7 @@ class Page {
         this.fresh = false;
         const answer = await ask({ ...this.base("counts"), dims });
         this.fill(dims, answer);
-        this.counted.textContent = `${count(answer.rows)} ${this.state.table} of ${count(answer.runs)} runs`;
+        this.counted.textContent = `${count(answer.rows)} ${this.state.table} of ${count(answer.runs)} ${answer.runs === 1 ? "run" : "runs"}`;
         this.counted.dataset.rows = String(answer.rows);
       } catch (error) { this.failed(error); }
     });

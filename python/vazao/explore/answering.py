@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from vazao import statistics
 from vazao.errors import ResultsError, did_you_mean
 from vazao.explore.asking import Ask, Dimension
 from vazao.explore.building import MOST_ROWS, Binning, Builder, Domain, Statement
@@ -43,7 +42,6 @@ class Answers:
             "directories": [each.about() for each in self.directories],
             "tables": {table: list(columns.values()) for table, columns in tables.items()},
             "version": self.version,
-            "t": [statistics.t_quantile(df) for df in range(1, 31)],
         }
 
     def answer(self, ask: Ask) -> dict[str, Any]:
