@@ -117,10 +117,10 @@ def test_a_brush_filters_every_other_view_and_a_link_restores_all(browser: Any, 
 
 def test_a_click_shows_the_runs_behind_a_point(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
-        dot = page.locator(".chart svg circle").first.bounding_box()
-        page.mouse.move(dot["x"] + 3, dot["y"] + 3)
-        page.mouse.move(dot["x"] + 4, dot["y"] + 4)
-        page.mouse.click(dot["x"] + 4, dot["y"] + 4)
+        page.wait_for_timeout(500)  # The first drawing is made again once the page knows its width.
+        dot = page.locator(".chart svg circle").first
+        dot.hover(force=True)
+        dot.click(force=True)
         page.wait_for_selector(".panel td a")
         assert page.get_attribute(".panel td a >> nth=0", "href").startswith("/view/00000000")
         assert "control" in page.inner_text(".panel thead")
