@@ -9,6 +9,9 @@ import { count, title, told, unit } from "./units";
 export const MOST_SERIES = 20;
 const COLORS = Array.from({ length: MOST_SERIES }, (_, n) => `var(--c${n % 8})`);
 
+/** Columns whose numbers are names: nothing lies between flow 0 and flow 1. */
+const NAMES = new Set(["flow", "path", "group", "replication", "seed"]);
+
 /** One mark: what is drawn, and the filters that give the rows behind it. */
 export interface Mark {
   series: string;
@@ -97,14 +100,14 @@ export function draw(drawn: Drawn, answer: Answer, state: State, place: Place): 
   const colored = series.length > 1;
   const onX = state.kind === "hist" ? state.y : state.kind === "ecdf" ? state.y : state.x;
   const onY = state.kind === "heat" ? state.y : state.y;
-  const xNumbers = state.kind === "ecdf" || all.every((one) => typeof one.x === "number");
+  const xNumbers = !(state.kind === "mean" && NAMES.has(state.x ?? "")) && (state.kind === "ecdf" || all.every((one) => typeof one.x === "number"));
   const facet = state.facet && state.kind !== "heat" ? { fx: "facet" } : {};
   const facets = new Set(all.map((one) => one.facet)).size;
   const room = Math.max(1, Math.round((place.width - 90) / facets / 90));
   const spread = all.flatMap((one) => (Array.isArray(one.q) ? (one.q as unknown as number[]) : [typeof one.x === "number" ? one.x : NaN]));
   const turned = xNumbers ? 0 : crowded(all, place);
   const options: Plot.PlotOptions = {
-    width: place.width, height: place.height, marginLeft: (narrow ? 66 : 72) + (facets > 1 ? 18 : 0), marginBottom: turned ? 84 : 46, marginTop: 24, insetTop: 12,
+    width: place.width, height: place.height, marginLeft: 74 + (facets > 1 ? 18 : 0), marginBottom: turned ? 84 : 46, marginTop: 24, insetTop: 12,
     marginRight: 30, className: "plot",
     style: { fontSize: "12px", background: "transparent", fontFamily: "inherit" },
     x: xNumbers
