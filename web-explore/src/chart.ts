@@ -95,7 +95,6 @@ export interface Place { width: number; height: number; order: (column: string) 
 /** The drawing of an answer. */
 export function draw(drawn: Drawn, answer: Answer, state: State, place: Place): HTMLElement | SVGElement {
   const { marks: all } = drawn;
-  const narrow = place.width < 520;
   const series = sorted(drawn.series, state.color, place);
   const colored = series.length > 1;
   const onX = state.kind === "hist" ? state.y : state.kind === "ecdf" ? state.y : state.x;
@@ -112,7 +111,7 @@ export function draw(drawn: Drawn, answer: Answer, state: State, place: Place): 
     style: { fontSize: "12px", background: "transparent", fontFamily: "inherit" },
     x: xNumbers
       ? { label: onX ? title(onX) : "", type: state.logX ? "log" : "linear", nice: !state.logX, tickFormat: ticks(onX), ticks: (state.logX && decades(spread, room)) || room }
-      : { label: onX ? title(onX) : "", domain: domain(all.map((one) => one.x), onX, place), tickFormat: label as never, tickRotate: turned, labelAnchor: "right" as const, labelOffset: turned ? 80 : 42 },
+      : { type: "point" as const, label: onX ? title(onX) : "", domain: domain(all.map((one) => one.x), onX, place), tickFormat: label as never, tickRotate: turned, labelAnchor: "right" as const, labelOffset: turned ? 80 : 42 },
     y: { label: onY ? title(onY) : "", grid: true, type: state.logY ? "log" : "linear", nice: !state.logY, tickFormat: ticks(onY), ticks: (state.logY && decades(all.flatMap((one) => [one.y ?? NaN, one.high]), 12)) || 6, ...(facets > 1 ? { labelAnchor: "center" as const } : {}) },
     color: { domain: series, range: COLORS, legend: false },
     fx: state.facet ? { label: null, domain: domain(all.map((one) => one.facet), state.facet, place).map(label) } : {},
