@@ -11,7 +11,8 @@ BUILT := .venv/.built
 RUST := Cargo.toml Cargo.lock rust-toolchain.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 STUDY ?= hstcp-2010
 STATIC := python/vazao/seeing/static
-PAGES := $(STATIC)/viewer.js
+EXPLORE := python/vazao/explore/static/explore.js
+PAGES := $(STATIC)/viewer.js $(EXPLORE)
 NPM := $(BIN)/python web/tools/npm.py
 WASM := wasm32-unknown-unknown
 WASM_BUILD := --quiet --locked --profile web -p vazao-web --target $(WASM) --target-dir target/web
@@ -25,7 +26,7 @@ help:
 	@echo 'make test     set up, lint, and pass every test'
 	@echo 'make setup    leave a ready environment in .venv, with the command .venv/bin/vazao'
 	@echo 'make kernel   set up, build the Linux kernel for guests, or reuse it (docs/kernel.md)'
-	@echo 'make web      the pages of vazao view and play, from web/ (part of make setup)'
+	@echo 'make web      the pages of vazao view, play and explore (part of make setup)'
 	@echo 'make wasm     the engine for web pages, in WebAssembly'
 	@echo 'make lint     rustfmt, clippy, rustdoc, ruff, mypy, and of the pages tsc and biome'
 	@echo 'make bench    packet-hops per second, memory, the cost of tracing'
@@ -59,9 +60,12 @@ $(BUILT): $(LOCKED) pyproject.toml $(RUST)
 	@touch $@
 
 # Scripts and styles of web pages, made from TypeScript with libraries that their lock names by hash.
-$(PAGES): $(LOCKED) $(shell find web -path web/node_modules -prune -o -type f -print)
-	@$(NPM) ci --silent --no-audit --no-fund
-	@$(NPM) run --silent build
+$(STATIC)/viewer.js: $(LOCKED) $(shell find web -path web/node_modules -prune -o -type f -print)
+	@$(NPM) web ci --silent --no-audit --no-fund
+	@$(NPM) web run --silent build
+$(EXPLORE): $(LOCKED) $(shell find web-explore -path web-explore/node_modules -prune -o -type f -print)
+	@$(NPM) web-explore ci --silent --no-audit --no-fund
+	@$(NPM) web-explore run --silent build
 
 web: $(PAGES)
 
@@ -99,7 +103,8 @@ lint: setup
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --quiet --check
 	$(BIN)/mypy
-	$(NPM) run --silent check
+	$(NPM) web run --silent check
+	$(NPM) web-explore run --silent check
 
 # Tests that need a tool or a kernel that is not there are skipped with its name; pytest's summary counts them.
 tools: setup
@@ -112,7 +117,8 @@ tools: setup
 test: setup wasm lint tools
 	VAZAO_KERNEL="$$($(KERNEL))" cargo test --quiet --workspace --locked
 	cargo test --quiet --manifest-path $(PROGRAM) --locked
-	$(NPM) test --silent
+	$(NPM) web test --silent
+	$(NPM) web-explore test --silent
 	$(BIN)/pytest -ra
 
 bench: setup
@@ -182,6 +188,6 @@ lock:
 	rm -rf .venv-lock
 
 clean:
-	rm -rf .venv target build dist site web/node_modules $(STATIC)
+	rm -rf .venv target build dist site web/node_modules web-explore/node_modules $(STATIC) $(dir $(EXPLORE))
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis python/vazao/_core*.so

@@ -64,14 +64,14 @@ def test_each_missing_piece_says_what_it_adds_and_how_to_get_it(
     missing = {name: piece for name, piece in found(vazao).items() if piece["state"] != "there"}
     assert set(missing) == {
         "cache", "kernel for guests", "walls around guests", "ns-2", "tshark", "chromium",
-        "extra dask", "extra gym", "extra notebook",
+        "extra dask", "extra gym", "extra notebook", "extra web",
     }  # fmt: skip
     assert [name for name, piece in missing.items() if not (piece["adds"] and piece["get"] and piece["found"])] == []
     assert missing["kernel for guests"]["get"] == "vazao kernel build"
     assert ns2.PACKAGE in missing["ns-2"]["get"]
     printed = vazao("doctor").out
     assert printed.count("get it: ") == len(missing)
-    assert "all that is needed works; 9 optional pieces are missing" in printed
+    assert "all that is needed works; 10 optional pieces are missing" in printed
 
 
 def _nobody() -> Path:

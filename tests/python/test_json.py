@@ -14,7 +14,7 @@ import pytest
 import typer.main
 
 from command import Vazao, caller
-from vazao import kernel
+from vazao import explore, kernel
 from vazao.cli import app
 from vazao.kernel import Kernel, Outcome
 
@@ -70,6 +70,7 @@ CALLS = [
     Call("show stored", "study title runs planned size findings tables summary"),
     Call("show one", "run flows paths links"),
     Call("sql stored 'SELECT * FROM runs'", ""),
+    Call("explore stored", "address"),
     Call("merge half rest --out whole", "directory runs missing report"),
     Call("gc stored", "runs bytes"),
     Call("check small.toml", "file kind runs packet_hops seconds at_least needs programs code"),
@@ -105,6 +106,8 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     made = Kernel(Path("small.toml").absolute(), "6.12", "6.12.1", "6.12.1-1", 100, "ab", "cd", "linux-source-6.12")
     monkeypatch.setattr(kernel, "build", lambda *_, **__: Outcome(made, True))
     monkeypatch.setattr(kernel, "use", lambda _: None)
+    monkeypatch.setattr(explore, "is_built", lambda: True)
+    monkeypatch.setattr(explore, "serve", lambda *_, told, **__: told("http://127.0.0.1:1/?token=x"))
     return caller(monkeypatch, capsys)
 
 
@@ -150,7 +153,7 @@ def test_a_command_prints_one_document_and_nothing_else(there: Vazao, call: Call
     [
         "run none.toml", "run small.toml --set network.lnk=1", "compare none.toml", "report nowhere", "show nowhere",
         "sql nowhere 'SELECT 1'", "merge nowhere --out x", "gc nowhere", "check none.toml", "list ques", "explain cubc",
-        "new nowhere/x", "kernel use nothing",
+        "new nowhere/x", "kernel use nothing", "explore nowhere",
     ],
 )  # fmt: skip
 def test_a_mistake_prints_nothing_on_standard_output(there: Vazao, call: str, monkeypatch: pytest.MonkeyPatch) -> None:

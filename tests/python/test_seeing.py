@@ -48,9 +48,7 @@ levels = ["reno", "cubic"]
 """
 
 
-pytestmark = pytest.mark.skipif(
-    not (page.FOLDER / "static" / "viewer.js").is_file(), reason="the pages are not built; make web"
-)
+pytestmark = pytest.mark.skipif(not seeing.is_built(), reason="the viewer is not built; make web")
 
 
 @pytest.fixture

@@ -17,12 +17,13 @@ from command import MAIN
 
 ROWS = {"polars"}
 QUERIES = {"duckdb", "numpy", "pyarrow", "scipy"}
+SERVING = {"starlette", "uvicorn", "vazao.explore"}
 DRAWING = {"altair", "jinja2", "vl_convert"}
 SCREENS = {"rich.console", "rich.progress", "rich.table"}
 
 LATE = (
     "vazao",
-    *(f"vazao.{room}" for room in ("scenario", "study", "figures", "results", "report", "comparing", "ns2")),
+    *(f"vazao.{room}" for room in ("scenario", "study", "figures", "results", "report", "explore", "comparing", "ns2")),
 )
 """Packages whose names are looked up when they are first used."""
 
@@ -46,12 +47,12 @@ def test_importing_the_package_reads_no_library() -> None:
     assert modules & (ROWS | QUERIES | DRAWING | SCREENS | {"pydantic", "typer", "vazao._core"}) == set()
 
 
-@pytest.mark.parametrize("arguments", ["--version", "--help", "run --help", "kernel --help"])
+@pytest.mark.parametrize("arguments", ["--version", "--help", "run --help", "kernel --help", "explore --help"])
 def test_help_reads_no_heavy_library(arguments: str) -> None:
     modules = read(MAIN, *arguments.split())
     assert "typer" in modules
     # Help is a page of rich's.
-    assert modules & (ROWS | QUERIES | DRAWING | (SCREENS if arguments == "--version" else set())) == set()
+    assert modules & (ROWS | QUERIES | DRAWING | SERVING | (SCREENS if arguments == "--version" else set())) == set()
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])

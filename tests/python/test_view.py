@@ -27,7 +27,7 @@ FLAGS = [
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium"),
-    pytest.mark.skipif(not (BUNDLE / "viewer.js").exists(), reason="the viewer is not built (npm run build in web/)"),
+    pytest.mark.skipif(not (BUNDLE / "viewer.js").exists(), reason="the viewer is not built; make web"),
 ]
 
 Open = Callable[..., Any]

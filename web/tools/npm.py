@@ -1,4 +1,4 @@
-"""npm with the environment's Node, whatever the machine has: `python web/tools/npm.py ci`."""
+"""npm with the environment's Node, whatever the machine has, in a folder: `python web/tools/npm.py web ci`."""
 
 import os
 import sys
@@ -12,5 +12,6 @@ CLI = HOME / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 
 # Scripts of the package call `node` by its name.
 os.environ["PATH"] = os.pathsep.join([str(NODE.parent), os.environ.get("PATH", "")])
-os.chdir(Path(__file__).parents[1])
-os.execv(NODE, [str(NODE), str(CLI), *sys.argv[1:]])
+_, folder, *arguments = sys.argv
+os.chdir(Path(__file__).parents[2] / folder)
+os.execv(NODE, [str(NODE), str(CLI), *arguments])

@@ -40,6 +40,7 @@ EXTRAS = {
     "dask": ("distributed", "campaigns on several machines: vazao run STUDY --on dask://HOST:PORT"),
     "gym": ("gymnasium", "an environment for reinforcement learning: vazao.gym"),
     "notebook": ("ipykernel", "results, figures and studies in Jupyter"),
+    "web": ("starlette", "results in the browser: vazao explore DIR"),
 }
 """Extras of the package: the library by which each is known, and what it adds."""
 

@@ -11,7 +11,19 @@ from typing import Annotated
 import typer
 
 from vazao import _core, results
-from vazao.cli import catalogue, check, compare, completion, doctor, kernel, questions, run, seeing, upkeep
+from vazao.cli import (
+    catalogue,
+    check,
+    compare,
+    completion,
+    doctor,
+    explore,
+    kernel,
+    questions,
+    run,
+    seeing,
+    upkeep,
+)
 from vazao.cli.signals import Terminated
 from vazao.cli.texts import clean
 from vazao.errors import RunError, VazaoError
@@ -32,6 +44,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": questions.report,
     "show": questions.show,
     "sql": questions.sql,
+    "explore": explore.explore,
     "merge": upkeep.merge,
     "gc": upkeep.gc,
     "check": check.check,

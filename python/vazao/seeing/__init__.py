@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
-    from vazao.seeing.page import view_page as view_page
+    from vazao.seeing.page import is_built as is_built, view_page as view_page
     from vazao.seeing.recording import (
         MOST as MOST,
         Recording as Recording,

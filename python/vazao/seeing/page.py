@@ -6,7 +6,9 @@ import base64
 import gzip
 import hashlib
 import html
+import json
 import re
+import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,6 +19,11 @@ FOLDER = Path(__file__).parent
 
 LARGEST = 30_000_000
 """Bytes of the largest page."""
+
+
+def is_built() -> bool:
+    """Whether the viewer's script and style are there."""
+    return all((FOLDER / "static" / f"viewer.{kind}").is_file() for kind in ("js", "css"))
 
 
 def view_page(recordings: Sequence[Recording], title: str | None = None) -> str:
@@ -47,8 +54,9 @@ def _packed(content: bytes) -> str:
 
 
 def _packets(content: bytes) -> int:
-    (kept,) = re.findall(rb'"packets":\{"all":\d+,"kept":(\d+)\}', content[: 1 << 20])[:1]
-    return int(kept)
+    """The number of packets that a recording has."""
+    (length,) = struct.unpack_from("<I", content, 12)
+    return int(json.loads(content[16 : 16 + length])["packets"]["kept"])
 
 
 def page(template: str, bundle: str, filled: Mapping[str, str]) -> str:

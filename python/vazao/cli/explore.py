@@ -1,0 +1,43 @@
+"""`vazao explore`: stored results in the browser."""
+
+from __future__ import annotations
+
+import json
+import sys
+import webbrowser
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from vazao.cli import completing
+from vazao.cli.options import AsJson
+from vazao.errors import ResultsError
+
+LIBRARIES = ("starlette", "uvicorn")
+"""Libraries of the extra `web`."""
+
+
+def explore(
+    directories: Annotated[
+        list[str],
+        typer.Argument(metavar="DIR…", help="Results directories.", autocompletion=completing.directories),
+    ],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback (default: one that is free).")] = 0,
+    browser: Annotated[bool, typer.Option(" /--no-browser", help="Print the address, and open no browser.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Look at stored results in the browser: filters, means with intervals, distributions, and the runs behind them."""
+    if missing := [name for name in LIBRARIES if find_spec(name) is None]:
+        raise ResultsError(f"explore needs {' and '.join(missing)}, not installed; pip install 'vazao[web]'")
+    from vazao import explore as explorer
+
+    if not explorer.is_built():
+        raise ResultsError("the page of explore is not built here; `make web` builds it")
+
+    def told(address: str) -> None:
+        print(json.dumps({"address": address}) if as_json else f"{address}\nCtrl-C ends it.", flush=True)
+        if browser and not as_json and sys.stdout.isatty():
+            webbrowser.open(address)
+
+    explorer.serve(explorer.opened(directories), port=port, told=told)

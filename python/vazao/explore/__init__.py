@@ -1,0 +1,16 @@
+"""Results in the browser: a campaign's columns, views that filter each other, findings, and the runs behind a point.
+
+Served on loopback by a small application (extra `web`). A page describes what it wants to see; the SQL is made here.
+"""
+
+from typing import TYPE_CHECKING
+
+from vazao import lazy
+
+if TYPE_CHECKING:
+    from vazao.explore.directories import Directory as Directory, opened as opened
+    from vazao.explore.pages import application as application, is_built as is_built
+    from vazao.explore.serving import serve as serve
+    from vazao.explore.viewing import OpenRun as OpenRun, open_run as open_run
+else:
+    __getattr__, __dir__ = lazy.attached(__name__)

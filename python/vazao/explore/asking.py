@@ -1,0 +1,69 @@
+"""The description of a view, as a page sends it: columns, filters, an aggregate. No SQL is ever in it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from vazao.errors import ResultsError
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Table = Literal["runs", "flows", "paths", "links"]
+Kind = Literal["mean", "points", "heat", "box", "ecdf", "hist", "counts", "runs", "domain"]
+Value = str | int | float | bool | None
+
+MOST_BINS = 400
+
+
+class _Described(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Filter(_Described):
+    """Rows that stay: those with one of `values`, or with a number from `low` to below `high`."""
+
+    column: Name
+    values: list[Value] | None = Field(default=None, max_length=1000)
+    low: float | None = None
+    high: float | None = None
+
+
+class Dimension(_Described):
+    """A column by which rows are grouped, its numbers in so many bins of equal width (or ratio) if that is said."""
+
+    column: Name
+    bins: int | None = Field(default=None, ge=1, le=MOST_BINS)
+    log: bool = False
+
+
+class Ask(_Described):
+    """One question: an aggregate of rows of a table."""
+
+    kind: Kind
+    table: Table
+    part: Annotated[str, StringConstraints(max_length=200)] | None = None
+    """Part of the study; a run of several parts has a row in `runs` for each."""
+    filters: list[Filter] = Field(default=[], max_length=100)
+    x: Dimension | None = None
+    y: Dimension | None = None
+    """The measure; of a heat map its rows."""
+    z: Name | None = None
+    """Measure of a heat map; without it, rows are counted."""
+    color: Name | None = None
+    facet: Name | None = None
+    dims: list[Dimension] = Field(default=[], max_length=64)
+    """Columns whose values are counted, each under all filters but its own."""
+    active: Dimension | None = None
+    """Column that is being brushed: counts are told for each of its bins, and its own filter is left out."""
+    limit: int = Field(default=4000, ge=1, le=20_000)
+
+
+def read(content: bytes) -> Ask:
+    """A description of JSON. Raises `ResultsError` that says what is wrong with it."""
+    try:
+        return Ask.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the description"
+        raise ResultsError(f"{where}: {first['msg']}") from None

@@ -1,0 +1,78 @@
+"""Columns that may be asked for: those of a table, of its runs, and of the other tables as a run's mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from vazao.results import Store
+
+TABLES = ("runs", "flows", "paths", "links")
+"""Tables that are explored."""
+
+RESULTS = "results"
+"""Column that names the directory; in no table, as a directory does not know of others."""
+
+DESIGN = ("run_id", "part", "replication", "seed")
+"""Columns of planned runs that are no factors."""
+
+Kind = Literal["number", "text", "flag"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table as it stands in the database."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of one directory: their columns by name, in the tables' order."""
+
+    columns: Mapping[str, Mapping[str, Column]]
+    factors: tuple[str, ...] = ()
+    """Columns of the design, each with those that are its numbers."""
+
+    def of(self, table: str) -> dict[str, Column]:
+        """Every column that rows of a table can be asked for: its own, its runs', and means of other tables' numbers.
+
+        A column that a table and its runs both have is the table's.
+        """
+        known = {**self.columns.get("runs", {}), **self.columns.get(table, {})}
+        for other, columns in self.columns.items():
+            if other not in (table, "runs"):
+                means = (Column(f"{other}.{one.name}", "number") for one in columns.values() if one.kind == "number")
+                known |= {one.name: one for one in means if one.name not in known}
+        return known
+
+    def owner(self, table: str, name: str) -> str:
+        """The table that a column of `of` is from."""
+        near = (one for one in (table, "runs") if name in self.columns.get(one, {}))
+        return next(near, name.partition(".")[0])
+
+
+def read(store: Store) -> Tables:
+    """The columns of a directory's stored tables. Raises `ResultsError`."""
+    found: dict[str, dict[str, Column]] = {}
+    for table in TABLES:
+        if store.files(table):
+            schema = store.query(f"SELECT * FROM {table} LIMIT 0").schema
+            kinds = ((name, kind_of(kind)) for name, kind in schema.items())
+            found[table] = {name: Column(name, kind) for name, kind in kinds if kind and name != RESULTS}
+    planned = store.planned
+    design = () if planned is None else tuple(name for name in planned.columns if name not in DESIGN)
+    return Tables(found, tuple(name for name in design if name in found.get("runs", {})))
+
+
+def kind_of(dtype: pl.DataType) -> Kind | None:
+    """Kind of a type's values; None where nothing can be done with them."""
+    if dtype.is_numeric():
+        return "number"
+    if dtype == pl.Boolean():
+        return "flag"
+    return "text" if dtype == pl.String() else None

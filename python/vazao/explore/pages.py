@@ -1,0 +1,130 @@
+"""The application: one page, its script and style, and answers as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from vazao.errors import VazaoError
+from vazao.explore import asking
+from vazao.explore.answering import Answers
+from vazao.explore.directories import Directory
+from vazao.explore.guarding import MOST_BYTES, Guard
+from vazao.explore.viewing import POLICY, OpenRun, open_run as run_again
+
+HERE = Path(__file__).parent
+STATIC = {"explore.js": "text/javascript", "explore.css": "text/css"}
+"""Files of the page, which `make web` makes."""
+
+
+def is_built() -> bool:
+    """Whether the page's script and style are there."""
+    return all((HERE / "static" / name).is_file() for name in STATIC)
+
+
+def application(directories: Sequence[Directory], *, token: str, port: int, open_run: OpenRun = run_again) -> ASGIApp:
+    """The application over open directories. `open_run` makes the page of a single run."""
+    site = _Site(Answers(directories), open_run)
+    routes = [
+        Route("/", site.page, methods=["GET"]),
+        Route("/static/{name}", site.static, methods=["GET"]),
+        Route("/api/about", site.about, methods=["POST"]),
+        Route("/api/ask", site.ask, methods=["POST"]),
+        Route("/api/version", site.version, methods=["POST"]),
+        Route("/api/findings", site.findings, methods=["POST"]),
+        Route("/figure", site.figure, methods=["GET"]),
+        Route("/view/{run_id}", site.view, methods=["GET"]),
+    ]
+    return Guard(Starlette(routes=routes), token=token, port=port)
+
+
+class _Site:
+    def __init__(self, answers: Answers, open_run: OpenRun) -> None:
+        self._answers, self._open_run = answers, open_run
+
+    async def page(self, _: Request) -> Response:
+        return Response((HERE / "page.html").read_bytes(), media_type="text/html; charset=utf-8")
+
+    async def static(self, request: Request) -> Response:
+        """One of two files: no name of a request is ever part of a path."""
+        name = request.path_params["name"]
+        if name not in STATIC or not is_built():
+            return PlainTextResponse("404: there is no such file\n", status_code=404)
+        return Response((HERE / "static" / name).read_bytes(), media_type=f"{STATIC[name]}; charset=utf-8")
+
+    async def about(self, _: Request) -> Response:
+        return await _answered(self._answers.about)
+
+    async def version(self, _: Request) -> Response:
+        return await _answered(lambda: {"version": self._answers.version})
+
+    async def ask(self, request: Request) -> Response:
+        content = await request.body()
+        return await _answered(lambda: self._answers.answer(asking.read(content[: MOST_BYTES + 1])))
+
+    async def findings(self, _: Request) -> Response:
+        return await _answered(lambda: {"findings": [self._ledger(each) for each in self._answers.directories]})
+
+    def _ledger(self, directory: Directory) -> dict[str, Any]:
+        try:
+            return {"label": directory.label, "ledger": directory.findings()}
+        except VazaoError as error:
+            return {"label": directory.label, "ledger": [], "error": str(error)}
+
+    async def figure(self, request: Request) -> Response:
+        """A figure as an image: what a study says is never part of the page."""
+        directory = self._named(request)
+        if directory is None:
+            return PlainTextResponse("404: no such results\n", status_code=404)
+        try:
+            drawn = await run_in_threadpool(directory.figure, request.query_params.get("id", ""))
+        except VazaoError as error:
+            return PlainTextResponse(f"404: {error}\n", status_code=404)
+        return Response(drawn, media_type="image/svg+xml")
+
+    async def view(self, request: Request) -> Response:
+        directory, run_id = self._named(request), request.path_params["run_id"]
+        if directory is None:
+            return PlainTextResponse("404: no such results; ?dir= names a directory by its label\n", status_code=404)
+        try:
+            if not await run_in_threadpool(self._answers.has_run, directory, run_id):
+                return PlainTextResponse("404: no such run\n", status_code=404)
+            page = await run_in_threadpool(self._open_run, directory.path, run_id)
+            return HTMLResponse(page, headers={"Content-Security-Policy": POLICY})
+        except VazaoError as error:
+            return HTMLResponse(_said("400", str(error)), status_code=400)
+
+    def _named(self, request: Request) -> Directory | None:
+        wanted = request.query_params.get("dir")
+        return next((each for each in self._answers.directories if each.label == wanted), None)
+
+
+async def _answered(ask: Callable[[], dict[str, Any]]) -> Response:
+    """An answer as JSON, or in one sentence why there is none."""
+    try:
+        told = await run_in_threadpool(partial(_json, ask))
+    except VazaoError as error:
+        return Response(json.dumps({"error": str(error)}), status_code=400, media_type="application/json")
+    return Response(told, media_type="application/json")
+
+
+def _json(ask: Callable[[], dict[str, Any]]) -> bytes:
+    return json.dumps(ask(), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(errors="replace")
+
+
+def _said(code: str, message: str) -> str:
+    return (
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{code}</title>"
+        f"<link rel=stylesheet href=/static/explore.css><body class=message><h1>{code}</h1><p>{escape(message)}</p>"
+    )

@@ -1,0 +1,63 @@
+"""Serving on loopback: a socket of this machine alone, a secret in the address, an end by Ctrl-C."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import uvicorn
+
+from vazao.errors import ResultsError
+from vazao.explore.directories import Directory
+from vazao.explore.pages import application
+from vazao.explore.viewing import OpenRun, open_run as run_again
+from vazao.files import in_words
+
+LOOPBACK = "127.0.0.1"
+
+
+def listening(port: int) -> socket.socket:
+    """A socket on loopback; port 0 is any that is free. Raises `ResultsError` where the port is taken."""
+    one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind((LOOPBACK, port))
+    except OSError as error:
+        one.close()
+        raise ResultsError(f"--port {port}: {in_words(error)}; leave --port out for one that is free") from None
+    return one
+
+
+def serve(
+    directories: Sequence[Directory],
+    *,
+    port: int = 0,
+    told: Callable[[str], None],
+    open_run: OpenRun = run_again,
+) -> None:
+    """Serve directories until Ctrl-C; `told` is given the address once it is listened to. Raises `ResultsError`."""
+    with listening(port) as one:
+        one.listen(128)
+        token, port = secrets.token_urlsafe(24), one.getsockname()[1]
+        app = application(directories, token=token, port=port, open_run=open_run)
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, lifespan="off", ws="none", loop="asyncio", http="h11",
+            server_header=False, proxy_headers=False, timeout_graceful_shutdown=1, h11_max_incomplete_event_size=65_536,
+        )  # fmt: skip
+        address = f"http://{LOOPBACK}:{port}/?token={token}"
+        with suppress(KeyboardInterrupt):
+            _Server(config, lambda: told(address)).run(sockets=[one])
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it listens, and so when Ctrl-C ends it in good order."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
