@@ -11,6 +11,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-import vazao
 from vazao import _core, lazy
 from vazao.results import load_study
 from vazao.study import catalogue, reference
@@ -37,10 +37,15 @@ ROOMS = {
     "vazao.figures": "The look of charts",
     "vazao.comparing": "Stacks side by side",
     "vazao.scenario": "Algorithms of your own",
+    "vazao.seeing": "Recordings",
+    "vazao.gym": "Environments for agents",
     "vazao.errors": "Errors",
     "vazao._core": "The engine",
 }
 """Headings for the rooms that the public names live in, in the order of the page."""
+
+APART = ("vazao.gym", "vazao.seeing")
+"""Rooms whose names are not those of the package itself."""
 
 TOLD = "What algorithms of your own are told"
 """Heading for what the engine hands to their methods."""
@@ -60,10 +65,14 @@ def python(_: Sphinx) -> Iterator[str]:
     homes = lazy.homes("vazao")
     if unknown := set(homes.values()) - set(ROOMS):
         raise ExtensionError(f"names of {', '.join(sorted(unknown))} have no heading: give it one in {__file__}")
+    named = [(room, "vazao", name) for name, room in homes.items()]
+    named += [(room, room, name) for room in APART for name in lazy.homes(room)]
     for room, title in ROOMS.items():
         yield from [f"## {title}", ""]
-        for name in sorted((name for name, home in homes.items() if home == room), key=str.lower):
-            yield from documented(f"vazao.{name}", getattr(vazao, name))
+        for home, name in sorted(
+            ((home, name) for at, home, name in named if at == room), key=lambda one: one[1].lower()
+        ):
+            yield from documented(f"{home}.{name}", getattr(import_module(home), name))
     yield from [f"## {TOLD}", "", "They are made by the engine alone, and are to be read.", ""]
     for name, value in sorted(vars(_core).items()):
         if inspect.isclass(value) and name not in {*homes, *INNER}:
