@@ -104,11 +104,11 @@ def test_a_stored_run_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_long_run_is_cut_to_what_a_page_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     recording = seeing.record(scenario.load(TWO))
-    ((_, whole),) = recordings(whole_page := seeing.view_page([recording]))
+    ((_, whole),) = recordings(whole_page := seeing.view([recording]).text)
     assert whole == recording.content
     most = 100_000
     monkeypatch.setattr(page, "LARGEST", most)
-    ((_, content),) = recordings(text := seeing.view_page([recording]))
+    ((_, content),) = recordings(text := seeing.view([recording]).text)
     assert len(whole_page) - len(text) > 0
     assert len(re.findall(r">([^<]*)</script>", text)[0]) <= most
     assert 0 < len(content) < len(recording.content)
@@ -117,10 +117,22 @@ def test_a_long_run_is_cut_to_what_a_page_holds(monkeypatch: pytest.MonkeyPatch)
 def test_without_the_bundle_the_message_says_what_builds_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(page, "FOLDER", tmp_path)
     with pytest.raises(ResultsError, match="make web"):
-        seeing.view_page([seeing.record(scenario.load(TWO))])
+        seeing.view([seeing.record(scenario.load(TWO))])
 
 
 def test_a_run_that_fails_is_an_error_with_its_scenario() -> None:
     guests = TWO + 'transport = { stack = "linux", kernel = "9.9" }\n'
     with pytest.raises(_core.ScenarioError, match="kernel"):
         seeing.record(scenario.load(guests))
+
+
+def test_a_result_shows_itself(tmp_path: Path) -> None:
+    net = vz.point_to_point(vz.link("8 Mbps", "10 ms"))
+    result = vz.run(net, [vz.flow(vz.upload("100 kB"))])
+    shown = result.view()
+    assert repr(shown).startswith("Page(")
+    ((_, content),) = recordings(shown.save(tmp_path / "run.html").read_text())
+    assert content == seeing.record(result.scenario).content
+    frame = shown._repr_html_()
+    assert 'sandbox="allow-scripts allow-downloads"' in frame
+    assert "<script" not in frame, "the page is an attribute's text"

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vazao import scenario, study as studies
+from vazao import results, scenario, study as studies
 from vazao.cli import completing, programs
 from vazao.cli.options import Allow, AsJson, Changes, Seed, change
 from vazao.cli.texts import say
 from vazao.errors import ScenarioError
-from vazao.files import write_atomically
 
 if TYPE_CHECKING:
     from vazao.seeing import Recording
@@ -60,9 +59,7 @@ def view(
     recordings: list[Recording] = []
     for run in runs:
         recordings += _recorded(run, changes or [], beside or [], seed, most, allow)
-    page = seeing.view_page(recordings)
-    path = html or _new_file(recordings[0].scenario.name)
-    write_atomically(path, page.encode())
+    path = seeing.view(recordings).save(html or _new_file(recordings[0].scenario.name))
     if as_json:
         print(json.dumps({"page": str(path), "runs": [each.scenario.run_id for each in recordings]}))
     else:
@@ -80,7 +77,8 @@ def _recorded(
     if directory and re.fullmatch(r"[0-9a-f]{4,16}", run_id) and Path(directory).is_dir():
         if changes or beside or seed is not None:
             raise ScenarioError(f"{run}: is a stored run; leave --set, --beside and --seed out")
-        return [seeing.recorded_again(directory, run_id, most=most)]
+        name, stored = results.stored_scenario(directory, run_id)
+        return [seeing.record(stored, name, most=most)]
     path = studies.find(run)
     text = studies.read_text(path)
     if studies.is_study(text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from vazao import seeing
+from vazao import results, seeing
 
 OpenRun = Callable[[Path, str], str]
 """Maker of the page of a run: a results directory and a `run_id`, which is stored there, give HTML."""
@@ -16,4 +16,5 @@ POLICY = "frame-ancestors 'none'"
 
 def open_run(directory: Path, run_id: str) -> str:
     """The page of a stored run, which is run again. Raises `VazaoError` where it cannot be."""
-    return seeing.view_page([seeing.recorded_again(directory, run_id)])
+    name, scenario = results.stored_scenario(directory, run_id)
+    return seeing.view([seeing.record(scenario, name)]).text

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import polars as pl
 from polars import selectors
 
-from vazao import _core, display, figures
+from vazao import _core, display, figures, seeing
 from vazao.errors import RunError, ScenarioError
 from vazao.results import simulating
 from vazao.scenario import Flow, Network, Plugins, document, load
@@ -206,6 +206,13 @@ class Result:
             return database.query(connection, query)
         finally:
             connection.close()
+
+    def view(self, *, most: int = seeing.MOST) -> seeing.Page:
+        """The run packet by packet, as a page that a notebook shows and `.save("run.html")` keeps.
+
+        It is run again for it; its first `most` packets are kept. Raises `ResultsError` where the viewer is not built.
+        """
+        return seeing.view([seeing.record(self.scenario, most=most)])
 
     def plot(self, measure: str, *, kind: figures.Kind = "step") -> Chart | LayerChart | FacetChart:
         """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time.

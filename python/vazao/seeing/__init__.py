@@ -5,12 +5,7 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
-    from vazao.seeing.page import is_built as is_built, view_page as view_page
-    from vazao.seeing.recording import (
-        MOST as MOST,
-        Recording as Recording,
-        record as record,
-        recorded_again as recorded_again,
-    )
+    from vazao.seeing.page import Page as Page, is_built as is_built, view as view
+    from vazao.seeing.recording import MOST as MOST, Recording as Recording, record as record
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

@@ -10,9 +10,11 @@ import json
 import re
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from vazao.errors import ResultsError
+from vazao.files import write_atomically
 from vazao.seeing.recording import Recording, record
 
 FOLDER = Path(__file__).parent
@@ -26,14 +28,37 @@ def is_built() -> bool:
     return all((FOLDER / "static" / f"viewer.{kind}").is_file() for kind in ("js", "css"))
 
 
-def view_page(recordings: Sequence[Recording], title: str | None = None) -> str:
+@dataclass(frozen=True)
+class Page:
+    """A page in one file, which a notebook shows."""
+
+    title: str
+    text: str
+    """The file, in HTML."""
+
+    def __repr__(self) -> str:
+        return f"Page({self.title!r}, {len(self.text) / 1e6:.3g} MB)"
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, where it reaches nothing of the notebook's."""
+        inside = html.escape(self.text, quote=True)
+        return f'<iframe sandbox="allow-scripts allow-downloads" srcdoc="{inside}" width="100%" height="720"></iframe>'
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file, which a browser opens."""
+        target = Path(path)
+        write_atomically(target, self.text.encode())
+        return target
+
+
+def view(recordings: Sequence[Recording], title: str | None = None) -> Page:
     """A page that draws recordings over each other; of one that is too long for it, the first packets.
 
     Raises `ResultsError` when the viewer was not built.
     """
     elements = "\n".join(_element(each, LARGEST // len(recordings)) for each in recordings)
     named = title or ", ".join(dict.fromkeys(each.name for each in recordings))
-    return page("view.html", "viewer", {"TITLE": html.escape(named), "RECORDINGS": elements})
+    return Page(named, page("view.html", "viewer", {"TITLE": html.escape(named), "RECORDINGS": elements}))
 
 
 def _element(recording: Recording, most: int) -> str:
