@@ -1,0 +1,306 @@
+"""The page that draws recordings: that a browser shows every panel, and that it answers to pointer and keys."""
+
+import base64
+import gzip
+import hashlib
+import html
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WEB = ROOT / "web"
+BUNDLE = ROOT / "python/vazao/seeing/static"
+NODE = shutil.which("node")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium"),
+    pytest.mark.skipif(NODE is None, reason="no Node.js, which makes the recordings"),
+    pytest.mark.skipif(not (BUNDLE / "viewer.js").exists(), reason="the viewer is not built (npm run build in web/)"),
+]
+
+Open = Callable[..., Any]
+
+
+def filled(recordings: dict[str, bytes]) -> str:
+    """The page with its recordings, as its placeholders say (web/README.md)."""
+    script, style = (BUNDLE / "viewer.js").read_text(), (BUNDLE / "viewer.css").read_text()
+    embedded = [
+        f'<script type="application/octet-stream" data-recording data-name="{html.escape(name)}">'
+        f"{base64.b64encode(gzip.compress(recording, 6)).decode()}</script>"
+        for name, recording in recordings.items()
+    ]
+    values = {
+        "TITLE": "Two runs",
+        "SCRIPT_HASH": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "STYLE_HASH": base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        "RECORDINGS": "\n".join(embedded),
+        "SCRIPT": script,
+        "STYLE": style,
+    }
+    return re.sub("@([A-Z_]+)@", lambda found: values[found[1]], (WEB / "view.html").read_text())
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Pages of one run, of a flow over two paths, of two runs that differ, and of two that do not."""
+    folder = tmp_path_factory.mktemp("view")
+
+    def recording(name: str, *options: str) -> bytes:
+        path = folder / f"{name}.rec"
+        subprocess.run([str(NODE), str(WEB / "tools/synthetic.mjs"), str(path), *options], check=True)
+        return path.read_bytes()
+
+    one, paths = recording("one", "--seconds", "4"), recording("paths", "--kind", "paths")
+    other = recording("other", "--seconds", "4", "--extra", "4")
+    contents = {
+        "one": {"One loss": one},
+        "paths": {"Two paths": paths},
+        "differ": {"<b>Reno</b>": one, "Reno + 4": other},
+        "same": {"first": one, "second": one},
+        "broken": {"cut": one[: len(one) // 2]},
+        "empty": {},
+    }
+    made = {}
+    for name, recordings in contents.items():
+        made[name] = folder / f"{name}.html"
+        made[name].write_text(filled(recordings), encoding="utf-8")
+    return made
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Open]:
+    """Opens a page; afterwards, nothing may have failed or asked for anything from outside."""
+    wrong: list[str] = []
+
+    def open_page(name: str, width: int = 1400, height: int = 900, **given: Any) -> Any:
+        page = browser.new_page(viewport={"width": width, "height": height}, **given)
+        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: None if local(request.url) else wrong.append(request.url))
+        page.goto(pages[name].as_uri())
+        page.wait_for_selector("main :first-child")
+        page.wait_for_timeout(150)
+        return page
+
+    yield open_page
+    assert wrong == []
+
+
+def local(url: str) -> bool:
+    return url.startswith(("file:", "data:", "blob:"))
+
+
+def drawn(page: Any, panel: str) -> int:
+    """Number of colours that a panel's canvas has, once it is in view."""
+    page.locator(f"#{panel}").scroll_into_view_if_needed()
+    page.wait_for_timeout(120)
+    script = """id => {
+        const canvas = document.querySelector(`#${id} canvas`);
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        const colours = new Set(new Uint32Array(data.buffer));
+        return colours.size;
+    }"""
+    return int(page.evaluate(script, panel))
+
+
+def ticks(page: Any) -> str:
+    """Picture of a time axis: it changes when the axis does."""
+    return str(page.evaluate("document.querySelector('#panel-rtt canvas').toDataURL()"))
+
+
+def test_every_panel_draws(opened: Open) -> None:
+    page = opened("one")
+    panels = page.locator(".panel").evaluate_all("panels => panels.map(panel => panel.id)")
+    wanted = {"sequence", "network", "spacetime", "windows", "rtt", "rates", "queues"}
+    assert {f"panel-{name}" for name in wanted} <= set(panels)
+    assert {panel: drawn(page, panel) for panel in panels if drawn(page, panel) < 8} == {}
+
+
+def test_zoom_moves_all_panels(opened: Open) -> None:
+    page = opened("one", height=2600)
+    before = {panel: picture(page, panel) for panel in ("sequence", "windows", "rtt", "rates", "queues", "spacetime")}
+    box = page.locator("#panel-sequence .u-over").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 3, box["y"] + 100)
+    page.mouse.wheel(0, -600)
+    page.wait_for_timeout(200)
+    assert [panel for panel, old in before.items() if picture(page, panel) == old] == []
+    page.keyboard.press("Home")
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(200)
+    assert [panel for panel, old in before.items() if picture(page, panel) != old] == []
+
+
+def picture(page: Any, panel: str) -> str:
+    return str(page.evaluate(f"document.querySelector('#panel-{panel} canvas').toDataURL()"))
+
+
+def test_a_drag_with_shift_shows_what_it_covers(opened: Open) -> None:
+    page = opened("one")
+    page.locator("#panel-rtt").scroll_into_view_if_needed()
+    page.wait_for_timeout(100)
+    before = ticks(page)
+    box = page.locator("#panel-rtt .u-over").bounding_box()
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + 200, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 260, box["y"] + 120, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    page.wait_for_timeout(150)
+    assert ticks(page) != before
+    assert page.locator(".brush").first.is_hidden()
+
+
+def test_a_click_opens_the_packet_and_keys_step(opened: Open) -> None:
+    page = opened("one")
+    box = page.locator("#panel-sequence .u-over").bounding_box()
+    page.mouse.click(box["x"] + 3, box["y"] + box["height"] - 10)
+    panel = page.locator(".packet")
+    panel.wait_for(state="visible")
+    assert "TCP" in panel.locator(".words").inner_text()
+    assert "client → router" in panel.inner_text()
+    first = panel.locator("h2").inner_text()
+    page.keyboard.press("n")
+    second = panel.locator("h2").inner_text()
+    assert second != first
+    page.keyboard.press("p")
+    assert panel.locator("h2").inner_text() == first
+    page.get_by_label("Next packet (n)").click()
+    assert panel.locator("h2").inner_text() == second
+    page.keyboard.press("Escape")
+    assert panel.is_hidden()
+
+
+def test_text_of_a_recording_is_never_markup(opened: Open) -> None:
+    page = opened("differ")
+    page.keyboard.press("d")
+    for _ in range(8):
+        page.keyboard.press("n")
+        if "markup" in page.locator(".packet .words").inner_text():
+            break
+    assert "<b>not markup</b>" in page.locator(".packet .words").inner_text()
+    assert "<b>Reno</b>" in page.locator(".legend.runs").inner_text()
+    assert page.locator(".packet b, .legend.runs b, .note b").count() == 0
+
+
+def test_the_first_difference_is_found_and_marked(opened: Open) -> None:
+    page = opened("differ")
+    told = page.locator(".note").inner_text()
+    assert re.match(r"First difference: (client|server)’s packet", told), told
+    before = ticks(page)
+    page.get_by_role("button", name="Go to the first difference").click()
+    page.wait_for_timeout(200)
+    assert ticks(page) != before
+    # The packet that differs is opened, and it is the one that was told.
+    sent = page.locator(".packet dd").nth(2).inner_text()
+    assert f"at {sent}" in told
+
+
+def test_runs_that_are_the_same_say_so(opened: Open) -> None:
+    page = opened("same")
+    assert page.locator(".note").inner_text().startswith("No difference")
+    assert page.get_by_role("button", name="Go to the first difference").is_disabled()
+
+
+def test_paths_can_be_chosen(opened: Open) -> None:
+    page = opened("paths")
+    legend = page.locator("#panel-sequence .legend")
+    assert "path 1" in legend.inner_text()
+    before = picture(page, "sequence")
+    page.get_by_label("Path", exact=True).select_option(label="Path 1")
+    page.wait_for_timeout(150)
+    assert picture(page, "sequence") != before
+    assert page.locator("#panel-other-buffer").count() == 1
+
+
+def test_keys_pan_play_and_help(opened: Open) -> None:
+    page = opened("one")
+    page.keyboard.press("+")
+    page.keyboard.press("+")
+    page.wait_for_timeout(100)
+    before = picture(page, "sequence")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(100)
+    assert picture(page, "sequence") != before
+    clock = page.locator(".clock").inner_text()
+    page.keyboard.press(" ")
+    page.wait_for_timeout(400)
+    page.keyboard.press(" ")
+    assert page.locator(".clock").inner_text() != clock
+    page.keyboard.press("?")
+    assert page.get_by_role("dialog").is_visible()
+    assert "first difference" in page.get_by_role("dialog").inner_text()
+    page.keyboard.press("Escape")
+    assert not page.get_by_role("dialog").is_visible()
+
+
+def test_panels_are_saved_as_pictures(opened: Open) -> None:
+    page = opened("one")
+    for panel in page.locator(".panel").all():
+        panel.scroll_into_view_if_needed()
+        title = panel.locator("h2").inner_text()
+        with page.expect_download() as saved:
+            panel.get_by_role("button", name=f"Save {title} as SVG").click()
+        svg = Path(saved.value.path()).read_text()
+        assert svg.startswith("<svg"), title
+        assert "<path" in svg, title
+        assert "NaN" not in svg, title
+        with page.expect_download() as saved:
+            panel.get_by_role("button", name=f"Save {title} as PNG").click()
+        assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["one", "paths", "differ"])
+def test_a_phone_shows_it_without_scrolling_sideways(opened: Open, name: str) -> None:
+    page = opened(name, width=390, height=844, has_touch=True)
+    page.keyboard.press("n")
+    page.wait_for_timeout(100)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_every_control_has_a_name(opened: Open) -> None:
+    page = opened("differ")
+    page.keyboard.press("n")
+    nameless = page.locator("button, select, input, canvas").evaluate_all(
+        "all => all.filter(one => !one.getAttribute('aria-label') && !one.textContent.trim()).map(one => one.outerHTML)"
+    )
+    assert nameless == []
+
+
+def test_dark_is_the_systems_choice_or_the_readers(opened: Open) -> None:
+    page = opened("one", color_scheme="dark")
+    theme = "document.documentElement.dataset.theme"
+    assert page.evaluate(theme) == "dark"
+    page.keyboard.press("t")
+    assert page.evaluate(theme) == "light"
+
+
+def test_what_cannot_be_read_is_said(opened: Open) -> None:
+    page = opened("broken")
+    assert "cut short" in page.locator(".failure").inner_text()
+
+
+def test_a_page_without_recordings_opens_files(opened: Open, pages: dict[str, Path]) -> None:
+    page = opened("empty")
+    page.get_by_label("Recordings to open").set_input_files([pages["one"].with_name("one.rec")])
+    page.wait_for_selector("#panel-sequence")

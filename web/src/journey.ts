@@ -1,0 +1,95 @@
+import type { Recording } from "./recording";
+import { lowerBound } from "./search";
+
+/** One leg of a packet's way: over one link. */
+export interface Leg {
+  link: number;
+  from: string;
+  to: string;
+  /** When it came to the link's queue. */
+  came: number;
+  /** When its last bit had left the queue's node: what it waited and took to send lies between. */
+  wait: number;
+  /** When it came to the link's end; NaN if it never did. */
+  arrived: number;
+}
+
+/**
+ * Hops by packet. The recording has them by time; this turns them over once, by counting.
+ */
+export class Journeys {
+  private readonly first: Uint32Array;
+  private readonly hop: Uint32Array;
+  /** Packets in the order in which they arrived at their host. */
+  readonly arrivals: Uint32Array;
+  /** The longest time that a packet was under way. */
+  readonly longest: number;
+
+  constructor(private readonly recording: Recording) {
+    const { packets, hops } = recording;
+    const { gone, fate, time, count } = packets;
+    const first = new Uint32Array(count + 1);
+    for (let hop = 0; hop < hops.packet.length; hop++) first[hops.packet[hop]! + 1]!++;
+    for (let packet = 0; packet < count; packet++) first[packet + 1]! += first[packet]!;
+    const next = first.slice(0, count);
+    this.hop = new Uint32Array(hops.packet.length);
+    const arrivals = new Uint32Array(count);
+    let arrived = 0;
+    for (let hop = 0; hop < hops.packet.length; hop++) {
+      const packet = hops.packet[hop]!;
+      this.hop[next[packet]!++] = hop;
+      if (fate[packet] === 1 && next[packet] === first[packet + 1]) arrivals[arrived++] = packet;
+    }
+    this.first = first;
+    this.arrivals = arrivals.subarray(0, arrived);
+    let longest = 0;
+    for (let packet = 0; packet < count; packet++) {
+      const under = gone[packet]! - time[packet]!;
+      if (under > longest) longest = under;
+    }
+    this.longest = longest;
+  }
+
+  /** Number of the links that a packet has crossed. */
+  crossed(packet: number): number {
+    return this.first[packet + 1]! - this.first[packet]!;
+  }
+
+  /** Index, among all hops, of a packet's nth. */
+  at(packet: number, nth: number): number {
+    return this.hop[this.first[packet]! + nth]!;
+  }
+
+  /** Time that a link needs to send a packet and carry it to its end. */
+  transit(link: number, size: number): number {
+    const { rate_bps, delay_ns } = this.recording.header.links[link]!;
+    return (delay_ns ?? 0) + (rate_bps ? (size * 8e9) / rate_bps : 0);
+  }
+
+  legs(packet: number): Leg[] {
+    const { packets, hops, header } = this.recording;
+    const legs: Leg[] = [];
+    let came = packets.time[packet]!;
+    for (let nth = 0; nth < this.crossed(packet); nth++) {
+      const hop = this.at(packet, nth);
+      const link = hops.link[hop]!;
+      const arrived = hops.time[hop]!;
+      const wait = Math.max(0, arrived - came - this.transit(link, packets.size[packet]!));
+      const { from, to } = header.links[link]!;
+      legs.push({ link, from, to, came, wait, arrived });
+      came = arrived;
+    }
+    const dropped = header.links[packets.link[packet]!];
+    if (dropped) {
+      const { from, to } = dropped;
+      legs.push({ link: packets.link[packet]!, from, to, came, wait: Number.NaN, arrived: Number.NaN });
+    }
+    return legs;
+  }
+
+  /** First and last packet (without it) that may have been under way between two moments. */
+  underWay(lo: number, hi: number): [number, number] {
+    const { time } = this.recording.packets;
+    return [lowerBound(time, lo - this.longest), lowerBound(time, hi)];
+  }
+}

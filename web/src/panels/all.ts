@@ -1,0 +1,58 @@
+import type { Model } from "../model";
+import type { Panel } from "../plot";
+import { LinesPanel, QueuesPanel } from "./lines";
+import { RatesPanel } from "./rates";
+import { SequencePanel } from "./sequence";
+import { SpaceTimePanel } from "./spacetime";
+import { WindowsPanel } from "./windows";
+
+/** Measures that have a place in a panel of their own, or are drawn as something else. */
+const PLACED = new Set([
+  ...["cwnd", "ssthresh", "flight", "state", "rtt", "srtt", "rto", "min_rtt"],
+  ...["pacing_rate", "delivered", "sequence", "queue"],
+]);
+
+/** All panels that the runs have something for, in their order on the page. */
+export function panels(model: Model): Panel[] {
+  const windows = new WindowsPanel(model, {
+    id: "windows",
+    title: "Windows",
+    about: "congestion window, slow-start threshold and bytes in flight over the sender’s states",
+    measures: ["cwnd", "ssthresh", "flight"],
+    height: 230,
+  });
+  const rtt = new LinesPanel(model, {
+    id: "rtt",
+    title: "Round-trip time",
+    about: "measured and smoothed round-trip time",
+    measures: ["rtt", "srtt", "min_rtt", "rto"],
+  });
+  const queues = new QueuesPanel(model, {
+    id: "queues",
+    title: "Queues",
+    about: "bytes that wait before each link, and what was dropped",
+    measures: ["queue"],
+  });
+  const made: Panel[] = [new SequencePanel(model), new SpaceTimePanel(model)];
+  if (windows.present) made.push(windows);
+  if (rtt.present) made.push(rtt);
+  made.push(new RatesPanel(model));
+  if (queues.present) made.push(queues);
+  const others = new Map(
+    model.runs.flatMap(({ recording }) =>
+      recording.series.map(({ measure }) => [measure.name, measure] as const),
+    ),
+  );
+  for (const { name, title } of others.values()) {
+    if (PLACED.has(name)) continue;
+    const panel = new LinesPanel(model, {
+      id: `other-${name}`,
+      title,
+      about: title,
+      measures: [name],
+      height: 150,
+    });
+    if (panel.present) made.push(panel);
+  }
+  return made;
+}

@@ -1,0 +1,212 @@
+/** Reads a recording (docs/recording.md). Its columns are views of the file: nothing is copied. */
+
+export interface Flow {
+  client: string;
+  server: string;
+  transport: string;
+  cc: string;
+  app: string;
+  /** Side that sends the measured data: 0 client, 1 server. */
+  sender: number;
+  start_ns: number;
+  mss: number;
+  paths: unknown;
+}
+
+export interface Link {
+  name: string;
+  forward: boolean;
+  from: string;
+  to: string;
+  rate_bps: number | null;
+  delay_ns: number | null;
+}
+
+export interface Measure {
+  name: string;
+  title: string;
+  unit: string;
+}
+
+interface SeriesEntry {
+  /** Index in `measures`, or its name. */
+  measure: number | string;
+  flow?: number | null;
+  path?: number | null;
+  link?: number | null;
+  start: number;
+  count: number;
+}
+
+export interface Header {
+  run_id: string;
+  name: string;
+  engine: string;
+  end_ns: number;
+  packets: { kept: number; all: number };
+  flows: Flow[];
+  links: Link[];
+  measures: Measure[];
+  series: SeriesEntry[];
+  states: string[];
+  reasons: string[];
+  sections: Record<string, { type: string; at: number; count: number }>;
+}
+
+export const Kind = {
+  data: 1,
+  ack: 2,
+  opens: 4,
+  closes: 8,
+  resets: 16,
+  probes: 32,
+  retransmission: 64,
+} as const;
+export const Fate = { underWay: 0, arrived: 1, dropped: 2, lost: 3, corrupted: 4 } as const;
+export const NO_LINK = 4294967295;
+
+export interface Packets {
+  count: number;
+  time: Float64Array;
+  flow: Uint32Array;
+  side: Uint8Array;
+  path: Uint8Array;
+  size: Uint32Array;
+  kind: Uint8Array;
+  reason: Uint8Array;
+  from: Float64Array;
+  to: Float64Array;
+  ack: Float64Array;
+  edge: Float64Array;
+  sacks: Uint32Array;
+  gone: Float64Array;
+  fate: Uint8Array;
+  link: Uint32Array;
+  text: Uint32Array;
+}
+
+export interface Series {
+  measure: Measure;
+  flow: number | null;
+  path: number | null;
+  link: number | null;
+  time: Float64Array;
+  value: Float64Array;
+}
+
+export interface Recording {
+  header: Header;
+  packets: Packets;
+  sacks: { from: Float64Array; to: Float64Array };
+  hops: { packet: Uint32Array; link: Uint32Array; time: Float64Array };
+  series: Series[];
+  text: Uint8Array;
+}
+
+const MAGIC = "vazaorec";
+const VERSION = 1;
+
+type Column = Float64Array | Uint32Array | Uint16Array | Uint8Array;
+
+function column(buffer: ArrayBuffer, type: string, at: number, count: number): Column {
+  switch (type) {
+    case "f64":
+      return new Float64Array(buffer, at, count);
+    case "u32":
+      return new Uint32Array(buffer, at, count);
+    case "u16":
+      return new Uint16Array(buffer, at, count);
+    case "u8":
+      return new Uint8Array(buffer, at, count);
+    default:
+      throw new Error(`This recording has a section of an unknown type, ${type}.`);
+  }
+}
+
+/** Reads the header of a file; throws a sentence for people if it is no recording. */
+function headerOf(buffer: ArrayBuffer): Header {
+  const magic = String.fromCharCode(...new Uint8Array(buffer, 0, Math.min(8, buffer.byteLength)));
+  if (magic !== MAGIC || buffer.byteLength < 16)
+    throw new Error("This is no recording: it does not begin with vazaorec.");
+  const data = new DataView(buffer);
+  const version = data.getUint32(8, true);
+  if (version !== VERSION)
+    throw new Error(`This recording has version ${version}; this viewer reads version ${VERSION}.`);
+  const length = data.getUint32(12, true);
+  if (16 + length > buffer.byteLength) throw new Error("This recording ends within its header.");
+  return JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 16, length))) as Header;
+}
+
+export function read(buffer: ArrayBuffer): Recording {
+  const header = headerOf(buffer);
+  const take = <T extends Column>(name: string, type: string, length?: number): T => {
+    const section = header.sections[name];
+    const count = section?.count ?? 0;
+    if (section && section.type !== type) throw new Error(`Section ${name} is ${section.type}, not ${type}.`);
+    if (length !== undefined && count !== length)
+      throw new Error(`Section ${name} has ${count} elements, not ${length}.`);
+    try {
+      return column(buffer, type, section?.at ?? 0, count) as T;
+    } catch {
+      throw new Error(`Section ${name} does not lie within the file: it was cut short.`);
+    }
+  };
+  const f64 = (name: string, length?: number) => take<Float64Array>(name, "f64", length);
+  const u32 = (name: string, length?: number) => take<Uint32Array>(name, "u32", length);
+  const u8 = (name: string, length?: number) => take<Uint8Array>(name, "u8", length);
+
+  const time = f64("packet.time");
+  const count = time.length;
+  // Without packets, the columns that have one element more may be absent altogether.
+  const more = count > 0 ? count + 1 : undefined;
+  const packets: Packets = {
+    count,
+    time,
+    flow: u32("packet.flow", count),
+    side: u8("packet.side", count),
+    path: u8("packet.path", count),
+    size: u32("packet.size", count),
+    kind: u8("packet.kind", count),
+    reason: u8("packet.reason", count),
+    from: f64("packet.from", count),
+    to: f64("packet.to", count),
+    ack: f64("packet.ack", count),
+    edge: f64("packet.edge", count),
+    sacks: u32("packet.sacks", more),
+    gone: f64("packet.gone", count),
+    fate: u8("packet.fate", count),
+    link: u32("packet.link", count),
+    text: u32("packet.text", more),
+  };
+  const from = f64("sack.from");
+  const hop = f64("hop.time");
+  const seriesTime = f64("series.time");
+  const seriesValue = f64("series.value", seriesTime.length);
+  return {
+    header,
+    packets,
+    sacks: { from, to: f64("sack.to", from.length) },
+    hops: { packet: u32("hop.packet", hop.length), link: u32("hop.link", hop.length), time: hop },
+    series: header.series.map((entry) => ({
+      measure: measureOf(header, entry.measure),
+      flow: entry.flow ?? null,
+      path: entry.path ?? null,
+      link: entry.link ?? null,
+      time: seriesTime.subarray(entry.start, entry.start + entry.count),
+      value: seriesValue.subarray(entry.start, entry.start + entry.count),
+    })),
+    text: u8("text"),
+  };
+}
+
+function measureOf(header: Header, key: number | string): Measure {
+  const found =
+    typeof key === "number" ? header.measures[key] : header.measures.find(({ name }) => name === key);
+  return found ?? { name: String(key), title: String(key), unit: "" };
+}
+
+/** A packet's header in words. */
+export function words(recording: Recording, packet: number): string {
+  const { text } = recording.packets;
+  return new TextDecoder().decode(recording.text.subarray(text[packet], text[packet + 1]));
+}

@@ -1,0 +1,105 @@
+import { bytes, type Sequence, type Sum, sequence } from "./flow";
+import { Journeys } from "./journey";
+import { Pyramid } from "./pyramid";
+import { NO_LINK, type Recording, read, type Series } from "./recording";
+import { upperBound } from "./search";
+
+/** A recording with what is derived from it, each part at its first use. */
+export class Run {
+  readonly recording: Recording;
+  readonly journeys: Journeys;
+  private readonly kept = new Map<string, unknown>();
+  private readonly pyramids = new Map<Series, Pyramid>();
+
+  constructor(
+    buffer: ArrayBuffer,
+    /** What the page calls the run. */
+    public name: string,
+  ) {
+    this.recording = read(buffer);
+    this.journeys = new Journeys(this.recording);
+  }
+
+  get end(): number {
+    const { header, packets } = this.recording;
+    return header.end_ns || packets.time[packets.count - 1] || 1;
+  }
+
+  /** Paths of a flow on which packets or series are. */
+  paths(flow: number): number[] {
+    return this.once(`paths ${flow}`, () => {
+      const { packets, series } = this.recording;
+      const found = new Set<number>();
+      const seen = new Uint8Array(256);
+      for (let packet = 0; packet < packets.count; packet++) {
+        if (packets.flow[packet] === flow) seen[packets.path[packet]!] = 1;
+      }
+      seen.forEach((is, path) => {
+        if (is) found.add(path);
+      });
+      for (const one of series) if (one.flow === flow && one.path !== null) found.add(one.path);
+      return [...found].sort((a, b) => a - b);
+    });
+  }
+
+  sequence(flow: number, path: number): Sequence {
+    return this.once(`sequence ${flow} ${path}`, () => sequence(this.recording, this.journeys, flow, path));
+  }
+
+  bytes(flow: number, path: number, arrived: boolean): Sum {
+    return this.once(`bytes ${flow} ${path} ${arrived}`, () =>
+      bytes(this.recording, this.journeys, flow, path, arrived),
+    );
+  }
+
+  /** Series of a measure; of a flow unless that is null, and of a path unless that is -1. */
+  series(measure: string, flow: number | null, path = -1): Series[] {
+    return this.recording.series.filter(
+      (one) =>
+        one.measure.name === measure &&
+        (flow === null || one.flow === flow) &&
+        (path < 0 || one.path === null || one.path === path) &&
+        one.time.length > 0,
+    );
+  }
+
+  /** When each link dropped packets, in order; links that dropped none are absent. */
+  dropTimes(): Map<number, Float64Array> {
+    return this.once("drops", () => {
+      const { packets } = this.recording;
+      const found = new Map<number, number[]>();
+      for (let packet = 0; packet < packets.count; packet++) {
+        if (packets.link[packet] === NO_LINK) continue;
+        const link = packets.link[packet]!;
+        if (!found.has(link)) found.set(link, []);
+        found.get(link)!.push(packets.gone[packet]!);
+      }
+      return new Map([...found].map(([link, times]) => [link, Float64Array.from(times).sort()]));
+    });
+  }
+
+  pyramid(series: Series): Pyramid {
+    let pyramid = this.pyramids.get(series);
+    if (!pyramid) {
+      pyramid = new Pyramid(series.value);
+      this.pyramids.set(series, pyramid);
+    }
+    return pyramid;
+  }
+
+  private once<T>(key: string, make: () => T): T {
+    if (!this.kept.has(key)) this.kept.set(key, make());
+    return this.kept.get(key) as T;
+  }
+}
+
+/** What holds at a moment; NaN before the first. */
+export function held(time: Float64Array, value: Float64Array, moment: number): number {
+  const index = upperBound(time, moment) - 1;
+  return index < 0 ? Number.NaN : value[index]!;
+}
+
+export interface Selection {
+  run: number;
+  packet: number;
+}
