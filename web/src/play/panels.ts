@@ -37,7 +37,7 @@ abstract class LivePanel implements Panel {
   abstract readonly title: string;
   abstract readonly about: string;
   abstract readonly unit: string;
-  readonly height = 205;
+  readonly height = 226;
   private cache: { of: unknown[]; lines: Line[] } | null = null;
 
   constructor(
@@ -202,8 +202,16 @@ export class GoodputPanel extends LivePanel {
   readonly id = "live-goodput";
   readonly title = "Goodput";
   readonly about = "goodput of each flow over time";
-  readonly unit = "bit/s";
+  readonly unit = "b/s";
   protected override readonly zooms = true;
+
+  override fit(): [number, number] | null {
+    // A hole that is filled makes all that waited behind it goodput at once: such a leap may leave the picture.
+    const values = this.lines().flatMap(({ value }) => [...value]).sort((a, b) => a - b);
+    const most = values.at(-1) ?? 0;
+    const usual = values[Math.floor(values.length * 0.95)] ?? 0;
+    return [0, Math.min(most, usual * 1.3) || most || 1];
+  }
 
   protected linesOf(run: Run, nth: number, lo: number, hi: number): Line[] {
     const bin = binOf(hi - lo, 480);
@@ -220,7 +228,7 @@ export class GoodputPanel extends LivePanel {
           label: flowName(this.lab, flow),
           colour: this.colour(flow),
           ...STYLE[nth]!,
-          unit: "bit/s",
+          unit: "b/s",
           ...bins,
           pyramid: new Pyramid(bins.value),
         },
@@ -231,13 +239,13 @@ export class GoodputPanel extends LivePanel {
 
 export class RttPanel extends LivePanel {
   readonly id = "live-rtt";
-  readonly title = "Round-trip time";
-  readonly about = "round-trip times that each flow measured";
+  readonly title = "Round-trip time, smoothed";
+  readonly about = "smoothed round-trip times of each flow";
   readonly unit = "s";
 
   protected linesOf(run: Run, nth: number): Line[] {
     return flowsOf(run).flatMap((flow) =>
-      run.series("rtt", flow).map((series, index) => {
+      run.series("srtt", flow).map((series, index) => {
         const colour = flow + index * Math.max(1, run.recording.header.flows.length);
         return this.line(run, series, this.named(run, flow, series.path ?? 0), colour, nth);
       }),
