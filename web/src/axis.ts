@@ -19,7 +19,7 @@ export class TimeAxis {
 
   constructor(
     readonly start: number,
-    readonly end: number,
+    public end: number,
   ) {
     this.lo = start;
     this.hi = end;
@@ -47,6 +47,12 @@ export class TimeAxis {
     this.lo = Math.min(Math.max(hi - lo < SHORTEST ? middle - span / 2 : lo, this.start), this.end - span);
     this.hi = this.lo + span;
     this.changed();
+  }
+
+  /** Ends at another moment, and shows the whole again. */
+  stretch(end: number): void {
+    this.end = end;
+    this.all();
   }
 
   /** Draws everything again, with what is shown unchanged. */

@@ -1,4 +1,4 @@
-// Bundles the viewer into one script and one style sheet, which the Python package carries.
+// Bundles the viewer and the laboratory into a script and a style sheet each, which the Python package carries.
 
 import { readFileSync, renameSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -6,13 +6,18 @@ import { build } from "esbuild";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-// A copy of a library carries its licence.
+// A copy of a library carries its licence; that of smol-toml stands in its files.
 const licence = readFileSync(here("../node_modules/uplot/LICENSE"), "utf8").trim();
 const notice = `/*! Contains uPlot (https://github.com/leeoniya/uPlot).\n\n${licence}\n*/`;
+const pages = { viewer: "main.ts", play: "play/main.ts" };
+const styles = { viewer: "viewer.css", play: "play.css" };
 
 await build({
   banner: { js: notice, css: notice },
-  entryPoints: { viewer: here("../src/main.ts"), "viewer.style": here("../src/viewer.css") },
+  entryPoints: Object.fromEntries([
+    ...Object.entries(pages).map(([name, file]) => [name, here(`../src/${file}`)]),
+    ...Object.entries(styles).map(([name, file]) => [`${name}.style`, here(`../src/${file}`)]),
+  ]),
   entryNames: "[name]",
   outdir: here("../../python/vazao/seeing/static"),
   bundle: true,
@@ -24,6 +29,6 @@ await build({
   logLevel: "warning",
 });
 
-// Entries of one name would collide; the style sheet gets its own only now.
+// Entries of one name would collide; a style sheet gets its own only now.
 const out = here("../../python/vazao/seeing/static/");
-renameSync(`${out}viewer.style.css`, `${out}viewer.css`);
+for (const name of Object.keys(styles)) renameSync(`${out}${name}.style.css`, `${out}${name}.css`);

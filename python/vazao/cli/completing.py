@@ -55,6 +55,13 @@ def origins(incomplete: str) -> list[str]:
     return _fitting(incomplete, [*study.built_in_studies(), *scenario.built_in_scenarios()])
 
 
+def lessons(incomplete: str) -> list[str]:
+    """Lessons of the laboratory."""
+    from vazao import seeing
+
+    return _fitting(incomplete, seeing.lessons())
+
+
 def directories(incomplete: str) -> list[str]:
     """Results directories, those in `results` too, and folders on the way to others."""
     here = [*_inside(incomplete), *(() if "/" in incomplete else _inside("results/"))]

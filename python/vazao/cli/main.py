@@ -41,6 +41,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
     "compare": compare.compare,
     "view": seeing.view,
+    "play": seeing.play,
     "report": questions.report,
     "show": questions.show,
     "sql": questions.sql,

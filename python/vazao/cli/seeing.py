@@ -1,4 +1,4 @@
-"""`vazao view`: runs drawn packet by packet, in one page."""
+"""`vazao view`: runs drawn packet by packet, in one page. `vazao play`: a page in which they are changed by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vazao import results, scenario, study as studies
 from vazao.cli import completing, programs
 from vazao.cli.options import Allow, AsJson, Changes, Seed, change
 from vazao.cli.texts import say
-from vazao.errors import ScenarioError
+from vazao.errors import ScenarioError, did_you_mean
 
 if TYPE_CHECKING:
     from vazao.seeing import Recording
@@ -62,6 +62,52 @@ def view(
     path = seeing.view(recordings).save(html or _new_file(recordings[0].scenario.name))
     if as_json:
         print(json.dumps({"page": str(path), "runs": [each.scenario.run_id for each in recordings]}))
+    else:
+        say(str(path))
+    if html is None and not no_browser and not as_json:
+        webbrowser.open(path.absolute().as_uri())
+
+
+Tried = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="FILE|NAME",
+        help="A scenario to begin with; without it two flows that share a bottleneck.",
+        autocompletion=completing.files,
+    ),
+]
+Lesson = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Begin with a lesson, such as slow-start.", autocompletion=completing.lessons),
+]
+
+
+def play(
+    run: Tried = None,
+    html: Html = None,
+    lesson: Lesson = None,
+    no_browser: NoBrowser = False,
+    as_json: AsJson = False,
+) -> None:
+    """Change a scenario with sliders and see at once what follows; with lessons. One page, the engine in it."""
+    from vazao import seeing
+
+    text = name = None
+    if run is not None:
+        path = studies.find(run)
+        text = studies.read_text(path)
+        if studies.is_study(text):
+            raise ScenarioError(
+                f"{path}: is a study; the page plays scenarios, and has lessons on the studies' figures"
+            )
+        # What the page cannot run is better said here.
+        name = scenario.load(text, file=str(path)).name
+    if lesson is not None and lesson not in seeing.lessons():
+        raise ScenarioError(f"--lesson {lesson!r}: is no lesson{did_you_mean(lesson, seeing.lessons())}")
+    page = seeing.play_page(text, name or "", lesson)
+    path = page.save(html or _new_file(lesson or name or "laboratory"))
+    if as_json:
+        print(json.dumps({"page": str(path), "lessons": list(seeing.lessons())}))
     else:
         say(str(path))
     if html is None and not no_browser and not as_json:

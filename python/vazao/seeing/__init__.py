@@ -1,4 +1,4 @@
-"""Runs to be looked at: recordings, and pages that draw them, each one file that needs no network."""
+"""Runs to be looked at: recordings, pages that draw them, and one that runs them, each a file that needs no network."""
 
 from typing import TYPE_CHECKING
 
@@ -6,6 +6,7 @@ from vazao import lazy
 
 if TYPE_CHECKING:
     from vazao.seeing.page import Page as Page, is_built as is_built, view as view
+    from vazao.seeing.play import lessons as lessons, play_page as play_page
     from vazao.seeing.recording import MOST as MOST, Recording as Recording, record as record
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

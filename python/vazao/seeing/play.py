@@ -1,0 +1,164 @@
+"""The laboratory with sliders: one page that has the engine in it, what a scenario can name, and lessons."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import json
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from vazao.errors import ResultsError
+from vazao.scenario import Entry, built_in, presets, registry
+from vazao.seeing.page import FOLDER, Page, page
+
+START = """\
+name = "two flows, one bottleneck"
+seed = 1
+until = "10 s"
+
+[network]
+topology = "dumbbell"
+pairs = 2
+access = { rate = "100 Mbps", delay = "5 ms" }
+bottleneck = { rate = "10 Mbps", delay = "20 ms", queue = "1 bdp" }
+
+[[flow]]
+app = { kind = "upload" }
+transport = { kind = "tcp", cc = "cubic" }
+
+[[flow]]
+start = "2 s"
+app = { kind = "upload" }
+transport = { kind = "tcp", cc = "reno" }
+"""
+"""The scenario of a page that is given none."""
+
+OTHERS = {
+    "One link": """\
+name = "one link"
+until = "10 s"
+
+[network]
+topology = "point-to-point"
+link = { rate = "10 Mbps", delay = "20 ms", queue = "50 packets" }
+
+[[flow]]
+app = { kind = "upload" }
+transport = { kind = "tcp", cc = "reno" }
+""",
+    "Two paths": """\
+name = "two paths"
+until = "10 s"
+
+[network]
+topology = "multipath"
+path = [
+    { rate = "10 Mbps", delay = "10 ms", queue = "100 packets" },
+    { rate = "4 Mbps", delay = "40 ms", queue = "100 packets" },
+]
+
+[[flow]]
+app = { kind = "upload" }
+transport = { kind = "mptcp", scheduler = "lowest-rtt", cc = "lia" }
+""",
+    "Parking lot": """\
+name = "parking lot"
+until = "20 s"
+
+[network]
+topology = "parking-lot"
+hops = 2
+access = { rate = "100 Mbps", delay = "2 ms" }
+bottleneck = { rate = "10 Mbps", delay = "10 ms", queue = "1 bdp" }
+
+[[flow]]
+app = { kind = "upload" }
+transport = { kind = "tcp", cc = "reno" }
+
+[[flow]]
+app = { kind = "upload" }
+transport = { kind = "tcp", cc = "reno" }
+
+[[flow]]
+app = { kind = "upload" }
+transport = { kind = "tcp", cc = "reno" }
+""",
+}
+"""Networks to begin with."""
+
+
+def play_page(text: str | None = None, name: str = "", lesson: str | None = None) -> Page:
+    """A page in which a scenario is changed by hand and run at once; it may begin with a lesson.
+
+    Raises `ResultsError` when the page or its engine was not built.
+    """
+    content = {
+        "kinds": {kind: entries for kind, entries in _kinds().items() if kind != "strippable option"},
+        "presets": _presets(),
+        "lessons": list(lessons().values()),
+        "scenario": START if text is None else text,
+        "file": name,
+        "lesson": lesson or "",
+    }
+    # Within an element of a page, a text may not end it.
+    told = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
+    title = f"{name} – Vazão" if name else "Vazão laboratory"
+    filled = {"TITLE": html.escape(title), "CONTENT": told, "ENGINE": _engine()}
+    return Page(title, page("play.html", "play", filled))
+
+
+@cache
+def lessons() -> dict[str, dict[str, Any]]:
+    """The lessons that come with Vazão, by name, in the order in which they are taught."""
+    found = {name: tomllib.loads(path.read_text(encoding="utf-8")) for name, path in built_in("lessons").items()}
+    ordered = sorted(found, key=lambda name: (found[name]["place"], name))
+    return {name: _lesson(name, found[name]) for name in ordered}
+
+
+def _lesson(name: str, told: dict[str, Any]) -> dict[str, Any]:
+    """A lesson as the page reads it: its steps are a list."""
+    return {"name": name, "title": told["title"], "about": told["about"], "steps": told["step"]}
+
+
+def _kinds() -> dict[str, list[dict[str, Any]]]:
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for entry in registry():
+        kinds.setdefault(entry.kind, []).append(_told(entry))
+    return kinds
+
+
+def _told(entry: Entry) -> dict[str, Any]:
+    parameters = [
+        {"name": each.name, "default": each.default, "expected": each.expected, "help": each.help}
+        for each in entry.parameters
+    ]
+    return {
+        "name": entry.name,
+        "aliases": entry.aliases,
+        "title": entry.title,
+        "help": entry.help,
+        "source": entry.source,
+        "parameters": parameters,
+    }
+
+
+def _presets() -> list[dict[str, str]]:
+    own = {"Two flows, one bottleneck": START, **OTHERS}
+    told = [{"name": title, "title": title, "text": text} for title, text in own.items()]
+    paths = built_in("scenarios")
+    for preset in presets():
+        text = paths[preset.name].read_text(encoding="utf-8")
+        told.append({"name": preset.name, "title": f"{preset.title} ({preset.name})", "text": text})
+    return told
+
+
+def _engine() -> str:
+    path: Path = FOLDER / "static" / "engine.wasm"
+    if not path.is_file():
+        raise ResultsError("the engine of vazao play is not built here; `make wasm` builds it")
+    # A page of the same engine is the same file: no time in its head.
+    return base64.b64encode(gzip.compress(path.read_bytes(), compresslevel=9, mtime=0)).decode()

@@ -1,0 +1,118 @@
+import { fromBase64, unpacked } from "../decode";
+import { work } from "./worker";
+
+export type Value = number | string | boolean | null;
+export type Table = Record<string, Value[]>;
+export type Tables = Record<string, Table>;
+
+export interface Fault {
+  line?: number | null;
+  key?: string | null;
+  problem: string;
+  suggestion?: string | null;
+  message: string;
+}
+
+export interface Request {
+  toml: string;
+  packets: number;
+}
+
+export interface Answer {
+  tables?: Tables;
+  run_id?: string;
+  error?: Fault;
+  recording: ArrayBuffer;
+  /** How long the worker took, in milliseconds. */
+  took: number;
+}
+
+interface Job {
+  request: Request;
+  done(answer: Answer | null): void;
+}
+
+/** A run that is older than this is not waited for when another one is wanted. */
+const PATIENCE = 150;
+
+/** Engine text in the page; throws a sentence for people where there is none. */
+export async function compiled(): Promise<WebAssembly.Module> {
+  const element = document.querySelector("script[data-engine]");
+  if (!element?.textContent) throw new Error("This page has no engine in it.");
+  return WebAssembly.compile(await unpacked(fromBase64(element.textContent)));
+}
+
+/**
+ * The engine in a worker, one run at a time. Of requests that come while it runs only the latest is kept; the others are
+ * answered by null. A long run that is no longer wanted ends with its worker.
+ */
+export class Engine {
+  private worker: Worker | null = null;
+  private running: Job | null = null;
+  private waiting: Job | null = null;
+  private since = 0;
+  private nth = 0;
+  private readonly source = URL.createObjectURL(
+    new Blob([`(${work.toString()})()`], { type: "text/javascript" }),
+  );
+  /** Workers that were ended before their run was. */
+  cancelled = 0;
+
+  constructor(private readonly module: WebAssembly.Module) {
+    this.begin();
+  }
+
+  ask(request: Request): Promise<Answer | null> {
+    return new Promise((done) => {
+      this.waiting?.done(null);
+      this.waiting = { request, done };
+      this.next();
+    });
+  }
+
+  private begin(): void {
+    const worker = new Worker(this.source);
+    worker.postMessage({ module: this.module });
+    worker.addEventListener("message", ({ data }) => this.told(data));
+    worker.addEventListener("error", ({ message }) => this.told({ nth: this.nth, failure: message }));
+    this.worker = worker;
+  }
+
+  private next(): void {
+    if (!this.waiting) return;
+    if (this.running) {
+      const left = PATIENCE - (performance.now() - this.since);
+      if (left <= 0) this.cancel();
+      else setTimeout(() => this.next(), left);
+      return;
+    }
+    this.running = this.waiting;
+    this.waiting = null;
+    this.since = performance.now();
+    this.nth += 1;
+    this.worker!.postMessage({ nth: this.nth, request: this.running.request });
+  }
+
+  private cancel(): void {
+    this.cancelled += 1;
+    this.worker!.terminate();
+    this.running!.done(null);
+    this.running = null;
+    this.begin();
+    this.next();
+  }
+
+  private told(data: { nth: number; told?: string; recording?: ArrayBuffer; failure?: string }): void {
+    if (!this.running || data.nth !== this.nth) return;
+    const { done } = this.running;
+    this.running = null;
+    const took = performance.now() - this.since;
+    if (data.failure !== undefined) {
+      const problem = `the engine stopped: ${data.failure}`;
+      done({ error: { problem, message: problem }, recording: new ArrayBuffer(0), took });
+      this.worker!.terminate();
+      this.begin();
+    } else done({ ...JSON.parse(data.told!), recording: data.recording!, took });
+    this.next();
+  }
+}

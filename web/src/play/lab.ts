@@ -1,0 +1,177 @@
+import { Run } from "../run";
+import type { Catalogue } from "./catalogue";
+import type { Answer, Engine, Fault, Tables } from "./engine";
+import { copy, type Doc, isTable, type Key, read, set, type Toml, write } from "./toml";
+import { parse } from "./units";
+
+export interface Result {
+  text: string;
+  tables: Tables;
+  run: Run;
+  recording: ArrayBuffer;
+  took: number;
+}
+
+export type Chosen =
+  | { kind: "scenario" }
+  | { kind: "link"; key: Key; name: string }
+  | { kind: "flow"; index: number };
+
+type Listener<T> = (value: T) => void;
+
+/** Of datagrams nobody says when they were delivered: their packets do. */
+const DATAGRAMS = /kind\s*=\s*"(udp|dccp)"|transport\s*=\s*"(udp|dccp)"/;
+const FEW = 0;
+const SOME = 40_000;
+
+/** The setting that is tried, its result, and the setting that it is compared with. */
+export class Lab {
+  text = "";
+  doc: Doc | null = null;
+  fault: Fault | null = null;
+  result: Result | null = null;
+  pinned: Result | null = null;
+  chosen: Chosen = { kind: "scenario" };
+  busy = false;
+  private readonly documents: Listener<unknown>[] = [];
+  private readonly results: Listener<void>[] = [];
+  private readonly choices: Listener<void>[] = [];
+  private nth = 0;
+
+  constructor(
+    readonly engine: Engine,
+    readonly catalogue: Catalogue,
+  ) {}
+
+  /** `listener` gets who changed the document: it shows the change already. */
+  onDocument(listener: Listener<unknown>): void {
+    this.documents.push(listener);
+  }
+  /** `listener` is called for results, faults, and when one begins to be waited for. */
+  onResult(listener: Listener<void>): void {
+    this.results.push(listener);
+  }
+  onChoice(listener: Listener<void>): void {
+    this.choices.push(listener);
+  }
+
+  get until(): number {
+    return parse(this.doc?.until, "duration")?.value ?? 0;
+  }
+
+  get flows(): Doc[] {
+    const flows = this.doc?.flow;
+    return Array.isArray(flows) ? flows.filter(isTable) : [];
+  }
+
+  /** Takes another text; where it cannot be read, the last result stays. */
+  load(text: string, by: unknown = null): Promise<void> {
+    this.text = text;
+    const found = read(text);
+    if ("doc" in found) this.doc = found.doc;
+    else {
+      this.doc = null;
+      this.fault = found.fault;
+    }
+    for (const listener of this.documents) listener(by);
+    return this.run();
+  }
+
+  /** Changes one value and writes the text anew. */
+  edit(key: Key, value: Toml | undefined, by: unknown): void {
+    if (!this.doc) return;
+    set(this.doc, key, value);
+    this.text = write(this.doc);
+    for (const listener of this.documents) listener(by);
+    void this.run();
+  }
+
+  addFlow(like: number): void {
+    const flows = this.flows;
+    const made = copy(flows[like]!);
+    delete made.client;
+    delete made.server;
+    const network = this.doc!.network;
+    if (isTable(network) && network.topology === "dumbbell") {
+      network.pairs = Math.max(Number(network.pairs ?? 1), flows.length + 1);
+    }
+    this.chosen = { kind: "flow", index: flows.length };
+    this.edit(["flow"], [...flows, made], null);
+    for (const listener of this.choices) listener();
+  }
+
+  removeFlow(index: number): void {
+    this.chosen = { kind: "scenario" };
+    this.edit(
+      ["flow"],
+      this.flows.filter((_, nth) => nth !== index),
+      null,
+    );
+    for (const listener of this.choices) listener();
+  }
+
+  choose(chosen: Chosen): void {
+    this.chosen = chosen;
+    for (const listener of this.choices) listener();
+  }
+
+  /** Keeps the present result beside those that follow; null lets it go. */
+  pin(result: Result | null): void {
+    this.pinned = result;
+    this.told();
+  }
+
+  /** Runs a text on the side, for comparisons. */
+  async tried(text: string): Promise<Result | null> {
+    const answer = await this.engine.ask({ toml: text, packets: packetsOf(text) });
+    return answer && resultOf(text, answer);
+  }
+
+  /** The present setting with all its packets. */
+  async packets(text: string): Promise<ArrayBuffer | null> {
+    const answer = await this.engine.ask({ toml: text, packets: 300_000 });
+    return answer?.tables ? answer.recording : null;
+  }
+
+  private async run(): Promise<void> {
+    const { text } = this;
+    this.nth += 1;
+    const nth = this.nth;
+    if (!this.doc) {
+      this.told();
+      return;
+    }
+    this.busy = true;
+    const answer = await this.engine.ask({ toml: text, packets: packetsOf(text) });
+    // A later request took its place; an earlier one than the last is shown while that runs.
+    if (!answer) return;
+    if (nth === this.nth) this.busy = false;
+    if (answer.error) {
+      this.fault = answer.error;
+    } else {
+      this.fault = null;
+      this.result = resultOf(text, answer);
+    }
+    this.told();
+  }
+
+  private told(): void {
+    for (const listener of this.results) listener();
+  }
+}
+
+const packetsOf = (text: string) => (DATAGRAMS.test(text) ? SOME : FEW);
+
+function resultOf(text: string, answer: Answer): Result | null {
+  if (!answer.tables) return null;
+  const run = new Run(answer.recording, "");
+  return { text, tables: answer.tables, run, recording: answer.recording, took: answer.took };
+}
+
+/** Name of a flow for legends and tables. */
+export function flowName(lab: Lab, flow: number): string {
+  const header = lab.result?.run.recording.header.flows[flow];
+  return header
+    ? [flow, header.transport, header.cc].filter((part) => part !== "" && part !== "none").join(" ")
+    : `${flow}`;
+}

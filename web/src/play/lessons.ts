@@ -1,0 +1,73 @@
+/** Lessons as their TOML files say them (docs/play.md). */
+import { ask } from "./ask";
+import type { Tables } from "./engine";
+import { get, keyOf, read, set, type Toml, write } from "./toml";
+
+export interface Choice {
+  kind: "choice";
+  ask: string;
+  options: string[];
+  right: number;
+  why: string;
+}
+export interface Numeric {
+  kind: "number";
+  ask: string;
+  answer: number;
+  tolerance: number;
+  unit?: string;
+  why: string;
+}
+export interface Goal {
+  kind: "goal";
+  ask: string;
+  until: string;
+  why: string;
+}
+export type Question = Choice | Numeric | Goal;
+
+export interface Step {
+  title: string;
+  text: string;
+  scenario?: string;
+  set?: Record<string, Toml>;
+  pin?: boolean;
+  move?: string[];
+  observe?: string;
+  question?: Question;
+}
+
+export interface Lesson {
+  name: string;
+  title: string;
+  about: string;
+  steps: Step[];
+}
+
+/** Setting of a step: the last scenario before it, with what each step since then sets. */
+export function setting(lesson: Lesson, step: number): string {
+  let text = "";
+  for (const { scenario, set: changes } of lesson.steps.slice(0, step + 1)) {
+    if (scenario) text = scenario;
+    if (!changes) continue;
+    const found = read(text);
+    if (!("doc" in found)) return text;
+    for (const [key, value] of Object.entries(changes)) set(found.doc, keyOf(key), value);
+    text = write(found.doc);
+  }
+  return text;
+}
+
+/** Whether a key that a step lets its reader move is in a document or may be put there. */
+export function present(text: string, key: string): boolean {
+  const found = read(text);
+  return "doc" in found && get(found.doc, keyOf(key).slice(0, -1)) !== undefined;
+}
+
+export function reached(goal: Goal, now: Tables | undefined, then: Tables | undefined): boolean {
+  try {
+    return ask(goal.until, now, then) === 1;
+  } catch {
+    return false;
+  }
+}

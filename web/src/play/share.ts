@@ -1,0 +1,125 @@
+import { button, el, save } from "../dom";
+import type { Plot } from "../plot";
+import type { Lab } from "./lab";
+
+const nameOf = (lab: Lab) => {
+  const name = String(lab.doc?.name ?? "")
+    .replace(/[^\w.-]+/g, "-")
+    .replace(/^[-.]+|[-.]+$/g, "");
+  return name || "scenario";
+};
+
+/** The ways in which an experiment leaves the page. */
+export class Share {
+  readonly element: HTMLElement;
+  private readonly dialog = el("dialog", { class: "share", "aria-label": "Share" });
+
+  constructor(
+    private readonly lab: Lab,
+    private readonly plots: Plot[],
+    private readonly link: () => Promise<string>,
+  ) {
+    this.element = el(
+      "div",
+      { class: "group" },
+      button("Link", "A link to this experiment", () => void this.show("Link", this.link(), "")),
+      button("TOML", "As TOML", () => void this.show("TOML", lab.text, ".toml")),
+      button("Python", "As Python", () => void this.show("Python", this.python(), ".py")),
+      button("Command", "As a command", () => void this.show("Command", this.command(), ".sh")),
+      button("Slide", "The plots as one picture", () => this.slide()),
+      this.dialog,
+    );
+  }
+
+  private python(): string {
+    const quote = this.lab.text.includes('"""') || this.lab.text.includes("\\") ? "r'''" : '"""';
+    const end = quote === '"""' ? quote : "'''";
+    return [
+      "from pathlib import Path",
+      "",
+      "import vazao as vz",
+      "",
+      `Path("${nameOf(this.lab)}.toml").write_text(${quote}`,
+      `${this.lab.text.trim()}`,
+      `${end})`,
+      "",
+      `result = vz.load("${nameOf(this.lab)}.toml").run()`,
+      'print(result.flows.select("flow", "goodput_bps", "rtt_mean_s", "retransmissions"))',
+      "",
+    ].join("\n");
+  }
+
+  private command(): string {
+    const file = `${nameOf(this.lab)}.toml`;
+    return [
+      `cat > ${file} <<'TOML'`,
+      this.lab.text.trim(),
+      "TOML",
+      `vazao run ${file}      # its tables`,
+      `vazao view ${file}     # packet by packet`,
+      `vazao play ${file}     # this page`,
+      "",
+    ].join("\n");
+  }
+
+  private async show(title: string, what: string | Promise<string>, ending: string): Promise<void> {
+    const text = await what;
+    const box = el("textarea", { readonly: true, rows: ending ? 16 : 5, "aria-label": title }, text);
+    const told = el("span", { class: "soft", role: "status" });
+    const copy = button("Copy", `Copy ${title}`, async () => {
+      box.select();
+      try {
+        await navigator.clipboard.writeText(text);
+      } catch {
+        document.execCommand("copy");
+      }
+      told.textContent = "Copied.";
+    });
+    const acts = el("div", { class: "acts" }, copy);
+    if (ending) {
+      const keep = () => save(new Blob([text], { type: "text/plain" }), nameOf(this.lab) + ending);
+      acts.append(button("Save", `Save ${title}`, keep));
+    }
+    const close = el("form", { method: "dialog" }, el("button", { type: "submit" }, "Close"));
+    acts.append(close, told);
+    this.dialog.replaceChildren(el("h2", {}, title), box, acts);
+    this.dialog.showModal();
+    box.focus();
+  }
+
+  /** The plots with their titles and legends, as they are, on one sheet of 16 to 9. */
+  private slide(): void {
+    const ratio = 2;
+    const [width, height] = [1280, 720];
+    const sheet = el("canvas", { width: width * ratio, height: height * ratio });
+    const context = sheet.getContext("2d")!;
+    const { theme } = this.plots[0]!;
+    context.scale(ratio, ratio);
+    context.fillStyle = theme.paper;
+    context.fillRect(0, 0, width, height);
+    context.fillStyle = theme.ink;
+    context.font = "600 24px system-ui, sans-serif";
+    context.fillText(String(this.lab.doc?.name ?? "Vazão"), 32, 44);
+    this.plots.forEach((plot, nth) => {
+      const [x, y] = [24 + (nth % 2) * 620, 66 + Math.floor(nth / 2) * 324];
+      context.fillStyle = theme.ink;
+      context.font = "600 15px system-ui, sans-serif";
+      context.fillText(plot.panel.title, x + 8, y + 14);
+      let at = x + 20 + context.measureText(plot.panel.title).width;
+      context.font = "12px system-ui, sans-serif";
+      for (const { label, colour } of plot.panel.keys()) {
+        const wide = 20 + context.measureText(label).width;
+        if (at + wide > x + 600) break;
+        context.fillStyle = colour;
+        context.fillRect(at, y + 8, 12, 3);
+        context.fillStyle = theme.soft;
+        context.fillText(label, at + 16, y + 14);
+        at += wide + 12;
+      }
+      const { canvas } = plot;
+      const scale = Math.min(604 / canvas.width, 280 / canvas.height);
+      context.drawImage(canvas, x, y + 24, canvas.width * scale, canvas.height * scale);
+    });
+    sheet.toBlob((blob) => blob && save(blob, `${nameOf(this.lab)}.png`));
+  }
+}

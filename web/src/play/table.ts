@@ -1,0 +1,103 @@
+import { el } from "../dom";
+import { integer, quantity } from "../format";
+import { flowName, type Lab, type Result } from "./lab";
+
+interface Column {
+  title: string;
+  help: string;
+  name: string;
+  say(value: number): string;
+}
+
+const bits = (value: number) => quantity(value, "bit/s").replace("bit/s", "bit/s");
+const seconds = (value: number) => quantity(value, "s");
+
+const COLUMNS: Column[] = [
+  {
+    title: "Goodput",
+    help: "what the application got, over the time it took",
+    name: "goodput_bps",
+    say: bits,
+  },
+  { title: "RTT mean", help: "mean of the measured round-trip times", name: "rtt_mean_s", say: seconds },
+  { title: "RTT p95", help: "their 95th percentile", name: "rtt_p95_s", say: seconds },
+  { title: "Sent again", help: "retransmissions", name: "retransmissions", say: integer },
+  { title: "Lost", help: "packets that the network dropped", name: "packets_lost", say: integer },
+  {
+    title: "Complete",
+    help: "from the start to the last byte; – if it did not end",
+    name: "completion_s",
+    say: seconds,
+  },
+];
+
+const number = (result: Result | null, table: string, name: string, row: number) => {
+  const value = result?.tables[table]?.[name]?.[row];
+  return typeof value === "number" ? value : Number.NaN;
+};
+
+/** More rows than this are a file's business. */
+const MOST = 12;
+
+/** Key numbers of each flow; below each, those of the setting that is compared. */
+export class KeyNumbers {
+  readonly element = el("section", { class: "numbers-table", "aria-label": "Key numbers" });
+
+  constructor(private readonly lab: Lab) {
+    lab.onResult(() => this.show());
+  }
+
+  private show(): void {
+    const { result, pinned } = this.lab;
+    if (!result) return;
+    const count = result.tables.flows?.flow?.length ?? 0;
+    const rows = Array.from({ length: Math.min(count, MOST) }, (_, row) => this.row(row));
+    const heads = COLUMNS.map(({ title, help }) => el("th", { scope: "col", title: help }, title));
+    const table = el(
+      "table",
+      {},
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Flow"), ...heads)),
+      el("tbody", {}, ...rows),
+    );
+    const facts = el("p", { class: "facts-line" });
+    const add = (label: string, table: string, name: string, row: number, say: (value: number) => string) => {
+      const now = number(result, table, name, row);
+      if (Number.isNaN(now)) return;
+      const then = pinned ? el("small", {}, say(number(pinned, table, name, row))) : "";
+      facts.append(el("span", {}, `${label} `, el("b", {}, say(now)), then));
+    };
+    const share = (value: number) => `${(value * 100).toFixed(1)} %`;
+    add("Jain’s index", "runs", "jain", 0, (value) => value.toFixed(3));
+    const busiest = this.busiest();
+    add(`use of ${busiest.name}`, "links", "utilisation", busiest.row, share);
+    add("its queue, mean", "links", "queue_delay_mean_s", busiest.row, seconds);
+    add("p95", "links", "queue_delay_p95_s", busiest.row, seconds);
+    const marks = number(result, "links", "marks", busiest.row);
+    if (marks > 0) add("marks", "links", "marks", busiest.row, integer);
+    if (count > MOST) facts.append(el("span", {}, `and ${count - MOST} flows more`));
+    this.element.replaceChildren(el("div", { class: "wide" }, table), facts);
+  }
+
+  private busiest(): { row: number; name: string } {
+    const links = this.lab.result!.tables.links ?? {};
+    const use = (links.utilisation ?? []).map((value) => Number(value ?? 0));
+    const row = use.indexOf(Math.max(...use));
+    return { row: Math.max(0, row), name: String(links.link?.[row] ?? "the link") };
+  }
+
+  private row(row: number): HTMLElement {
+    const { lab } = this;
+    const swatch = el("i", { class: "swatch" });
+    swatch.style.setProperty("--colour", `var(--line-${row % 7})`);
+    const name = el("button", { type: "button", class: "flow-name" }, swatch, flowName(lab, row));
+    const group = Number(lab.result!.tables.flows!.group?.[row] ?? row);
+    name.title = `Edit flow ${group}`;
+    name.addEventListener("click", () => lab.choose({ kind: "flow", index: group }));
+    const cells = COLUMNS.map(({ name, say }) => {
+      const cell = el("td", {}, say(number(lab.result, "flows", name, row)));
+      if (lab.pinned) cell.append(el("small", {}, say(number(lab.pinned, "flows", name, row))));
+      return cell;
+    });
+    return el("tr", {}, el("th", { scope: "row" }, name), ...cells);
+  }
+}

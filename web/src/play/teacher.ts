@@ -1,0 +1,193 @@
+import { button, el, select } from "../dom";
+import { filled } from "./ask";
+import type { Lab, Result } from "./lab";
+import { type Lesson, type Question, reached, setting } from "./lessons";
+import { linkKey } from "./map";
+import { keyOf } from "./toml";
+
+/** Words with `code` and *stress*; strings are text nodes, never markup. */
+function prose(text: string): HTMLElement[] {
+  return text
+    .trim()
+    .split(/\n\s*\n/)
+    .map((paragraph) => {
+      const parts = paragraph.split(/(`[^`]+`|\*[^*\s][^*]*\*)/).map((part) => {
+        if (/^`.+`$/.test(part)) return el("code", {}, part.slice(1, -1));
+        if (/^\*.+\*$/.test(part)) return el("em", {}, part.slice(1, -1));
+        return part.replace(/\s+/g, " ");
+      });
+      return el("p", {}, ...parts);
+    });
+}
+
+/** Leads through a lesson: its text, what may be moved, a question and what the answer was worth. */
+export class Teacher {
+  readonly element = el("section", { class: "lesson", "aria-label": "Lesson", hidden: true });
+  readonly chooser: HTMLSelectElement;
+  lesson: Lesson | null = null;
+  step = 0;
+  /** Result of the step's own setting, which its text speaks of. */
+  private own: Result | null = null;
+  private verdict = el("div", { class: "verdict", role: "status" });
+  private texts: [HTMLElement, () => HTMLElement[]][] = [];
+  private loading = 0;
+
+  constructor(
+    private readonly lab: Lab,
+    readonly lessons: Lesson[],
+    private readonly moved: () => void,
+  ) {
+    const titles = ["Free play", ...lessons.map(({ title }, nth) => `${nth + 1}. ${title}`)];
+    this.chooser = select("Lesson", titles, 0, (index) => {
+      if (index) void this.open(lessons[index - 1]!.name, 0);
+      else this.close();
+    });
+    lab.onResult(() => this.judge());
+  }
+
+  close(): void {
+    this.lesson = null;
+    this.element.hidden = true;
+    this.chooser.selectedIndex = 0;
+    this.lab.pin(null);
+    this.moved();
+  }
+
+  /** Opens a step; `kept` leaves the setting as it is, for a link had its own. */
+  async open(name: string, step: number, kept = false): Promise<void> {
+    const lesson = this.lessons.find((one) => one.name === name);
+    if (!lesson) return;
+    const before = this.lesson === lesson ? setting(lesson, this.step) : null;
+    this.lesson = lesson;
+    this.step = Math.min(Math.max(0, step), lesson.steps.length - 1);
+    this.chooser.selectedIndex = this.lessons.indexOf(lesson) + 1;
+    this.own = null;
+    this.show();
+    this.moved();
+    const nth = ++this.loading;
+    const text = setting(lesson, this.step);
+    if (kept) {
+      this.own = await this.lab.tried(text);
+    } else {
+      const { pin } = lesson.steps[this.step]!;
+      const other = pin ? await this.lab.tried(setting(lesson, this.step - 1)) : null;
+      if (nth !== this.loading) return;
+      if (pin || text !== before) this.lab.pinned = other;
+      if (text !== this.lab.text) this.lab.choose({ kind: "scenario" });
+      await this.lab.load(text);
+      if (nth !== this.loading) return;
+      this.own = this.lab.result?.text === text ? this.lab.result : null;
+      this.point();
+    }
+    this.fill();
+    this.judge();
+  }
+
+  /** Opens the controls of what the step lets its reader move first. */
+  private point(): void {
+    const [first] = this.lesson?.steps[this.step]?.move ?? [];
+    if (!first) return;
+    const key = keyOf(first);
+    if (key[0] === "flow") this.lab.choose({ kind: "flow", index: Number(key[1]) });
+    else if (key[0] === "network") {
+      const links = this.lab.result?.run.recording.header.links ?? [];
+      const text = key.slice(0, -1).join(".");
+      const link = links.find(({ name }) => {
+        const own = linkKey(this.lab, name);
+        return own && text.startsWith(own.join("."));
+      });
+      const own = link && linkKey(this.lab, link.name);
+      if (own) this.lab.choose({ kind: "link", key: own, name: link.name });
+    }
+  }
+
+  private words(text: string): HTMLElement {
+    const made = el("div", { class: "prose" });
+    this.texts.push([made, () => prose(filled(text, this.own?.tables, this.lab.pinned?.tables))]);
+    made.append(...prose(filled(text, undefined)));
+    return made;
+  }
+
+  private fill(): void {
+    for (const [element, make] of this.texts) element.replaceChildren(...make());
+  }
+
+  private show(): void {
+    const { lesson } = this;
+    if (!lesson) return;
+    const step = lesson.steps[this.step]!;
+    this.texts = [];
+    this.verdict = el("div", { class: "verdict", role: "status" });
+    const heading = el("h2", { tabindex: -1 }, step.title);
+    const parts: HTMLElement[] = [
+      el("p", { class: "where" }, `${lesson.title} · ${this.step + 1} of ${lesson.steps.length}`),
+      heading,
+      this.words(step.text),
+    ];
+    if (step.observe) parts.push(el("p", { class: "observe" }, el("b", {}, "Look at "), step.observe));
+    if (step.move) {
+      const names = step.move.flatMap((key, nth) => [nth ? ", " : "", el("code", {}, key)]);
+      parts.push(el("p", { class: "move" }, el("b", {}, "Move "), ...names));
+    }
+    if (step.question) parts.push(this.question(step.question), this.verdict);
+    const back = button("← Back", "Step before", () => void this.open(lesson.name, this.step - 1));
+    const next = button("Next →", "Next step", () => void this.open(lesson.name, this.step + 1), "main");
+    const again = button(
+      "Restart step",
+      "The step’s own setting again",
+      () => void this.open(lesson.name, this.step),
+    );
+    back.disabled = this.step === 0;
+    next.disabled = this.step === lesson.steps.length - 1;
+    parts.push(el("div", { class: "acts" }, back, next, again));
+    this.element.replaceChildren(...parts);
+    this.element.hidden = false;
+    if (document.activeElement !== this.chooser) heading.focus({ preventScroll: true });
+  }
+
+  private question(question: Question): HTMLElement {
+    if (question.kind === "choice") {
+      const name = `answer-${this.lesson!.name}-${this.step}`;
+      const options = question.options.map((text, nth) => {
+        const box = el("input", { type: "radio", name, value: nth });
+        box.addEventListener("change", () => this.say(nth === question.right, question.why));
+        return el("label", {}, box, el("span", {}, text));
+      });
+      return el("fieldset", { class: "question" }, el("legend", {}, question.ask), ...options);
+    }
+    if (question.kind === "number") {
+      const box = el("input", { type: "text", inputmode: "decimal", "aria-label": "Answer", class: "value" });
+      const form = el(
+        "form",
+        { class: "question" },
+        el("label", {}, `${question.ask} `, box, ` ${question.unit ?? ""}`),
+        el("button", { type: "submit" }, "Check"),
+      );
+      form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        const value = Number(box.value.replace(",", "."));
+        if (box.value.trim() && Number.isFinite(value)) {
+          this.say(Math.abs(value - question.answer) <= question.tolerance, question.why);
+        }
+      });
+      return form;
+    }
+    return el("div", { class: "question goal" }, el("b", {}, "Your turn: "), question.ask);
+  }
+
+  private say(right: boolean, why: string): void {
+    this.verdict.className = `verdict ${right ? "right" : "wrong"}`;
+    const told = right
+      ? filled(why, this.own?.tables, this.lab.pinned?.tables)
+      : "Not yet: look once more, and try again.";
+    this.verdict.replaceChildren(el("b", {}, right ? "✓ Right. " : "✗ "), ...prose(told));
+  }
+
+  /** A goal is reached by what the page's own run says. */
+  private judge(): void {
+    const question = this.lesson?.steps[this.step]?.question;
+    if (question?.kind !== "goal" || !this.lab.result) return;
+    if (reached(question, this.lab.result.tables, this.lab.pinned?.tables)) this.say(true, question.why);
+    else if (this.verdict.classList.contains("right")) this.verdict.className = "verdict past";
+  }
+}

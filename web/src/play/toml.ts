@@ -1,0 +1,119 @@
+import { parse as parseToml, TomlError } from "smol-toml";
+import type { Fault } from "./engine";
+
+export type Toml = string | number | boolean | Toml[] | { [key: string]: Toml };
+export type Doc = { [key: string]: Toml };
+
+export const isTable = (value: unknown): value is Doc =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Reads a document; what is wrong with it is told as the engine tells it. */
+export function read(text: string): { doc: Doc } | { fault: Fault } {
+  try {
+    return { doc: parseToml(text) as Doc };
+  } catch (error) {
+    const problem = (error instanceof Error ? error.message : String(error)).split("\n")[0]!;
+    const line = error instanceof TomlError ? error.line : null;
+    return { fault: { line, problem, message: problem } };
+  }
+}
+
+const name = (key: string) => (/^[\w-]+$/.test(key) ? key : JSON.stringify(key));
+
+function inline(value: Toml): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(inline).join(", ")}]`;
+  if (isTable(value)) {
+    const entries = Object.entries(value).map(([key, inner]) => `${name(key)} = ${inline(inner)}`);
+    return entries.length ? `{ ${entries.join(", ")} }` : "{}";
+  }
+  return String(value);
+}
+
+/** A list of tables whose lines would be long stands one table a line. */
+function entry(key: string, value: Toml): string {
+  const text = `${name(key)} = ${inline(value)}`;
+  if (!Array.isArray(value) || text.length <= 90 || !value.every(isTable)) return text;
+  return `${name(key)} = [\n${value.map((one) => `    ${inline(one)},\n`).join("")}]`;
+}
+
+/** What is said of the network stands in tables of its own where it would make long lines. */
+const OPEN = new Set(["link", "bottleneck", "access"]);
+
+/** Writes a document as people write scenarios: a table for the network, one for each flow. */
+export function write(doc: Doc): string {
+  const parts: string[][] = [[]];
+  const network: string[][] = [];
+  for (const [key, value] of Object.entries(doc)) {
+    if (key === "network" && isTable(value)) {
+      const own = ["[network]"];
+      for (const [inner, one] of Object.entries(value)) {
+        if (OPEN.has(inner) && isTable(one) && inline(one).length > 50) {
+          network.push([
+            `[network.${inner}]`,
+            ...Object.entries(one).map(([last, each]) => entry(last, each)),
+          ]);
+        } else own.push(entry(inner, one));
+      }
+      parts.push(own, ...network);
+    } else if (key === "flow" && Array.isArray(value)) {
+      for (const flow of value) {
+        if (isTable(flow)) parts.push(["[[flow]]", ...Object.entries(flow).map(([k, v]) => entry(k, v))]);
+      }
+    } else parts[0]!.push(entry(key, value));
+  }
+  return `${parts
+    .filter((lines) => lines.length)
+    .map((lines) => lines.join("\n"))
+    .join("\n\n")}\n`;
+}
+
+export type Key = (string | number)[];
+
+/** `flow.0.transport.cc` as a key. */
+export const keyOf = (text: string): Key =>
+  text.split(".").map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+
+export function get(doc: Toml | undefined, key: Key): Toml | undefined {
+  let at: Toml | undefined = doc;
+  for (const part of key) {
+    if (typeof part === "number") at = Array.isArray(at) ? at[part] : undefined;
+    else if (isTable(at)) at = at[part];
+    else return part === "kind" && typeof at === "string" ? at : undefined;
+  }
+  return at;
+}
+
+/** What a name alone, or a plain value, stands for as a table: `"tcp"`, `"10 packets"`, `0.01`. */
+function opened(value: Toml | undefined, key: Key): Doc {
+  if (isTable(value)) return value;
+  if (value === undefined) {
+    const kinds: Record<string, string> = { transport: "tcp", queue: "drop-tail" };
+    const kind = kinds[String(key.at(-1))];
+    return kind ? { kind } : {};
+  }
+  const last = key.at(-1);
+  if (last === "queue" && /^\d/.test(String(value))) return { kind: "drop-tail", limit: value };
+  if (last === "loss" && typeof value === "number") return { kind: "bernoulli", p: value };
+  if (last === "trace") return { measures: value };
+  return { kind: value };
+}
+
+/** Sets a value, or takes the key away; tables on the way are opened. */
+export function set(doc: Doc, key: Key, value: Toml | undefined): void {
+  let at: Doc | Toml[] = doc;
+  key.slice(0, -1).forEach((part, depth) => {
+    const next = (at as Doc)[part as string];
+    if (Array.isArray(next)) at = next;
+    else {
+      const made = opened(next, key.slice(0, depth + 1));
+      (at as Doc)[part as string] = made;
+      at = made;
+    }
+  });
+  const last = key.at(-1)! as string;
+  if (value === undefined) delete (at as Doc)[last];
+  else (at as Doc)[last] = value;
+}
+
+export const copy = <T extends Toml>(value: T): T => structuredClone(value);
