@@ -84,9 +84,9 @@ impl Pattern {
         Pattern(Source::Script(make.map(|make| Scripted { make, stream: streams.of("script"), made: None })))
     }
 
-    /// Returns whether a script says which messages come.
+    /// Returns whether a script, which may end them, says which messages come.
     pub(crate) fn is_scripted(&self) -> bool {
-        matches!(self.0, Source::Script(_))
+        matches!(self.0, Source::Script(Some(_)))
     }
 
     /// Returns the size of the message that comes at `now`, and how long after it the next one does; `None`: no more come.

@@ -207,7 +207,9 @@ export class GoodputPanel extends LivePanel {
 
   override fit(): [number, number] | null {
     // A hole that is filled makes all that waited behind it goodput at once: such a leap may leave the picture.
-    const values = this.lines().flatMap(({ value }) => [...value]).sort((a, b) => a - b);
+    const values = this.lines()
+      .flatMap(({ value }) => [...value])
+      .sort((a, b) => a - b);
     const most = values.at(-1) ?? 0;
     const usual = values[Math.floor(values.length * 0.95)] ?? 0;
     return [0, Math.min(most, usual * 1.3) || most || 1];
