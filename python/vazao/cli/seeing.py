@@ -81,9 +81,7 @@ Tried = Annotated[
 ]
 Lesson = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME", help="Begin with a lesson, such as slow-start.", autocompletion=completing.lessons
-    ),
+    typer.Option(metavar="NAME", help="Begin with a lesson, such as slow-start.", autocompletion=completing.lessons),
 ]
 
 
@@ -102,7 +100,9 @@ def play(
         path = studies.find(run)
         text = studies.read_text(path)
         if studies.is_study(text):
-            raise ScenarioError(f"{path}: is a study; the page plays scenarios, and has lessons on the studies' figures")
+            raise ScenarioError(
+                f"{path}: is a study; the page plays scenarios, and has lessons on the studies' figures"
+            )
         # What the page cannot run is better said here.
         name = scenario.load(text, file=str(path)).name
     if lesson is not None and lesson not in seeing.lessons():
