@@ -207,7 +207,9 @@ export class GoodputPanel extends LivePanel {
 
   override fit(): [number, number] | null {
     // A hole that is filled makes all that waited behind it goodput at once: such a leap may leave the picture.
-    const values = this.lines().flatMap(({ value }) => [...value]).sort((a, b) => a - b);
+    const values = this.lines()
+      .flatMap(({ value }) => [...value])
+      .sort((a, b) => a - b);
     const most = values.at(-1) ?? 0;
     const usual = values[Math.floor(values.length * 0.95)] ?? 0;
     return [0, Math.min(most, usual * 1.3) || most || 1];
@@ -267,13 +269,13 @@ export class QueuePanel extends LivePanel {
     });
     const fullest = Math.max(0, ...queues.map(({ most }) => most));
     return queues
-      .filter(({ most }) => most > 0 && most >= fullest * 0.1)
+      .filter(({ most }) => most > 0 && most >= fullest * 0.2)
       .sort((a, b) => b.most - a.most)
       .slice(0, 4)
       .sort((a, b) => a.series.link! - b.series.link!)
       .map(({ series }, index) => {
         const link = run.recording.header.links[series.link ?? 0]!;
-        return this.line(run, series, `${link.from} → ${link.to}`, index + 4, nth);
+        return this.line(run, series, link.forward ? link.name : `${link.name}, back`, index + 4, nth);
       });
   }
 }
