@@ -66,6 +66,7 @@ CALLS = [
     Call("run toy.toml --shard 1/2 --out shard", "directory shard runs started"),
     Call("compare small.toml --out compared", "files"),
     Call("view small.toml --html small.html", "page runs"),
+    Call("play small.toml --html lab.html", "page lessons"),
     Call("report stored", "report"),
     Call("show stored", "study title runs planned size findings tables summary"),
     Call("show one", "run flows paths links"),

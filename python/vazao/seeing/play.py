@@ -121,7 +121,7 @@ def lessons() -> dict[str, dict[str, Any]]:
 
 def _lesson(name: str, told: dict[str, Any]) -> dict[str, Any]:
     """A lesson as the page reads it: its steps are a list."""
-    return {"name": name, "title": told["title"], "about": told["about"], "steps": told["step"]}
+    return {"name": name, "place": told["place"], "title": told["title"], "about": told["about"], "steps": told["step"]}
 
 
 def _kinds() -> dict[str, list[dict[str, Any]]]:

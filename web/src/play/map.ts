@@ -72,7 +72,7 @@ export class NetworkMap {
       const name = `${link.from} ${link.to}`;
       const nth = seen.get(name) ?? 0;
       seen.set(name, nth + 1);
-      const bend = (nth - (pairs.get(name)! - 1) / 2) * ROW * 1.5;
+      const bend = (nth - (pairs.get(name)! - 1) / 2) * ROW * 2.2;
       return this.line(link, at.get(link.from)!, at.get(link.to)!, bend);
     });
     const nodes = places.map(({ name }) => {

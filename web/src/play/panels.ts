@@ -269,13 +269,13 @@ export class QueuePanel extends LivePanel {
     });
     const fullest = Math.max(0, ...queues.map(({ most }) => most));
     return queues
-      .filter(({ most }) => most > 0 && most >= fullest * 0.1)
+      .filter(({ most }) => most > 0 && most >= fullest * 0.2)
       .sort((a, b) => b.most - a.most)
       .slice(0, 4)
       .sort((a, b) => a.series.link! - b.series.link!)
       .map(({ series }, index) => {
         const link = run.recording.header.links[series.link ?? 0]!;
-        return this.line(run, series, `${link.from} → ${link.to}`, index + 4, nth);
+        return this.line(run, series, link.forward ? link.name : `${link.name}, back`, index + 4, nth);
       });
   }
 }

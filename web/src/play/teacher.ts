@@ -22,7 +22,7 @@ function prose(text: string): HTMLElement[] {
 
 /** Leads through a lesson: its text, what may be moved, a question and what the answer was worth. */
 export class Teacher {
-  readonly element = el("section", { class: "lesson", "aria-label": "Lesson", hidden: true });
+  readonly element = el("section", { class: "lesson", "aria-label": "Step of the lesson", hidden: true });
   readonly chooser: HTMLSelectElement;
   lesson: Lesson | null = null;
   step = 0;
@@ -83,12 +83,12 @@ export class Teacher {
     this.judge();
   }
 
-  /** Opens the controls of what the step lets its reader move first. */
-  private point(): void {
-    const [first] = this.lesson?.steps[this.step]?.move ?? [];
-    if (!first) return;
-    const key = keyOf(first);
-    if (key[0] === "flow") this.lab.choose({ kind: "flow", index: Number(key[1]) });
+  /** Opens the controls of a key that the step lets its reader move. */
+  private point(moved = this.lesson?.steps[this.step]?.move?.[0]): void {
+    if (!moved) return;
+    const key = keyOf(moved);
+    if (key.length === 1) this.lab.choose({ kind: "scenario" });
+    else if (key[0] === "flow") this.lab.choose({ kind: "flow", index: Number(key[1]) });
     else if (key[0] === "network") {
       const links = this.lab.result?.run.recording.header.links ?? [];
       const text = key.slice(0, -1).join(".");
@@ -126,7 +126,9 @@ export class Teacher {
     ];
     if (step.observe) parts.push(el("p", { class: "observe" }, el("b", {}, "Look at "), step.observe));
     if (step.move) {
-      const names = step.move.flatMap((key, nth) => [nth ? ", " : "", el("code", {}, key)]);
+      const names = step.move.map((key) =>
+        button(key, `Show the controls of ${key}`, () => this.point(key), "key-name"),
+      );
       parts.push(el("p", { class: "move" }, el("b", {}, "Move "), ...names));
     }
     if (step.question) parts.push(this.question(step.question), this.verdict);

@@ -1,0 +1,127 @@
+"""The engine in a web page and the engine in Python: the same scenario gives the same rows, to the last bit."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import polars as pl
+import pytest
+
+from engines import ENGINE, NODE, answers
+from vazao import _core
+from vazao.scenario import built_in_scenarios
+
+pytestmark = [
+    pytest.mark.skipif(NODE is None, reason="no Node.js"),
+    pytest.mark.skipif(not ENGINE.exists(), reason="the engine for pages is not built (make web)"),
+]
+
+APART = {"run_id", "wall_s", "kernel", "kernel_config", "kernel_sha256", "kernel_hz"}
+"""Columns of the run's identity, of which the engine's version is a part, of guests' kernels and of elapsed time."""
+
+CONTROLS = ["reno", "cubic", "vegas", "westwood", "htcp", "illinois", "ledbat", "bbr", "bbr3", "copa", "cdg", "yeah"]
+QUEUES = [
+    '"40 packets"',
+    '"1 bdp"',
+    '"codel"',
+    '"fq-codel"',
+    '"pie"',
+    '{ kind = "red", min = "8 packets", max = "30 packets" }',
+]
+TRANSPORTS = [
+    'kind = "tcp", cc = "{cc}"',
+    'kind = "tcp", cc = "{cc}", recovery = "sack", slow_start = "hystart++"',
+    'kind = "quic", cc = "{cc}", streams = 4',
+    'kind = "sctp", streams = 4',
+    'kind = "dccp"',
+]
+APPS = [
+    '"upload"',
+    '{ kind = "upload", size = "300 kB" }',
+    '{ kind = "on-off", rate = "3 Mbps" }',
+    '{ kind = "messages", count = 40 }',
+]
+MULTIPATH = ["lowest-rtt", "round-robin", "blest", "ecf", "daps", "redundant", "adaptive", "forward-prediction"]
+
+
+def flow(dice: random.Random) -> str:
+    transport, app = dice.choice(TRANSPORTS).format(cc=dice.choice(CONTROLS)), dice.choice(APPS)
+    if dice.random() < 0.15:
+        transport, app = 'kind = "udp", rate = "3 Mbps"', '"upload"'
+    return f'[[flow]]\nstart = "{dice.randrange(400)} ms"\napp = {app}\ntransport = {{ {transport} }}\n'
+
+
+def two_flows(dice: random.Random) -> str:
+    loss = dice.choice(["", ", loss = 0.01", ', loss = { kind = "gilbert-elliott", p = 0.01, r = 0.3 }'])
+    jitter = dice.choice(["", ', jitter = { spread = "3 ms", distribution = "normal" }', ", reorder = 0.01"])
+    flows = "".join(flow(dice) for _ in range(2))
+    return (
+        f'seed = {dice.randrange(1000)}\nuntil = "4 s"\n[network]\ntopology = "dumbbell"\npairs = 2\n'
+        'access = { rate = "50 Mbps", delay = "3 ms" }\n'
+        f'bottleneck = {{ rate = "{dice.randrange(2, 12)} Mbps", delay = "{dice.randrange(2, 60)} ms", '
+        f"queue = {dice.choice(QUEUES)}{loss}{jitter} }}\n{flows}"
+    )
+
+
+def two_paths(dice: random.Random) -> str:
+    paths = ", ".join(
+        f'{{ rate = "{dice.randrange(1, 9)} Mbps", delay = "{dice.randrange(1, 80)} ms", queue = "60 packets", '
+        "loss = 0.005 }"
+        for _ in range(2)
+    )
+    transport = dice.choice(
+        ['kind = "sctp", cmt = true', f'kind = "mptcp", cc = "olia", scheduler = "{dice.choice(MULTIPATH)}"']
+    )
+    return (
+        f'seed = {dice.randrange(1000)}\nuntil = "6 s"\n[network]\ntopology = "multipath"\npath = [{paths}]\n'
+        f'[[flow]]\napp = {{ kind = "upload" }}\ntransport = {{ {transport} }}\n'
+    )
+
+
+def texts() -> dict[str, str]:
+    """The built-in scenarios and some random ones."""
+    found = {name: path.read_text(encoding="utf-8") for name, path in built_in_scenarios().items()}
+    dice = random.Random(7)
+    found |= {f"two flows {nth}": two_flows(dice) for nth in range(30)}
+    return found | {f"two paths {nth}": two_paths(dice) for nth in range(12)}
+
+
+TEXTS = texts()
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, dict[str, Any]]:
+    return dict(zip(TEXTS, answers(list(TEXTS.values())), strict=True))
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it, which knows nothing infinite."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_page_computes_what_python_computes(name: str, told: dict[str, dict[str, Any]]) -> None:
+    assert "error" not in told[name], told[name]["error"]
+    outcome = _core.run(_core.load(TEXTS[name]))
+    for table in ("runs", "flows", "paths", "links", "samples"):
+        native = pl.DataFrame(outcome.table(table)).to_dict(as_series=False)
+        page = told[name]["tables"][table]
+        assert page.keys() | APART == native.keys() | APART
+        wrong = [
+            (column, mine, theirs)
+            for column in native.keys() - APART
+            for mine, theirs in zip(native[column], page[column], strict=True)
+            if plain(mine) != theirs
+        ]
+        assert wrong == []
+
+
+def test_what_is_wrong_is_told_alike() -> None:
+    for text in ("until = 3", '[network]\ntopology = "dumbell"\n', "a = [", "x\n"):
+        (answer,) = answers([text])
+        with pytest.raises(_core.ScenarioError) as native:
+            _core.load(text)
+        assert answer["error"]["line"] == native.value.line
+        assert answer["error"]["problem"] == native.value.problem
