@@ -66,7 +66,9 @@ def python(_: Sphinx) -> Iterator[str]:
     if unknown := set(homes.values()) - set(ROOMS):
         raise ExtensionError(f"names of {', '.join(sorted(unknown))} have no heading: give it one in {__file__}")
     named = [(room, "vazao", name) for name, room in homes.items()]
-    named += [(room, room, name) for room in APART for name in lazy.homes(room)]
+    # A constant there has no docstring of its own, only its type's.
+    apart = [(room, name) for room in APART for name in lazy.homes(room)]
+    named += [(room, room, name) for room, name in apart if callable(getattr(import_module(room), name))]
     for room, title in ROOMS.items():
         yield from [f"## {title}", ""]
         for home, name in sorted(
