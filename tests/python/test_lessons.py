@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,12 +16,33 @@ import polars as pl
 import pytest
 import tomli_w
 
+import vazao
 from vazao import _core
 from vazao.seeing import lessons
 
 LESSONS = lessons()
 STEPS = [(name, nth) for name, lesson in LESSONS.items() for nth in range(len(lesson["steps"]))]
 FILLED = re.compile(r"\{([^{}]+?):\.(\d)f\}")
+TOKENS = re.compile(r"(?:\s*(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|[a-z_]\w*|<=|>=|==|[-+*/()<>\[\].,]))+\s*")
+"""What the page's reader of expressions takes for words (`web/src/play/ask.ts`)."""
+
+TABLES = ("runs", "flows", "links", "paths")
+KEYS: dict[str, dict[str, type | tuple[type, ...]]] = {
+    "lesson": {"name": str, "title": str, "about": str, "place": int, "step": list},
+    "choice": {"kind": str, "ask": str, "options": list, "right": int, "where": list, "why": str},
+    "number": {"kind": str, "ask": str, "of": str, "answer": (int, float), "tolerance": (int, float), "why": str},
+    "goal": {"kind": str, "ask": str, "until": str, "solution": dict, "why": str},
+}
+"""Keys that must be there, and what they hold."""
+
+MAY: dict[str, dict[str, type]] = {
+    "step": {"scenario": str, "set": dict, "pin": bool, "move": list, "observe": str, "question": dict},
+    "number": {"unit": str},
+}
+"""Keys that may be there too."""
+
+LARGEST = 600_000
+"""Events of a run that a page handles in about a tenth of a second."""
 
 
 class Rows:
@@ -55,7 +78,7 @@ def run(text: str) -> dict[str, Rows]:
     outcome = _core.run(_core.load(text))
     assert outcome.failure is None
     assert outcome.not_run is None
-    return {name: Rows(pl.DataFrame(outcome.table(name))) for name in ("runs", "flows", "links", "paths")}
+    return {name: Rows(pl.DataFrame(outcome.table(name))) for name in TABLES}
 
 
 @cache
@@ -77,6 +100,38 @@ def value(expression: str, found: dict[str, Rows], then: dict[str, Rows] | None)
     return eval(expression, {"__builtins__": {}}, names)
 
 
+def shaped(told: dict[str, Any], must: dict[str, Any], may: dict[str, Any] | None = None) -> None:
+    """Holds a table to its keys, and each of these to what it should hold."""
+    known = must | (may or {})
+    assert must.keys() <= told.keys() <= known.keys(), set(told) ^ set(must)
+    for key, held in told.items():
+        assert isinstance(held, known[key]), key
+        assert held or held is False or held == 0, f"{key} is empty"
+
+
+def readable(expression: str) -> None:
+    """Holds an expression to the language of the page, which has less than Python's."""
+    assert TOKENS.fullmatch(expression), expression
+    for node in ast.walk(ast.parse(expression.strip(), mode="eval")):
+        match node:
+            case ast.Compare():
+                assert len(node.ops) == 1, f"{expression}: one comparison at a time"
+            case ast.Subscript(value=ast.Name(id=table) | ast.Attribute(value=ast.Name(id="pinned"), attr=table)):
+                assert table in TABLES, f"{expression}: {table} is no table"
+                assert isinstance(node.slice, ast.Constant), f"{expression}: a row is a number"
+            case ast.Call(func=ast.Name(id=function)):
+                assert function in {"min", "max", "abs"}, f"{expression}: {function} is no function"
+            case ast.Call() | ast.Subscript() | ast.IfExp() | ast.Lambda() | ast.Tuple() | ast.List():
+                pytest.fail(f"{expression}: the page does not read this")
+
+
+def parent(document: Any, key: str) -> Any:
+    """Table that a key is in, which must be there for a page to put the key."""
+    for part in key.split(".")[:-1]:
+        document = document[int(part)] if part.isdigit() else document[part]
+    return document
+
+
 def expressions(step: dict[str, Any]) -> Iterator[str]:
     question = step.get("question", {})
     yield from (found[1] for text in (step["text"], question.get("why", "")) for found in FILLED.finditer(text))
@@ -84,20 +139,40 @@ def expressions(step: dict[str, Any]) -> Iterator[str]:
     yield from (question[key] for key in ("of", "until") if key in question)
 
 
+def files() -> dict[str, dict[str, Any]]:
+    folder = Path(vazao.__file__).parent / "lessons"
+    return {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))}
+
+
 def test_there_are_lessons_of_every_subject() -> None:
-    assert len(LESSONS) >= 15
-    assert len({lesson["place"] for lesson in LESSONS.values()}) == len(LESSONS)
-    for lesson in LESSONS.values():
-        assert lesson["about"]
-        assert sum("question" in step for step in lesson["steps"]) >= 1
-        assert "scenario" in lesson["steps"][0]
+    told = files()
+    assert len(told) >= 15
+    assert list(LESSONS) == sorted(told, key=lambda name: told[name]["place"])
+    assert sorted(lesson["place"] for lesson in told.values()) == list(range(1, len(told) + 1))
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_has_the_keys_that_a_page_reads(name: str) -> None:
+    shaped({"name": name, **files()[name]}, KEYS["lesson"])
+    steps = LESSONS[name]["steps"]
+    assert 3 <= len(steps) <= 5
+    assert sum("question" in step for step in steps) >= 2
+    assert "scenario" in steps[0]
+    assert not steps[0].get("pin"), "no step is before the first"
+    for step in steps:
+        shaped(step, {"title": str, "text": str}, MAY["step"])
+        if question := step.get("question"):
+            shaped(question, KEYS[question["kind"]], MAY.get(question["kind"]))
+        for expression in expressions(step):
+            readable(expression)
 
 
 @pytest.mark.parametrize(("lesson", "nth"), STEPS)
 def test_what_a_step_says_is_what_the_engine_says(lesson: str, nth: int) -> None:
     step = LESSONS[lesson]["steps"][nth]
-    assert set(step) <= {"title", "text", "scenario", "set", "pin", "move", "observe", "question"}
     found, then = tables(lesson, nth), pinned(lesson, nth)
+    assert found["runs"][0].events < LARGEST, "a page would take too long"
+    assert found["flows"].table.height <= 4, "more flows than a reader follows"
     for expression in expressions(step):
         assert not math.isnan(value(expression, found, then)), f"{expression} is not a number"
     if question := step.get("question"):
@@ -107,7 +182,7 @@ def test_what_a_step_says_is_what_the_engine_says(lesson: str, nth: int) -> None
 def check(question: dict[str, Any], lesson: str, nth: int) -> None:
     found, then = tables(lesson, nth), pinned(lesson, nth)
     if question["kind"] == "choice":
-        assert len(question["where"]) == len(question["options"])
+        assert len(question["where"]) == len(question["options"]) == len(set(question["options"]))
         holds = [bool(value(one, found, then)) for one in question["where"]]
         assert holds == [index == question["right"] for index in range(len(holds))]
     elif question["kind"] == "number":
@@ -118,13 +193,20 @@ def check(question: dict[str, Any], lesson: str, nth: int) -> None:
         assert question["kind"] == "goal"
         assert not value(question["until"], found, then), "it is reached before anything is done"
         document = tomllib.loads(setting(lesson, nth))
+        moves = LESSONS[lesson]["steps"][nth]["move"]
+        assert question["solution"].keys() <= set(moves), "what reaches it is not offered"
         change(document, question["solution"])
         assert value(question["until"], run(tomli_w.dumps(document)), then)
 
 
 @pytest.mark.parametrize(("lesson", "nth"), STEPS)
 def test_what_may_be_moved_is_a_key_of_the_scenario(lesson: str, nth: int) -> None:
-    for key in LESSONS[lesson]["steps"][nth].get("move", ()):
+    step = LESSONS[lesson]["steps"][nth]
+    before = tomllib.loads(step["scenario"] if "scenario" in step else setting(lesson, nth - 1))
+    for key in step.get("set", {}):
+        assert key.split(".")[0] in before or key in {"seed", "until"}, f"{key} is put nowhere"
+    for key in step.get("move", ()):
+        assert isinstance(parent(tomllib.loads(setting(lesson, nth)), key), dict | list), f"{key} has no table"
         with pytest.raises(_core.ScenarioError) as wrong:
             _core.load(setting(lesson, nth), overrides=[(key, "no such thing")])
         assert "unknown key" not in str(wrong.value), key

@@ -8,11 +8,15 @@ export interface Choice {
   ask: string;
   options: string[];
   right: number;
+  /** A condition for each option, of which only that of the right one holds; what a test asks of the engine. */
+  where?: string[];
   why: string;
 }
 export interface Numeric {
   kind: "number";
   ask: string;
+  /** How a result says the answer; what a test asks of the engine. */
+  of?: string;
   answer: number;
   tolerance: number;
   unit?: string;
@@ -22,6 +26,8 @@ export interface Goal {
   kind: "goal";
   ask: string;
   until: string;
+  /** Changes with which it is reached; what a test tries. */
+  solution?: Record<string, Toml>;
   why: string;
 }
 export type Question = Choice | Numeric | Goal;
