@@ -34,7 +34,7 @@ console.log(`[${texts.map((toml) => ask({ toml })).join(",")}]`);
 
 
 def answers(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """What the page's engine answers to each scenario: `tables`, or an `error`."""
+    """Answers of the page's engine to scenarios: each has `tables`, or an `error`."""
     command = [str(NODE), "--input-type=module", "-e", SCRIPT, str(ENGINE)]
     done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
