@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from engines import ENGINE, NODE, answers
+from engines import ENGINE, answers
 from vazao import _core
 from vazao.scenario import built_in_scenarios
 
