@@ -26,6 +26,8 @@ export class NetworkMap {
   readonly element = svg("svg", { class: "map", role: "group", "aria-label": "Network" });
   private links: Link[] = [];
   private clients: string[] = [];
+  /** Links are too short for all that is to be said of them. */
+  private crowded = false;
 
   constructor(private readonly lab: Lab) {
     lab.onResult(() => this.take());
@@ -50,6 +52,7 @@ export class NetworkMap {
   private draw(): void {
     const hosts = this.clients.map((name) => name.replace(/\.\d+$/, ""));
     const places = parkingLot(this.links) ?? layout(this.links, hosts);
+    this.crowded = new Set(places.map(({ x }) => x)).size > 4;
     const columns = new Map<number, number>();
     for (const { x } of places) columns.set(x, (columns.get(x) ?? 0) + 1);
     const rows = Math.max(2, ...columns.values());
@@ -125,7 +128,7 @@ export class NetworkMap {
       const rate = link.rate_bps ? quantity(link.rate_bps, "bit/s").replace("bit/s", "b/s") : "varies";
       const facts = [rate, link.delay_ns ? duration(link.delay_ns) : ""].filter(Boolean).join(" · ");
       const quiet = /^(left|right)\d+$|^[ab]$/.test(link.name);
-      group.querySelector("text")!.textContent = quiet ? "" : facts;
+      group.querySelector("text")!.textContent = quiet ? "" : this.crowded ? rate : facts;
       group.setAttribute("aria-label", `Link ${link.name}, ${facts}`);
     }
   }
