@@ -61,11 +61,11 @@ $(BUILT): $(LOCKED) pyproject.toml $(RUST)
 
 # Scripts and styles of web pages, made from TypeScript with libraries that their lock names by hash.
 $(STATIC)/viewer.js: $(LOCKED) $(shell find web -path web/node_modules -prune -o -type f -print)
-	@$(NPM) web ci --silent --no-audit --no-fund
-	@$(NPM) web run --silent build
+	@if $(NPM) web ci --silent --no-audit --no-fund; then $(NPM) web run --silent build; else echo '$(NO_PACKAGES)'; fi
 $(EXPLORE): $(LOCKED) $(shell find web-explore -path web-explore/node_modules -prune -o -type f -print)
-	@$(NPM) web-explore ci --silent --no-audit --no-fund
-	@$(NPM) web-explore run --silent build
+	@if $(NPM) web-explore ci --silent --no-audit --no-fund; then $(NPM) web-explore run --silent build; else echo '$(NO_PACKAGES)'; fi
+
+NO_PACKAGES := packages of npm cannot be fetched: the pages of vazao view, play and explore are not built, and their tests are skipped
 
 web: $(PAGES)
 

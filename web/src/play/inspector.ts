@@ -109,7 +109,7 @@ export class Inspector {
   private link(key: Key, name: string): HTMLElement[] {
     const held = get(this.lab.doc!, key);
     if (!isTable(held)) return this.whole();
-    const parts: HTMLElement[] = [el("h3", {}, `Link ${name}`)];
+    const parts: HTMLElement[] = [el("h3", {}, name === "link" ? "The link" : `Link ${name}`)];
     const all = get(this.lab.doc!, this.list);
     if (Array.isArray(all) && all.length > 1 && typeof key.at(-1) === "number") {
       const remove = () => {

@@ -1,5 +1,5 @@
 import { duration, quantity } from "../format";
-import { layout } from "../layout";
+import { layout, type Place } from "../layout";
 import type { Link } from "../recording";
 import type { Lab } from "./lab";
 import { get, isTable, type Key } from "./toml";
@@ -26,6 +26,8 @@ export class NetworkMap {
   readonly element = svg("svg", { class: "map", role: "group", "aria-label": "Network" });
   private links: Link[] = [];
   private clients: string[] = [];
+  /** Links are too short for all that is to be said of them. */
+  private crowded = false;
 
   constructor(private readonly lab: Lab) {
     lab.onResult(() => this.take());
@@ -49,10 +51,11 @@ export class NetworkMap {
 
   private draw(): void {
     const hosts = this.clients.map((name) => name.replace(/\.\d+$/, ""));
-    const places = layout(this.links, hosts);
+    const places = parkingLot(this.links) ?? layout(this.links, hosts);
+    this.crowded = new Set(places.map(({ x }) => x)).size > 4;
     const columns = new Map<number, number>();
     for (const { x } of places) columns.set(x, (columns.get(x) ?? 0) + 1);
-    const rows = Math.max(1, ...columns.values());
+    const rows = Math.max(2, ...columns.values());
     const pairs = new Map<string, number>();
     const parallel = Math.max(
       1,
@@ -125,7 +128,7 @@ export class NetworkMap {
       const rate = link.rate_bps ? quantity(link.rate_bps, "bit/s").replace("bit/s", "b/s") : "varies";
       const facts = [rate, link.delay_ns ? duration(link.delay_ns) : ""].filter(Boolean).join(" · ");
       const quiet = /^(left|right)\d+$|^[ab]$/.test(link.name);
-      group.querySelector("text")!.textContent = quiet ? "" : facts;
+      group.querySelector("text")!.textContent = quiet ? "" : this.crowded ? rate : facts;
       group.setAttribute("aria-label", `Link ${link.name}, ${facts}`);
     }
   }
@@ -137,6 +140,20 @@ export class NetworkMap {
       one.setAttribute("aria-pressed", String(is));
     }
   }
+}
+
+/** A parking lot as a chain of routers, the pairs of its hops below; null for other networks. */
+function parkingLot(links: Link[]): Place[] | null {
+  const hops = links.filter(({ name }) => /^bottleneck\d+$/.test(name)).length;
+  if (!hops) return null;
+  const step = 1 / (hops + 2);
+  const at = (name: string, x: number, y: number): Place => ({ name, x: x * step, y });
+  const routers = Array.from({ length: hops + 1 }, (_, nth) => at(`R${nth + 1}`, nth + 1, 0.3));
+  const pairs = Array.from({ length: hops }, (_, nth) => [
+    at(`left${nth + 1}`, nth + 1.25, 0.85),
+    at(`right${nth + 1}`, nth + 1.75, 0.85),
+  ]);
+  return [at("a", 0, 0.3), ...routers, at("b", hops + 2, 0.3), ...pairs.flat()];
 }
 
 /** The table of the document that describes a link of the run; null where there is none. */

@@ -64,7 +64,7 @@ export class KeyNumbers {
       const now = number(result, table, name, row);
       if (Number.isNaN(now)) return;
       const then = pinned ? el("small", {}, say(number(pinned, table, name, row))) : "";
-      facts.append(el("span", {}, `${label} `, el("b", {}, say(now)), then));
+      facts.append(el("span", {}, `${label} `, el("b", { class: "fact" }, say(now)), then));
     };
     const share = (value: number) => `${(value * 100).toFixed(1)} %`;
     add("Jain’s index", "runs", "jain", 0, (value) => value.toFixed(3));

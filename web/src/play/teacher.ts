@@ -182,7 +182,7 @@ export class Teacher {
     const told = right
       ? filled(why, this.own?.tables, this.lab.pinned?.tables)
       : "Not yet: look once more, and try again.";
-    this.verdict.replaceChildren(el("b", {}, right ? "✓ Right. " : "✗ "), ...prose(told));
+    this.verdict.replaceChildren(el("b", { class: "mark" }, right ? "✓ Right. " : "✗ "), ...prose(told));
   }
 
   /** A goal is reached by what the page's own run says. */
