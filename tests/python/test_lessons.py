@@ -24,7 +24,7 @@ LESSONS = lessons()
 STEPS = [(name, nth) for name, lesson in LESSONS.items() for nth in range(len(lesson["steps"]))]
 FILLED = re.compile(r"\{([^{}]+?):\.(\d)f\}")
 TOKENS = re.compile(r"(?:\s*(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|[a-z_]\w*|<=|>=|==|[-+*/()<>\[\].,]))+\s*")
-"""What the page's reader of expressions takes for words (`web/src/play/ask.ts`)."""
+"""Words of an expression as the page reads it (`web/src/play/ask.ts`)."""
 
 TABLES = ("runs", "flows", "links", "paths")
 KEYS: dict[str, dict[str, type | tuple[type, ...]]] = {
