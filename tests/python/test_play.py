@@ -343,6 +343,6 @@ def test_text_of_a_scenario_is_never_markup(opened: Open) -> None:
 
 
 def test_a_page_without_its_engine_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("vazao.seeing.play.FOLDER", tmp_path)
+    monkeypatch.setattr("vazao.seeing.page.FOLDER", tmp_path)
     with pytest.raises(ResultsError, match="make wasm"):
         play_page()

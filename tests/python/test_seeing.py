@@ -83,6 +83,16 @@ def test_runs_are_drawn_over_each_other(two: Path, tmp_path: Path) -> None:
     assert names == ["two &lt;b&gt;flows&lt;/b&gt;", "flow.0.transport.cc=reno"]
 
 
+def test_own_algorithms_run_once_they_are_allowed(two: Path, tmp_path: Path) -> None:
+    body = "    def on_ack(self, ack):\n        self.cwnd += 100\n"
+    (tmp_path / "mine.py").write_text(f"import vazao as vz\n\n\nclass Mine(vz.CongestionControl):\n{body}")
+    command = ("view", two, "--set", "flow.0.transport.cc=mine.py:Mine", "--html", tmp_path / "two.html")
+    refused = vazao(*command)
+    assert (refused.code, "--allow-programs" in refused.err) == (2, True)
+    allowed = vazao(*command, "--allow-programs")
+    assert allowed.code == 0, allowed.err
+
+
 def test_a_stored_run_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("seen.toml").write_text(STUDY)

@@ -7,11 +7,12 @@ import sys
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vazao import _core, study
+from vazao import _core, scenario, study
 from vazao.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -41,20 +42,20 @@ def of(scenarios: Iterable[_core.Scenario]) -> Asked:
     """Programs and code of scenarios, each once, in their order."""
     programs: dict[str, None] = {}
     code: dict[str, None] = {}
-    for scenario in scenarios:
+    for one in scenarios:
         # Most say that they have none without being parsed, which takes a while where flows are many.
-        if '"command"' in (text := scenario.json):
+        if '"command"' in (text := one.json):
             apps = [flow["app"] for flow in json.loads(text)["flows"]]
             commands = [app for app in apps if app.get("kind") == "command"]
             programs |= dict.fromkeys(app[side] for app in commands for side in ("server", "client"))
-        code |= dict.fromkeys(_placed(name, scenario) for name, _ in scenario.code)
+        code |= dict.fromkeys(_placed(name, one) for name, _ in one.code)
     return Asked(list(programs), list(code))
 
 
-def _placed(name: str, scenario: _core.Scenario) -> str:
+def _placed(name: str, one: _core.Scenario) -> str:
     """The name of an algorithm, with the file that holds it."""
     file = name.rpartition(":")[0]
-    path = next((path for known, path, _ in scenario.inputs if known == file), file)
+    path = next((path for known, path, _ in one.inputs if known == file), file)
     return f"{name} ({path})"
 
 
@@ -114,3 +115,19 @@ def ask(file: str, asked: Asked) -> None:
     typer.echo(question, err=True)
     if not typer.confirm("Run them?" if asked.programs else "Run it?", err=True):
         raise ScenarioError(f"{file}: its programs were not allowed")
+
+
+def ask_for(path: Path, asked: Asked, built_in: bool) -> None:
+    """Have the user allow what a file would run; of a built-in file only what the command line adds is asked for."""
+    ask(str(path), asked.trusted() if built_in else asked)
+
+
+def permitted(path: Path, text: str, more: dict[str, Any], allow: bool, built_in: bool) -> _core.Scenario:
+    """A scenario that may run its programs and its own algorithms. Raises `ScenarioError`."""
+    if not allow:
+        only = scenario.load(text, **more)
+        asked = of([only])
+        ask_for(path, asked, built_in)
+        if not asked.code:
+            return only
+    return scenario.load(text, **more, allow_programs=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vazao import _core, results, scenario, study as studies
+from vazao import _core, results, study as studies
 from vazao.cli import campaigns, completing, options, programs, sweeps
 from vazao.cli.options import (
     Allow,
@@ -81,7 +81,7 @@ def run(
         place = directory or results.default_directory(study.name)
         study = study.with_inputs(results.kept_inputs(place))
         if not allow:
-            _ask(path, programs.of_study(study, text, overrides), built_in)
+            programs.ask_for(path, programs.of_study(study, text, overrides), built_in)
         told, where = studies.told_in(study.allowing(), lang), options.cluster(on, jobs) or jobs
         campaigns.run_study(told, size, where, place, options.shard(shard), as_json)
         return
@@ -93,28 +93,12 @@ def run(
         varied = tuple(map(studies.variation, vary or ()))
         swept = results.Experiment(path, text, tuple(overrides), first, varied, kept)
         if not allow:
-            _ask(path, programs.of_experiment(swept), built_in)
+            programs.ask_for(path, programs.of_experiment(swept), built_in)
         allowed, where = replace(swept, allow_programs=True), options.cluster(on, jobs) or jobs
         sweeps.run(allowed, count, precision, where, directory, as_json)
         return
     more: dict[str, Any] = {"file": str(path), "overrides": overrides, "seed": first, "inputs": kept}
-    _run_scenario(_permitted(path, text, more, allow, built_in), trace, pcap, qlog, directory, as_json)
-
-
-def _ask(path: Path, asked: programs.Asked, built_in: bool) -> None:
-    """Have the user allow what a file would run; of a built-in file only what the command line adds is asked for."""
-    programs.ask(str(path), asked.trusted() if built_in else asked)
-
-
-def _permitted(path: Path, text: str, more: dict[str, Any], allow: bool, built_in: bool) -> _core.Scenario:
-    """A scenario that may run its programs and its own algorithms. Raises `ScenarioError`."""
-    if not allow:
-        only = scenario.load(text, **more)
-        asked = programs.of([only])
-        _ask(path, asked, built_in)
-        if not asked.code:
-            return only
-    return scenario.load(text, **more, allow_programs=True)
+    _run_scenario(programs.permitted(path, text, more, allow, built_in), trace, pcap, qlog, directory, as_json)
 
 
 REFUSED = {

@@ -7,7 +7,7 @@ import re
 import tempfile
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,7 @@ from vazao.cli.texts import say
 from vazao.errors import ScenarioError, did_you_mean
 
 if TYPE_CHECKING:
-    from vazao.seeing import Recording
+    from vazao.seeing import Page, Recording
 
 Runs = Annotated[
     list[str],
@@ -59,13 +59,8 @@ def view(
     recordings: list[Recording] = []
     for run in runs:
         recordings += _recorded(run, changes or [], beside or [], seed, most, allow)
-    path = seeing.view(recordings).save(html or _new_file(recordings[0].scenario.name))
-    if as_json:
-        print(json.dumps({"page": str(path), "runs": [each.scenario.run_id for each in recordings]}))
-    else:
-        say(str(path))
-    if html is None and not no_browser and not as_json:
-        webbrowser.open(path.absolute().as_uri())
+    told = {"runs": [each.scenario.run_id for each in recordings]} if as_json else None
+    _deliver(seeing.view(recordings), html, recordings[0].scenario.name, told, browser=not no_browser)
 
 
 Tried = Annotated[
@@ -104,13 +99,19 @@ def play(
         name = scenario.load(text, file=str(path)).name
     if lesson is not None and lesson not in seeing.lessons():
         raise ScenarioError(f"--lesson {lesson!r}: is no lesson{did_you_mean(lesson, seeing.lessons())}")
+    told = {"lessons": list(seeing.lessons())} if as_json else None
     page = seeing.play_page(text, name or "", lesson)
-    path = page.save(html or _new_file(lesson or name or "laboratory"))
-    if as_json:
-        print(json.dumps({"page": str(path), "lessons": list(seeing.lessons())}))
-    else:
-        say(str(path))
-    if html is None and not no_browser and not as_json:
+    _deliver(page, html, lesson or name or "laboratory", told, browser=not no_browser)
+
+
+def _deliver(page: Page, html: Path | None, name: str, told: dict[str, Any] | None, *, browser: bool) -> None:
+    """Write a page and say where it is; with `told`, as JSON. A new file of its own is opened in the browser."""
+    path = page.save(html or _new_file(name))
+    if told is not None:
+        print(json.dumps({"page": str(path)} | told))
+        return
+    say(str(path))
+    if html is None and browser:
         webbrowser.open(path.absolute().as_uri())
 
 
@@ -133,10 +134,8 @@ def _recorded(
     named = [("", base), *((one, [*base, change(one)]) for one in beside)]
     recordings = []
     for what, overrides in named:
-        loaded = scenario.load(text, file=str(path), overrides=overrides, seed=seed)
-        if not allow and (asked := programs.of([loaded])):
-            programs.ask(str(path), asked.trusted() if studies.is_built_in(run) else asked)
-            loaded = scenario.load(text, file=str(path), overrides=overrides, seed=seed, allow_programs=True)
+        more: dict[str, Any] = {"file": str(path), "overrides": overrides, "seed": seed}
+        loaded = programs.permitted(path, text, more, allow, studies.is_built_in(run))
         recordings.append(seeing.record(loaded, what or loaded.name, most=most))
     return recordings
 

@@ -63,19 +63,20 @@ def view(recordings: Sequence[Recording], title: str | None = None) -> Page:
 
 def _element(recording: Recording, most: int) -> str:
     """A recording as text in the page, with as many of its packets as there is room for."""
-    text = _packed(recording.content)
+    text = packed(recording.content)
     kept = None
     while len(text) > most:
         # Time series take room, too: the next try is shorter than in proportion.
         kept = int((kept or _packets(recording.content)) * most / len(text) * 0.9)
-        text = _packed(record(recording.scenario, recording.name, most=kept).content)
+        text = packed(record(recording.scenario, recording.name, most=kept).content)
     name = html.escape(recording.name, quote=True)
     return f'<script type="application/octet-stream" data-recording data-name="{name}">{text}</script>'
 
 
-def _packed(content: bytes) -> str:
-    # A page of the same run is the same file: no time in its head.
-    return base64.b64encode(gzip.compress(content, compresslevel=6, mtime=0)).decode()
+def packed(content: bytes, level: int = 6) -> str:
+    """Bytes as compressed text in a page."""
+    # A page of the same content is the same file: no time in its head.
+    return base64.b64encode(gzip.compress(content, compresslevel=level, mtime=0)).decode()
 
 
 def _packets(content: bytes) -> int:
@@ -86,20 +87,19 @@ def _packets(content: bytes) -> int:
 
 def page(template: str, bundle: str, filled: Mapping[str, str]) -> str:
     """A template with a bundle's script and style, whose digests its content policy names."""
-    script, style = (_built(f"{bundle}.{kind}") for kind in ("js", "css"))
+    script, style = (built(f"{bundle}.{kind}", "make web").decode() for kind in ("js", "css"))
     values = {"SCRIPT": script, "STYLE": style, "SCRIPT_HASH": _digest(script), "STYLE_HASH": _digest(style), **filled}
     text = (FOLDER / template).read_text(encoding="utf-8")
     # In one pass: what is filled in may hold such words itself.
     return re.sub(r"@([A-Z_]+)@", lambda found: values[found[1]], text)
 
 
-def _built(name: str) -> str:
+def built(name: str, how: str) -> bytes:
+    """A file that a command builds. Raises `ResultsError` that names the command where it was not."""
     path = FOLDER / "static" / name
     if not path.is_file():
-        raise ResultsError(
-            "the pages of vazao view and play are not built here; `make web` builds them (it needs Node)"
-        )
-    return path.read_text(encoding="utf-8")
+        raise ResultsError(f"{name}, which this page needs, is not built here; `{how}` builds it")
+    return path.read_bytes()
 
 
 def _digest(text: str) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import html
 import json
 import tomllib
+from dataclasses import asdict
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from vazao.errors import ResultsError
-from vazao.scenario import Entry, built_in, presets, registry
-from vazao.seeing.page import FOLDER, Page, page
+from vazao.scenario import built_in, presets, registry
+from vazao.seeing.page import Page, built, packed, page
 
 START = """\
 name = "two flows, one bottleneck"
@@ -107,7 +104,7 @@ def play_page(text: str | None = None, name: str = "", lesson: str | None = None
     # Within an element of a page, a text may not end it.
     told = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
     title = f"{name} – Vazão" if name else "Vazão laboratory"
-    filled = {"TITLE": html.escape(title), "CONTENT": told, "ENGINE": _engine()}
+    filled = {"TITLE": html.escape(title), "CONTENT": told, "ENGINE": packed(built("engine.wasm", "make wasm"), 9)}
     return Page(title, page("play.html", "play", filled))
 
 
@@ -127,23 +124,8 @@ def _lesson(name: str, told: dict[str, Any]) -> dict[str, Any]:
 def _kinds() -> dict[str, list[dict[str, Any]]]:
     kinds: dict[str, list[dict[str, Any]]] = {}
     for entry in registry():
-        kinds.setdefault(entry.kind, []).append(_told(entry))
+        kinds.setdefault(entry.kind, []).append(asdict(entry))
     return kinds
-
-
-def _told(entry: Entry) -> dict[str, Any]:
-    parameters = [
-        {"name": each.name, "default": each.default, "expected": each.expected, "help": each.help}
-        for each in entry.parameters
-    ]
-    return {
-        "name": entry.name,
-        "aliases": entry.aliases,
-        "title": entry.title,
-        "help": entry.help,
-        "source": entry.source,
-        "parameters": parameters,
-    }
 
 
 def _presets() -> list[dict[str, str]]:
@@ -154,11 +136,3 @@ def _presets() -> list[dict[str, str]]:
         text = paths[preset.name].read_text(encoding="utf-8")
         told.append({"name": preset.name, "title": f"{preset.title} ({preset.name})", "text": text})
     return told
-
-
-def _engine() -> str:
-    path: Path = FOLDER / "static" / "engine.wasm"
-    if not path.is_file():
-        raise ResultsError("the engine of vazao play is not built here; `make wasm` builds it")
-    # A page of the same engine is the same file: no time in its head.
-    return base64.b64encode(gzip.compress(path.read_bytes(), compresslevel=9, mtime=0)).decode()
