@@ -207,20 +207,15 @@ impl<B: Copy> Network<B> {
             if hop & FOLLOWED != 0 {
                 return Fate::Crossed(id);
             }
-            return self.meet(now, id, scheduler);
+            return self.go_on(now, id, scheduler);
         }
         self.forward(now, id, scheduler)
     }
 
-    /// Moves a packet on that has [crossed](Fate::Crossed) a link.
-    #[cold]
-    pub fn go_on(&mut self, now: Time, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
-        self.meet(now, id, scheduler)
-    }
-
-    /// Applies the impairments left for a packet that has arrived over a link: a duplicated one is changed first.
+    /// Moves a packet on that has [crossed](Fate::Crossed) a link, after the impairments left for it there: a duplicated one is
+    /// changed first.
     #[inline]
-    fn meet(&mut self, now: Time, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
+    pub fn go_on(&mut self, now: Time, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
         let link = self.link_of(id);
         let hop = &mut self.packets.nodes[id as usize].hop;
         if *hop & LOST != 0 {

@@ -4,9 +4,7 @@ mod flow;
 mod setup;
 
 use crate::model::address::Addresses;
-use crate::model::scenario::FlowSpec;
-use crate::model::scenario::KernelEnd;
-use crate::model::scenario::Scenario;
+use crate::model::scenario::{FlowSpec, KernelEnd, Scenario};
 use crate::model::stack::{Kernel, Offloads, Stack};
 use std::collections::{BTreeMap, BTreeSet};
 use vazao_engine::{Duration, RandomStream};

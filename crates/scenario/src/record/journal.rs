@@ -34,6 +34,7 @@ const CA_LOSS: u8 = 4;
 const NOWHERE: u32 = u32::MAX;
 
 /// Packet of the journal.
+#[derive(Clone)]
 struct Entry {
     time: Time,
     flow: u32,
@@ -177,10 +178,8 @@ impl Journal {
         let (sacks, text) = (self.sacks.len() as u32, self.text.len() as u32);
         let is_full = number == self.most;
         let Some(entry) = self.of(packet).filter(|_| !is_full) else { return self.place(copy, UNKEPT) };
-        let data = entry.data.clone();
-        let Entry { flow, side, path, size, kind, ack, edge, .. } = *entry;
-        let rest = Entry { reason: 6, sacks, text, time: now, gone: None, fate: 0, link: NOWHERE, data, ..*entry };
-        self.entries.push(Entry { flow, side, path, size, kind, ack, edge, ..rest });
+        let copied = Entry { reason: 6, sacks, text, time: now, gone: None, fate: 0, link: NOWHERE, ..entry.clone() };
+        self.entries.push(copied);
         self.place(copy, number as u32);
     }
 

@@ -2,8 +2,7 @@
 
 use super::build::{Planned, build};
 use super::{add_guests, guarded, hex};
-use crate::model::scenario::FlowSpec;
-use crate::model::scenario::Scenario;
+use crate::model::scenario::{FlowSpec, Scenario};
 use crate::packs::library::Libraries;
 use crate::results::collect::{Outcome, collect};
 use crate::world::probe::Silent;

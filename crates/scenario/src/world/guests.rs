@@ -2,7 +2,7 @@
 
 use super::probe::{Leaves, Leaving, Probe};
 use super::{End, World};
-use crate::endpoint::{Body, Crossing, Departure};
+use crate::endpoint::{Body, Crossing, Departure, EndId};
 use crate::guests::plan::GuestPlan;
 use crate::guests::{Frame, GuestHost, LONGEST_AHEAD, Label, Target, ip_ecn};
 use vazao_engine::{EventScheduler, Time};
@@ -61,14 +61,18 @@ impl<P: Probe> World<P> {
         let payload = ipv4::decode(&bytes).map_or(0, |(ip, inside)| data_bytes(ip.protocol, &bytes[inside]));
         let size = bytes.len() as u32;
         let target = Target::Guest { host: host as usize, interface: ends[1 - side] };
-        if P::ON && self.probe.follows() {
-            let (packet, content) = (self.network.next_packet(), Leaves::Bytes(&bytes));
-            let leaving = Leaving { end: Some((number, side)), path: departure.way, size, content };
-            self.probe.on_departure(self.now, packet, &leaving);
-        }
+        self.show_departure(Some((number, side)), departure.way, &bytes);
         let frame = self.guests.frames.insert(Frame { bytes, target, flow: Some((number, is_data)), payload });
         let to = Label::Flow { number, side }.number();
         self.send(Outgoing { route, to, size, ecn: *ecn, body: Body::Bytes(frame) });
+    }
+
+    /// Shows the probe an IP packet that is sent next.
+    fn show_departure(&mut self, end: Option<EndId>, path: usize, bytes: &[u8]) {
+        if P::ON && self.probe.follows() {
+            let leaving = Leaving { end, path, size: bytes.len() as u32, content: Leaves::Bytes(bytes) };
+            self.probe.on_departure(self.now, self.network.next_packet(), &leaving);
+        }
     }
 
     /// Delivers a packet to or from a guest.
@@ -183,11 +187,7 @@ impl<P: Probe> World<P> {
             self.probe.on_bytes(self.now, interface, Direction::Outbound, &bytes);
         }
         let size = bytes.len() as u32;
-        if P::ON && self.probe.follows() {
-            let (packet, content) = (self.network.next_packet(), Leaves::Bytes(&bytes));
-            let leaving = Leaving { end: owner, path: 0, size, content };
-            self.probe.on_departure(self.now, packet, &leaving);
-        }
+        self.show_departure(owner, 0, &bytes);
         let frame = self.guests.frames.insert(Frame { bytes, target, flow, payload });
         // Fair queues see each direction of a flow as one; packets of no flow are one by their destination.
         let of_flow = owner.map(|(number, side)| Label::Flow { number, side });

@@ -1,6 +1,7 @@
 //! TCP segments as bytes, and bytes as segments, for captures and for guests.
 
 use crate::endpoint::codec::{Codec, Place};
+use crate::endpoint::dissector::Unwrapped;
 use crate::endpoint::{Body, Contents as Kept, Crossing};
 use crate::model::address::{Addresses, Socket};
 use vazao_engine::Ecn;
@@ -40,25 +41,26 @@ impl Codec for Bytes {
     }
 }
 
-/// Stream of one direction: its initial sequence number, and the offset of its latest segment.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Offsets {
-    initial: u32,
-    near: u64,
+/// Stream of one direction, by its initial sequence number, and the offset of its latest segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offsets(Unwrapped);
+
+impl Default for Offsets {
+    fn default() -> Offsets {
+        Offsets::from(0)
+    }
 }
 
 impl Offsets {
     pub fn from(initial: u32) -> Offsets {
-        Offsets { initial, near: 0 }
+        // The SYN takes the number before the stream's first byte.
+        Offsets(Unwrapped::from(initial.wrapping_add(1)))
     }
 
-    /// Returns the stream offset of a sequence number that is nearest to the last one.
+    /// Returns the stream offset of a sequence number that is nearest to the last one. A probe of the octet before the stream
+    /// counts as its start.
     fn of(&mut self, sequence: u32) -> u64 {
-        let position = sequence.wrapping_sub(self.initial).wrapping_sub(1);
-        let distance = position.wrapping_sub(self.near as u32) as i32;
-        // A probe of the octet before the stream counts as its start.
-        self.near = self.near.saturating_add_signed(i64::from(distance));
-        self.near
+        self.0.of(sequence)
     }
 }
 
