@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from browsers import chromium
 from vazao.results import Study
 from vazao.scenario import loading
 from vazao.study import parse_as
@@ -216,3 +218,10 @@ def edited() -> Callable[[str, str], str]:
         return TOY.replace(old, new, 1)
 
     return edit
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """The system's Chromium."""
+    with chromium() as running:
+        yield running

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from browsers import FLAGS, chromium, needs_chromium
 from test_explore import BUILT, MARKUP, running, stored
-from test_report import CHROMIUM, FLAGS
 from vazao import explore
 
 pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+    needs_chromium,
     pytest.mark.skipif(not BUILT, reason="the page is not built; make web"),
 ]
 
@@ -33,11 +33,8 @@ def address(folders: list[Path]) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=[one for one in FLAGS if one != "--headless"])
-        yield chromium
-        chromium.close()
+    with chromium([one for one in FLAGS if one != "--headless"]) as started:
+        yield started
 
 
 @contextmanager

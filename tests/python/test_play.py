@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from browsers import Open, needs_chromium, opener
 from vazao.errors import ResultsError
 from vazao.seeing import lessons, play_page
 
 ROOT = Path(__file__).parents[2]
 BUNDLE = ROOT / "python/vazao/seeing/static"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+
 LARGEST = 6_000_000
 """Bytes of the page: a lecturer sends it by mail."""
 
@@ -27,12 +23,10 @@ SOON = 100
 """Milliseconds from a change to its picture, for 10 s of two flows at 10 Mbit/s."""
 
 pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium"),
-    pytest.mark.skipif(not (BUNDLE / "play.js").exists(), reason="the laboratory is not built (npm run build in web/)"),
-    pytest.mark.skipif(not (BUNDLE / "engine.wasm").exists(), reason="the engine for pages is not built (make wasm)"),
+    needs_chromium,
+    pytest.mark.skipif(not (BUNDLE / "play.js").exists(), reason="the laboratory is not built; make web"),
+    pytest.mark.skipif(not (BUNDLE / "engine.wasm").exists(), reason="the engine for pages is not built; make wasm"),
 ]
-
-Open = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -42,35 +36,17 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def opened(browser: Any, file: Path) -> Iterator[Open]:
-    """Opens the page; afterwards, nothing may have failed or asked for anything from outside."""
-    wrong: list[str] = []
+    """Opens the page, and waits until its first run is drawn."""
+    with opener(browser) as open_file:
 
-    def open_page(width: int = 1400, height: int = 900, *, state: str = "", **given: Any) -> Any:
-        page = browser.new_page(viewport={"width": width, "height": height}, **given)
-        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda request: None if local(request.url) else wrong.append(request.url))
-        page.goto(file.as_uri() + state)
-        settled(page)
-        return page
+        def open_page(*size: int, state: str = "", **given: Any) -> Any:
+            page = open_file(file, *size, state=state, **given)
+            settled(page)
+            return page
 
-    yield open_page
-    assert wrong == []
-
-
-def local(url: str) -> bool:
-    return url.startswith(("file:", "data:", "blob:"))
+        yield open_page
 
 
 def settled(page: Any) -> None:

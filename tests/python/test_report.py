@@ -1,8 +1,6 @@
 """The report: what it says, that it needs nothing from outside, and that a browser shows it well."""
 
 import re
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,11 +14,6 @@ from vazao import figures, report
 from vazao.report import network
 from vazao.scenario import load
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 VOID = {"meta", "link", "br", "img", "hr", "input", "path", "rect", "circle"}
 
 
@@ -296,18 +289,6 @@ def test_values_that_the_design_varies_are_drawn_as_a_range() -> None:
     svg = network.draw([slow, fast], "Network")
     assert "10 Mbit/s – 1 Gbit/s" in svg
     assert "queue 1 bdp or 200 packets" in svg
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """The system's Chromium."""
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed; the report was not opened in a browser")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield running
-        running.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

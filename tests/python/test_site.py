@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import shutil
 import subprocess
 import sys
 from html import unescape
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 import vazao
+from browsers import local
 from documents import DOCUMENTS, ROOT, Block, fenced, name, saved
 from vazao.study import catalogue, reference
 
@@ -23,8 +24,6 @@ CELL = "{code-cell}"
 NEEDED = ("furo", "ipykernel", "myst_nb", "sphinx")
 """Libraries of the extra `[site]`."""
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 RUN_HERE = "docs/tutorials/researcher"
 """The notebook that runs when the site of the tests is built; cells of all run in a test of their own."""
@@ -130,21 +129,15 @@ def test_a_notebook_ran_with_its_charts_as_drawings(site: Path) -> None:
     assert all("<svg" in (site / drawing).read_text(encoding="utf-8") for drawing in drawings)
 
 
-def test_search_finds_a_word_in_a_browser_without_a_server(site: Path) -> None:
-    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: no browser is asked")
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed; nothing was searched in a browser")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page()
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto((site / "index.html").as_uri())
-        page.wait_for_url("**/docs/index.html")
-        page.fill("input[name=q]", "bufferbloat")
-        page.press("input[name=q]", "Enter")
-        page.wait_for_selector("#search-results li a")
-        found = page.locator("#search-results li a").all_inner_texts()
-        browser.close()
+def test_search_finds_a_word_in_a_browser_without_a_server(site: Path, browser: Any) -> None:
+    page = browser.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((site / "index.html").as_uri())
+    page.wait_for_url("**/docs/index.html")
+    page.fill("input[name=q]", "bufferbloat")
+    page.press("input[name=q]", "Enter")
+    page.wait_for_selector("#search-results li a")
+    found = page.locator("#search-results li a").all_inner_texts()
     assert "Algorithms" in " ".join(found)
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert [url for url in asked if not local(url)] == []

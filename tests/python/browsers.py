@@ -1,0 +1,58 @@
+"""The system's Chromium, and pages in it that may say nothing wrong and ask nobody else."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+Open = Callable[..., Any]
+"""Opener of a page: an address of a local file, the window's width and height, and what Playwright takes."""
+
+needs_chromium = pytest.mark.skipif(
+    CHROMIUM is None, reason="chromium is not installed: no page is opened in a browser"
+)
+
+
+@contextmanager
+def chromium(flags: list[str] = FLAGS) -> Iterator[Any]:
+    """A running browser; what needs one is skipped where there is none."""
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed: no page is opened in a browser")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield running
+        running.close()
+
+
+@contextmanager
+def opener(browser: Any) -> Iterator[Open]:
+    """Opens files as pages; afterwards, none of them may have failed, warned, or asked for anything from outside."""
+    wrong: list[str] = []
+
+    def open_page(file: Path, width: int = 1400, height: int = 900, *, state: str = "", **given: Any) -> Any:
+        page = browser.new_page(viewport={"width": width, "height": height}, **given)
+        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: None if local(request.url) else wrong.append(request.url))
+        page.goto(file.as_uri() + state)
+        return page
+
+    yield open_page
+    assert wrong == []
+
+
+def local(url: str) -> bool:
+    """Whether an address leads nowhere outside."""
+    return url.startswith(("file:", "data:", "blob:"))
