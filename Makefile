@@ -11,8 +11,8 @@ BUILT := .venv/.built
 RUST := Cargo.toml Cargo.lock rust-toolchain.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 STUDY ?= hstcp-2010
 STATIC := python/vazao/seeing/static
-EXPLORE := python/vazao/explore/static/explore.js
-PAGES := $(STATIC)/viewer.js $(EXPLORE)
+EXPLORE := python/vazao/explore/static
+PAGES := $(STATIC)/viewer.js $(STATIC)/play.js $(EXPLORE)/explore.js
 NPM := $(BIN)/python web/tools/npm.py
 WASM := wasm32-unknown-unknown
 WASM_BUILD := --quiet --locked --profile web -p vazao-web --target $(WASM) --target-dir target/web
@@ -60,10 +60,8 @@ $(BUILT): $(LOCKED) pyproject.toml $(RUST)
 	@touch $@
 
 # Scripts and styles of web pages, made from TypeScript with libraries that their lock names by hash.
-$(STATIC)/viewer.js: $(LOCKED) $(shell find web -path web/node_modules -prune -o -type f -print)
+$(PAGES) &: $(LOCKED) $(shell find web -path web/node_modules -prune -o -type f -print)
 	@if $(NPM) web ci --silent --no-audit --no-fund; then $(NPM) web run --silent build; else echo '$(NO_PACKAGES)'; fi
-$(EXPLORE): $(LOCKED) $(shell find web-explore -path web-explore/node_modules -prune -o -type f -print)
-	@if $(NPM) web-explore ci --silent --no-audit --no-fund; then $(NPM) web-explore run --silent build; else echo '$(NO_PACKAGES)'; fi
 
 NO_PACKAGES := packages of npm cannot be fetched: the pages of vazao view, play and explore are not built, and their tests are skipped
 
@@ -104,7 +102,6 @@ lint: setup
 	$(BIN)/ruff format --quiet --check
 	$(BIN)/mypy
 	$(NPM) web run --silent check
-	$(NPM) web-explore run --silent check
 
 # Tests that need a tool or a kernel that is not there are skipped with its name; pytest's summary counts them.
 tools: setup
@@ -118,7 +115,6 @@ test: setup wasm lint tools
 	VAZAO_KERNEL="$$($(KERNEL))" cargo test --quiet --workspace --locked
 	cargo test --quiet --manifest-path $(PROGRAM) --locked
 	$(NPM) web test --silent
-	$(NPM) web-explore test --silent
 	$(BIN)/pytest -ra
 
 bench: setup
@@ -188,6 +184,6 @@ lock:
 	rm -rf .venv-lock
 
 clean:
-	rm -rf .venv target build dist site web/node_modules web-explore/node_modules $(STATIC) $(dir $(EXPLORE))
+	rm -rf .venv target build dist site web/node_modules $(STATIC) $(EXPLORE)
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis python/vazao/_core*.so

@@ -1,26 +1,40 @@
-type Attributes = Record<string, string | number | boolean | undefined>;
+type Attributes = Record<string, string | number | boolean | EventListener | undefined>;
+type Child = Node | string | null | undefined | false;
 
 /**
- * Makes an element. Children that are strings become text nodes: what a recording says is never markup.
+ * Makes an element with attributes, listeners (`onclick`) and children. Children that are strings become text nodes: what a
+ * recording or a study says is never markup.
  */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
-  ...children: (Node | string)[]
+  ...children: Child[]
 ): HTMLElementTagNameMap[K] {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (value === undefined || value === false) continue;
-    made.setAttribute(name, value === true ? "" : String(value));
+    if (typeof value === "function") made.addEventListener(name.slice(2), value);
+    else if (value !== undefined && value !== false)
+      made.setAttribute(name, value === true ? "" : String(value));
   }
-  made.append(...children);
+  made.append(...children.filter((child): child is Node | string => child instanceof Node || !!child));
+  return made;
+}
+
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Record<string, string | number> = {},
+): SVGElementTagNameMap[K] {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
   return made;
 }
 
 export function button(text: string, label: string, action: () => void, kind = ""): HTMLButtonElement {
-  const made = el("button", { type: "button", "aria-label": label, title: label, class: kind }, text);
-  made.addEventListener("click", action);
-  return made;
+  return el(
+    "button",
+    { type: "button", "aria-label": label, title: label, class: kind, onclick: action },
+    text,
+  );
 }
 
 export function select(
@@ -35,6 +49,24 @@ export function select(
   });
   made.addEventListener("change", () => action(made.selectedIndex));
   return made;
+}
+
+/** A list to choose from, with what it is for. */
+export function choice(
+  label: string,
+  options: readonly (readonly [string, string])[],
+  chosen: string,
+  changed: (value: string) => void,
+): HTMLLabelElement {
+  const made = el("select", { onchange: () => changed(made.value) });
+  for (const [value, text] of options) made.append(el("option", { value, selected: value === chosen }, text));
+  return el("label", { class: "choice" }, el("span", {}, label), made);
+}
+
+/** A box to tick. */
+export function tick(label: string, on: boolean, changed: (on: boolean) => void): HTMLLabelElement {
+  const box = el("input", { type: "checkbox", checked: on, onchange: () => changed(box.checked) });
+  return el("label", { class: "tick" }, box, label);
 }
 
 export function save(blob: Blob, name: string): void {

@@ -1,4 +1,5 @@
 const PREFIXES: [number, string][] = [
+  [1e12, "T"],
   [1e9, "G"],
   [1e6, "M"],
   [1e3, "k"],
@@ -15,19 +16,20 @@ function prefixOf(size: number): [number, string] {
 /** Whether prefixes below one make sense: no packet has a millibyte. */
 const divisible = (unit: string) => unit === "s";
 
-/** A value with its unit, in three to four digits. */
-export function quantity(value: number, unit: string): string {
+/** A value with its unit, in so many digits. */
+export function quantity(value: number, unit: string, digits = 4): string {
   if (Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return "∞";
   const size = Math.abs(value);
   if (size === 0) return unit ? `0 ${unit}` : "0";
-  if (!unit || (size < 1 && !divisible(unit))) return `${trim(value, 4)}${unit ? ` ${unit}` : ""}`;
+  if (!unit || (size < 1 && !divisible(unit))) return `${trim(value, digits)}${unit ? ` ${unit}` : ""}`;
   const [scale, prefix] = unit === "s" && size >= 1 ? [1, ""] : prefixOf(size);
-  return `${trim(value / scale, 4)} ${prefix}${unit}`;
+  return `${trim(value / scale, digits)} ${prefix}${unit}`;
 }
 
 function trim(value: number, digits: number): string {
-  return String(Number(value.toPrecision(digits)));
+  const whole = Number.isInteger(value) && Math.abs(value) < 1e6;
+  return String(whole ? value : Number(value.toPrecision(digits)));
 }
 
 /** Labels of an axis's ticks: one prefix for all, which the first label need not repeat. */
@@ -44,10 +46,10 @@ export function ticks(values: number[], unit: string): string[] {
   );
 }
 
-/** Thousands apart by thin spaces. */
+/** Thousands apart by thin spaces where no line breaks. */
 function grouped(text: string): string {
   const [whole, rest] = text.split(".");
-  const apart = whole!.replace(/\B(?=(\d{3})+$)/g, "\u2009");
+  const apart = whole!.replace(/\B(?=(\d{3})+$)/g, "\u202f");
   return rest === undefined ? apart : `${apart}.${rest}`;
 }
 
@@ -74,7 +76,7 @@ export function moments(values: number[]): string[] {
 export function moment(ns: number): string {
   if (Number.isNaN(ns)) return "–";
   const fraction = (Math.abs(ns) / 1e9).toFixed(9).split(".");
-  return `${ns < 0 ? "−" : ""}${fraction[0]}.${fraction[1]!.replace(/(\d{3})(?=\d)/g, "$1\u2009")} s`;
+  return `${ns < 0 ? "−" : ""}${fraction[0]}.${fraction[1]!.replace(/(\d{3})(?=\d)/g, "$1\u202f")} s`;
 }
 
 /** A span of time in its natural unit. */

@@ -4,13 +4,13 @@ import { load, numbers } from "./load.mjs";
 
 globalThis.requestAnimationFrame = () => 1;
 
-const { TimeAxis } = await load("axis.ts");
-const { stairs, view, drawBars } = await load("lod.ts");
-const { Pyramid } = await load("pyramid.ts");
-const { binOf, growth } = await load("panels/rates.ts");
-const { layout } = await load("layout.ts");
+const { TimeAxis } = await load("view/axis.ts");
+const { stairs, view, drawBars } = await load("view/lod.ts");
+const { Pyramid } = await load("view/pyramid.ts");
+const { binOf, growth } = await load("view/panels/rates.ts");
+const { layout } = await load("view/layout.ts");
 const { duration, moment, moments, quantity, ticks } = await load("format.ts");
-const { SvgPen } = await load("pen.ts");
+const { SvgPen } = await load("view/pen.ts");
 
 const box = { left: 0, top: 0, width: 500, height: 100 };
 
@@ -84,7 +84,7 @@ test("numbers are written with their units", () => {
   assert.deepEqual(ticks([0, 0.25, 0.5], "s"), ["0", "250 ms", "500 ms"]);
   assert.deepEqual(moments([0, 5e8, 1e9]), ["0.0 s", "0.5 s", "1.0 s"]);
   assert.deepEqual(moments([1e6, 1.5e6]), ["1.0 ms", "1.5 ms"]);
-  assert.equal(moment(1234567890), "1.234\u2009567\u2009890 s");
+  assert.equal(moment(1234567890), "1.234\u202f567\u202f890 s");
   assert.equal(duration(2_500_000), "2.5 ms");
 });
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-/** Imports a module of the viewer: bundled, for Node does not read TypeScript. */
+/** Imports a module of a page: bundled, for Node does not read TypeScript. */
 export async function load(module) {
   const entry = fileURLToPath(new URL(`../src/${module}`, import.meta.url));
   const { outputFiles } = await build({ entryPoints: [entry], bundle: true, format: "esm", write: false });

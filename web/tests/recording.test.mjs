@@ -4,8 +4,8 @@ import { encode } from "../tools/recording.mjs";
 import { synthetic } from "../tools/synthetic.mjs";
 import { load } from "./load.mjs";
 
-const { Run } = await load("run.ts");
-const { firstDifference, differenceInWords } = await load("difference.ts");
+const { Run } = await load("view/run.ts");
+const { firstDifference, differenceInWords } = await load("view/difference.ts");
 
 const buffer = (options) => synthetic(options).buffer;
 const short = { seconds: 1.5 };

@@ -1,4 +1,4 @@
-// Bundles the viewer and the laboratory into a script and a style sheet each, which the Python package carries.
+// Bundles each page into one script and one style sheet, which the Python package carries.
 
 import { readFileSync, renameSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -6,29 +6,38 @@ import { build } from "esbuild";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-// A copy of a library carries its licence; that of smol-toml stands in its files.
-const licence = readFileSync(here("../node_modules/uplot/LICENSE"), "utf8").trim();
-const notice = `/*! Contains uPlot (https://github.com/leeoniya/uPlot).\n\n${licence}\n*/`;
-const pages = { viewer: "main.ts", play: "play/main.ts" };
-const styles = { viewer: "viewer.css", play: "play.css" };
+/** A copy of a library carries its licence, unless that stands in its files. */
+function notice(library, address) {
+  const licence = readFileSync(here(`../node_modules/${library}/LICENSE`), "utf8").trim();
+  return `/*! Contains ${library} (${address}).\n\n${licence}\n*/`;
+}
 
-await build({
-  banner: { js: notice, css: notice },
-  entryPoints: Object.fromEntries([
-    ...Object.entries(pages).map(([name, file]) => [name, here(`../src/${file}`)]),
-    ...Object.entries(styles).map(([name, file]) => [`${name}.style`, here(`../src/${file}`)]),
-  ]),
-  entryNames: "[name]",
-  outdir: here("../../python/vazao/seeing/static"),
-  bundle: true,
-  minify: true,
-  format: "iife",
-  target: "es2022",
-  charset: "ascii",
-  legalComments: "inline",
-  logLevel: "warning",
-});
+const UPLOT = notice("uplot", "https://github.com/leeoniya/uPlot");
+const PLOT = [
+  notice("@observablehq/plot", "https://github.com/observablehq/plot"),
+  notice("d3", "https://github.com/d3/d3"),
+].join("\n");
 
-// Entries of one name would collide; a style sheet gets its own only now.
-const out = here("../../python/vazao/seeing/static/");
-for (const name of Object.keys(styles)) renameSync(`${out}${name}.style.css`, `${out}${name}.css`);
+const PAGES = [
+  { page: "viewer", script: "view/main.ts", style: "viewer.css", room: "seeing", contains: UPLOT },
+  { page: "play", script: "play/main.ts", style: "laboratory.css", room: "seeing", contains: UPLOT },
+  { page: "explore", script: "explore/main.ts", style: "explore.css", room: "explore", contains: PLOT },
+];
+
+for (const { page, script, style, room, contains } of PAGES) {
+  const out = here(`../../python/vazao/${room}/static`);
+  await build({
+    banner: { js: contains, css: contains },
+    // Entries of one name would collide: a style sheet gets its own only afterwards.
+    entryPoints: { [page]: here(`../src/${script}`), [`${page}.style`]: here(`../src/style/${style}`) },
+    outdir: out,
+    bundle: true,
+    minify: true,
+    format: "iife",
+    target: "es2022",
+    charset: "ascii",
+    legalComments: "inline",
+    logLevel: "warning",
+  });
+  renameSync(`${out}/${page}.style.css`, `${out}/${page}.css`);
+}

@@ -1,4 +1,4 @@
-import { fromBase64, unpacked } from "../decode";
+import { fromBase64, unpacked } from "../view/decode";
 import { work } from "./worker";
 
 export type Value = number | string | boolean | null;

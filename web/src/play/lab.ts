@@ -1,4 +1,4 @@
-import { Run } from "../run";
+import { Run } from "../view/run";
 import type { Catalogue } from "./catalogue";
 import type { Answer, Engine, Fault, Tables } from "./engine";
 import { copy, type Doc, isTable, type Key, read, set, type Toml, write } from "./toml";

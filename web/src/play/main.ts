@@ -1,11 +1,11 @@
-import { TimeAxis } from "../axis";
 import { button, el, select } from "../dom";
-import { keyboard } from "../keyboard";
-import type { Model } from "../model";
-import { Plot } from "../plot";
-import { Run } from "../run";
-import { Themes } from "../theme";
-import { Viewer } from "../view";
+import { TimeAxis } from "../view/axis";
+import { keyboard } from "../view/keyboard";
+import type { Model } from "../view/model";
+import { Viewer } from "../view/page";
+import { Plot } from "../view/plot";
+import { Run } from "../view/run";
+import { Themes } from "../view/theme";
 import { Catalogue, type Content, content } from "./catalogue";
 import { Editor } from "./editor";
 import { compiled, Engine } from "./engine";

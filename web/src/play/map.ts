@@ -1,6 +1,6 @@
 import { duration, quantity } from "../format";
-import { layout, type Place } from "../layout";
-import type { Link } from "../recording";
+import { layout, type Place } from "../view/layout";
+import type { Link } from "../view/recording";
 import type { Lab } from "./lab";
 import { get, isTable, type Key } from "./toml";
 

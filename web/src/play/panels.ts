@@ -1,13 +1,13 @@
 import { quantity } from "../format";
-import { stairs, type View } from "../lod";
-import type { Model } from "../model";
-import { binOf, growth } from "../panels/rates";
-import type { Pen } from "../pen";
-import type { Key, Panel } from "../plot";
-import { Pyramid } from "../pyramid";
-import type { Series } from "../recording";
-import { held, type Run } from "../run";
-import { lowerBound, upperBound } from "../search";
+import { stairs, type View } from "../view/lod";
+import type { Model } from "../view/model";
+import { binOf, growth } from "../view/panels/rates";
+import type { Pen } from "../view/pen";
+import type { Key, Panel } from "../view/plot";
+import { Pyramid } from "../view/pyramid";
+import type { Series } from "../view/recording";
+import { held, type Run } from "../view/run";
+import { lowerBound, upperBound } from "../view/search";
 import { flowName, type Lab } from "./lab";
 
 interface Line {

@@ -1,5 +1,5 @@
 import { button, el, save } from "../dom";
-import type { Plot } from "../plot";
+import type { Plot } from "../view/plot";
 import type { Lab } from "./lab";
 
 const nameOf = (lab: Lab) => {

@@ -1,0 +1,229 @@
+/** The panels beside the view: findings, SQL, numbers, and the runs behind a point. */
+
+import { el } from "../dom";
+import { integer } from "../format";
+import { label, type Mark } from "./chart";
+import { told } from "./columns";
+import type { State } from "./state";
+import type { Answer, Directory, Figure, Ledger, Told, Value } from "./types";
+
+const SIGNS: Record<string, string> = { reproduced: "✓", differs: "✗", undecided: "?", "not testable": "–" };
+const MOST_NUMBERS = 400;
+
+/** The ledger: each claim with its verdict, its figures one click away. */
+export function findings(
+  ledgers: Ledger[],
+  directories: Directory[],
+  go: (figure: Figure) => (() => void) | null,
+): HTMLElement {
+  const several = ledgers.length > 1;
+  const root = el("div", { class: "findings" });
+  for (const { label: name, ledger, error } of ledgers) {
+    if (several) root.append(el("h3", {}, name));
+    if (error) root.append(el("p", { class: "problem" }, error));
+    if (!ledger.length && !error)
+      root.append(el("p", { class: "dim" }, "No findings: nothing is claimed here."));
+    const drawn = directories.find((one) => one.label === name)?.figures ?? [];
+    for (const one of ledger) {
+      const verdict = one.verdict.replaceAll(" ", "-");
+      const body = el("div", { class: "more" });
+      const details = el(
+        "details",
+        { class: "finding" },
+        el(
+          "summary",
+          {},
+          el("span", { class: `verdict ${verdict}`, title: one.verdict }, SIGNS[one.verdict] ?? "?"),
+          el(
+            "span",
+            { class: "claim" },
+            one.claim,
+            one.level ? el("span", { class: "level" }, ` ${one.per}: ${one.level}`) : null,
+            el("span", { class: "measured" }, one.verdict, one.measured ? `: ${one.measured}` : ""),
+          ),
+        ),
+        body,
+      );
+      details.addEventListener("toggle", () => {
+        if (!details.open || body.childElementCount) return;
+        const fact = (what: string, text: string): void => {
+          if (text) body.append(el("p", {}, el("b", {}, `${what}: `), text));
+        };
+        fact("Reported", one.reported);
+        fact("Criterion", one.criterion);
+        fact("Why", one.explanation);
+        for (const figure of one.figures) {
+          const address = `/figure?${new URLSearchParams({ dir: name, id: figure.id })}`;
+          const described = drawn.find((each) => each.id === figure.id);
+          const jump = described && go(described);
+          body.append(
+            el(
+              "figure",
+              {},
+              el("img", { src: address, alt: figure.title, loading: "lazy" }),
+              el(
+                "figcaption",
+                {},
+                figure.title,
+                jump
+                  ? el("button", { type: "button", class: "quiet link", onclick: jump }, "explore it")
+                  : null,
+              ),
+            ),
+          );
+        }
+        if (!body.childElementCount) body.append(el("p", { class: "dim" }, "Nothing more is said of it."));
+      });
+      root.append(details);
+    }
+  }
+  return root;
+}
+
+/** The SQL of what is seen, as it can be put to `vazao sql`. */
+export function sql(statements: Told[], ms: number): HTMLElement {
+  const root = el(
+    "div",
+    { class: "sql" },
+    el(
+      "p",
+      { class: "dim" },
+      `Answered in ${Math.round(ms)} ms. The same rows in a terminal: vazao sql DIR 'SELECT …'`,
+    ),
+  );
+  for (const one of statements) {
+    const button = el(
+      "button",
+      {
+        type: "button",
+        class: "quiet link",
+        onclick: () => {
+          void navigator.clipboard.writeText(one.sql).then(() => {
+            button.textContent = "copied";
+            setTimeout(() => {
+              button.textContent = "copy";
+            }, 1200);
+          });
+        },
+      },
+      "copy",
+    );
+    root.append(
+      el(
+        "div",
+        { class: "statement" },
+        el("header", {}, el("span", { class: "dim" }, one.path), button),
+        el("pre", { tabindex: 0 }, one.sql),
+      ),
+    );
+  }
+  return root;
+}
+
+/** The drawing's numbers as a table: what a pointer does, a keyboard can do here. */
+export function numbers(all: Mark[], state: State, picked: (mark: Mark) => void): HTMLElement {
+  const shown = all.slice(0, MOST_NUMBERS);
+  const measure = state.kind === "heat" ? state.z : state.y;
+  const cell = (value: unknown, column: string | null): string =>
+    typeof value === "number" ? told(value, column ?? "", 4) : label((value ?? null) as Value);
+  const heads = [
+    state.x && state.kind !== "hist" && state.kind !== "ecdf"
+      ? state.x
+      : state.kind === "hist"
+        ? state.y
+        : null,
+    state.kind === "heat" ? state.y : "series",
+    state.kind === "hist" || state.kind === "ecdf" ? null : (measure ?? "rows"),
+    state.kind === "mean" || state.kind === "heat" ? "± 95 %" : null,
+    state.kind === "points" ? null : "n",
+    "",
+  ];
+  const rows = shown.map((one) =>
+    el(
+      "tr",
+      {},
+      ...[
+        heads[0] !== null ? cell(one.x, heads[0] ?? null) : null,
+        state.kind === "heat" ? cell(one.row, state.y) : one.series,
+        heads[2] !== null ? cell(one.y, measure) : null,
+        heads[3] ? cell(one.ci, measure) : null,
+        heads[4] ? String(one.n) : null,
+      ]
+        .filter((one_): one_ is string => one_ !== null)
+        .map((text) => el("td", {}, text)),
+      el("td", {}, el("button", { type: "button", class: "quiet link", onclick: () => picked(one) }, "runs")),
+    ),
+  );
+  return el(
+    "div",
+    { class: "scroll" },
+    all.length > shown.length
+      ? el("p", { class: "dim" }, `The first ${MOST_NUMBERS} of ${integer(all.length)}.`)
+      : null,
+    el(
+      "table",
+      {},
+      el(
+        "thead",
+        {},
+        el("tr", {}, ...heads.filter((one): one is string => one !== null).map((one) => el("th", {}, one))),
+      ),
+      el("tbody", {}, ...rows),
+    ),
+  );
+}
+
+/** The runs behind a point. */
+export function runs(answer: Answer): HTMLElement {
+  const columns = answer.columns;
+  const total = new Map<string, number>();
+  (columns.results ?? []).forEach((name, i) => {
+    total.set(String(name), Number(columns.total?.[i] ?? 0));
+  });
+  const all = [...total.values()].reduce((sum, one) => sum + one, 0);
+  const used = Object.keys(columns).filter(
+    (name) => name !== "total" && (columns[name] ?? []).some((value) => value !== null),
+  );
+  const several = total.size > 1;
+  const names = ["run_id", ...used.filter((name) => name !== "run_id" && (several || name !== "results"))];
+  const rows = (columns.run_id ?? []).map((id, i) => {
+    const address = `/view/${encodeURIComponent(String(id))}?${new URLSearchParams({ dir: String(columns.results?.[i]) })}`;
+    return el(
+      "tr",
+      {},
+      el("td", {}, el("a", { href: address, target: "_blank", rel: "noopener" }, "view")),
+      ...names.map((name) =>
+        el("td", { class: name === "run_id" ? "mono" : "" }, shown(columns[name]?.[i] ?? null, name)),
+      ),
+    );
+  });
+  return el(
+    "div",
+    {},
+    el(
+      "p",
+      { class: "dim" },
+      rows.length < all
+        ? `${integer(all)} runs, the first ${rows.length}`
+        : `${integer(all)} ${all === 1 ? "run" : "runs"}`,
+    ),
+    el(
+      "div",
+      { class: "scroll" },
+      el(
+        "table",
+        {},
+        el("thead", {}, el("tr", {}, el("th", {}), ...names.map((name) => el("th", {}, name)))),
+        el("tbody", {}, ...rows),
+      ),
+    ),
+  );
+}
+
+function shown(value: Value, column: string): string {
+  return typeof value === "number"
+    ? column === "seed" || column === "replication" || column === "rows"
+      ? String(value)
+      : told(value, column, 4)
+    : label(value);
+}

@@ -1,0 +1,83 @@
+import { save } from "../dom";
+import { crosses, SvgPen } from "./pen";
+import type { Key, Plot } from "./plot";
+
+const fileName = (title: string, ending: string) =>
+  `${title.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.${ending}`;
+
+/** What a canvas shows, on the theme's paper. */
+export function savePng(canvas: HTMLCanvasElement, paper: string, title: string): void {
+  const copy = document.createElement("canvas");
+  copy.width = canvas.width;
+  copy.height = canvas.height;
+  const context = copy.getContext("2d")!;
+  context.fillStyle = paper;
+  context.fillRect(0, 0, copy.width, copy.height);
+  context.drawImage(canvas, 0, 0);
+  copy.toBlob((blob) => blob && save(blob, fileName(title, "png")));
+}
+
+export function saveSvg(pen: SvgPen, title: string): void {
+  save(new Blob([pen.toString()], { type: "image/svg+xml" }), fileName(title, "svg"));
+}
+
+export function exportPng(plot: Plot): void {
+  savePng(plot.canvas, plot.theme.paper, plot.panel.title);
+}
+
+/** Rows of a legend that is as wide as the drawing: each key with its place. */
+function rowsOf(keys: Key[], width: number): { key: Key; x: number; row: number }[] {
+  let [x, row] = [12, 0];
+  return keys.map((key) => {
+    const long = 36 + key.label.length * 6.2;
+    if (x > 12 && x + long > width) [x, row] = [12, row + 1];
+    x += long;
+    return { key, x: x - long, row };
+  });
+}
+
+function drawKey(pen: SvgPen, key: Key, x: number, y: number): void {
+  if (key.shape === "cross") pen.segments(key.colour, 1.5, crosses([x + 7, y], 3.5));
+  else if (key.shape === "band") pen.rects(key.colour, [x + 1, y - 5, 12, 10], 0.3);
+  else if (key.shape === "bar") pen.rects(key.colour, [x + 6, y - 5, 3, 10]);
+  else pen.segments(key.colour, 2, [x, y, x + 14, y], 1, key.dash);
+}
+
+/** Draws what a panel shows once more, as paths, with its title, axes and legend. */
+export function svgOf(plot: Plot): SvgPen {
+  const { theme, panel } = plot;
+  const box = plot.box();
+  const width = box.left + box.width + 22;
+  const keys = rowsOf(panel.keys(), width);
+  const head = 30 + 16 * ((keys.at(-1)?.row ?? -1) + 1);
+  const frame = { ...box, top: box.top + head };
+  const pen = new SvgPen(width, frame.top + box.height + 30, theme.paper);
+  const shown = plot.shown(frame);
+  pen.text(theme.ink, 12, 16, panel.title, "left", 14);
+  for (const { key, x, row } of keys) {
+    drawKey(pen, key, x, 36 + 16 * row);
+    pen.text(theme.soft, x + 19, 36 + 16 * row, key.label);
+  }
+  const { x, y } = plot.ticks();
+  const bottom = frame.top + frame.height;
+  pen.segments(
+    theme.grid,
+    1,
+    x.flatMap(([at]) => [shown.x(at), frame.top, shown.x(at), bottom]),
+  );
+  pen.segments(
+    theme.grid,
+    1,
+    y.flatMap(([at]) => [frame.left, shown.y(at), frame.left + frame.width, shown.y(at)]),
+  );
+  for (const [at, label] of x) pen.text(theme.soft, shown.x(at), bottom + 14, label, "center");
+  for (const [at, label] of y) pen.text(theme.soft, frame.left - 8, shown.y(at), label, "right");
+  pen.clip(frame);
+  plot.compose(pen, shown);
+  pen.clip(null);
+  return pen;
+}
+
+export function exportSvg(plot: Plot): void {
+  saveSvg(svgOf(plot), plot.panel.title);
+}

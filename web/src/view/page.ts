@@ -1,0 +1,259 @@
+import { button, el, select } from "../dom";
+import { duration, integer } from "../format";
+import { TimeAxis } from "./axis";
+import { differenceInWords, firstDifference } from "./difference";
+import { type Command, helpDialog, keyboard } from "./keyboard";
+import { type Model, overlaid, runColour } from "./model";
+import { NetworkPanel } from "./network";
+import { PacketPanel } from "./packet";
+import { panels } from "./panels/all";
+import { Player } from "./player";
+import { Plot } from "./plot";
+import type { Run, Selection } from "./run";
+import { Themes } from "./theme";
+
+/** The whole page of one or several runs. */
+export class Viewer {
+  readonly model: Model;
+  private readonly plots: Plot[];
+  private readonly network: NetworkPanel;
+  private readonly packet: PacketPanel;
+  private readonly player: Player;
+  private readonly themes: Themes;
+  private readonly help: HTMLDialogElement;
+  private readonly choosers = el("div", { class: "choosers" });
+
+  constructor(root: HTMLElement, runs: Run[]) {
+    this.themes = new Themes(() => this.retheme());
+    const axis = new TimeAxis(0, Math.max(...runs.map(({ end }) => end)));
+    this.model = {
+      runs,
+      axis,
+      flow: 0,
+      path: -1,
+      lead: 0,
+      selected: null,
+      difference: earliest(runs),
+      theme: this.themes.current,
+      select: (selection) => this.select(selection),
+    };
+    this.plots = panels(this.model).map((panel) => new Plot(panel, this.model));
+    this.network = new NetworkPanel(this.model);
+    this.packet = new PacketPanel(this.model);
+    this.player = new Player(this.model);
+    const commands = this.commands();
+    this.help = helpDialog(commands);
+    keyboard(commands);
+    const [sequence, ...rest] = this.plots.map(({ element }) => element);
+    const stack = el("div", { class: "stack" }, sequence!, this.network.element, ...rest);
+    root.classList.add("vazao");
+    root.replaceChildren(
+      this.heading(),
+      this.toolbar(),
+      ...this.notes(),
+      el("div", { class: "desk" }, stack, this.packet.element),
+      this.help,
+    );
+    this.choose();
+    for (const plot of this.plots) plot.build();
+    this.network.build();
+    new ResizeObserver(() => this.resize()).observe(stack);
+  }
+
+  private heading(): HTMLElement {
+    const { runs } = this.model;
+    const { header } = runs[0]!.recording;
+    const facts = [
+      duration(header.end_ns),
+      `${integer(header.packets.kept)} packets`,
+      header.flows.length > 1 ? `${header.flows.length} flows` : describe(header.flows[0]),
+      `Vazão ${header.engine}`,
+      `run ${header.run_id.slice(0, 12)}`,
+    ];
+    const heading = el(
+      "header",
+      { class: "top" },
+      el("h1", {}, header.name || "Run"),
+      el("p", {}, facts.filter(Boolean).join(" · ")),
+    );
+    if (overlaid(this.model)) {
+      const legend = runs.map((run, index) => {
+        const swatch = el("i", { class: "swatch" });
+        swatch.style.setProperty("--colour", runColour(this.model, index));
+        return el("span", { class: "key" }, swatch, run.name);
+      });
+      heading.append(el("div", { class: "legend runs" }, ...legend));
+    }
+    return heading;
+  }
+
+  private toolbar(): HTMLElement {
+    const { axis } = this.model;
+    const bar = el("div", { class: "bar", role: "toolbar", "aria-label": "View" });
+    bar.append(
+      this.choosers,
+      el(
+        "div",
+        { class: "group" },
+        button("−", "Zoom out (-)", () => axis.zoom(2)),
+        button("+", "Zoom in (+)", () => axis.zoom(0.5)),
+        button("All", "Show the whole run (Home)", () => axis.all()),
+      ),
+      this.player.element,
+    );
+    if (overlaid(this.model)) {
+      const jump = button("First difference", "Go to the first difference (d)", () => this.jump());
+      jump.disabled = !this.model.difference;
+      bar.append(jump);
+    }
+    bar.append(
+      el(
+        "div",
+        { class: "group end" },
+        button("◐", "Dark or light (t)", () => this.themes.toggle()),
+        button("?", "Keys and gestures (?)", () => this.help.showModal()),
+      ),
+    );
+    return bar;
+  }
+
+  /** What the reader should know before looking: the first difference, and packets that were not kept. */
+  private notes(): HTMLElement[] {
+    const { runs, difference } = this.model;
+    const notes: string[] = [];
+    if (overlaid(this.model)) {
+      notes.push(
+        difference
+          ? differenceInWords(difference, runs[0]!.recording, runs[difference.other]!.recording, [
+              runs[0]!.name,
+              runs[difference.other]!.name,
+            ])
+          : "No difference: all packets of these runs are the same.",
+      );
+    }
+    for (const { name, recording } of runs) {
+      const { kept, all } = recording.header.packets;
+      if (kept < all) notes.push(`${name}: the first ${integer(kept)} of ${integer(all)} packets were kept.`);
+    }
+    return notes.map((text) => el("p", { class: "note", role: "status" }, text));
+  }
+
+  /** Writes the choosers anew: which paths there are depends on the flow. */
+  private choose(): void {
+    const { model } = this;
+    const { flows } = model.runs[0]!.recording.header;
+    const made: HTMLElement[] = [];
+    if (flows.length > 1) {
+      const names = flows.map((flow, index) => `Flow ${index}: ${describe(flow)}`);
+      made.push(
+        select("Flow", names, model.flow, (flow) => {
+          model.flow = flow;
+          model.path = -1;
+          this.choose();
+          this.refresh();
+        }),
+      );
+    }
+    const paths = model.runs[0]!.paths(model.flow);
+    if (paths.length > 1) {
+      const names = ["All paths", ...paths.map((path) => `Path ${path}`)];
+      made.push(
+        select("Path", names, model.path < 0 ? 0 : paths.indexOf(model.path) + 1, (index) => {
+          model.path = index ? paths[index - 1]! : -1;
+          this.refresh();
+        }),
+      );
+    }
+    if (overlaid(model)) {
+      const names = model.runs.map(({ name }) => `Network of ${name}`);
+      made.push(
+        select("Run whose network is shown", names, model.lead, (lead) => {
+          model.lead = lead;
+          this.network.build();
+          this.refresh();
+        }),
+      );
+    }
+    this.choosers.replaceChildren(...made);
+  }
+
+  private commands(): Command[] {
+    const { axis } = this.model;
+    return [
+      { keys: ["ArrowLeft"], shown: "←", help: "earlier", run: () => axis.pan(-0.2) },
+      { keys: ["ArrowRight"], shown: "→", help: "later", run: () => axis.pan(0.2) },
+      { keys: ["+", "="], shown: "+", help: "zoom in", run: () => axis.zoom(0.5, this.about()) },
+      { keys: ["-", "_"], shown: "−", help: "zoom out", run: () => axis.zoom(2, this.about()) },
+      { keys: ["Home", "0"], shown: "Home", help: "the whole run", run: () => axis.all() },
+      { keys: [" "], shown: "Space", help: "play or pause", run: () => this.player.toggle() },
+      { keys: ["n"], shown: "n", help: "next packet", run: () => this.packet.step(1) },
+      { keys: ["p"], shown: "p", help: "previous packet", run: () => this.packet.step(-1) },
+      { keys: ["d"], shown: "d", help: "first difference between runs", run: () => this.jump() },
+      { keys: ["t"], shown: "t", help: "dark or light", run: () => this.themes.toggle() },
+      { keys: ["Escape"], shown: "Esc", help: "close the packet’s panel", run: () => this.select(null) },
+      { keys: ["?"], shown: "?", help: "this help", run: () => this.help.showModal() },
+    ];
+  }
+
+  /** Keys zoom about the cursor while it is in view. */
+  private about(): number {
+    const { lo, hi, cursor } = this.model.axis;
+    return cursor > lo && cursor < hi ? cursor : (lo + hi) / 2;
+  }
+
+  private jump(): void {
+    const { difference, axis, runs } = this.model;
+    if (!difference) return;
+    this.model.flow = difference.flow;
+    this.model.path = -1;
+    this.choose();
+    this.refresh();
+    const longest = Math.max(...runs.map(({ journeys }) => journeys.longest), 1e6);
+    axis.reveal(difference.time, longest * 0.5);
+    axis.pointAt(difference.time);
+    const { here, there, other } = difference;
+    this.select(here !== null ? { run: 0, packet: here } : { run: other, packet: there! });
+  }
+
+  private select(selection: Selection | null): void {
+    this.model.selected = selection;
+    if (selection) {
+      const { flow } = this.model.runs[selection.run]!.recording.packets;
+      if (flow[selection.packet] !== this.model.flow) {
+        this.model.flow = flow[selection.packet]!;
+        this.choose();
+        this.refresh();
+      }
+    }
+    this.packet.show();
+    this.model.axis.changed();
+  }
+
+  private refresh(): void {
+    for (const plot of this.plots) plot.relabel();
+    this.model.axis.changed();
+  }
+
+  private retheme(): void {
+    this.model.theme = this.themes.current;
+    for (const plot of this.plots) plot.build();
+    this.network.draw();
+  }
+
+  private resize(): void {
+    for (const plot of this.plots) plot.resize();
+    this.network.resize();
+  }
+}
+
+function describe(flow: { transport: string; cc: string; app: string } | undefined): string {
+  return flow ? [flow.transport, flow.cc, flow.app].filter(Boolean).join(" ") : "";
+}
+
+/** The earliest difference between the first run and any other. */
+function earliest(runs: Run[]) {
+  const found = runs
+    .slice(1)
+    .map((run, index) => firstDifference(runs[0]!.recording, run.recording, index + 1));
+  return found.reduce((a, b) => (!a || (b && b.time < a.time) ? b : a), null as Model["difference"]);
+}

@@ -1,0 +1,183 @@
+import { quantity } from "../../format";
+import { stairs, type View } from "../lod";
+import { dash, type Model, overlaid, runColour, runWidth } from "../model";
+import { crosses, type Pen } from "../pen";
+import type { Key, Panel } from "../plot";
+import type { Series } from "../recording";
+import { held, type Run } from "../run";
+import { upperBound } from "../search";
+
+/** A series as a line: colours tell measures apart, dashes paths; of runs that are overlaid, colours tell the runs. */
+export interface Line {
+  run: Run;
+  series: Series;
+  label: string;
+  colour: string;
+  dash: number[];
+  width: number;
+}
+
+export interface LinesAbout {
+  id: string;
+  title: string;
+  about: string;
+  measures: string[];
+  height?: number;
+}
+
+/** Time series of one unit, as steps. */
+export class LinesPanel implements Panel {
+  readonly id: string;
+  readonly title: string;
+  readonly about: string;
+  readonly height: number;
+
+  constructor(
+    protected readonly model: Model,
+    protected readonly given: LinesAbout,
+  ) {
+    this.id = given.id;
+    this.title = given.title;
+    this.about = given.about;
+    this.height = given.height ?? 190;
+  }
+
+  get unit(): string {
+    return this.lines()[0]?.series.measure.unit ?? "";
+  }
+
+  /** Whether there is anything to draw, of any flow. */
+  get present(): boolean {
+    return this.given.measures.some((name) =>
+      this.model.runs.some((run) => run.series(name, null).length > 0),
+    );
+  }
+
+  lines(): Line[] {
+    const { model } = this;
+    const over = overlaid(model);
+    return model.runs.flatMap((run, nth) =>
+      this.given.measures.flatMap((measure, order) =>
+        this.seriesOf(run, measure).map((series, line): Line => {
+          const name = over ? `${run.name}: ${this.labelOf(series, run)}` : this.labelOf(series, run);
+          const colours = model.theme.lines;
+          const colour = over ? runColour(model, nth) : colours[this.colourOf(order, line) % colours.length]!;
+          return {
+            run,
+            series,
+            label: name,
+            colour,
+            dash: dash(over ? order + line : this.dashOf(line)),
+            width: runWidth(model, nth),
+          };
+        }),
+      ),
+    );
+  }
+
+  keys(): Key[] {
+    return this.lines().map(({ series, label, colour, dash: dashes }) => ({
+      label,
+      colour,
+      dash: dashes,
+      at: (moment) => quantity(held(series.time, series.value, moment), series.measure.unit),
+    }));
+  }
+
+  fit(lo: number, hi: number): [number, number] | null {
+    let min = Number.POSITIVE_INFINITY;
+    let max = Number.NEGATIVE_INFINITY;
+    for (const { run, series } of this.lines()) {
+      const pyramid = run.pyramid(series);
+      const { time } = series;
+      const end = upperBound(time, hi);
+      if (!pyramid.range(Math.max(0, upperBound(time, lo) - 1), end)) continue;
+      min = Math.min(min, pyramid.min);
+      // A threshold that is not set yet is infinite: it is above the picture.
+      if (Number.isFinite(pyramid.max)) max = Math.max(max, pyramid.max);
+    }
+    if (min > max) return null;
+    // The zero belongs to the picture unless all that happens is far above it.
+    return [min < 0.7 * max && min >= 0 ? 0 : min, max];
+  }
+
+  paint(pen: Pen, shown: View): void {
+    const lines = this.lines();
+    // What is named first matters most, and lies above.
+    if (!overlaid(this.model)) lines.reverse();
+    for (const { run, series, colour, dash: dashes, width } of lines) {
+      pen.line(colour, width, stairs(series.time, series.value, run.pyramid(series), shown), dashes);
+    }
+  }
+
+  protected seriesOf(run: Run, measure: string): Series[] {
+    return run.series(measure, this.model.flow, this.model.path);
+  }
+
+  protected labelOf(series: Series, run: Run): string {
+    const { title, name } = series.measure;
+    const short = title.length > 22 ? name : title.toLowerCase().replace("rtt", "RTT");
+    return series.path !== null && run.paths(this.model.flow).length > 1
+      ? `${short}, path ${series.path}`
+      : short;
+  }
+
+  /** Which colour the line has: that of its measure. */
+  protected colourOf(order: number, _line: number): number {
+    return order;
+  }
+
+  protected dashOf(line: number): number {
+    return line;
+  }
+}
+
+/** Queues of the links, with what they dropped. */
+export class QueuesPanel extends LinesPanel {
+  override fit(lo: number, hi: number): [number, number] | null {
+    const fitted = super.fit(lo, hi);
+    return fitted && [0, Math.max(fitted[1], 1)];
+  }
+
+  override keys(): Key[] {
+    const keys = super.keys();
+    if (this.model.runs.some((run) => run.dropTimes().size > 0)) {
+      keys.push({ label: "drop", colour: this.model.theme.drop, shape: "cross" });
+    }
+    return keys;
+  }
+
+  override paint(pen: Pen, shown: View): void {
+    super.paint(pen, shown);
+    for (const { run, series, colour } of this.lines()) {
+      const times = run.dropTimes().get(series.link ?? -1);
+      if (!times) continue;
+      const points: number[] = [];
+      const end = upperBound(times, shown.hi);
+      const step = (shown.hi - shown.lo) / shown.box.width;
+      for (let at = upperBound(times, shown.lo), last = Number.NEGATIVE_INFINITY; at < end; at++) {
+        if (times[at]! - last < 2 * step) continue;
+        last = times[at]!;
+        points.push(shown.x(last), shown.y(held(series.time, series.value, last)));
+      }
+      pen.segments(overlaid(this.model) ? colour : this.model.theme.drop, 1.5, crosses(points, 3));
+    }
+  }
+
+  protected override seriesOf(run: Run, measure: string): Series[] {
+    return run.series(measure, null);
+  }
+
+  protected override labelOf(series: Series, run: Run): string {
+    const link = series.link === null ? undefined : run.recording.header.links[series.link];
+    return link ? `${link.from} → ${link.to}` : series.measure.title;
+  }
+
+  protected override colourOf(_order: number, line: number): number {
+    return line;
+  }
+
+  protected override dashOf(line: number): number {
+    return line >= this.model.theme.lines.length ? 1 : 0;
+  }
+}

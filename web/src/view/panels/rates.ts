@@ -1,0 +1,160 @@
+import { quantity } from "../../format";
+import { stairs, type View } from "../lod";
+import { dash, type Model, overlaid, runColour, runWidth } from "../model";
+import type { Pen } from "../pen";
+import type { Key, Panel } from "../plot";
+import { Pyramid } from "../pyramid";
+import { held, type Run } from "../run";
+import { upperBound } from "../search";
+
+/** A bin is about this many pixels wide. */
+const BIN = 6;
+
+interface Rate {
+  label: string;
+  colour: string;
+  dash: number[];
+  width?: number;
+  time: Float64Array;
+  value: Float64Array;
+  /** Of sums, the rate is their growth in each bin; a series of rates is drawn as it is. */
+  sum: boolean;
+  pyramid?: Pyramid;
+}
+
+/** A bin of 1, 2 or 5 times a power of ten nanoseconds: its edges stay in place while the picture moves. */
+export function binOf(span: number, width: number): number {
+  const least = Math.max(1, (span / width) * BIN);
+  const power = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 5, 10].find((step) => step * power >= least)! * power;
+}
+
+/** Growth of a sum in bins, in bits a second. */
+export function growth(time: Float64Array, value: Float64Array, lo: number, hi: number, bin: number) {
+  const first = Math.floor(lo / bin) * bin;
+  const count = Math.ceil((hi - first) / bin);
+  const moments = new Float64Array(count);
+  const rates = new Float64Array(count);
+  let before = held(time, value, first) || 0;
+  let index = Math.max(0, upperBound(time, first));
+  for (let at = 0; at < count; at++) {
+    index = upperBound(time, first + (at + 1) * bin, index);
+    const after = index > 0 ? value[index - 1]! : 0;
+    moments[at] = first + at * bin;
+    rates[at] = ((after - before) * 8e9) / bin;
+    before = after;
+  }
+  return { time: moments, value: rates };
+}
+
+/** Rates: what was sent, what was delivered, and what the application got. */
+export class RatesPanel implements Panel {
+  readonly id = "rates";
+  readonly title = "Rates";
+  readonly about = "sending rate, delivery rate and goodput of the flow in bins that follow the zoom";
+  readonly height = 190;
+  readonly unit = "bit/s";
+  private width = 1000;
+
+  constructor(private readonly model: Model) {}
+
+  keys(): Key[] {
+    return this.rates().map((rate) => ({
+      label: rate.label,
+      colour: rate.colour,
+      dash: rate.dash,
+      at: (moment) => {
+        const bin = binOf(this.model.axis.span, this.width);
+        const drawn = rate.sum
+          ? growth(rate.time, rate.value, moment - (moment % bin), moment + 1, bin)
+          : rate;
+        return quantity(held(drawn.time, drawn.value, moment), "bit/s");
+      },
+    }));
+  }
+
+  fit(lo: number, hi: number, width: number): [number, number] | null {
+    this.width = width;
+    let max = 0;
+    // A hole that is filled makes all that waited behind it goodput at once: such a leap may leave the picture.
+    const rates = this.rates();
+    const onWire = rates.filter(({ label }) => !label.endsWith("goodput"));
+    for (const rate of onWire.length ? onWire : rates) {
+      for (const value of this.drawn(rate, lo, hi).value)
+        if (value > max && Number.isFinite(value)) max = value;
+    }
+    return max ? [0, max] : null;
+  }
+
+  paint(pen: Pen, shown: View): void {
+    for (const rate of this.rates()) {
+      const { time, value, pyramid } = this.drawn(rate, shown.lo, shown.hi);
+      pen.line(rate.colour, rate.width ?? 1.25, stairs(time, value, pyramid, shown), rate.dash);
+    }
+  }
+
+  private drawn(rate: Rate, lo: number, hi: number) {
+    if (!rate.sum) {
+      const first = Math.max(0, upperBound(rate.time, lo) - 1);
+      const end = upperBound(rate.time, hi);
+      const time = rate.time.subarray(first, end);
+      const value = rate.value.subarray(first, end);
+      return { time, value, pyramid: new Pyramid(value) };
+    }
+    const bins = growth(rate.time, rate.value, lo, hi, binOf(hi - lo, this.width));
+    return { ...bins, pyramid: new Pyramid(bins.value) };
+  }
+
+  private rates(): Rate[] {
+    const over = overlaid(this.model);
+    return this.model.runs.flatMap((run, nth) =>
+      this.ratesOf(run).map((rate, order) => ({
+        ...rate,
+        label: over ? `${run.name}: ${rate.label}` : rate.label,
+        colour: over ? runColour(this.model, nth) : rate.colour,
+        width: runWidth(this.model, nth),
+        dash: over ? dash(order) : rate.dash,
+      })),
+    );
+  }
+
+  private ratesOf(run: Run): Rate[] {
+    const { flow, path, theme } = this.model;
+    const paths = path < 0 ? run.paths(flow) : [path];
+    const rates: Rate[] = [];
+    for (const one of paths) {
+      const suffix = paths.length > 1 ? `, path ${one}` : "";
+      const style = { dash: dash(paths.length > 1 ? one : 0) };
+      const [sent, came] = [run.bytes(flow, one, false), run.bytes(flow, one, true)];
+      if (sent.time.length)
+        rates.push({ label: `sent${suffix}`, colour: theme.lines[4]!, sum: true, ...style, ...sent });
+      if (came.time.length) {
+        rates.push({ label: `delivered${suffix}`, colour: theme.lines[0]!, sum: true, ...style, ...came });
+      }
+    }
+    const delivered = run.series("delivered", flow)[0];
+    const { acks } = run.sequence(flow, path);
+    // Edges of several paths that have spaces of their own make no one sum.
+    const goodput = delivered ?? (acks.length === 1 ? acks[0]!.ack : undefined);
+    if (goodput?.time.length) {
+      rates.push({
+        label: "goodput",
+        colour: theme.lines[2]!,
+        dash: [],
+        sum: true,
+        time: goodput.time,
+        value: goodput.value,
+      });
+    }
+    for (const series of run.series("pacing_rate", flow, path)) {
+      rates.push({
+        label: "pacing rate",
+        colour: theme.lines[3]!,
+        dash: dash(series.path ?? 0),
+        sum: false,
+        ...series,
+      });
+    }
+    return rates;
+  }
+}

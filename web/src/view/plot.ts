@@ -1,0 +1,254 @@
+import uPlot from "uplot";
+import { button, el } from "../dom";
+import { moments, ticks } from "../format";
+import { exportPng, exportSvg } from "./export";
+import { type View, view } from "./lod";
+import type { Model } from "./model";
+import { CanvasPen, FONT, type Pen } from "./pen";
+import { gestures } from "./pointer";
+
+/** An entry of a panel's legend. */
+export interface Key {
+  label: string;
+  colour: string;
+  dash?: number[];
+  shape?: "bar" | "line" | "cross" | "band";
+  /** What holds at a moment, in words; absent for marks. */
+  at?: (moment: number) => string;
+}
+
+/** What a panel with a time axis says of itself; the plot does the rest. */
+export interface Panel {
+  id: string;
+  title: string;
+  /** What a screen reader says of the drawing. */
+  about: string;
+  height: number;
+  unit: string;
+  /** Labels of the vertical axis, instead of numbers with the unit. */
+  rows?: () => string[];
+  keys(): Key[];
+  /** Least and greatest value of what is shown, in so many pixels; null if nothing is. */
+  fit(lo: number, hi: number, width: number): [number, number] | null;
+  paint(pen: Pen, shown: View): void;
+  /** Something at a point was clicked. */
+  click?(shown: View, x: number, y: number): void;
+}
+
+export const GUTTER = { wide: 76, narrow: 56 };
+
+/** A panel on the screen: uPlot makes axes, grid and canvas, the panel paints between them. */
+export class Plot {
+  readonly element: HTMLElement;
+  private readonly stage = el("div", { class: "stage" });
+  private readonly legend = el("div", { class: "legend" });
+  private readonly cursor = el("div", { class: "cursor", "aria-hidden": "true" });
+  private readonly values: [HTMLElement, (moment: number) => string][] = [];
+  private plot: uPlot | null = null;
+  private visible = true;
+  private stale = false;
+  private range: [number, number] = [0, 1];
+
+  constructor(
+    readonly panel: Panel,
+    private readonly model: Model,
+  ) {
+    const heading = el("h2", {}, panel.title);
+    const tools = el(
+      "div",
+      { class: "tools" },
+      button("PNG", `Save ${panel.title} as PNG`, () => exportPng(this)),
+      button("SVG", `Save ${panel.title} as SVG`, () => exportSvg(this)),
+    );
+    this.element = el("section", { class: "panel", id: `panel-${panel.id}`, "aria-label": panel.title });
+    this.element.append(el("header", {}, heading, this.legend, tools), this.stage);
+    new IntersectionObserver(
+      (entries) => {
+        this.visible = entries.at(-1)!.isIntersecting;
+        if (this.visible && this.stale) this.draw();
+      },
+      { rootMargin: "200px" },
+    ).observe(this.element);
+    model.axis.onMove(() => this.draw());
+    model.axis.onPoint(() => this.point());
+  }
+
+  /** Makes the plot anew: its place in the page, or the theme, has changed. */
+  build(): void {
+    this.plot?.destroy();
+    const { theme } = this.model;
+    const width = Math.max(200, this.stage.clientWidth);
+    const narrow = width < 600;
+    const axis = {
+      stroke: theme.soft,
+      font: `11px ${FONT}`,
+      grid: { stroke: theme.grid, width: 1 },
+      ticks: { stroke: theme.tick, width: 1, size: 4 },
+      gap: 4,
+    };
+    const { rows } = this.panel;
+    const options: uPlot.Options = {
+      width,
+      height: this.panel.height,
+      padding: [8, 22, 0, 0],
+      legend: { show: false },
+      cursor: { show: false },
+      scales: {
+        x: { time: false, auto: false, range: () => [this.model.axis.lo, this.model.axis.hi] },
+        y: { range: () => this.range },
+      },
+      axes: [
+        { ...axis, size: 26, space: narrow ? 76 : 110, values: (_, splits) => moments(splits) },
+        {
+          ...axis,
+          size: narrow ? GUTTER.narrow : GUTTER.wide,
+          space: 34,
+          ...(rows ? { splits: () => rows().map((_, row) => -row) } : {}),
+          values: (_, splits) => rows?.() ?? ticks(splits, this.panel.unit),
+        },
+      ],
+      series: [{}, { paths: () => null, points: { show: false } }],
+      hooks: { draw: [(plot) => this.paint(plot)] },
+    };
+    this.refit();
+    const whole: uPlot.AlignedData = [
+      [this.model.axis.start, this.model.axis.end],
+      [0, 0],
+    ];
+    this.plot = new uPlot(options, whole, this.stage);
+    const canvas = this.plot.ctx.canvas;
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", `${this.panel.title}: ${this.panel.about}`);
+    this.plot.over.append(this.cursor);
+    gestures(this.plot.over, this.model.axis, (x, y) => this.panel.click?.(this.shown(), x, y));
+    this.relabel();
+    this.draw();
+    this.point();
+  }
+
+  /** Writes the legend anew: another flow, path or theme. */
+  relabel(): void {
+    this.values.length = 0;
+    const entries = this.panel.keys().map((key) => {
+      const swatch = el("i", { class: `swatch ${key.shape ?? "line"}` });
+      swatch.style.setProperty("--colour", key.colour);
+      if (key.dash?.length) swatch.classList.add("dashed");
+      const entry = el("span", { class: "key" }, swatch, key.label);
+      if (key.at) {
+        const value = el("b");
+        this.values.push([value, key.at]);
+        entry.append(value);
+      }
+      return entry;
+    });
+    this.legend.replaceChildren(...entries);
+    this.point();
+  }
+
+  resize(): void {
+    const width = Math.max(200, this.stage.clientWidth);
+    if (this.plot && width !== this.plot.width) this.build();
+  }
+
+  draw(): void {
+    if (!this.visible || !this.plot) {
+      this.stale = true;
+      return;
+    }
+    this.stale = false;
+    this.refit();
+    const { lo, hi } = this.model.axis;
+    const [bottom, top] = this.range;
+    const { plot } = this;
+    plot.batch(() => {
+      plot.setScale("x", { min: lo, max: hi });
+      plot.setScale("y", { min: bottom, max: top });
+    });
+  }
+
+  /** Where on the page's canvas what is shown lies. */
+  shown(box?: View["box"]): View {
+    const { lo, hi } = this.model.axis;
+    return view(lo, hi, this.range[0], this.range[1], box ?? this.box());
+  }
+
+  /** Box of the drawing within the panel, in CSS pixels. */
+  box(): View["box"] {
+    return boxOf(this.plot!);
+  }
+
+  get canvas(): HTMLCanvasElement {
+    return this.plot!.ctx.canvas;
+  }
+
+  get theme() {
+    return this.model.theme;
+  }
+
+  /** Positions and labels of the ticks that are shown, for a file that draws the axes itself. */
+  ticks(): { x: [number, string][]; y: [number, string][] } {
+    const read = (axis: number) => {
+      const { _splits, _values } = this.plot!.axes[axis] as unknown as {
+        _splits: number[];
+        _values: string[];
+      };
+      return (_splits ?? []).map((at, index): [number, string] => [at, String(_values[index] ?? "")]);
+    };
+    return { x: read(0), y: read(1) };
+  }
+
+  /** Paints the panel, and over it what all panels mark. */
+  compose(pen: Pen, shown: View): void {
+    this.panel.paint(pen, shown);
+    const { difference, theme } = this.model;
+    if (!difference || difference.time < shown.lo || difference.time > shown.hi) return;
+    const x = shown.x(difference.time);
+    const { left, top, width, height } = shown.box;
+    pen.segments(theme.ink, 1, [x, top, x, top + height], 0.7, [1, 3]);
+    const fits = x < left + width - 90;
+    pen.text(theme.ink, fits ? x + 5 : x - 5, top + 9, "first difference", fits ? "left" : "right");
+  }
+
+  private refit(): void {
+    const { lo, hi } = this.model.axis;
+    const width = this.plot ? this.box().width : this.stage.clientWidth;
+    const fitted = this.panel.fit(lo, hi, width);
+    if (!fitted) return;
+    const [least, greatest] = fitted;
+    const room = (greatest - least) * 0.06 || Math.abs(greatest) * 0.1 || 1;
+    this.range = this.panel.rows ? [least, greatest] : [least === 0 ? 0 : least - room, greatest + room];
+  }
+
+  private paint(plot: uPlot): void {
+    const { ctx } = plot;
+    const ratio = devicePixelRatio;
+    const { left, top, width, height } = plot.bbox;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(left, top, width, height);
+    ctx.clip();
+    ctx.scale(ratio, ratio);
+    this.compose(new CanvasPen(ctx), this.shown(boxOf(plot)));
+    ctx.restore();
+  }
+
+  private point(): void {
+    if (!this.plot || !this.visible) return;
+    const { lo, hi, cursor } = this.model.axis;
+    const within = cursor >= lo && cursor <= hi;
+    this.cursor.hidden = !within;
+    if (within) {
+      this.cursor.style.transform = `translateX(${((cursor - lo) / (hi - lo)) * this.plot.over.clientWidth}px)`;
+    }
+    for (const [element, at] of this.values) {
+      const text = at(cursor);
+      if (element.textContent !== text) element.textContent = text;
+    }
+  }
+}
+
+function boxOf(plot: uPlot): View["box"] {
+  const { left, top, width, height } = plot.bbox;
+  const ratio = devicePixelRatio;
+  return { left: left / ratio, top: top / ratio, width: width / ratio, height: height / ratio };
+}

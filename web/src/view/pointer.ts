@@ -1,0 +1,101 @@
+import { el } from "../dom";
+import type { TimeAxis } from "./axis";
+
+/** A pointer that moved less than this since it went down has clicked. */
+const STILL = 4;
+
+/**
+ * Wheel zooms, drag pans, drag with shift chooses what to show, two fingers zoom and pan, a click is the panel's.
+ */
+export function gestures(over: HTMLElement, axis: TimeAxis, click: (x: number, y: number) => void): void {
+  const brush = el("div", { class: "brush", hidden: true });
+  over.append(brush);
+  const pointers = new Map<number, { x: number; y: number }>();
+  let start: { x: number; y: number; lo: number; hi: number } | null = null;
+  let moved = false;
+  let brushing = false;
+
+  const width = () => over.clientWidth || 1;
+  const place = (event: PointerEvent | WheelEvent) => {
+    const box = over.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  };
+  const momentAt = (x: number) => axis.lo + (x / width()) * axis.span;
+  const anchor = () => {
+    const [a, b] = [...pointers.values()];
+    if (a) start = { x: b ? (a.x + b.x) / 2 : a.x, y: a.y, lo: axis.lo, hi: axis.hi };
+  };
+
+  over.addEventListener(
+    "wheel",
+    (event) => {
+      // The page scrolls by the wheel wherever no drawing is: over headings, axes and the network.
+      event.preventDefault();
+      const lines = event.deltaMode === 1 ? 16 : 1;
+      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) axis.pan((event.deltaX * lines) / width());
+      else axis.zoom(Math.exp(event.deltaY * lines * 0.0022), momentAt(place(event).x));
+    },
+    { passive: false },
+  );
+
+  over.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    over.setPointerCapture(event.pointerId);
+    pointers.set(event.pointerId, place(event));
+    moved = pointers.size > 1;
+    brushing = event.shiftKey && pointers.size === 1;
+    anchor();
+  });
+
+  over.addEventListener("pointermove", (event) => {
+    const at = place(event);
+    const before = pointers.get(event.pointerId);
+    if (!before || !start) {
+      axis.pointAt(momentAt(at.x));
+      return;
+    }
+    const [first, second] = [...pointers.keys()];
+    if (first !== undefined && second !== undefined) {
+      const gap = () => Math.abs(pointers.get(first)!.x - pointers.get(second)!.x) + 1;
+      const old = gap();
+      pointers.set(event.pointerId, at);
+      const middle = (pointers.get(first)!.x + pointers.get(second)!.x) / 2;
+      axis.pan(-(middle - start.x) / width());
+      start.x = middle;
+      axis.zoom(old / gap(), momentAt(middle));
+      return;
+    }
+    if (Math.abs(at.x - start.x) > STILL) moved = true;
+    if (!moved) return;
+    if (brushing) {
+      brush.hidden = false;
+      brush.style.left = `${Math.min(at.x, start.x)}px`;
+      brush.style.width = `${Math.abs(at.x - start.x)}px`;
+    } else {
+      const shift = ((at.x - start.x) / width()) * (start.hi - start.lo);
+      axis.show(start.lo - shift, start.hi - shift);
+      over.classList.add("grabbed");
+    }
+  });
+
+  const up = (event: PointerEvent) => {
+    if (!pointers.delete(event.pointerId) || !start) return;
+    over.classList.remove("grabbed");
+    const at = place(event);
+    if (brushing && !brush.hidden) {
+      brush.hidden = true;
+      const [a, b] = [momentAt(start.x), momentAt(at.x)];
+      axis.show(Math.min(a, b), Math.max(a, b));
+    } else if (!moved && event.type === "pointerup") {
+      axis.pointAt(momentAt(at.x));
+      click(at.x, at.y);
+    }
+    start = null;
+    anchor();
+  };
+  over.addEventListener("pointerup", up);
+  over.addEventListener("pointercancel", up);
+  over.addEventListener("dblclick", (event) =>
+    axis.zoom(event.shiftKey ? 4 : 0.25, momentAt(place(event as PointerEvent).x)),
+  );
+}
