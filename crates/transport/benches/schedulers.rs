@@ -47,6 +47,7 @@ fn cost(scheduler: &mut dyn PacketScheduler, paths: &[PathState]) -> f64 {
     let mut situation = Situation {
         now: Time::ZERO,
         paths,
+        with_room: u64::MAX,
         waiting: 100_000_000,
         window: 6_000_000,
         buffer: 12_000_000,

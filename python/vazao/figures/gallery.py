@@ -67,11 +67,11 @@ def render(study: Study, asked: Asked, out_dir: Path) -> dict[str, Path]:
     folder = Path(out_dir) / "figures"
     make_folder(folder)
     written: dict[str, Path] = {}
-    every = [one for one in drawings(study, asked) if not one.rows.frame.is_empty()]
-    # Drawing pixels is most of the work, and done outside the interpreter's lock.
+    # Drawing pixels is most of the work, and done outside the interpreter's lock, while the next rows are asked for.
     with ThreadPoolExecutor() as pool:
-        for one, formats in zip(every, pool.map(files, every), strict=True):
-            for suffix, content in formats.items():
+        every = [(one, pool.submit(files, one)) for one in drawings(study, asked) if not one.rows.frame.is_empty()]
+        for one, formats in every:
+            for suffix, content in formats.result().items():
                 path = folder / f"{one.figure.id}.{suffix}"
                 write_atomically(path, content)
                 written[path.name] = path

@@ -7,6 +7,7 @@ a finished batch is whole, an unfinished one does not exist, and what was lost, 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -23,7 +24,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vazao import _core
 from vazao.errors import ResultsError
-from vazao.files import TEMPORARY, owned, remove, replacing, write_atomically
+from vazao.files import TEMPORARY, explained, owned, remove, replacing, write_atomically
 
 TABLES = ("scenarios", "samples", "links", "paths", "flows", "runs")
 """Tables in the order in which a batch is written."""
@@ -82,17 +83,26 @@ def following(directory: Path) -> int:
 
 def _committed(directory: Path) -> tuple[list[str], set[str]]:
     """All batches that have a part in `runs/`, and those that another has replaced."""
-    owned(directory / "runs", folder=True)
-    files = [path for path in (directory / "runs").glob("*.parquet") if _NAME.fullmatch(path.stem)]
-    replaced = {_replaced(path, (status := path.stat()).st_size, status.st_mtime_ns) for path in files}
-    return [path.stem for path in files], replaced - {""}
+    if not owned(directory / "runs", folder=True):
+        return [], set()
+    names: list[str] = []
+    replaced: set[str] = set()
+    # A directory is read for each question, and may have thousands of batches.
+    with explained(directory / "runs", "read"), os.scandir(directory / "runs") as entries:
+        for entry in entries:
+            name = entry.name.removesuffix(".parquet")
+            if name != entry.name and _NAME.fullmatch(name):
+                status = entry.stat()
+                names.append(name)
+                replaced.add(_replaced(str(directory), name, status.st_size, status.st_mtime_ns))
+    return names, replaced - {""}
 
 
 @lru_cache(maxsize=100_000)
-def _replaced(path: Path, *_: int) -> str:
+def _replaced(directory: str, batch: str, *_: int) -> str:
     """The batch that this one replaces; none where it cannot be read, as is said when its rows are."""
     try:
-        return read(path.parents[1], path.stem).replaces
+        return read(Path(directory), batch).replaces
     except ResultsError:
         return ""
 

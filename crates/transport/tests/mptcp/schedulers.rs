@@ -43,6 +43,7 @@ fn situation(paths: &[PathState]) -> Situation<'_> {
     Situation {
         now: Time::from_nanos(1_000_000_000),
         paths,
+        with_room: u64::MAX,
         waiting: 1000 * MSS,
         window: 2000 * MSS,
         buffer: 2000 * MSS + outstanding,

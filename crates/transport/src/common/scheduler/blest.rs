@@ -1,6 +1,6 @@
 //! Blocking estimation.
 
-use super::{Build, Decision, PacketScheduler, PathState, Situation, send_or_wait};
+use super::{Build, Decision, PacketScheduler, PathState, Situation};
 use vazao_engine::Time;
 use vazao_engine::registry::{Entry, Kind, parameters};
 
@@ -66,7 +66,7 @@ fn sendable(fast: &PathState, slow: &PathState) -> f64 {
 impl PacketScheduler for Blest {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
         self.blocked |= situation.blocker.is_some();
-        send_or_wait(situation.paths, |slow, fast| {
+        situation.send_or_wait(|slow, fast| {
             self.adapt(situation.now, slow);
             let space = situation.buffer as f64 - (slow.flight + slow.queued + slow.mss) as f64;
             self.lambda * sendable(fast, slow) > space

@@ -1,6 +1,6 @@
 //! Constraint-based proactive scheduling.
 
-use super::{Build, Decision, PacketScheduler, PathState, Situation, send_or_wait};
+use super::{Build, Decision, PacketScheduler, PathState, Situation};
 use vazao_engine::registry::Entry;
 
 /// Constraint-based proactive scheduling (Oh, Lee, *Constraint-based proactive scheduling for MPTCP in wireless
@@ -51,6 +51,6 @@ fn overtaking(fast: &PathState, slow: &PathState) -> f64 {
 
 impl PacketScheduler for ConstraintProactive {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        send_or_wait(situation.paths, |slow, fast| !self.admits(situation, fast, slow))
+        situation.send_or_wait(|slow, fast| !self.admits(situation, fast, slow))
     }
 }

@@ -1,6 +1,6 @@
 //! Delay-aware packet scheduling.
 
-use super::{Build, Decision, PacketScheduler, PathState, Situation, fastest, least};
+use super::{Build, Decision, PacketScheduler, PathState, Situation, fastest};
 use vazao_engine::Duration;
 use vazao_engine::registry::Entry;
 
@@ -65,7 +65,7 @@ impl PacketScheduler for DelayAware {
         }
         let next = self.plan.iter().min_by_key(|turn| turn.next).map(|turn| turn.path);
         // A path without an RTT sample has no part in plans: it is tried as soon as it has room.
-        Decision::send(next.or_else(|| least(situation.paths, |path| path.srtt)))
+        Decision::send(next.or_else(|| situation.least(|path| path.srtt)))
     }
 
     fn on_sent(&mut self, path: usize, bytes: u64) {

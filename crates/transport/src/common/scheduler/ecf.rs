@@ -1,6 +1,6 @@
 //! Earliest completion first.
 
-use super::{Build, Decision, PacketScheduler, Situation, send_or_wait};
+use super::{Build, Decision, PacketScheduler, Situation};
 use vazao_engine::registry::{Entry, Kind, parameters};
 
 /// Earliest completion first, ECF (Lim, Nahum, Towsley, Gibbens, CoNEXT 2017, algorithm 1): the path with the least
@@ -31,7 +31,7 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 
 impl PacketScheduler for EarliestCompletionFirst {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        send_or_wait(situation.paths, |slow, fast| {
+        situation.send_or_wait(|slow, fast| {
             let delta = slow.rttvar.max(fast.rttvar).as_secs();
             let (srtt_s, srtt_f) = (slow.srtt.as_secs(), fast.srtt.as_secs());
             let hysteresis = if self.waiting { 1.0 + self.beta } else { 1.0 };

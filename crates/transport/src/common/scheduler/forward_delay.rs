@@ -1,6 +1,6 @@
 //! Forward-delay-based packet scheduling.
 
-use super::{Build, Decision, PacketScheduler, Situation, least};
+use super::{Build, Decision, PacketScheduler, Situation};
 use vazao_engine::Duration;
 use vazao_engine::registry::Entry;
 
@@ -24,7 +24,7 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 
 impl PacketScheduler for ForwardDelay {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        let Some(best) = least(situation.paths, |path| path.forward) else { return Decision::Wait };
+        let Some(best) = situation.least(|path| path.forward) else { return Decision::Wait };
         if situation.waiting == 0 {
             return Decision::Send { path: best, skip: 0 };
         }

@@ -1,6 +1,6 @@
 //! Fine-grained forward prediction.
 
-use super::{Build, Decision, PacketScheduler, PathState, Situation, least};
+use super::{Build, Decision, PacketScheduler, PathState, Situation};
 use vazao_engine::Duration;
 use vazao_engine::registry::Entry;
 
@@ -47,7 +47,7 @@ fn predicted(path: &PathState, time: Duration) -> f64 {
 
 impl PacketScheduler for ForwardPrediction {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        let Some(best) = least(situation.paths, |path| path.srtt) else { return Decision::Wait };
+        let Some(best) = situation.least(|path| path.srtt) else { return Decision::Wait };
         if situation.waiting == 0 {
             return Decision::Send { path: best, skip: 0 };
         }

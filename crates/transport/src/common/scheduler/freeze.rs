@@ -1,6 +1,6 @@
 //! Freezing of slow paths.
 
-use super::{Build, Decision, PacketScheduler, Situation, send_or_wait};
+use super::{Build, Decision, PacketScheduler, Situation};
 use vazao_engine::registry::Entry;
 
 /// Lowest round-trip time first, but a slow path is frozen while the fastest one, even after waiting for room, will
@@ -24,8 +24,7 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 
 impl PacketScheduler for Freeze {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        send_or_wait(situation.paths, |slow, fast| {
-            slow.srtt.as_secs() - fast.srtt.as_secs() > fast.time_for(situation.waiting)
-        })
+        situation
+            .send_or_wait(|slow, fast| slow.srtt.as_secs() - fast.srtt.as_secs() > fast.time_for(situation.waiting))
     }
 }

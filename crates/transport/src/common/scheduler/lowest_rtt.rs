@@ -1,6 +1,6 @@
 //! Lowest round-trip time first.
 
-use super::{Build, Decision, PacketScheduler, Situation, least};
+use super::{Build, Decision, PacketScheduler, Situation};
 use vazao_engine::registry::Entry;
 
 /// The subflow with the least smoothed round-trip time of those that have room (Linux MPTCP v0.90's default; Paasch, Ferlin,
@@ -19,6 +19,6 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 
 impl PacketScheduler for LowestRtt {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
-        Decision::send(least(situation.paths, |path| path.srtt))
+        Decision::send(situation.least(|path| path.srtt))
     }
 }

@@ -59,6 +59,8 @@ pub struct Situation<'a> {
     pub now: Time,
     /// Subflows in the order in which they were opened; a closed subflow keeps its index.
     pub paths: &'a [PathState],
+    /// Bitmask of the paths that may have room: the others need not be looked at.
+    pub with_room: u64,
     /// New data waiting to be sent. (Zero for a retransmission, where only the path is chosen.)
     pub waiting: u64,
     /// Receive window left beyond all data sent.
@@ -77,7 +79,28 @@ impl Situation<'_> {
     /// Paths on which a segment would leave at once.
     #[inline]
     pub fn available(&self) -> impl Iterator<Item = (usize, &PathState)> {
-        self.paths.iter().enumerate().filter(|(_, path)| path.is_available())
+        let mut rest = self.with_room;
+        let paths = std::iter::from_fn(move || {
+            let number = rest.trailing_zeros() as usize;
+            rest &= rest.wrapping_sub(1);
+            self.paths.get(number).map(|path| (number, path))
+        });
+        paths.filter(|(_, path)| path.is_available())
+    }
+    /// Index of the available path with the least `value`; ties go to the first.
+    #[inline]
+    pub(crate) fn least<T: PartialOrd>(&self, value: impl Fn(&PathState) -> T) -> Option<usize> {
+        least_of(self.available(), value)
+    }
+    /// Sends on the available path with the least smoothed round-trip time, unless the [fastest] of all is another path and
+    /// `waits`, given the slower and the faster, decides to wait for room on it.
+    #[inline]
+    pub(crate) fn send_or_wait(&self, waits: impl FnOnce(&PathState, &PathState) -> bool) -> Decision {
+        let best = self.least(|path| path.srtt);
+        match best.zip(fastest(self.paths)) {
+            Some((slow, fast)) if slow == fast || !waits(&self.paths[slow], &self.paths[fast]) => Decision::send(best),
+            _ => Decision::Wait,
+        }
     }
     /// Assigns the next data to the path with the least `arrival` (in nanoseconds), for a scheduler that
     /// [queues](PacketScheduler::queues), provided that `arrival` is within 1.5 times the longest round-trip time:
@@ -189,23 +212,6 @@ pub(crate) fn least_of<'a, T: PartialOrd>(
         }
     }
     best.map(|(index, _)| index)
-}
-
-/// Index of the available path with the least `value`; ties go to the first.
-#[inline]
-pub(crate) fn least<T: PartialOrd>(paths: &[PathState], value: impl Fn(&PathState) -> T) -> Option<usize> {
-    least_of(paths.iter().enumerate().filter(|(_, path)| path.is_available()), value)
-}
-
-/// Sends on the available path with the least smoothed round-trip time, unless the [fastest] of all is another path and
-/// `waits`, given the slower and the faster, decides to wait for room on it.
-#[inline]
-pub(crate) fn send_or_wait(paths: &[PathState], waits: impl FnOnce(&PathState, &PathState) -> bool) -> Decision {
-    let best = least(paths, |path| path.srtt);
-    match best.zip(fastest(paths)) {
-        Some((slow, fast)) if slow == fast || !waits(&paths[slow], &paths[fast]) => Decision::send(best),
-        _ => Decision::Wait,
-    }
 }
 
 /// Usable path with the least smoothed round-trip time; ties go to one that has room, then to the first.

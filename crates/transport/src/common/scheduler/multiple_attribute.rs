@@ -1,6 +1,6 @@
 //! Multiple attributes: round-trip time, then window.
 
-use super::{Build, Decision, PacketScheduler, Situation, least};
+use super::{Build, Decision, PacketScheduler, Situation};
 use std::cmp::Reverse;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Entry, Kind, parameters};
@@ -30,6 +30,6 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 impl PacketScheduler for MultipleAttribute {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
         let tick = self.resolution.as_nanos();
-        Decision::send(least(situation.paths, |path| (path.srtt.as_nanos() / tick, Reverse(path.cwnd))))
+        Decision::send(situation.least(|path| (path.srtt.as_nanos() / tick, Reverse(path.cwnd))))
     }
 }

@@ -1,6 +1,6 @@
 //! Opportunistic retransmission and penalisation.
 
-use super::{Build, Decision, PacketScheduler, Situation, least};
+use super::{Build, Decision, PacketScheduler, Situation};
 use vazao_engine::registry::Entry;
 
 /// Lowest round-trip time first. If the receiver's window is full, the chosen subflow retransmits the segment that
@@ -24,7 +24,7 @@ pub(super) const ENTRY: Entry<Build> = Entry {
 impl PacketScheduler for RetransmitPenalize {
     fn decide(&mut self, situation: &Situation<'_>) -> Decision {
         let paths = situation.paths;
-        let best = least(paths, |path| path.srtt);
+        let best = situation.least(|path| path.srtt);
         let Some((path, blocker)) = best.zip(situation.blocker) else { return Decision::send(best) };
         if path == blocker {
             return Decision::Wait;

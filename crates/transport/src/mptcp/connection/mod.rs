@@ -240,7 +240,7 @@ impl Connection {
     pub fn cwnd(&self) -> u64 {
         self.overview.cwnd()
     }
-    /// Subflows whose state may have changed since the last call, as a bitmask.
+    /// Subflows whose window has changed since the last call, as a bitmask.
     pub fn take_updated(&mut self) -> u64 {
         self.overview.take_updated()
     }

@@ -40,6 +40,7 @@ impl Connection {
                 self.refresh(now, number);
             }
             if self.failure.is_some() || self.closing && self.mode == Mode::Multipath || !self.schedule(now) {
+                self.overview.settle_due();
                 return None;
             }
         }
@@ -68,7 +69,7 @@ impl Connection {
         if idle {
             return false;
         }
-        self.overview.settle(now, &self.subflows);
+        self.overview.settle(now, &mut self.subflows);
         if self.overview.with_room == 0 && !self.scheduler.queues() {
             self.wait_for_room(now);
             return false;
@@ -94,7 +95,7 @@ impl Connection {
                 self.outbox.take_reinjection(piece.length);
                 continue;
             }
-            self.overview.settle(now, &self.subflows);
+            self.overview.settle(now, &mut self.subflows);
             let queues = self.scheduler.queues();
             if self.overview.with_room == 0 && !queues {
                 return false;
@@ -135,6 +136,7 @@ impl Connection {
         self.scheduler.decide(&Situation {
             now,
             paths: if self.filtered_views.is_empty() { &self.overview.views } else { &self.filtered_views },
+            with_room: self.overview.with_room,
             waiting,
             window: outbox.room(),
             buffer: outbox.window,
@@ -227,7 +229,7 @@ impl Connection {
             subflow.tcp.limit_cwnd((subflow.tcp.cwnd() / 2).max(2 * subflow.tcp.payload()));
             self.stats.penalties += 1;
             self.refresh(now, number);
-            self.overview.settle(now, &self.subflows);
+            self.overview.settle(now, &mut self.subflows);
         }
     }
 

@@ -13,14 +13,17 @@ pub(super) struct Overview {
     pub views: Vec<PathState>,
     /// Subflows with an outdated view, as a bitmask.
     outdated: u64,
+    /// Subflows of which siblings and front are outdated, as a bitmask: only who sends data asks for them.
+    behind: u64,
     /// Usable subflows by their views, as bitmasks: those with room, those without, and those of the latter that know since
     /// their last update that data waits.
     pub with_room: u64,
     full: u64,
     waiting: u64,
     dues: Vec<Time>,
-    /// Earliest of `dues`.
+    /// Earliest of `dues`, or an earlier time if `due_is_stale`.
     due: Time,
+    due_is_stale: bool,
     /// Sum of the congestion windows of open subflows, and each one's part of it.
     cwnd: u64,
     windows: Vec<u64>,
@@ -30,7 +33,7 @@ pub(super) struct Overview {
     coupled: bool,
     /// Data of each subflow's first unacknowledged mapping.
     fronts: Vec<Range<u64>>,
-    /// Subflows updated since [`take_updated`](Self::take_updated), as a bitmask.
+    /// Subflows whose window has changed since [`take_updated`](Self::take_updated), as a bitmask.
     updated: u64,
 }
 
@@ -49,26 +52,39 @@ impl Overview {
         }
     }
 
-    /// Updates what is known of a subflow, but for its view, which is marked as outdated.
+    /// Updates timeout and window of a subflow, and marks the rest as outdated.
     #[inline]
     pub fn update(&mut self, number: usize, subflow: &mut Subflow) {
         self.set_due(number, subflow.tcp.next_timeout().min(subflow.proof_at));
         self.update_window(number, subflow);
-        if self.coupled {
-            self.update_sibling(number, subflow);
-        }
-        self.fronts[number] = subflow.first_sent();
         self.outdated |= 1 << number;
+        self.behind |= 1 << number;
         self.waiting &= !(1 << number);
+    }
+
+    /// Brings siblings and fronts up to date.
+    #[inline]
+    pub fn catch_up(&mut self, subflows: &mut [Subflow]) {
+        while self.behind != 0 {
+            let number = self.behind.trailing_zeros() as usize;
+            let subflow = &mut subflows[number];
+            if self.coupled {
+                self.update_sibling(number, subflow);
+            }
+            self.fronts[number] = subflow.first_sent();
+            self.behind &= self.behind - 1;
+        }
     }
 
     /// Updates the window of a subflow, which is all that others ask for before its next [`update`](Self::update).
     #[inline]
     pub fn update_window(&mut self, number: usize, subflow: &Subflow) {
         let window = if subflow.is_open() { subflow.tcp.cwnd() } else { 0 };
-        self.cwnd = self.cwnd - self.windows[number] + window;
-        self.windows[number] = window;
-        self.updated |= 1 << number;
+        if window != self.windows[number] {
+            self.cwnd = self.cwnd - self.windows[number] + window;
+            self.windows[number] = window;
+            self.updated |= 1 << number;
+        }
     }
 
     #[inline]
@@ -90,7 +106,8 @@ impl Overview {
 
     /// Brings the views up to date. Only who has data to send asks for them.
     #[inline]
-    pub fn settle(&mut self, now: Time, subflows: &[Subflow]) {
+    pub fn settle(&mut self, now: Time, subflows: &mut [Subflow]) {
+        self.catch_up(subflows);
         while self.outdated != 0 {
             let number = self.outdated.trailing_zeros() as usize;
             let view = subflows[number].view(now);
@@ -119,7 +136,14 @@ impl Overview {
     /// Returns the earliest timeout of all subflows.
     #[inline]
     pub fn due(&self) -> Time {
-        self.due
+        if self.due_is_stale { self.dues.iter().fold(Time::NEVER, |least, &due| least.min(due)) } else { self.due }
+    }
+
+    /// Finds the earliest timeout, once after many have changed.
+    #[inline]
+    pub fn settle_due(&mut self) {
+        self.due = self.due();
+        self.due_is_stale = false;
     }
 
     /// Whether a subflow has a timeout at `now`.
@@ -132,16 +156,16 @@ impl Overview {
     pub fn set_due(&mut self, number: usize, due: Time) {
         let before = std::mem::replace(&mut self.dues[number], due);
         if due <= self.due {
-            self.due = due;
-        } else if before == self.due {
-            self.due = self.dues.iter().fold(Time::NEVER, |least, &due| least.min(due));
+            (self.due, self.due_is_stale) = (due, false);
+        } else {
+            self.due_is_stale |= before == self.due;
         }
     }
 
     /// Removes all timeouts.
     pub fn stop(&mut self) {
         self.dues.fill(Time::NEVER);
-        self.due = Time::NEVER;
+        (self.due, self.due_is_stale) = (Time::NEVER, false);
     }
 
     /// Returns the sum of the congestion windows of open subflows in bytes.
@@ -150,7 +174,8 @@ impl Overview {
     }
 
     /// Whether the overview is what an update of every subflow would make it.
-    pub fn is_current(&self, subflows: &mut [Subflow]) -> bool {
+    pub fn is_current(&mut self, subflows: &mut [Subflow]) -> bool {
+        self.catch_up(subflows);
         let mut siblings = Vec::new();
         for (number, subflow) in subflows.iter_mut().enumerate() {
             let window = if subflow.is_open() { subflow.tcp.cwnd() } else { 0 };
@@ -169,17 +194,19 @@ impl Overview {
         self.fronts.iter().position(|front| front.contains(&octet))
     }
 
-    /// Returns the subflows updated since the last call, as a bitmask.
+    /// Returns the subflows whose window has changed since the last call, as a bitmask.
     pub fn take_updated(&mut self) -> u64 {
         std::mem::take(&mut self.updated)
     }
 
     /// Shows the coupled congestion control of a subflow the open subflows and itself.
     #[inline]
-    pub fn show_siblings(&mut self, number: usize, subflow: &mut Subflow) {
+    pub fn show_siblings(&mut self, number: usize, subflows: &mut [Subflow]) {
         if !self.coupled {
             return;
         }
+        self.catch_up(subflows);
+        let subflow = &mut subflows[number];
         let (own, is_open) = (self.place(number), self.open & 1 << number != 0);
         if !is_open {
             self.siblings.insert(own, subflow.tcp.sibling());

@@ -220,6 +220,6 @@ impl Connection {
     /// Shows a coupled congestion control the state of the other subflows.
     #[inline]
     pub(super) fn update_coupling(&mut self, number: usize) {
-        self.overview.show_siblings(number, &mut self.subflows[number]);
+        self.overview.show_siblings(number, &mut self.subflows);
     }
 }

@@ -263,6 +263,7 @@ impl Connection {
         let mut decision = scheduler.decide(&Situation {
             now,
             paths: views,
+            with_room: u64::MAX,
             waiting,
             window,
             buffer: streams.peer_limit - una,
