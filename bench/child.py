@@ -1,7 +1,8 @@
 """One measured run, in a process of its own: a request as JSON on stdin, what it cost as JSON on stdout.
 
-Request: `scenario` (TOML) and, if wanted, `trace` (measures to record), `pcap` and `qlog` (whether to record those),
-`sample` (whether to watch memory while the run goes on), `runs` and `jobs` (that many equal runs on that many threads).
+Request: `scenario` (TOML) and, if wanted, `trace` (measures to record), `pcap` and `qlog` (whether to record those), `snap`
+(bytes that captures keep of a packet), `sample` (whether to watch memory while the run goes on), `runs` and `jobs` (that
+many equal runs on that many threads).
 Nothing is imported before the run that the run does not need.
 """
 
@@ -80,7 +81,7 @@ def measure(request: dict[str, Any]) -> dict[str, Any]:
     with sampler if request.get("sample") else contextlib.nullcontext(), tempfile.TemporaryDirectory() as folder:
         places = {kind: folder for kind in ("pcap", "qlog") if request.get(kind)}
         started = time.process_time()
-        outcome = _core.run(scenario, **places)
+        outcome = _core.run(scenario, snap=request.get("snap"), **places)
         cpu_s = time.process_time() - started
     peak = memory("VmHWM")
     if outcome.failure:

@@ -152,6 +152,7 @@ class Recording:
 RECORDINGS = (
     Recording("every change of every measure", "tcp", {"trace": FLOW_MEASURES}, 0.40),
     Recording("captures of every interface", "tcp", {"pcap": True}, 1.00),
+    Recording("captures of 96 bytes a packet", "tcp", {"pcap": True, "snap": 96}, 1.00),
     Recording("qlog of both sides", "quic", {"qlog": True}, 1.50),
 )
 

@@ -335,11 +335,14 @@ def run(
     scenario: Scenario,
     *,
     pcap: str | None = None,
+    snap: int | None = None,
     qlog: str | None = None,
     recording: int | None = None,
     on_tick: Callable[[float], None] | None = None,
 ) -> Outcome:
     """Run a scenario; `pcap` names a directory for one capture per host interface, `qlog` one for logs of QUIC.
+
+    Captures keep the first `snap` bytes of each packet, or all.
 
     With `recording` the outcome has a recording of at most so many packets (docs/recording.md), and no samples.
     `on_tick` is called in the calling thread every 50 ms, with the seconds that are simulated so far.

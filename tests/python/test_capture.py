@@ -299,3 +299,40 @@ def test_multipath_tcp_says_where_its_data_belongs(tmp_path: Path) -> None:
             filled[offset : offset + len(data)] = True
     assert filled.all()
     assert bytes(stream) == stream_bytes(0, size)
+
+
+TRANSPORTS = ["tcp", "mptcp", "udp", "dccp", "sctp", "quic"]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_cut_capture_is_the_beginning_of_the_whole(tmp_path: Path, transport: str) -> None:
+    app = vz.cbr("2 Mbps", message="1 kB", duration="2 s") if transport == "udp" else vz.upload("200 kB")
+    flows = [vz.flow(app, transport=transport)]
+    for name, snap in (("whole", None), ("cut", 96)):
+        vz.run(lossy(0.01), flows, until="5 s", pcap=tmp_path / name, snap=snap)
+    names = sorted(file.name for file in (tmp_path / "whole").iterdir())
+    assert names == sorted(file.name for file in (tmp_path / "cut").iterdir())
+    fields = {"frame.time_epoch": pl.String, "frame.len": pl.Int64, "frame.cap_len": pl.Int64, "ip.len": pl.Int64}
+    for name in names:
+        whole, cut = (read(tmp_path / kind / name, fields) for kind in ("whole", "cut"))
+        assert cut.drop("frame.cap_len").equals(whole.drop("frame.cap_len"))
+        assert cut["frame.cap_len"].equals(whole["frame.len"].clip(upper_bound=96))
+        bytes_of = [(tmp_path / kind / name).read_bytes() for kind in ("whole", "cut")]
+        assert len(bytes_of[1]) < len(bytes_of[0]) / 3 or whole.is_empty()
+
+
+def test_headers_of_a_cut_capture_are_those_of_the_whole(tmp_path: Path) -> None:
+    """All that tshark reads in TCP's headers; it does not verify a sum over what is not there."""
+    flows = [vz.flow(vz.upload("500 kB"), transport=vz.tcp("cubic"))]
+    for name, snap in (("whole", None), ("cut", 96)):
+        vz.run(lossy(0.02), flows, pcap=tmp_path / name, snap=snap)
+    headers = {name: kind for name, kind in FIELDS.items() if name not in {"tcp.payload", "tcp.checksum.status"}}
+    for name in sorted(file.name for file in (tmp_path / "whole").iterdir()):
+        whole, cut = (read(tmp_path / kind / name, headers) for kind in ("whole", "cut"))
+        assert cut.equals(whole)
+        assert "1" not in set(read(tmp_path / "cut" / name).filter(pl.col("tcp.len") > 0)["tcp.checksum.status"])
+
+
+def test_a_cut_needs_a_capture(tmp_path: Path) -> None:
+    with pytest.raises(vz.ScenarioError, match=r"--snap: cuts the packets of captures; name a directory"):
+        vz.run(lossy(), [vz.flow(vz.upload("10 kB"))], snap=96)

@@ -71,6 +71,8 @@ impl PyOutcome {
 struct Leavings {
     /// Captures.
     pcap: Option<PathBuf>,
+    /// Most bytes that captures keep of a packet.
+    snap: Option<u32>,
     /// Logs of QUIC connections.
     qlog: Option<PathBuf>,
     /// Packets of a recording at most, if one is wanted.
@@ -155,7 +157,9 @@ fn run_one(scenario: &Scenario, run_id: &str, shared: &Shared, leavings: &Leavin
         let samples = Some(&mut keep as Spill<'_>);
         let recording = leavings.recording.map(|most| (most, &mut file));
         let start = Some(&start as Start<'_>);
-        let options = Options { id: Some(run_id), capture, qlog, samples, recording, start, connect: CONNECT, clock };
+        let snap = leavings.snap;
+        let options =
+            Options { id: Some(run_id), capture, snap, qlog, samples, recording, start, connect: CONNECT, clock };
         vazao_scenario::run(scenario, stop, options)
     });
     for files in [captures, logs].into_iter().flatten() {
@@ -272,20 +276,22 @@ fn receive_outcomes(
     }
 }
 
-/// Runs one scenario. With `pcap`, writes a capture of each host interface into that directory; with `qlog`, a log of each side
-/// of each QUIC connection; with `recording`, its outcome has a recording of at most so many packets. `on_tick(seconds)` is told how far the run is, at least every 50 ms; an exception in it, or Ctrl-C,
+/// Runs one scenario. With `pcap`, writes a capture of each host interface into that directory, of each packet the first `snap`
+/// bytes if that is given; with `qlog`, a log of each side of each QUIC connection; with `recording`, its outcome has a recording
+/// of at most so many packets. `on_tick(seconds)` is told how far the run is, at least every 50 ms; an exception in it, or Ctrl-C,
 /// ends the run and propagates.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, pcap = None, qlog = None, recording = None, on_tick = None))]
+#[pyo3(signature = (scenario, *, pcap = None, snap = None, qlog = None, recording = None, on_tick = None))]
 pub fn run(
     py: Python<'_>,
     scenario: &Bound<'_, PyScenario>,
     pcap: Option<PathBuf>,
+    snap: Option<u32>,
     qlog: Option<PathBuf>,
     recording: Option<usize>,
     on_tick: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyOutcome> {
-    let leavings = Leavings { pcap, qlog, recording };
+    let leavings = Leavings { pcap, snap, qlog, recording };
     let limit = Limit::now()?;
     let shared = Arc::new(Shared::default());
     let (sender, receiver) = mpsc::channel();

@@ -78,25 +78,36 @@ impl Header {
     pub fn pseudo_header(&self) -> Checksum {
         Checksum::default().update(&self.source).update(&self.destination).update(&[0, self.protocol])
     }
+
+    /// Returns the header as bytes with its checksum, without options.
+    pub fn bytes(&self) -> [u8; HEADER_LENGTH] {
+        let fragment = if self.dont_fragment { DONT_FRAGMENT } else { 0 };
+        let mut bytes = [0; HEADER_LENGTH];
+        bytes[0] = 0x45;
+        bytes[1] = self.dscp << 2 | self.ecn as u8;
+        bytes[2..4].copy_from_slice(&self.total_length.to_be_bytes());
+        bytes[4..6].copy_from_slice(&self.identification.to_be_bytes());
+        bytes[6..8].copy_from_slice(&fragment.to_be_bytes());
+        bytes[8] = self.ttl;
+        bytes[9] = self.protocol;
+        bytes[12..16].copy_from_slice(&self.source);
+        bytes[16..20].copy_from_slice(&self.destination);
+        let sum = checksum(&bytes);
+        bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+        bytes
+    }
+}
+
+/// Returns the length in bytes that the header of the packet in `bytes` tells, of which there may be fewer; `None` without a
+/// whole length field.
+pub fn total_length(bytes: &[u8]) -> Option<u32> {
+    bytes.first_chunk::<4>().map(|_| u32::from(be16(bytes, 2)))
 }
 
 /// Appends `header` with its checksum, without options. Its payload, `total_length - 20` bytes, is the caller's to
 /// append.
 pub fn encode(header: &Header, out: &mut Vec<u8>) {
-    let fragment = if header.dont_fragment { DONT_FRAGMENT } else { 0 };
-    let mut bytes = [0; HEADER_LENGTH];
-    bytes[0] = 0x45;
-    bytes[1] = header.dscp << 2 | header.ecn as u8;
-    bytes[2..4].copy_from_slice(&header.total_length.to_be_bytes());
-    bytes[4..6].copy_from_slice(&header.identification.to_be_bytes());
-    bytes[6..8].copy_from_slice(&fragment.to_be_bytes());
-    bytes[8] = header.ttl;
-    bytes[9] = header.protocol;
-    bytes[12..16].copy_from_slice(&header.source);
-    bytes[16..20].copy_from_slice(&header.destination);
-    let sum = checksum(&bytes);
-    bytes[10..12].copy_from_slice(&sum.to_be_bytes());
-    out.extend(bytes);
+    out.extend_from_slice(&header.bytes());
 }
 
 /// Changes the ECN codepoint of the packet in `bytes`, and its checksum by the difference (RFC 1624, equation 3), as a

@@ -74,6 +74,18 @@ impl<'a> Packet<'a> {
     pub const fn new(interface: u32, time_ns: u64, direction: Direction, bytes: &'a [u8]) -> Packet<'a> {
         Packet { interface, time_ns, direction, bytes, original_length: bytes.len() as u32, comment: "" }
     }
+
+    /// Returns what stands before the packet's bytes in a block of `length` bytes (section 4.3).
+    fn front(&self, length: u32) -> [[u8; 4]; 7] {
+        let (high, low) = ((self.time_ns >> 32) as u32, self.time_ns as u32);
+        let (kept, original) = (self.bytes.len() as u32, self.original_length);
+        [ENHANCED_PACKET, length, self.interface, high, low, kept, original].map(u32::to_le_bytes)
+    }
+
+    /// Returns the option that tells its direction.
+    fn flags(&self) -> [[u8; 4]; 2] {
+        [u32::from(PACKET_FLAGS) | 4 << 16, self.direction as u32].map(u32::to_le_bytes)
+    }
 }
 
 /// Appends a section header, which begins every file and names this program and its version.
@@ -111,18 +123,23 @@ pub fn key_log(lines: &str, out: &mut Vec<u8>) {
 
 /// Appends a packet.
 pub fn packet(packet: &Packet<'_>, out: &mut Vec<u8>) {
-    block(ENHANCED_PACKET, out, |out| {
-        let (high, low) = ((packet.time_ns >> 32) as u32, packet.time_ns as u32);
-        for number in [packet.interface, high, low, packet.bytes.len() as u32, packet.original_length] {
-            out.extend(number.to_le_bytes());
-        }
-        padded(packet.bytes, out);
-        option(PACKET_FLAGS, &(packet.direction as u32).to_le_bytes(), out);
-        if !packet.comment.is_empty() {
+    if !packet.comment.is_empty() {
+        return block(ENHANCED_PACKET, out, |out| {
+            out.extend_from_slice(packet.front(0)[2..].as_flattened());
+            padded(packet.bytes, out);
+            out.extend_from_slice(packet.flags().as_flattened());
             option(COMMENT, text(packet.comment), out);
-        }
-        option(END_OF_OPTIONS, &[], out);
-    });
+            option(END_OF_OPTIONS, &[], out);
+        });
+    }
+    // A capture is made of packets without comments: their length is known, and they are written in three pieces.
+    let end = [0, 0, 0, 0];
+    let fixed = 7 * 4 + 2 * 4 + end.len() + 4;
+    let length = (fixed + packet.bytes.len().next_multiple_of(4)) as u32;
+    out.extend_from_slice(packet.front(length).as_flattened());
+    padded(packet.bytes, out);
+    let [option, direction] = packet.flags();
+    out.extend_from_slice([option, direction, end, length.to_le_bytes()].as_flattened());
 }
 
 /// Appends a block: its type, its length before and after, and in between what `body` appends.
@@ -145,7 +162,7 @@ fn option(code: u16, value: &[u8], out: &mut Vec<u8>) {
 /// Appends `bytes` and zeros up to a multiple of four.
 fn padded(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
-    out.extend(std::iter::repeat_n(0, bytes.len().next_multiple_of(4) - bytes.len()));
+    out.extend_from_slice(&[0; 3][..bytes.len().next_multiple_of(4) - bytes.len()]);
 }
 
 /// Cuts a text to an option's longest length, between characters.

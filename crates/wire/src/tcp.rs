@@ -212,6 +212,9 @@ impl Options {
     /// Bytes of MPTCP's options that are written: all or none.
     const fn mptcp_length(&self) -> usize {
         let length = self.mptcp.length();
+        if length == 0 {
+            return 0;
+        }
         if self.plain_length() + length <= MAX_OPTIONS_LENGTH { length } else { 0 }
     }
 
@@ -237,6 +240,9 @@ impl Options {
 
     /// Returns the number of written SACK blocks.
     const fn written_sack_blocks(&self) -> usize {
+        if self.sack.is_empty() {
+            return 0;
+        }
         let (length, most) = (self.sack.len(), self.max_sack_blocks());
         if length < most { length } else { most }
     }
@@ -277,19 +283,46 @@ pub const fn header_length(options: &Options) -> usize {
 /// Appends the segment: `header`, then `payload`, with the checksum over both and the
 /// [pseudo-header](crate::ipv4::Header::pseudo_header).
 pub fn encode(header: &Header, payload: &[u8], pseudo_header: Checksum, out: &mut Vec<u8>) {
+    let fill = |place: &mut [u8]| place.copy_from_slice(payload);
+    encode_with(header, payload.len(), usize::MAX, fill, pseudo_header, out);
+}
+
+/// Appends the segment with a payload of `length` bytes that `fill` makes in place, as much of it as the first `keep` bytes of
+/// the segment hold. The checksum of a segment cut so is the sum of the pseudo-header alone, as in captures of Linux where the
+/// interface is to add the rest. Returns the whole segment's length.
+pub fn encode_with(
+    header: &Header,
+    length: usize,
+    keep: usize,
+    fill: impl FnOnce(&mut [u8]),
+    pseudo_header: Checksum,
+    out: &mut Vec<u8>,
+) -> usize {
     let start = out.len();
-    out.extend(header.source_port.to_be_bytes());
-    out.extend(header.destination_port.to_be_bytes());
-    out.extend(header.sequence.to_be_bytes());
-    out.extend(header.acknowledgment.to_be_bytes());
-    out.extend([(header_length(&header.options) as u8 / 4) << 4, header.flags.0]);
-    out.extend(header.window.to_be_bytes());
-    out.extend([0, 0]);
-    out.extend(header.urgent.to_be_bytes());
+    let mut fixed = [0; MIN_HEADER_LENGTH];
+    fixed[0..2].copy_from_slice(&header.source_port.to_be_bytes());
+    fixed[2..4].copy_from_slice(&header.destination_port.to_be_bytes());
+    fixed[4..8].copy_from_slice(&header.sequence.to_be_bytes());
+    fixed[8..12].copy_from_slice(&header.acknowledgment.to_be_bytes());
+    fixed[13] = header.flags.0;
+    fixed[14..16].copy_from_slice(&header.window.to_be_bytes());
+    fixed[18..20].copy_from_slice(&header.urgent.to_be_bytes());
+    out.extend_from_slice(&fixed);
     encode_options(&header.options, out);
-    out.extend_from_slice(payload);
-    let sum = checksum(&out[start..], pseudo_header);
+    let head = out.len() - start;
+    out[start + 12] = (head as u8 / 4) << 4;
+    let kept = length.min(keep.saturating_sub(head));
+    if kept > 0 {
+        out.resize(start + head + kept, 0);
+        fill(&mut out[start + head..]);
+    }
+    let sum = if kept == length {
+        checksum(&out[start..], pseudo_header)
+    } else {
+        !pseudo_header.update(&((head + length) as u32).to_be_bytes()).finish()
+    };
     out[start + 16..start + 18].copy_from_slice(&sum.to_be_bytes());
+    head + length
 }
 
 /// Reads the segment that `segment` is, from its first to its last byte: its header and where its payload lies.

@@ -46,6 +46,12 @@ Trace = Annotated[
     ),
 ]
 Pcap = Annotated[Path | None, typer.Option(metavar="DIR", help="One pcapng per host interface.")]
+Snap = Annotated[
+    int | None,
+    typer.Option(
+        metavar="BYTES", min=20, max=65535, help="Captures keep so much of each packet; 96 hold all headers of TCP."
+    ),
+]
 Qlog = Annotated[Path | None, typer.Option(metavar="DIR", help="Each side of each QUIC connection, for qvis.")]
 ShardOf = Annotated[
     str | None, typer.Option(metavar="K/N", help="Run the K-th of N parts of a study's runs; see vazao merge.")

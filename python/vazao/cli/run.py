@@ -24,6 +24,7 @@ from vazao.cli.options import (
     Seed,
     Seeds,
     ShardOf,
+    Snap,
     Trace,
     Vary,
     change,
@@ -51,6 +52,7 @@ def run(
     directory: Out = None,
     trace: Trace = None,
     pcap: Pcap = None,
+    snap: Snap = None,
     qlog: Qlog = None,
     shard: ShardOf = None,
     on: On = None,
@@ -64,8 +66,9 @@ def run(
     """Run a scenario (one run) or a study (a campaign; interrupted ones resume, finished ones are not run again)."""
     size: studies.Size | None = None if full is None else "full" if full else "quick"
     given = {
-        "--set": changes, "--seed": seed, "--quick/--full": full, "--trace": trace, "--pcap": pcap, "--qlog": qlog,
-        "--shard": shard, "--on": on, "--vary": vary, "--seeds": seeds, "--until-precision": precision, "--lang": lang,
+        "--set": changes, "--seed": seed, "--quick/--full": full, "--trace": trace, "--pcap": pcap, "--snap": snap,
+        "--qlog": qlog, "--shard": shard, "--on": on, "--vary": vary, "--seeds": seeds, "--until-precision": precision,
+        "--lang": lang,
     }  # fmt: skip
     if studies.is_all_theses(name):
         _refuse(name, "all-theses", given)
@@ -98,17 +101,28 @@ def run(
         sweeps.run(allowed, count, precision, where, directory, as_json)
         return
     more: dict[str, Any] = {"file": str(path), "overrides": overrides, "seed": first, "inputs": kept}
-    _run_scenario(programs.permitted(path, text, more, allow, built_in), trace, pcap, qlog, directory, as_json)
+    _run_scenario(programs.permitted(path, text, more, allow, built_in), trace, pcap, snap, qlog, directory, as_json)
 
 
 REFUSED = {
     "all-theses": (
         "are studies as they stand",
-        ("--set", "--seed", "--trace", "--pcap", "--qlog", "--shard", "--vary", "--seeds", "--until-precision"),
+        (
+            "--set",
+            "--seed",
+            "--trace",
+            "--pcap",
+            "--snap",
+            "--qlog",
+            "--shard",
+            "--vary",
+            "--seeds",
+            "--until-precision",
+        ),
     ),
-    "study": ("is a study", ("--trace", "--pcap", "--qlog", "--vary", "--seeds", "--until-precision")),
+    "study": ("is a study", ("--trace", "--pcap", "--snap", "--qlog", "--vary", "--seeds", "--until-precision")),
     "scenario": ("is a scenario", ("--quick/--full", "--shard", "--on", "--lang")),
-    "sweep": ("is swept", ("--trace", "--pcap", "--qlog", "--quick/--full", "--shard", "--lang")),
+    "sweep": ("is swept", ("--trace", "--pcap", "--snap", "--qlog", "--quick/--full", "--shard", "--lang")),
 }
 """Options that a kind of file does not take, and what it is called."""
 
@@ -125,6 +139,7 @@ def _run_scenario(
     only: _core.Scenario,
     trace: str | None,
     pcap: Path | None,
+    snap: int | None,
     qlog: Path | None,
     directory: Path | None,
     as_json: bool,
@@ -137,7 +152,7 @@ def _run_scenario(
     if directory:
         results.check_place(directory, only)
     with Clock(only.until_s, lambda: _ends(only)) as clock:
-        result = results.run_scenario(only, pcap=pcap, qlog=qlog, on_tick=clock)
+        result = results.run_scenario(only, pcap=pcap, snap=snap, qlog=qlog, on_tick=clock)
     if directory:
         results.keep(result, directory)
     if as_json:

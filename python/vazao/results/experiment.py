@@ -76,6 +76,7 @@ class Experiment:
         seeds: None = None,
         trace: Sequence[str] = (),
         pcap: str | Path | None = None,
+        snap: int | None = None,
         qlog: str | Path | None = None,
     ) -> Result: ...
 
@@ -96,6 +97,7 @@ class Experiment:
         seeds: int | None = None,
         trace: Sequence[str] = (),
         pcap: str | Path | None = None,
+        snap: int | None = None,
         qlog: str | Path | None = None,
         jobs: int | None = None,
         out: str | Path | None = None,
@@ -114,7 +116,7 @@ class Experiment:
             raise ClusterError("on: a single run goes on no cluster; say how many there are, as in run(seeds=5, on=…)")
         if self.variations:
             raise ScenarioError(f"{self.file}: is varied; say how often each combination is run, as in run(seeds=5)")
-        return run_scenario(self.scenario, trace=trace, pcap=pcap, qlog=qlog)
+        return run_scenario(self.scenario, trace=trace, pcap=pcap, snap=snap, qlog=qlog)
 
     def __repr__(self) -> str:
         varied = "".join(f", {each.key}: {len(each.values)} levels" for each in self.variations)

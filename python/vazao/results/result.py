@@ -233,6 +233,7 @@ def run(
     trace: Sequence[str] = (),
     trace_every_s: float | None = None,
     pcap: str | Path | None = None,
+    snap: int | None = None,
     qlog: str | Path | None = None,
     allow_programs: bool = False,
     **more: Any,
@@ -241,16 +242,17 @@ def run(
 
     `seed` gives every random stream; `until` ends the run (default: when every flow has). `trace` names measures to
     record over time, at every change or every `trace_every_s` seconds; `pcap` is a directory for one capture per host
-    interface, `qlog` one for a log of each side of each QUIC connection. An algorithm of a file (`cc="mine.py:Mine"`)
-    is run if `allow_programs` says so; classes always are. Further keywords are top-level keys of the
-    scenario. Raises `ScenarioError`, `RunError`.
+    interface, of each packet the first `snap` bytes if that is given (96 hold the headers of TCP); `qlog` is one for a
+    log of each side of each QUIC connection. An algorithm of a file (`cc="mine.py:Mine"`) is run if `allow_programs`
+    says so; classes always are. Further keywords are top-level keys of the scenario. Raises `ScenarioError`,
+    `RunError`.
     """
     # What a network's owner changes in it later is of other runs.
     tables = deepcopy(document(network, flows, seed=seed, until=until, name=name, **more))
     plugins = Plugins()
     overrides = list(plugins.named(tables).items())
     scenario = load("", overrides=overrides, plugins=plugins.all(), allow_programs=allow_programs)
-    return run_scenario(scenario, trace=trace, trace_every_s=trace_every_s, pcap=pcap, qlog=qlog)
+    return run_scenario(scenario, trace=trace, trace_every_s=trace_every_s, pcap=pcap, snap=snap, qlog=qlog)
 
 
 def run_scenario(
@@ -259,6 +261,7 @@ def run_scenario(
     trace: Sequence[str] = (),
     trace_every_s: float | None = None,
     pcap: str | Path | None = None,
+    snap: int | None = None,
     qlog: str | Path | None = None,
     on_tick: Callable[[float], None] | None = None,
 ) -> Result:
@@ -266,4 +269,4 @@ def run_scenario(
     if trace:
         scenario = scenario.with_trace(list(trace), trace_every_s)
     directories = {name: None if path is None else str(path) for name, path in [("pcap", pcap), ("qlog", qlog)]}
-    return Result(scenario, simulating.run(scenario, on_tick=on_tick, **directories))
+    return Result(scenario, simulating.run(scenario, snap=snap, on_tick=on_tick, **directories))

@@ -29,13 +29,16 @@ def run(
     scenario: _core.Scenario,
     *,
     pcap: str | None = None,
+    snap: int | None = None,
     qlog: str | None = None,
     on_tick: Callable[[float], None] | None = None,
 ) -> Outcome:
     """Run one scenario as `_core.run` does. Raises `ScenarioError` for files that another simulator does not write."""
+    if snap is not None and pcap is None:
+        raise ScenarioError("--snap: cuts the packets of captures; name a directory for them, as in --pcap captures")
     refuse_unasked([scenario])
     if not ns2.plays(scenario):
-        return _core.run(scenario, pcap=pcap, qlog=qlog, on_tick=on_tick)
+        return _core.run(scenario, pcap=pcap, snap=snap, qlog=qlog, on_tick=on_tick)
     if asked := "pcap" if pcap else "qlog" if qlog else None:
         raise ScenarioError(f'--{asked}: ns-2\'s packets have no bytes; leave it out, or write stack = "vazao"')
     return ns2.run(scenario, on_tick=on_tick)

@@ -16,8 +16,9 @@ pub(crate) struct Place {
 
 /// Translator between one flow's packets and their bytes.
 pub(crate) trait Codec {
-    /// Appends the IP packet of a crossing. Returns the client's and the server's interface at the ends of its way.
-    fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2];
+    /// Appends the IP packet of a crossing. Returns the client's and the server's interface at the ends of its way. Of a packet
+    /// longer than `keep` bytes, what lies beyond may be left out.
+    fn encode(&mut self, crossing: &Crossing<'_>, keep: usize, out: &mut Vec<u8>) -> [usize; 2];
 
     /// Reads an IP packet that the guest on side `from` has sent, and the interfaces at the ends of its way. `None`: it
     /// does not belong to this flow, or its checksum is wrong.

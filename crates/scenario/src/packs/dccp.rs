@@ -190,7 +190,7 @@ impl Bytes {
 }
 
 impl Codec for Bytes {
-    fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
+    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
         let interfaces = self.sockets.map(|socket| socket.interface);
         let Body::Kept { content, .. } = *crossing.body else { return interfaces };
         let packet: &Packet = crossing.contents.get(content);

@@ -136,7 +136,7 @@ fn ends(making: &mut Making<'_>, number: usize, sides: &Sides) -> [Box<dyn Endpo
 pub(crate) struct Bytes([Socket; 2]);
 
 impl Codec for Bytes {
-    fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
+    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
         let from = crossing.from();
         if let Body::Udp(datagram) = crossing.body {
             let mut payload = vec![0; usize::from(datagram.payload)];

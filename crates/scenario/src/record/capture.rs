@@ -7,11 +7,14 @@ use crate::model::scenario::Scenario;
 use crate::record::{File, Output};
 use std::collections::BTreeSet;
 use vazao_engine::Time;
+use vazao_wire::ipv4;
 use vazao_wire::pcapng::{self, Direction};
 
 /// Capture of a run at all interfaces.
 pub(crate) struct Capture {
     interfaces: Vec<Interface>,
+    /// Most bytes that are kept of a packet.
+    keep: usize,
     flows: Vec<FlowCapture>,
     packet: Vec<u8>,
 }
@@ -31,15 +34,15 @@ struct FlowCapture {
 }
 
 impl Capture {
-    /// Creates a capture at all interfaces of a scenario.
+    /// Creates a capture at all interfaces of a scenario that keeps the first `snap` bytes of each packet.
     ///
     /// # Errors
     /// A flow's packets cannot be captured.
-    pub fn new(scenario: &Scenario, addresses: &Addresses) -> Result<Capture, String> {
+    pub fn new(scenario: &Scenario, addresses: &Addresses, snap: Option<u32>) -> Result<Capture, String> {
         let start = |name: &String| {
             let mut bytes = Vec::new();
             pcapng::section(&mut bytes);
-            pcapng::interface(name, 0, &mut bytes);
+            pcapng::interface(name, snap.unwrap_or(0), &mut bytes);
             Interface { file: File { name: name.clone(), bytes }, head: 0 }
         };
         let mut interfaces: Vec<_> = addresses.interfaces.iter().map(|interface| start(&interface.name)).collect();
@@ -56,20 +59,21 @@ impl Capture {
             }
         }
         interfaces.iter_mut().for_each(|interface| interface.head = interface.file.bytes.len());
-        Ok(Capture { interfaces, flows, packet: Vec::new() })
+        let keep = snap.map_or(usize::MAX, |snap| snap as usize);
+        Ok(Capture { interfaces, keep, flows, packet: Vec::new() })
     }
 
     /// Records a packet of one of our machines where it crosses an interface.
     pub fn cross(&mut self, now: Time, flow: usize, crossing: &Crossing<'_>) {
         self.packet.clear();
-        let ends = self.flows[flow].codec.encode(crossing, &mut self.packet);
-        let packet = pcapng::Packet::new(0, now.as_nanos(), crossing.direction, &self.packet);
+        let ends = self.flows[flow].codec.encode(crossing, self.keep, &mut self.packet);
+        let packet = cut(now, crossing.direction, &self.packet, self.keep);
         pcapng::packet(&packet, &mut self.interfaces[ends[crossing.at]].file.bytes);
     }
 
     /// Records an IP packet that a guest sends or receives at an interface.
     pub fn bytes(&mut self, now: Time, interface: usize, direction: Direction, packet: &[u8]) {
-        let packet = pcapng::Packet::new(0, now.as_nanos(), direction, packet);
+        let packet = cut(now, direction, packet, self.keep);
         pcapng::packet(&packet, &mut self.interfaces[interface].file.bytes);
     }
 
@@ -92,4 +96,11 @@ impl Capture {
         }
         Ok(())
     }
+}
+
+/// Returns an IP packet as it is captured: its first `keep` bytes, and its length as its header tells it.
+fn cut(now: Time, direction: Direction, packet: &[u8], keep: usize) -> pcapng::Packet<'_> {
+    let original_length = ipv4::total_length(packet).unwrap_or(packet.len() as u32);
+    let bytes = &packet[..packet.len().min(keep)];
+    pcapng::Packet { original_length, ..pcapng::Packet::new(0, now.as_nanos(), direction, bytes) }
 }

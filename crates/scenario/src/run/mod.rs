@@ -70,6 +70,8 @@ pub struct Options<'a> {
     pub id: Option<&'a str>,
     /// Output of captures: the interface's name and pcapng bytes.
     pub capture: Option<Output<'a>>,
+    /// Most bytes that captures keep of a packet; without it they keep all.
+    pub snap: Option<u32>,
     /// Output of QUIC connections' qlog: the file's name without its extension, and bytes.
     pub qlog: Option<Output<'a>>,
     /// Output of samples as [records](Sample::to_record) while the run goes on, except the last; without it all are held.
@@ -89,7 +91,7 @@ pub struct Options<'a> {
 /// # Errors
 /// `stop` became true, an output failed, a guest failed, or a requirement of the scenario is missing.
 pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
-    let Options { id, capture, qlog, samples, recording, start, connect, clock } = options;
+    let Options { id, capture, snap, qlog, samples, recording, start, connect, clock } = options;
     let unwatched = AtomicU64::default();
     let clock = clock.unwrap_or(&unwatched);
     if let Some(number) = scenario.flows.iter().position(|flow| flow.transport.has_simulator()) {
@@ -104,7 +106,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     let (captures, logs) = (capture.is_some(), log.is_some());
     let planned = Planned::new(scenario, captures || logs).map_err(Stopped::NotRun)?;
     let capture = match capture {
-        Some(output) => Some((Capture::new(scenario, &planned.addresses).map_err(Stopped::NotRun)?, output)),
+        Some(output) => Some((Capture::new(scenario, &planned.addresses, snap).map_err(Stopped::NotRun)?, output)),
         None => None,
     };
     let libraries = Libraries::new(scenario, connect, logs).map_err(Stopped::NotRun)?;

@@ -86,7 +86,7 @@ impl Bytes {
             let mut bytes = Vec::new();
             let ends = (self.sockets[0].place(), self.sockets[1].place());
             let contents = Contents::of(&segment, &mut self.offsets[0]);
-            encode(&segment, segment.has_extra.then_some(&extra), ends, contents, &mut bytes);
+            encode(&segment, segment.has_extra.then_some(&extra), ends, contents, usize::MAX, &mut bytes);
             self.sent.push_back((0, bytes));
         }
         if self.connection.stats().established.is_some() {

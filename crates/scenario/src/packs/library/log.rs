@@ -99,7 +99,7 @@ impl Reader {
         let expected = &mut self.expected[from][space];
         *expected = (number + 1).max(*expected);
         let mut frames = Vec::new();
-        read_frames(&payload, |frame| frames.push(json::frame(frame))).ok()?;
+        read_frames(&payload, |frame| frames.push(value(|fields| json::frame(frame, fields)))).ok()?;
         Some((name, number, frames))
     }
 
@@ -138,7 +138,11 @@ impl Reader {
                 "recovery:metrics_updated" => amend(&mut data),
                 _ => {}
             }
-            qlog::event(now.as_nanos(), name, data, out);
+            qlog::event(now.as_nanos(), name, out, |fields| {
+                for (name, value) in data.as_object().into_iter().flatten() {
+                    fields.put(name, value);
+                }
+            });
         }
         // A packet without a record was not accepted.
         self.packets.clear();
@@ -158,6 +162,13 @@ impl Reader {
             additions.into_iter().for_each(|(field, value)| data[field] = value);
         }
     }
+}
+
+/// Returns an object as a value that can be changed.
+fn value(fill: impl FnOnce(&mut qlog::Object<'_>)) -> Value {
+    let mut text = Vec::new();
+    qlog::Object::write(&mut text, fill);
+    serde_json::from_slice(&text).expect("what was written is JSON")
 }
 
 /// Corrects metrics: round-trip times from seconds to rounded milliseconds; a threshold that was never set is removed.

@@ -167,7 +167,7 @@ fn datagram<'a>(crossing: &Crossing<'a>) -> Option<&'a Datagram> {
 }
 
 impl Codec for Bytes {
-    fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
+    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
         let Some(datagram) = datagram(crossing) else { return self.0.interfaces(0) };
         encode_datagram(self.0.places(crossing, datagram.address), crossing.ecn, &datagram.payload, out);
         self.0.interfaces(datagram.address.interface)

@@ -38,11 +38,11 @@ impl CaptureCodec {
 }
 
 impl Codec for CaptureCodec {
-    fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
-        let Body::Tcp(segment) = crossing.body else { return self.plain.encode(crossing, out) };
+    fn encode(&mut self, crossing: &Crossing<'_>, keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
+        let Body::Tcp(segment) = crossing.body else { return self.plain.encode(crossing, keep, out) };
         let Some((extra, multipath)) = crossing.contents.extra(segment).and_then(|e| Some((e, e.multipath.as_ref()?)))
         else {
-            return self.plain.encode(crossing, out);
+            return self.plain.encode(crossing, keep, out);
         };
         let from = crossing.from();
         let ends = self.ways[usize::from(multipath.tuple.pair)];
@@ -53,7 +53,7 @@ impl Codec for CaptureCodec {
         let summed = with_checksums(multipath, offset, segment.length);
         let contents =
             tcp::Contents { offset, options: options(&summed, [from, 1 - from].map(|side| &self.hosts[side][..])) };
-        tcp::encode(segment, Some(extra), (place(from), place(1 - from)), contents, out);
+        tcp::encode(segment, Some(extra), (place(from), place(1 - from)), contents, keep, out);
         ends.map(|(interface, _)| interface)
     }
 }
@@ -79,7 +79,7 @@ impl GuestCodec {
 }
 
 impl Codec for GuestCodec {
-    fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
+    fn encode(&mut self, crossing: &Crossing<'_>, keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
         let Body::Tcp(segment) = crossing.body else { return self.sockets.map(|socket| socket.interface) };
         let side = crossing.from();
         let extra = crossing.contents.extra(segment).copied().unwrap_or_default();
@@ -95,7 +95,7 @@ impl Codec for GuestCodec {
         let multipath = with_checksums(&multipath, offset, segment.length);
         let options = options(&multipath, [&hosts[side], &hosts[1 - side]]);
         let contents = tcp::Contents { offset, options };
-        tcp::encode(segment, Some(&extra), (place(side), place(1 - side)), contents, out);
+        tcp::encode(segment, Some(&extra), (place(side), place(1 - side)), contents, keep, out);
         ends.map(|(interface, _)| interface)
     }
 

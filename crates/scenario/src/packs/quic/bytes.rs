@@ -27,7 +27,7 @@ impl Bytes {
 }
 
 impl Codec for Bytes {
-    fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
+    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
         let Body::Kept { content, .. } = *crossing.body else { return self.ends.interfaces(0) };
         let datagram: &Datagram = crossing.contents.get(content);
         let places = self.ends.places(crossing, datagram.address);
@@ -87,13 +87,18 @@ impl Sealer {
         Sealer { retry: setup.retry, session, knows: false, known_from: [u64::MAX; 3], data: Vec::new() }
     }
 
-    /// Converts a frame of a packet that a side sends, unless it is parity.
-    pub fn frame<'a>(
+    /// Converts a frame of a packet that a side sends, unless it is parity; data of streams and datagrams is zeros.
+    pub fn outline<'a>(
         &'a mut self,
         (from, packet): (usize, quic::Kind),
         frame: &quic::Frame,
         ranges: &'a [(u64, u64)],
     ) -> Option<Frame<'a>> {
+        if let quic::Frame::Stream(stream) = frame {
+            let quic::StreamFrame { id, offset, fin, length, .. } = *stream;
+            self.data.resize(length.into(), 0);
+            return Some(Frame::Stream { id, offset, fin, data: &self.data });
+        }
         convert(frame, (from, kind(packet)), ranges, &self.session, &mut self.data)
     }
 

@@ -1,9 +1,8 @@
-//! Packets, frames, settings and states in qlog.
+//! Packets, frames, settings and states in qlog, field by field.
 
-use serde_json::{Map, Value, json};
 use vazao_engine::Duration;
 use vazao_transport::quic::{Config, Connection, Frame, Header, Kind, Rules, Space};
-use vazao_wire::qlog::milliseconds;
+use vazao_wire::qlog::{Object, milliseconds};
 use vazao_wire::quic as wire;
 
 /// Returns the packet type of a packet number space; `early`: 0-RTT.
@@ -16,23 +15,24 @@ pub(crate) fn space_name(space: Space, early: bool) -> &'static str {
     }
 }
 
-/// Converts a packet without its frames.
-pub(crate) fn packet(header: &Header, frames: &[Frame]) -> Value {
+/// Tells a packet without its frames.
+pub(crate) fn packet(header: &Header, frames: &[Frame], fields: &mut Object<'_>) {
     let bytes = header.kind.overhead(header.number_bytes.into()) + frames.iter().map(Frame::bytes).sum::<u32>();
-    let raw = json!({ "length": bytes });
-    let mut fields = match header.kind {
-        Kind::Retry(length) => {
-            return json!({ "header": { "packet_type": "retry" }, "retry_token": { "type": "retry", "length": length }, "raw": raw });
-        }
+    fields.object("header", |fields| match header.kind {
+        Kind::Retry(_) => _ = fields.put("packet_type", "retry"),
         kind => {
-            json!({ "packet_type": space_name(kind.space(), kind == Kind::ZeroRtt), "packet_number": header.number })
+            fields.put("packet_type", space_name(kind.space(), kind == Kind::ZeroRtt));
+            fields.put("packet_number", header.number);
+            if let Kind::Initial(length @ 1..) = kind {
+                // The packet does not say whether the token is a Retry's or an earlier connection's.
+                fields.object("token", |token| _ = token.put("length", length));
+            }
         }
-    };
-    if let Kind::Initial(length @ 1..) = header.kind {
-        // The packet does not say whether the token is a Retry's or an earlier connection's.
-        fields["token"] = json!({ "length": length });
+    });
+    if let Kind::Retry(length) = header.kind {
+        fields.object("retry_token", |token| _ = token.put("type", "retry").put("length", length));
     }
-    json!({ "header": fields, "raw": raw })
+    fields.object("raw", |raw| _ = raw.put("length", bytes));
 }
 
 /// Returns the type of bidirectional or unidirectional streams.
@@ -40,102 +40,131 @@ fn ways(both_ways: bool) -> &'static str {
     if both_ways { "bidirectional" } else { "unidirectional" }
 }
 
-/// Converts a frame.
-pub(crate) fn frame(frame: &wire::Frame<'_>) -> Value {
+/// Tells a frame.
+pub(crate) fn frame(frame: &wire::Frame<'_>, fields: &mut Object<'_>) {
     use wire::Frame;
     match *frame {
-        Frame::Padding(length) => json!({ "frame_type": "padding", "length": length, "payload_length": length }),
-        Frame::Ping => json!({ "frame_type": "ping" }),
-        Frame::Ack { path, delay, ranges, ecn } => ack(path, delay, ranges, ecn),
-        Frame::Crypto { offset, data } => json!({ "frame_type": "crypto", "offset": offset, "length": data.len() }),
+        Frame::Padding(length) => _ = typed(fields, "padding").put("length", length).put("payload_length", length),
+        Frame::Ping => _ = typed(fields, "ping"),
+        Frame::Ack { path, delay, ranges, ecn } => ack(path, delay, ranges, ecn, fields),
+        Frame::Crypto { offset, data } => _ = typed(fields, "crypto").put("offset", offset).put("length", data.len()),
         Frame::Stream { id, offset, fin, data } => {
-            let length = data.len();
-            let mut fields = json!({ "frame_type": "stream", "stream_id": id, "offset": offset, "length": length });
+            typed(fields, "stream").put("stream_id", id).put("offset", offset).put("length", data.len());
             if fin {
-                fields["fin"] = true.into();
+                fields.put("fin", true);
             }
-            fields
         }
         Frame::ResetStream { id, code, size } => {
-            json!({ "frame_type": "reset_stream", "stream_id": id, "error_code": code, "final_size": size })
+            _ = typed(fields, "reset_stream").put("stream_id", id).put("error_code", code).put("final_size", size)
         }
-        Frame::StopSending { id, code } => json!({ "frame_type": "stop_sending", "stream_id": id, "error_code": code }),
-        Frame::MaxData(limit) => json!({ "frame_type": "max_data", "maximum": limit }),
-        Frame::MaxStreamData { id, limit } => {
-            json!({ "frame_type": "max_stream_data", "stream_id": id, "maximum": limit })
+        Frame::StopSending { id, code } => {
+            _ = typed(fields, "stop_sending").put("stream_id", id).put("error_code", code)
         }
-        Frame::MaxStreams { both_ways, count } => {
-            json!({ "frame_type": "max_streams", "stream_type": ways(both_ways), "maximum": count })
+        Frame::NewConnectionId { sequence, retire_prior_to, identifier, .. } => {
+            _ = typed(fields, "new_connection_id")
+                .put("sequence_number", sequence)
+                .put("retire_prior_to", retire_prior_to)
+                .put("connection_id", hexadecimal(identifier))
         }
-        Frame::DataBlocked(limit) => json!({ "frame_type": "data_blocked", "limit": limit }),
-        Frame::StreamDataBlocked { id, limit } => {
-            json!({ "frame_type": "stream_data_blocked", "stream_id": id, "limit": limit })
-        }
-        Frame::StreamsBlocked { both_ways, count } => {
-            json!({ "frame_type": "streams_blocked", "stream_type": ways(both_ways), "limit": count })
-        }
-        Frame::NewConnectionId { sequence, retire_prior_to, identifier, .. } => json!({
-            "frame_type": "new_connection_id",
-            "sequence_number": sequence,
-            "retire_prior_to": retire_prior_to,
-            "connection_id": hexadecimal(identifier),
-        }),
         Frame::RetireConnectionId(sequence) => {
-            json!({ "frame_type": "retire_connection_id", "sequence_number": sequence })
+            _ = typed(fields, "retire_connection_id").put("sequence_number", sequence)
         }
-        Frame::PathChallenge(data) => json!({ "frame_type": "path_challenge", "data": hexadecimal(&data) }),
-        Frame::PathResponse(data) => json!({ "frame_type": "path_response", "data": hexadecimal(&data) }),
-        Frame::NewToken(token) => json!({ "frame_type": "new_token", "token": { "length": token.len() } }),
+        Frame::PathChallenge(data) => _ = typed(fields, "path_challenge").put("data", hexadecimal(&data)),
+        Frame::PathResponse(data) => _ = typed(fields, "path_response").put("data", hexadecimal(&data)),
+        Frame::NewToken(token) => {
+            _ = typed(fields, "new_token").object("token", |fields| _ = fields.put("length", token.len()))
+        }
         Frame::Close { code, application } => {
-            let error_space = if application { "application" } else { "transport" };
-            json!({ "frame_type": "connection_close", "error_space": error_space, "error_code": code })
+            let space = if application { "application" } else { "transport" };
+            typed(fields, "connection_close").put("error_space", space).put("error_code", code);
         }
-        Frame::HandshakeDone => json!({ "frame_type": "handshake_done" }),
-        Frame::Datagram(data) => json!({ "frame_type": "datagram", "length": data.len() }),
-        Frame::AckFrequency { .. } => json!({ "frame_type": "unknown", "raw_frame_type": 0xaf }),
+        Frame::HandshakeDone => _ = typed(fields, "handshake_done"),
+        Frame::Datagram(data) => _ = typed(fields, "datagram").put("length", data.len()),
+        Frame::AckFrequency { .. } => unknown(0xaf, fields),
+        Frame::MaxData(_)
+        | Frame::MaxStreamData { .. }
+        | Frame::MaxStreams { .. }
+        | Frame::DataBlocked(_)
+        | Frame::StreamDataBlocked { .. }
+        | Frame::StreamsBlocked { .. } => limit(frame, fields),
         Frame::PathAbandon { .. }
         | Frame::PathStatus { .. }
         | Frame::PathNewConnectionId { .. }
         | Frame::PathRetireConnectionId { .. }
-        | Frame::MaxPathId(_) => path_frame(frame),
+        | Frame::MaxPathId(_) => path_frame(frame, fields),
     }
 }
 
-fn ack(path: Option<u64>, delay: u64, ranges: &[(u64, u64)], ecn: Option<[u64; 3]>) -> Value {
-    let acked: Vec<_> = ranges.iter().rev().map(|&(first, last)| [first, last]).collect();
+/// Tells the type of a frame, with which it begins.
+fn typed<'a, 'b>(fields: &'a mut Object<'b>, kind: &str) -> &'a mut Object<'b> {
+    fields.put("frame_type", kind)
+}
+
+/// Tells a frame that the format has no name for.
+pub(crate) fn unknown(kind: u64, fields: &mut Object<'_>) {
+    typed(fields, "unknown").put("raw_frame_type", kind);
+}
+
+fn ack(path: Option<u64>, delay: u64, ranges: &[(u64, u64)], ecn: Option<[u64; 3]>, fields: &mut Object<'_>) {
     let kind = if path.is_some() { "path_ack" } else { "ack" };
-    let mut fields = json!({ "frame_type": kind, "ack_delay": milliseconds(delay * 8_000), "acked_ranges": acked });
+    typed(fields, kind).put("ack_delay", milliseconds(delay * 8_000));
+    match *ranges {
+        // Most have one, for which no list is made.
+        [(first, last)] => fields.put("acked_ranges", [[first, last]]),
+        _ => fields.put("acked_ranges", ranges.iter().rev().map(|&(first, last)| [first, last]).collect::<Vec<_>>()),
+    };
     for (name, count) in ["ect0", "ect1", "ce"].into_iter().zip(ecn.into_iter().flatten()) {
-        fields[name] = count.into();
+        fields.put(name, count);
     }
     if let Some(path) = path {
-        fields["path_id"] = path.into();
+        fields.put("path_id", path);
     }
-    fields
 }
 
-/// Converts a frame of Multipath QUIC.
-fn path_frame(frame: &wire::Frame<'_>) -> Value {
+/// Tells a frame of flow control.
+fn limit(frame: &wire::Frame<'_>, fields: &mut Object<'_>) {
+    use wire::Frame;
+    match *frame {
+        Frame::MaxData(limit) => _ = typed(fields, "max_data").put("maximum", limit),
+        Frame::MaxStreamData { id, limit } => {
+            _ = typed(fields, "max_stream_data").put("stream_id", id).put("maximum", limit)
+        }
+        Frame::MaxStreams { both_ways, count } => {
+            _ = typed(fields, "max_streams").put("stream_type", ways(both_ways)).put("maximum", count)
+        }
+        Frame::DataBlocked(limit) => _ = typed(fields, "data_blocked").put("limit", limit),
+        Frame::StreamDataBlocked { id, limit } => {
+            _ = typed(fields, "stream_data_blocked").put("stream_id", id).put("limit", limit)
+        }
+        Frame::StreamsBlocked { both_ways, count } => {
+            _ = typed(fields, "streams_blocked").put("stream_type", ways(both_ways)).put("limit", count)
+        }
+        _ => unreachable!("{frame:?} is no frame of flow control"),
+    }
+}
+
+/// Tells a frame of Multipath QUIC.
+fn path_frame(frame: &wire::Frame<'_>, fields: &mut Object<'_>) {
     use wire::Frame;
     match *frame {
         Frame::PathAbandon { path, code } => {
-            json!({ "frame_type": "path_abandon", "path_id": path, "error_code": code })
+            _ = typed(fields, "path_abandon").put("path_id", path).put("error_code", code)
         }
         Frame::PathStatus { path, sequence, backup } => {
             let kind = if backup { "path_status_backup" } else { "path_status_available" };
-            json!({ "frame_type": kind, "path_id": path, "path_status_sequence_number": sequence })
+            typed(fields, kind).put("path_id", path).put("path_status_sequence_number", sequence);
         }
-        Frame::PathNewConnectionId { path, sequence, retire_prior_to, identifier, .. } => json!({
-            "frame_type": "path_new_connection_id",
-            "path_id": path,
-            "sequence_number": sequence,
-            "retire_prior_to": retire_prior_to,
-            "connection_id": hexadecimal(identifier),
-        }),
+        Frame::PathNewConnectionId { path, sequence, retire_prior_to, identifier, .. } => {
+            _ = typed(fields, "path_new_connection_id")
+                .put("path_id", path)
+                .put("sequence_number", sequence)
+                .put("retire_prior_to", retire_prior_to)
+                .put("connection_id", hexadecimal(identifier))
+        }
         Frame::PathRetireConnectionId { path, sequence } => {
-            json!({ "frame_type": "path_retire_connection_id", "path_id": path, "sequence_number": sequence })
+            _ = typed(fields, "path_retire_connection_id").put("path_id", path).put("sequence_number", sequence)
         }
-        Frame::MaxPathId(path) => json!({ "frame_type": "max_path_id", "maximum_path_id": path }),
+        Frame::MaxPathId(path) => _ = typed(fields, "max_path_id").put("maximum_path_id", path),
         _ => unreachable!("{frame:?} is no frame of Multipath QUIC"),
     }
 }
@@ -145,65 +174,80 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Converts the transport parameters, which both sides offer alike.
-pub(crate) fn parameters(config: &Config, owner: &str) -> Value {
-    let mut fields = json!({
-        "owner": owner,
-        "max_idle_timeout": config.idle_timeout.as_nanos() / 1_000_000,
-        "max_ack_delay": config.max_ack_delay.as_nanos() / 1_000_000,
-        "initial_max_data": config.connection_window,
-        "initial_max_stream_data_bidi_local": config.stream_window,
-        "initial_max_stream_data_bidi_remote": config.stream_window,
-        "initial_max_stream_data_uni": config.stream_window,
-        "initial_max_streams_bidi": config.max_streams.max(config.streams),
-        "initial_max_streams_uni": config.max_streams.max(config.streams),
-    });
+/// Tells the transport parameters, which both sides offer alike.
+pub(crate) fn parameters(config: &Config, owner: &str, fields: &mut Object<'_>) {
+    let streams = config.max_streams.max(config.streams);
+    fields.put("owner", owner);
+    fields.put("max_idle_timeout", config.idle_timeout.as_nanos() / 1_000_000);
+    fields.put("max_ack_delay", config.max_ack_delay.as_nanos() / 1_000_000);
+    fields.put("initial_max_data", config.connection_window);
+    for which in ["bidi_local", "bidi_remote", "uni"] {
+        fields.put(&format!("initial_max_stream_data_{which}"), config.stream_window);
+    }
+    fields.put("initial_max_streams_bidi", streams).put("initial_max_streams_uni", streams);
     if config.unreliable {
-        fields["max_datagram_frame_size"] = 65_535.into();
+        fields.put("max_datagram_frame_size", 65_535);
     }
-    fields
 }
 
-/// Converts the constants of loss detection and congestion control (RFC 9002 sections 6 and 7).
-pub(crate) fn recovery(config: &Config) -> Value {
-    let mut fields = json!({
-        "reordering_threshold": 3,
-        "timer_granularity": 1,
-        "initial_rtt": span(config.initial_rtt),
-        "max_datagram_size": config.datagram,
-        "minimum_congestion_window": 2 * config.datagram,
-    });
+/// Tells the constants of loss detection and congestion control (RFC 9002 sections 6 and 7).
+pub(crate) fn recovery(config: &Config, fields: &mut Object<'_>) {
+    fields.put("reordering_threshold", 3).put("timer_granularity", 1);
+    fields.put("initial_rtt", span(config.initial_rtt));
+    fields.put("max_datagram_size", config.datagram).put("minimum_congestion_window", 2 * config.datagram);
     if config.recovery == Rules::Rfc9002 {
-        fields["time_threshold"] = 1.125.into();
-        fields["persistent_congestion_threshold"] = 3.into();
+        fields.put("time_threshold", 1.125).put("persistent_congestion_threshold", 3);
     }
-    fields
 }
 
-/// Converts the state of loss detection and congestion control.
-pub(crate) fn metrics(connection: &Connection) -> Map<String, Value> {
-    let mut metrics = Map::new();
-    let mut put = |name: &str, value: Value| metrics.insert(name.into(), value);
-    if connection.is_measured() {
-        let rtt = connection.rtt();
-        put("min_rtt", span(rtt.min()));
-        put("smoothed_rtt", span(rtt.srtt()));
-        put("latest_rtt", span(rtt.latest()));
-        put("rtt_variance", span(rtt.variation()));
-    }
-    put("pto_count", connection.pto_count().into());
-    put("congestion_window", connection.cwnd().into());
-    put("bytes_in_flight", connection.flight().into());
-    let ssthresh = connection.control().ssthresh();
-    if ssthresh < u64::MAX {
-        put("ssthresh", ssthresh.into());
-    }
-    if let Some(rate) = connection.control().pacing_rate() {
-        put("pacing_rate", rate.as_bps().into());
-    }
-    metrics
+/// State of loss detection and congestion control: what is unknown is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Metrics {
+    /// Minimum, smoothed, latest round-trip time and its variation.
+    rtts: [Option<Duration>; 4],
+    /// Number of probe timeouts, congestion window, bytes in flight, slow-start threshold, pacing rate.
+    counts: [Option<u64>; 5],
 }
 
-fn span(duration: Duration) -> Value {
-    milliseconds(duration.as_nanos()).into()
+impl Metrics {
+    pub fn of(connection: &Connection) -> Metrics {
+        let (rtt, control) = (connection.rtt(), connection.control());
+        let rtts = [rtt.min(), rtt.srtt(), rtt.latest(), rtt.variation()];
+        Metrics {
+            rtts: rtts.map(|rtt| connection.is_measured().then_some(rtt)),
+            counts: [
+                Some(connection.pto_count().into()),
+                Some(connection.cwnd()),
+                Some(connection.flight()),
+                Some(control.ssthresh()).filter(|&ssthresh| ssthresh < u64::MAX),
+                control.pacing_rate().map(|rate| rate.as_bps()),
+            ],
+        }
+    }
+
+    /// Returns whether there is anything that was not so `before`.
+    pub fn has_news(&self, before: &Metrics) -> bool {
+        self.rtts.iter().zip(&before.rtts).any(|(now, then)| now.is_some() && now != then)
+            || self.counts.iter().zip(&before.counts).any(|(now, then)| now.is_some() && now != then)
+    }
+
+    /// Tells what was not so `before`.
+    pub fn tell(&self, before: &Metrics, fields: &mut Object<'_>) {
+        const RTTS: [&str; 4] = ["min_rtt", "smoothed_rtt", "latest_rtt", "rtt_variance"];
+        const COUNTS: [&str; 5] = ["pto_count", "congestion_window", "bytes_in_flight", "ssthresh", "pacing_rate"];
+        for (name, (now, then)) in RTTS.into_iter().zip(self.rtts.into_iter().zip(before.rtts)) {
+            if let Some(rtt) = now.filter(|_| now != then) {
+                fields.put(name, span(rtt));
+            }
+        }
+        for (name, (now, then)) in COUNTS.into_iter().zip(self.counts.into_iter().zip(before.counts)) {
+            if let Some(count) = now.filter(|_| now != then) {
+                fields.put(name, count);
+            }
+        }
+    }
+}
+
+fn span(duration: Duration) -> f64 {
+    milliseconds(duration.as_nanos())
 }

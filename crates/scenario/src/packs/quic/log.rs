@@ -2,15 +2,14 @@
 //! 0.3). Later drafts have other names and another header; qvis reads 0.3.
 
 use super::bytes::{Sealer, settings};
-use super::json::{frame, metrics, packet, parameters, recovery, space_name};
+use super::json::{Metrics, frame, packet, parameters, recovery, space_name, unknown};
 use crate::endpoint::codec::Place;
 use crate::model::address::Addresses;
 use crate::model::scenario::Scenario;
-use serde_json::{Map, Value, json};
 use vazao_engine::Time;
-use vazao_transport::quic::{Connection, Datagram, DropReason, Event, Failure, Kind, Loss, Phase};
+use vazao_transport::quic::{Config, Connection, Datagram, DropReason, Event, Failure, Kind, Loss, Phase};
 use vazao_wire::pcapng::Direction;
-use vazao_wire::qlog;
+use vazao_wire::qlog::{self, Object};
 
 /// Log of one side of a connection.
 pub(crate) struct View {
@@ -18,57 +17,43 @@ pub(crate) struct View {
     records: Vec<u8>,
     sealer: Sealer,
     side: usize,
-    /// First events, until they are recorded.
-    start: Vec<(&'static str, Value)>,
-    /// Transport parameters of the other side, until it is known.
-    offered: Option<Value>,
+    /// Addresses of client and server.
+    places: [Place; 2],
+    config: Config,
+    /// Whether the first events are recorded, and the transport parameters of the other side.
+    has_begun: bool,
+    knows_offer: bool,
     /// Number of its own first 1-RTT packet; lower numbers of the space are 0-RTT.
     one_rtt_from: u64,
     /// Phase recorded last.
     phase: Phase,
     congestion: &'static str,
-    metrics: Map<String, Value>,
+    metrics: Metrics,
 }
 
 impl View {
     /// Creates the log of a side of flow `number`.
     pub fn new(scenario: &Scenario, addresses: &Addresses, (number, side): (usize, usize)) -> View {
-        let sealer = Sealer::new(scenario, number);
-        let places = addresses.sockets[number].map(|socket| socket.place());
-        let [own, other] = [places[side], places[1 - side]];
-        let ip = |place: Place| place.address.map(|byte| byte.to_string()).join(".");
-        let started = json!({
-            "ip_version": "v4",
-            "src_ip": ip(own),
-            "dst_ip": ip(other),
-            "protocol": "QUIC",
-            "src_port": own.port,
-            "dst_port": other.port,
-            "src_cid": sealer.identifier(side, 0),
-            "dst_cid": if side == 0 { sealer.original() } else { sealer.identifier(0, 0) },
-        });
-        let config = settings(&scenario.flows[number]);
-        let start = vec![
-            ("connectivity:connection_started", started),
-            ("transport:parameters_set", parameters(&config, "local")),
-            ("recovery:parameters_set", recovery(&config)),
-        ];
         View {
             records: Vec::new(),
-            sealer,
+            sealer: Sealer::new(scenario, number),
             side,
-            start,
-            offered: Some(parameters(&config, "remote")),
+            places: addresses.sockets[number].map(|socket| socket.place()),
+            config: settings(&scenario.flows[number]),
+            has_begun: false,
+            knows_offer: false,
             one_rtt_from: u64::MAX,
             phase: Phase::Idle,
             congestion: "slow_start",
-            metrics: Map::new(),
+            metrics: Metrics::default(),
         }
     }
 
     /// Takes the records since the last call.
     pub fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.records)
+        // The next ones are about as long.
+        let room = if self.records.is_empty() { 0 } else { self.records.capacity() };
+        std::mem::replace(&mut self.records, Vec::with_capacity(room))
     }
 
     /// Records a datagram that this side has sent, or received and handled.
@@ -85,14 +70,26 @@ impl View {
         self.state(now, &connection.take_events(), connection);
     }
 
-    fn put(&mut self, now: Time, name: &str, data: Value) {
-        qlog::event(now.as_nanos(), name, data, &mut self.records);
+    fn put(&mut self, now: Time, name: &str, data: impl FnOnce(&mut Object<'_>)) {
+        qlog::event(now.as_nanos(), name, &mut self.records, data);
     }
 
+    /// Records the first events.
     fn begin(&mut self, now: Time) {
-        for (name, data) in std::mem::take(&mut self.start) {
-            self.put(now, name, data);
+        if std::mem::replace(&mut self.has_begun, true) {
+            return;
         }
+        let View { records, sealer, side, places, config, .. } = self;
+        let ip = |place: Place| place.address.map(|byte| byte.to_string()).join(".");
+        let (own, other) = (places[*side], places[1 - *side]);
+        let other_identifier = if *side == 0 { sealer.original() } else { sealer.identifier(0, 0) };
+        qlog::event(now.as_nanos(), "connectivity:connection_started", records, |data| {
+            data.put("ip_version", "v4").put("src_ip", ip(own)).put("dst_ip", ip(other)).put("protocol", "QUIC");
+            data.put("src_port", own.port).put("dst_port", other.port);
+            data.put("src_cid", sealer.identifier(*side, 0)).put("dst_cid", other_identifier);
+        });
+        qlog::event(now.as_nanos(), "transport:parameters_set", records, |data| parameters(config, "local", data));
+        qlog::event(now.as_nanos(), "recovery:parameters_set", records, |data| recovery(config, data));
     }
 
     fn packets(&mut self, now: Time, way: Direction, datagram: &Datagram, events: &[Event]) {
@@ -101,7 +98,6 @@ impl View {
             if way == Direction::Outbound && header.kind == Kind::OneRtt {
                 self.one_rtt_from = self.one_rtt_from.min(header.number);
             }
-            let mut data = packet(header, frames);
             let dropped = events.iter().find_map(|event| match *event {
                 Event::Dropped { kind, number, reason } if (kind, number) == (header.kind, header.number) => {
                     Some(reason)
@@ -111,21 +107,22 @@ impl View {
             let name = match (way, dropped) {
                 (Direction::Outbound, _) => "transport:packet_sent",
                 (Direction::Inbound, None) => "transport:packet_received",
-                (Direction::Inbound, Some(reason)) => {
-                    data["trigger"] = trigger(reason).into();
-                    "transport:packet_dropped"
-                }
+                (Direction::Inbound, Some(_)) => "transport:packet_dropped",
             };
-            if name != "transport:packet_dropped" {
-                let convert = |one| match self.sealer.frame((from, header.kind), one, ranges) {
-                    Some(one) => frame(&one),
+            let sealer = &mut self.sealer;
+            qlog::event(now.as_nanos(), name, &mut self.records, |data| {
+                packet(header, frames, data);
+                if let (Direction::Inbound, Some(reason)) = (way, dropped) {
+                    data.put("trigger", trigger(reason));
+                    return;
+                }
+                data.objects("frames", frames, |one, fields| match sealer.outline((from, header.kind), one, ranges) {
+                    Some(one) => frame(&one, fields),
                     // Google's QUIC had other frame types.
-                    None => json!({ "frame_type": "unknown", "raw_frame_type": 0 }),
-                };
-                data["frames"] = frames.iter().map(convert).collect();
-                data["is_coalesced"] = (datagram.packets.len() > 1).into();
-            }
-            self.put(now, name, data);
+                    None => unknown(0, fields),
+                });
+                data.put("is_coalesced", datagram.packets.len() > 1);
+            });
         }
     }
 
@@ -138,19 +135,21 @@ impl View {
                     Loss::Reordering => "reordering_threshold",
                     Loss::Time => "time_threshold",
                 };
-                let header = json!({ "packet_type": packet_type, "packet_number": number });
-                self.put(now, "recovery:packet_lost", json!({ "header": header, "trigger": trigger }));
+                self.put(now, "recovery:packet_lost", |data| {
+                    data.object("header", |fields| {
+                        fields.put("packet_type", packet_type).put("packet_number", number);
+                    });
+                    data.put("trigger", trigger);
+                });
             }
         }
         self.phase(now, connection);
         self.offered(now, connection.phase());
         self.congestion(now, connection);
-        let metrics = metrics(connection);
-        let news = metrics.iter().filter(|(name, value)| self.metrics.get(*name) != Some(value));
-        let news: Map<_, _> = news.map(|(name, value)| (name.clone(), value.clone())).collect();
-        if !news.is_empty() {
-            self.metrics = metrics;
-            self.put(now, "recovery:metrics_updated", news.into());
+        let metrics = Metrics::of(connection);
+        if metrics.has_news(&self.metrics) {
+            let before = std::mem::replace(&mut self.metrics, metrics);
+            self.put(now, "recovery:metrics_updated", |data| metrics.tell(&before, data));
         }
     }
 
@@ -163,17 +162,16 @@ impl View {
         };
         let old = std::mem::replace(&mut self.congestion, new);
         if old != new {
-            self.put(now, "recovery:congestion_state_updated", json!({ "old": old, "new": new }));
+            self.put(now, "recovery:congestion_state_updated", |data| _ = data.put("old", old).put("new", new));
         }
     }
 
     /// Records the other side's transport parameters, which come with the first flight of the handshake.
     fn offered(&mut self, now: Time, phase: Phase) {
         let known = if self.side == 0 { Phase::Complete } else { Phase::Handshake };
-        if (known..=Phase::Confirmed).contains(&phase)
-            && let Some(offered) = self.offered.take()
-        {
-            self.put(now, "transport:parameters_set", offered);
+        if (known..=Phase::Confirmed).contains(&phase) && !std::mem::replace(&mut self.knows_offer, true) {
+            let View { records, config, .. } = self;
+            qlog::event(now.as_nanos(), "transport:parameters_set", records, |data| parameters(config, "remote", data));
         }
     }
 
@@ -186,30 +184,32 @@ impl View {
         let passed = |step: &Phase| *step == phase || *step < phase && phase <= Phase::Confirmed;
         let before = self.phase;
         for step in STEPS.into_iter().filter(|step| *step > before && passed(step)) {
-            let name = |phase| state_name(phase, connection.failure());
+            let failure = connection.failure();
+            let name = |phase| state_name(phase, failure);
             let is_end = self.phase < Phase::Closing && step >= Phase::Closing;
             let old = std::mem::replace(&mut self.phase, step);
-            let mut change = json!({ "new": name(step) });
-            if old != Phase::Idle {
-                change["old"] = name(old).into();
-            }
-            self.put(now, "connectivity:connection_state_updated", change);
+            self.put(now, "connectivity:connection_state_updated", |data| {
+                data.put("new", name(step));
+                if old != Phase::Idle {
+                    data.put("old", name(old));
+                }
+            });
             if is_end {
-                self.put(now, "connectivity:connection_closed", end(step, connection.failure()));
+                self.put(now, "connectivity:connection_closed", |data| end(step, failure, data));
             }
         }
     }
 }
 
-/// Returns the owner and the trigger of a closure.
-fn end(phase: Phase, failure: Option<Failure>) -> Value {
+/// Tells the owner and the trigger of a closure.
+fn end(phase: Phase, failure: Option<Failure>, fields: &mut Object<'_>) {
     let trigger = match failure {
         None => "clean",
         Some(Failure::Idle) => "idle_timeout",
         Some(_) => "error",
     };
     let is_ours = phase == Phase::Closing || failure == Some(Failure::Idle);
-    json!({ "owner": if is_ours { "local" } else { "remote" }, "trigger": trigger })
+    fields.put("owner", if is_ours { "local" } else { "remote" }).put("trigger", trigger);
 }
 
 fn state_name(phase: Phase, failure: Option<Failure>) -> &'static str {

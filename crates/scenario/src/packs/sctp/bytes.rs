@@ -27,7 +27,7 @@ impl Bytes {
 }
 
 impl Codec for Bytes {
-    fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
+    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
         let Body::Kept { content, path } = *crossing.body else { return self.sockets.map(|socket| socket.interface) };
         let (packet, from): (&Packet, _) = (crossing.contents.get(content), crossing.from());
         if let Some(known) = &mut self.guest {

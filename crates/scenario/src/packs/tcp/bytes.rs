@@ -24,12 +24,12 @@ impl Bytes {
 }
 
 impl Codec for Bytes {
-    fn encode(&mut self, crossing: &Crossing<'_>, out: &mut Vec<u8>) -> [usize; 2] {
+    fn encode(&mut self, crossing: &Crossing<'_>, keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
         let from = crossing.from();
         if let Body::Tcp(segment) = crossing.body {
             let contents = Contents::of(segment, &mut self.offsets[from]);
             let ends = (self.sockets[from].place(), self.sockets[1 - from].place());
-            encode(segment, crossing.contents.extra(segment), ends, contents, out);
+            encode(segment, crossing.contents.extra(segment), ends, contents, keep, out);
         }
         self.sockets.map(|socket| socket.interface)
     }
@@ -81,33 +81,27 @@ impl Contents {
     }
 }
 
-/// Appends the IP packet of a segment from `source` to `target`; its payload is the stream's content.
+/// Appends the IP packet of a segment from `source` to `target`; its payload is the stream's content. Of one that is longer
+/// than `keep` bytes, the rest of the payload is left out.
 pub(crate) fn encode(
     segment: &Segment,
     extra: Option<&Extra>,
     (source, target): (Place, Place),
     contents: Contents,
+    keep: usize,
     out: &mut Vec<u8>,
 ) {
     let mut header = header(segment, extra, source.port, target.port);
     header.options.mptcp = contents.options;
-    let (mut small, mut large) = ([0; 2048], Vec::new());
-    let length = usize::from(segment.length);
-    let payload = match small.get_mut(..length) {
-        Some(payload) => payload,
-        None => {
-            large.resize(length, 0);
-            &mut large[..]
-        }
-    };
-    if length > 0 {
-        content::fill(contents.offset, payload);
-    }
-    let length = ipv4::HEADER_LENGTH + tcp::header_length(&header.options) + payload.len();
-    let mut ip = ipv4::Header::new(source.address, target.address, tcp::PROTOCOL, length as u16);
+    let mut ip = ipv4::Header::new(source.address, target.address, tcp::PROTOCOL, 0);
     ip.ecn = ipv4::Ecn::from_bits(segment.ecn as u8);
-    ipv4::encode(&ip, out);
-    tcp::encode(&header, payload, ip.pseudo_header(), out);
+    let start = out.len();
+    out.extend_from_slice(&[0; ipv4::HEADER_LENGTH]);
+    let (length, keep) = (usize::from(segment.length), keep.saturating_sub(ipv4::HEADER_LENGTH));
+    let fill = |payload: &mut [u8]| content::fill(contents.offset, payload);
+    let length = tcp::encode_with(&header, length, keep, fill, ip.pseudo_header(), out);
+    ip.total_length = (ipv4::HEADER_LENGTH + length) as u16;
+    out[start..start + ipv4::HEADER_LENGTH].copy_from_slice(&ip.bytes());
 }
 
 /// Returns the TCP header in an IP packet, its payload, and the packet's ECN codepoint.
@@ -236,7 +230,7 @@ mod tests {
             let ends = (place(1, 49_152), place(2, 5_001));
             let extra = segment.has_extra.then_some(extra);
             let contents = Contents::of(&segment, &mut Offsets::from(initial));
-            encode(&segment, extra.as_ref(), ends, contents, &mut bytes);
+            encode(&segment, extra.as_ref(), ends, contents, usize::MAX, &mut bytes);
             let size = 20 + segment.header_bytes(&extra.unwrap_or_default()) + u32::from(length);
             prop_assert_eq!(bytes.len(), size as usize);
             prop_assert_eq!(decode(&bytes, &mut Offsets::from(initial)), Ok((segment, extra)));
