@@ -112,6 +112,9 @@ impl Means {
             self.paths.resize(path + 1, Mean::default());
         }
         let mean = &mut self.paths[path];
+        if mean.value == window {
+            return;
+        }
         mean.area += mean.value as f64 * now.since(mean.since).as_nanos() as f64;
         (mean.since, mean.value) = (now, window);
     }

@@ -214,7 +214,7 @@ impl Backlog {
     /// Number and priority of the newest message.
     pub fn newest(&self) -> (u64, u64) {
         let message = self.come - 1;
-        (message, self.streams[(message % self.streams.len() as u64) as usize].priority)
+        (message, self.streams[self.stream_of(message)].priority)
     }
 
     /// Next or current message of a stream: its global number and its number in the stream.
@@ -243,7 +243,14 @@ impl Backlog {
     pub fn abandon_on_arrival(&mut self, message: u64, bytes: u64) {
         self.forgotten += bytes;
         self.abandoned_early.insert(message);
-        self.skip_abandoned((message % self.streams.len() as u64) as usize);
+        self.skip_abandoned(self.stream_of(message));
+    }
+
+    /// Index of a message's stream: they take turns.
+    #[inline]
+    fn stream_of(&self, message: u64) -> usize {
+        // A division that most associations, which have one stream, can do without.
+        if self.streams.len() == 1 { 0 } else { (message % self.streams.len() as u64) as usize }
     }
 
     fn skip_abandoned(&mut self, index: usize) {
@@ -251,7 +258,7 @@ impl Backlog {
         while self.streams[index].offset == 0 && self.abandoned_early.remove(&self.streams[index].message) {
             self.streams[index].message += streams;
         }
-        while self.streams[(self.turn % streams) as usize].message > self.turn {
+        while self.streams[self.stream_of(self.turn)].message > self.turn {
             self.turn += 1;
         }
     }
@@ -323,10 +330,7 @@ impl Backlog {
             return self.fragment(current);
         }
         match self.config.scheduler {
-            StreamScheduler::FirstComeFirstServed => {
-                let streams = self.streams.len() as u64;
-                self.fragment((self.turn % streams) as usize)
-            }
+            StreamScheduler::FirstComeFirstServed => self.fragment(self.stream_of(self.turn)),
             scheduler if scheduler.keeps_packets_apart() && !packet_begins => self.fragment(self.last),
             scheduler => self.schedule(scheduler),
         }
