@@ -91,7 +91,7 @@ def test_the_timeout_after_the_first_round_trip(name: str, timeout: float) -> No
 
 
 def reassembled(columns: dict[str, np.ndarray], sender: int) -> dict[float, tuple[int, int]]:
-    """What a TCP receiver has in order, and beyond holes, after each arrival."""
+    """State of a TCP receiver after each arrival: what it has in order, and beyond holes."""
     is_data = (columns["packet.kind"] & 1 > 0) & (columns["packet.fate"] == 1) & (columns["packet.side"] == sender)
     arrivals = np.flatnonzero(is_data)[np.argsort(columns["packet.gone"][is_data], kind="stable")]
     beyond: list[tuple[int, int]] = []

@@ -225,7 +225,7 @@ def test_paths_can_be_chosen(opened: Open) -> None:
 
 
 def pixels(page: Any, panel: str, colour: tuple[int, int, int]) -> int:
-    """How many pixels of a panel have a colour."""
+    """Number of pixels of a panel that have a colour."""
     page.locator(f"#panel-{panel}").scroll_into_view_if_needed()
     page.wait_for_timeout(120)
     script = """([id, wanted]) => {
