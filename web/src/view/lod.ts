@@ -67,6 +67,16 @@ export function stairs(time: Float64Array, value: Float64Array, pyramid: Pyramid
   return points;
 }
 
+/** Points of straight lines from point to point; of many points that share a column, those of [stairs]. */
+export function slopes(time: Float64Array, value: Float64Array, pyramid: Pyramid, shown: View): number[] {
+  const first = Math.max(0, upperBound(time, shown.lo) - 1);
+  const end = Math.min(time.length, upperBound(time, shown.hi) + 1);
+  if (end - first > 2 * shown.box.width) return stairs(time, value, pyramid, shown);
+  const points: number[] = [];
+  for (let index = first; index < end; index++) points.push(shown.x(time[index]!), shown.y(value[index]!));
+  return points;
+}
+
 /** Bars of more than this many for each pixel are drawn as the extremes of each column. */
 const DENSE = 3;
 

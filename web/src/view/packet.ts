@@ -2,7 +2,7 @@ import { button, el } from "../dom";
 import { duration, integer, moment } from "../format";
 import { kindInWords } from "./difference";
 import type { Model } from "./model";
-import { Fate, words } from "./recording";
+import { Fate, type Header, type Packets, words } from "./recording";
 
 const FATES = [
   "still under way at the end",
@@ -11,6 +11,17 @@ const FATES = [
   "lost on the wire",
   "corrupted",
 ];
+
+/** Numbers that a packet has in the captures of its run: one at each interface that it has passed. */
+export function framesInWords(packets: Packets, { interfaces }: Header, packet: number): string {
+  const places = [
+    [packets.sent, packets.sentAt],
+    [packets.arrived, packets.arrivedAt],
+  ].flatMap(([number, at]) =>
+    number?.[packet] ? [`${number[packet]} at ${interfaces?.[at![packet]!]}`] : [],
+  );
+  return places.join(", ");
+}
 
 /** What is known of the packet that was chosen: its header in words, its way, and why it was sent. */
 export class PacketPanel {
@@ -54,6 +65,8 @@ export class PacketPanel {
       put("SACK block", [run.recording.sacks.from[block]!, run.recording.sacks.to[block]!]);
     }
     facts.push(["Fate", this.fate(packet)]);
+    const numbers = framesInWords(packets, header, packet);
+    if (numbers) facts.push(["In captures", numbers]);
     this.element.replaceChildren(
       el(
         "header",

@@ -11,6 +11,7 @@ import { Player } from "./player";
 import { Plot } from "./plot";
 import type { Run, Selection } from "./run";
 import { Themes } from "./theme";
+import type { Vertical } from "./vertical";
 
 /** The whole page of one or several runs. */
 export class Viewer {
@@ -185,6 +186,7 @@ export class Viewer {
       { keys: ["+", "="], shown: "+", help: "zoom in", run: () => axis.zoom(0.5, this.about()) },
       { keys: ["-", "_"], shown: "−", help: "zoom out", run: () => axis.zoom(2, this.about()) },
       { keys: ["Home", "0"], shown: "Home", help: "the whole run", run: () => axis.all() },
+      ...this.verticalCommands(),
       { keys: [" "], shown: "Space", help: "play or pause", run: () => this.player.toggle() },
       { keys: ["n"], shown: "n", help: "next packet", run: () => this.packet.step(1) },
       { keys: ["p"], shown: "p", help: "previous packet", run: () => this.packet.step(-1) },
@@ -192,6 +194,30 @@ export class Viewer {
       { keys: ["t"], shown: "t", help: "dark or light", run: () => this.themes.toggle() },
       { keys: ["Escape"], shown: "Esc", help: "close the packet’s panel", run: () => this.select(null) },
       { keys: ["?"], shown: "?", help: "this help", run: () => this.help.showModal() },
+    ];
+  }
+
+  /** What keys do to the panel that has the focus, or else the pointer, or else is the first in view. */
+  private verticalCommands(): Command[] {
+    const panel = () =>
+      this.plots.find((plot) => plot.isMeant(":focus-within")) ??
+      this.plots.find((plot) => plot.isMeant(":hover")) ??
+      this.plots.find((plot) => plot.isInView) ??
+      this.plots[0]!;
+    const command = (keys: string[], shown: string, help: string, act: (vertical: Vertical) => void) => ({
+      keys,
+      shown,
+      help,
+      run: () => act(panel().vertical),
+    });
+    return [
+      command(["y"], "y", "zoom in vertically: the panel with the focus, or at the pointer", (vertical) =>
+        vertical.zoom(0.5),
+      ),
+      command(["Y"], "Shift + y", "zoom out vertically", (vertical) => vertical.zoom(2)),
+      command(["k"], "k", "higher, once zoomed in", (vertical) => vertical.pan(0.2)),
+      command(["j"], "j", "lower, once zoomed in", (vertical) => vertical.pan(-0.2)),
+      command(["f"], "f", "fit vertically again", (vertical) => vertical.fit()),
     ];
   }
 
@@ -230,7 +256,11 @@ export class Viewer {
   }
 
   private refresh(): void {
-    for (const plot of this.plots) plot.relabel();
+    for (const plot of this.plots) {
+      // A part that was chosen of another flow means nothing here.
+      plot.vertical.fit();
+      plot.relabel();
+    }
     this.model.axis.changed();
   }
 

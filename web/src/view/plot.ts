@@ -5,7 +5,8 @@ import { exportPng, exportSvg } from "./export";
 import { type View, view } from "./lod";
 import type { Model } from "./model";
 import { CanvasPen, FONT, type Pen } from "./pen";
-import { gestures } from "./pointer";
+import { gestures, scaleGestures } from "./pointer";
+import { Vertical } from "./vertical";
 
 /** An entry of a panel's legend. */
 export interface Key {
@@ -37,6 +38,9 @@ export interface Panel {
 
 export const GUTTER = { wide: 76, narrow: 56 };
 
+/** Height of a row's name, in pixels. */
+const NAME = 13;
+
 /** A panel on the screen: uPlot makes axes, grid and canvas, the panel paints between them. */
 export class Plot {
   readonly element: HTMLElement;
@@ -47,20 +51,31 @@ export class Plot {
   private plot: uPlot | null = null;
   private visible = true;
   private stale = false;
-  private range: [number, number] = [0, 1];
+  private scale = el("div");
+  readonly vertical = new Vertical(() => this.draw());
+  private readonly fit: HTMLButtonElement;
 
   constructor(
     readonly panel: Panel,
     private readonly model: Model,
   ) {
     const heading = el("h2", {}, panel.title);
+    this.fit = button("Fit", `Show all of ${panel.title} vertically (f)`, () => this.vertical.fit());
+    this.fit.hidden = true;
     const tools = el(
       "div",
       { class: "tools" },
+      this.fit,
       button("PNG", `Save ${panel.title} as PNG`, () => exportPng(this)),
       button("SVG", `Save ${panel.title} as SVG`, () => exportSvg(this)),
     );
-    this.element = el("section", { class: "panel", id: `panel-${panel.id}`, "aria-label": panel.title });
+    this.element = el("section", {
+      class: "panel",
+      id: `panel-${panel.id}`,
+      "aria-label": panel.title,
+      // Keys that zoom vertically act on the panel that has the focus.
+      tabindex: 0,
+    });
     this.element.append(el("header", {}, heading, this.legend, tools), this.stage);
     new IntersectionObserver(
       (entries) => {
@@ -95,7 +110,7 @@ export class Plot {
       cursor: { show: false },
       scales: {
         x: { time: false, auto: false, range: () => [this.model.axis.lo, this.model.axis.hi] },
-        y: { range: () => this.range },
+        y: { range: () => this.vertical.range },
       },
       axes: [
         { ...axis, size: 26, space: narrow ? 76 : 110, values: (_, splits) => moments(splits) },
@@ -103,8 +118,11 @@ export class Plot {
           ...axis,
           size: narrow ? GUTTER.narrow : GUTTER.wide,
           space: 34,
-          ...(rows ? { splits: () => rows().map((_, row) => -row) } : {}),
-          values: (_, splits) => rows?.() ?? ticks(splits, this.panel.unit),
+          ...(rows ? { splits: () => this.lanes(rows().length) } : {}),
+          values: (_, splits) => {
+            const names = rows?.();
+            return names ? splits.map((at) => names[-at] ?? "") : ticks(splits, this.panel.unit);
+          },
         },
       ],
       series: [{}, { paths: () => null, points: { show: false } }],
@@ -120,7 +138,11 @@ export class Plot {
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `${this.panel.title}: ${this.panel.about}`);
     this.plot.over.append(this.cursor);
-    gestures(this.plot.over, this.model.axis, (x, y) => this.panel.click?.(this.shown(), x, y));
+    const { over } = this.plot;
+    this.scale = el("div", { class: "scale", title: "Drag to zoom, double click to show all" });
+    over.parentElement!.append(this.scale);
+    gestures(over, this.model.axis, this.vertical, (x, y) => this.panel.click?.(this.shown(), x, y));
+    scaleGestures(this.scale, over, this.vertical);
     this.relabel();
     this.draw();
     this.point();
@@ -158,7 +180,8 @@ export class Plot {
     this.stale = false;
     this.refit();
     const { lo, hi } = this.model.axis;
-    const [bottom, top] = this.range;
+    const [bottom, top] = this.vertical.range;
+    this.fit.hidden = !this.vertical.isChosen;
     const { plot } = this;
     plot.batch(() => {
       plot.setScale("x", { min: lo, max: hi });
@@ -166,10 +189,21 @@ export class Plot {
     });
   }
 
+  /** Whether its element is in a state, as a selector has it. */
+  isMeant(state: string): boolean {
+    return this.element.matches(state);
+  }
+
+  get isInView(): boolean {
+    const { top, bottom } = this.element.getBoundingClientRect();
+    return bottom > 60 && top < innerHeight - 60;
+  }
+
   /** Where on the page's canvas what is shown lies. */
   shown(box?: View["box"]): View {
     const { lo, hi } = this.model.axis;
-    return view(lo, hi, this.range[0], this.range[1], box ?? this.box());
+    const [bottom, top] = this.vertical.range;
+    return view(lo, hi, bottom, top, box ?? this.box());
   }
 
   /** Box of the drawing within the panel, in CSS pixels. */
@@ -216,19 +250,32 @@ export class Plot {
     if (!fitted) return;
     const [least, greatest] = fitted;
     const room = (greatest - least) * 0.06 || Math.abs(greatest) * 0.1 || 1;
-    this.range = this.panel.rows ? [least, greatest] : [least === 0 ? 0 : least - room, greatest + room];
+    this.vertical.suits(
+      this.panel.rows ? [least, greatest] : [least === 0 ? 0 : least - room, greatest + room],
+    );
+  }
+
+  /** Places of the rows whose names have room, one below the other. */
+  private lanes(count: number): number[] {
+    const [bottom, top] = this.vertical.range;
+    const height = this.plot ? this.box().height : this.panel.height;
+    const step = Math.ceil(((top - bottom) * NAME) / height);
+    const places = Array.from({ length: Math.ceil(count / step) }, (_, nth) => (nth ? -nth * step : 0));
+    return places.filter((at) => at >= bottom && at <= top);
   }
 
   private paint(plot: uPlot): void {
     const { ctx } = plot;
     const ratio = devicePixelRatio;
     const { left, top, width, height } = plot.bbox;
+    const box = boxOf(plot);
+    this.scale.style.cssText = `top: ${box.top}px; width: ${box.left}px; height: ${box.height}px`;
     ctx.save();
     ctx.beginPath();
     ctx.rect(left, top, width, height);
     ctx.clip();
     ctx.scale(ratio, ratio);
-    this.compose(new CanvasPen(ctx), this.shown(boxOf(plot)));
+    this.compose(new CanvasPen(ctx), this.shown(box));
     ctx.restore();
   }
 

@@ -1,13 +1,23 @@
 import { el } from "../dom";
 import type { TimeAxis } from "./axis";
+import type { Vertical } from "./vertical";
 
 /** A pointer that moved less than this since it went down has clicked. */
 const STILL = 4;
 
+/** How fast a wheel zooms: the logarithm of the factor, for a pixel that it would scroll. */
+const WHEEL = 0.0022;
+
 /**
- * Wheel zooms, drag pans, drag with shift chooses what to show, two fingers zoom and pan, a click is the panel's.
+ * Wheel zooms, with alt vertically, drag pans, drag with shift chooses what to show, two fingers zoom and pan, a click is the
+ * panel's.
  */
-export function gestures(over: HTMLElement, axis: TimeAxis, click: (x: number, y: number) => void): void {
+export function gestures(
+  over: HTMLElement,
+  axis: TimeAxis,
+  vertical: Vertical,
+  click: (x: number, y: number) => void,
+): void {
   const brush = el("div", { class: "brush", hidden: true });
   over.append(brush);
   const pointers = new Map<number, { x: number; y: number }>();
@@ -16,6 +26,7 @@ export function gestures(over: HTMLElement, axis: TimeAxis, click: (x: number, y
   let brushing = false;
 
   const width = () => over.clientWidth || 1;
+  const height = () => over.clientHeight || 1;
   const place = (event: PointerEvent | WheelEvent) => {
     const box = over.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
@@ -32,8 +43,9 @@ export function gestures(over: HTMLElement, axis: TimeAxis, click: (x: number, y
       // The page scrolls by the wheel wherever no drawing is: over headings, axes and the network.
       event.preventDefault();
       const lines = event.deltaMode === 1 ? 16 : 1;
-      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) axis.pan((event.deltaX * lines) / width());
-      else axis.zoom(Math.exp(event.deltaY * lines * 0.0022), momentAt(place(event).x));
+      if (event.altKey) vertical.zoom(Math.exp(event.deltaY * lines * WHEEL), 1 - place(event).y / height());
+      else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) axis.pan((event.deltaX * lines) / width());
+      else axis.zoom(Math.exp(event.deltaY * lines * WHEEL), momentAt(place(event).x));
     },
     { passive: false },
   );
@@ -66,6 +78,7 @@ export function gestures(over: HTMLElement, axis: TimeAxis, click: (x: number, y
       return;
     }
     if (Math.abs(at.x - start.x) > STILL) moved = true;
+    if (vertical.isChosen && Math.abs(at.y - start.y) > STILL) moved = true;
     if (!moved) return;
     if (brushing) {
       brush.hidden = false;
@@ -74,6 +87,8 @@ export function gestures(over: HTMLElement, axis: TimeAxis, click: (x: number, y
     } else {
       const shift = ((at.x - start.x) / width()) * (start.hi - start.lo);
       axis.show(start.lo - shift, start.hi - shift);
+      vertical.pan((at.y - before.y) / height());
+      pointers.set(event.pointerId, at);
       over.classList.add("grabbed");
     }
   });
@@ -98,4 +113,45 @@ export function gestures(over: HTMLElement, axis: TimeAxis, click: (x: number, y
   over.addEventListener("dblclick", (event) =>
     axis.zoom(event.shiftKey ? 4 : 0.25, momentAt(place(event as PointerEvent).x)),
   );
+}
+
+/** The vertical axis: a drag along it chooses what to show, the wheel with alt zooms, a double click shows all again. */
+export function scaleGestures(scale: HTMLElement, over: HTMLElement, vertical: Vertical): void {
+  const brush = el("div", { class: "brush level", hidden: true });
+  over.append(brush);
+  let start: number | null = null;
+  const place = (event: MouseEvent) => event.clientY - over.getBoundingClientRect().top;
+  const share = (y: number) => 1 - y / (over.clientHeight || 1);
+
+  scale.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.altKey) return;
+      event.preventDefault();
+      vertical.zoom(Math.exp(event.deltaY * (event.deltaMode === 1 ? 16 : 1) * WHEEL), share(place(event)));
+    },
+    { passive: false },
+  );
+  scale.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    scale.setPointerCapture(event.pointerId);
+    start = place(event);
+  });
+  scale.addEventListener("pointermove", (event) => {
+    if (start === null) return;
+    const at = place(event);
+    brush.hidden = Math.abs(at - start) <= STILL;
+    brush.style.top = `${Math.min(at, start)}px`;
+    brush.style.height = `${Math.abs(at - start)}px`;
+  });
+  const up = (event: PointerEvent) => {
+    if (start !== null && !brush.hidden && event.type === "pointerup") {
+      vertical.choose(share(start), share(place(event)));
+    }
+    brush.hidden = true;
+    start = null;
+  };
+  scale.addEventListener("pointerup", up);
+  scale.addEventListener("pointercancel", up);
+  scale.addEventListener("dblclick", () => vertical.fit());
 }

@@ -26,6 +26,8 @@ export interface Measure {
   name: string;
   title: string;
   unit: string;
+  /** Whether values between points lie on a line; otherwise each holds until the next. */
+  line?: boolean;
 }
 
 interface SeriesEntry {
@@ -48,6 +50,8 @@ export interface Header {
   links: Link[];
   measures: Measure[];
   series: SeriesEntry[];
+  /** Names of the interfaces of captures; absent in recordings of earlier versions. */
+  interfaces?: string[];
   states: string[];
   reasons: string[];
   sections: Record<string, { type: string; at: number; count: number }>;
@@ -64,6 +68,9 @@ export const Kind = {
 } as const;
 export const Fate = { underWay: 0, arrived: 1, dropped: 2, lost: 3, corrupted: 4 } as const;
 export const NO_LINK = 4294967295;
+
+/** What a stream is: of bytes, of messages, or a response of a page or a video. */
+export const StreamKind = { bytes: 0, messages: 1, response: 2 } as const;
 
 export interface Packets {
   count: number;
@@ -83,6 +90,26 @@ export interface Packets {
   fate: Uint8Array;
   link: Uint32Array;
   text: Uint32Array;
+  /** Numbers in the captures at the sender's and the receiver's interface, 0 for none; empty in earlier versions. */
+  sent: Uint32Array;
+  sentAt: Uint32Array;
+  arrived: Uint32Array;
+  arrivedAt: Uint32Array;
+}
+
+/** Streams at their receivers; each has points from its `points` to the next one's. */
+export interface Streams {
+  count: number;
+  flow: Uint32Array;
+  visit: Uint32Array;
+  number: Float64Array;
+  kind: Uint8Array;
+  asked: Float64Array;
+  size: Float64Array;
+  points: Uint32Array;
+  time: Float64Array;
+  read: Float64Array;
+  waiting: Float64Array;
 }
 
 export interface Series {
@@ -100,6 +127,7 @@ export interface Recording {
   sacks: { from: Float64Array; to: Float64Array };
   hops: { packet: Uint32Array; link: Uint32Array; time: Float64Array };
   series: Series[];
+  streams: Streams;
   text: Uint8Array;
 }
 
@@ -154,6 +182,8 @@ export function read(buffer: ArrayBuffer): Recording {
   const f64 = (name: string, length?: number) => take<Float64Array>(name, "f64", length);
   const u32 = (name: string, length?: number) => take<Uint32Array>(name, "u32", length);
   const u8 = (name: string, length?: number) => take<Uint8Array>(name, "u8", length);
+  // Recordings of earlier versions lack what was added.
+  const added = (name: string, length: number) => (header.sections[name] ? length : undefined);
 
   const time = f64("packet.time");
   const count = time.length;
@@ -177,6 +207,10 @@ export function read(buffer: ArrayBuffer): Recording {
     fate: u8("packet.fate", count),
     link: u32("packet.link", count),
     text: u32("packet.text", more),
+    sent: u32("packet.sent", added("packet.sent", count)),
+    sentAt: u32("packet.sent_at", added("packet.sent_at", count)),
+    arrived: u32("packet.arrived", added("packet.arrived", count)),
+    arrivedAt: u32("packet.arrived_at", added("packet.arrived_at", count)),
   };
   const from = f64("sack.from");
   const hop = f64("hop.time");
@@ -195,7 +229,29 @@ export function read(buffer: ArrayBuffer): Recording {
       time: seriesTime.subarray(entry.start, entry.start + entry.count),
       value: seriesValue.subarray(entry.start, entry.start + entry.count),
     })),
+    streams: streamsOf(f64, u32, u8),
     text: u8("text"),
+  };
+}
+
+type Take<T> = (name: string, length?: number) => T;
+
+function streamsOf(f64: Take<Float64Array>, u32: Take<Uint32Array>, u8: Take<Uint8Array>): Streams {
+  const flow = u32("stream.flow");
+  const count = flow.length;
+  const time = f64("point.time");
+  return {
+    count,
+    flow,
+    visit: u32("stream.visit", count),
+    number: f64("stream.number", count),
+    kind: u8("stream.kind", count),
+    asked: f64("stream.asked", count),
+    size: f64("stream.size", count),
+    points: u32("stream.points", count > 0 ? count + 1 : undefined),
+    time,
+    read: f64("point.read", time.length),
+    waiting: f64("point.waiting", time.length),
   };
 }
 

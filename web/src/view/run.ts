@@ -87,7 +87,8 @@ export class Run {
     return pyramid;
   }
 
-  private once<T>(key: string, make: () => T): T {
+  /** What is made of the recording under a name, once. */
+  once<T>(key: string, make: () => T): T {
     if (!this.kept.has(key)) this.kept.set(key, make());
     return this.kept.get(key) as T;
   }
@@ -97,6 +98,15 @@ export class Run {
 export function held(time: Float64Array, value: Float64Array, moment: number): number {
   const index = upperBound(time, moment) - 1;
   return index < 0 ? Number.NaN : value[index]!;
+}
+
+/** What lies on the line between the points before and after a moment; NaN before the first and after the last. */
+export function between(time: Float64Array, value: Float64Array, moment: number): number {
+  const after = upperBound(time, moment);
+  const [from, to] = [time[after - 1], time[after]];
+  if (from === undefined || to === undefined) return from === moment ? value[after - 1]! : Number.NaN;
+  const share = (moment - from) / (to - from);
+  return value[after - 1]! * (1 - share) + value[after]! * share;
 }
 
 export interface Selection {

@@ -19,6 +19,7 @@ export interface Theme {
   lines: string[];
   /** Runs that are laid over each other: none of them has the colour of a retransmission. */
   runs: string[];
+  /** States of a sender, by number. */
   bands: string[];
 }
 
@@ -37,7 +38,20 @@ const LIGHT: Theme = {
   drop: "#1b1f24",
   lines: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#57606a"],
   runs: ["#0072b2", "#009e73", "#8a6d00", "#57606a", "#56b4e9"],
-  bands: ["#ffffff", "#56b4e9", "#e69f00", "#d55e00", "#cc79a7", "#009e73", "#f0e442"],
+  bands: [
+    "#ffffff",
+    "#56b4e9",
+    "#e69f00",
+    "#d55e00",
+    "#cc79a7",
+    "#009e73",
+    "#f0e442",
+    "#0072b2",
+    "#8c564b",
+    "#9467bd",
+    "#7f7f7f",
+    "#17becf",
+  ],
 };
 
 const DARK: Theme = {
@@ -55,7 +69,20 @@ const DARK: Theme = {
   drop: "#ffffff",
   lines: ["#56b4e9", "#ff7a1a", "#1fc497", "#e193bf", "#e69f00", "#3d8fd1", "#a5afb9"],
   runs: ["#56b4e9", "#1fc497", "#f0e442", "#a5afb9", "#3d8fd1"],
-  bands: ["#14181c", "#56b4e9", "#e69f00", "#d55e00", "#cc79a7", "#009e73", "#f0e442"],
+  bands: [
+    "#14181c",
+    "#56b4e9",
+    "#e69f00",
+    "#d55e00",
+    "#cc79a7",
+    "#009e73",
+    "#f0e442",
+    "#0072b2",
+    "#8c564b",
+    "#9467bd",
+    "#7f7f7f",
+    "#17becf",
+  ],
 };
 
 const KEY = "vazao-theme";

@@ -16,6 +16,7 @@ pub use video::Viewing;
 use crate::RandomStreams;
 use page::Page;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use vazao_engine::registry::Parameters;
 use vazao_engine::{Duration, Histogram, Rate, Time};
 use vazao_transport::ByteStream;
@@ -369,6 +370,38 @@ impl Visit {
 
     // ---- what became of it -------------------------------------------------------------------------------------
 
+    /// Returns the number of responses that were asked for.
+    pub fn asked(&self) -> usize {
+        self.exchanges.len()
+    }
+    /// Returns the bytes of a response, headers and frames included, and those of them that the client has read.
+    pub fn response(&self, number: usize) -> (u64, u64) {
+        let Exchange { wire, read, .. } = self.exchanges[number];
+        (wire, read)
+    }
+    /// Calls a function with each response to which unread bytes `range` of a connection's stream belong, and their number.
+    pub fn split(&self, connection: usize, stream: u64, range: &Range<u64>, mut see: impl FnMut(usize, u64)) {
+        let connection = &self.connections[connection];
+        if self.uses_streams() {
+            let response = connection.streams.get(&stream);
+            return response.into_iter().for_each(|&response| see(response, range.end - range.start));
+        }
+        let mut start = connection.read;
+        for &(end, response) in &connection.parts {
+            let bytes = range.end.min(end).saturating_sub(range.start.max(start));
+            if bytes > 0 {
+                see(response, bytes);
+            }
+            start = end;
+        }
+    }
+    /// Returns the video in the buffer at `now`, and whether it plays.
+    pub fn level(&self, now: Time) -> Option<(Duration, bool)> {
+        match &self.user {
+            User::Page(_) => None,
+            User::Video(player) => Some(player.level(now)),
+        }
+    }
     /// Returns its progress.
     pub fn progress(&self) -> Progress {
         let objects = self.latency.count();

@@ -111,6 +111,12 @@ impl Player {
         self.buffer
     }
 
+    /// Returns the video in the buffer at `now`, and whether it plays.
+    pub fn level(&self, now: Time) -> (Duration, bool) {
+        let played = if self.playing { now.since(self.at) } else { Duration::ZERO };
+        (self.buffer.saturating_sub(played), self.playing && (played <= self.buffer || self.is_fetched()))
+    }
+
     /// Returns the rate of the latest segment.
     pub fn bitrate(&self) -> Option<Rate> {
         self.last.map(|place| self.ladder[place])

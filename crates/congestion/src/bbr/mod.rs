@@ -283,6 +283,14 @@ impl CongestionControl for Bbr {
     fn in_slow_start(&self) -> bool {
         matches!(self.mode, Mode::Startup)
     }
+    fn phase(&self) -> Option<&'static str> {
+        Some(match self.mode {
+            Mode::Startup => "Startup",
+            Mode::Drain => "Drain",
+            Mode::ProbeBw(cycle) => cycle.name(),
+            Mode::ProbeRtt(_) => "ProbeRTT",
+        })
+    }
 }
 
 impl Bbr {

@@ -22,6 +22,14 @@ impl Cycle {
     pub fn is_probing(&self) -> bool {
         self.phase == 0
     }
+    /// Returns the phase's name: version 1 has only gains, and the names are those that later versions gave them.
+    pub fn name(&self) -> &'static str {
+        match self.phase {
+            0 => "ProbeBW: up",
+            1 => "ProbeBW: down",
+            _ => "ProbeBW: cruise",
+        }
+    }
 }
 
 impl Bbr {

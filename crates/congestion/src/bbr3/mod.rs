@@ -266,4 +266,12 @@ impl CongestionControl for Bbr3 {
     fn in_slow_start(&self) -> bool {
         matches!(self.mode, Mode::Startup)
     }
+    fn phase(&self) -> Option<&'static str> {
+        Some(match self.mode {
+            Mode::Startup => "Startup",
+            Mode::Drain => "Drain",
+            Mode::ProbeBw(cycle) => cycle.phase.name(),
+            Mode::ProbeRtt(_) => "ProbeRTT",
+        })
+    }
 }

@@ -35,6 +35,16 @@ impl Phase {
         }
     }
 
+    /// Returns the phase's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Down => "ProbeBW: down",
+            Phase::Cruise => "ProbeBW: cruise",
+            Phase::Refill => "ProbeBW: refill",
+            Phase::Up => "ProbeBW: up",
+        }
+    }
+
     /// Returns the additional window of UP in bandwidth-delay products, which keeps it from limiting the rate.
     pub fn more_window(self) -> f64 {
         if self == Phase::Up { 0.25 } else { 0.0 }

@@ -128,4 +128,8 @@ impl SlowStart for HyStartPlusPlus {
     fn restart(&mut self, _: Time) {
         self.phase = Phase::Standard;
     }
+
+    fn phase(&self) -> Option<&'static str> {
+        matches!(self.phase, Phase::Conservative { .. }).then_some("conservative slow start")
+    }
 }

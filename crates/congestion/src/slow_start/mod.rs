@@ -23,4 +23,8 @@ pub trait SlowStart: Send {
     }
     /// Restarts slow start after a timeout at `now`.
     fn restart(&mut self, _now: Time) {}
+    /// Returns the name of the phase that it is in, if that is not plain slow start.
+    fn phase(&self) -> Option<&'static str> {
+        None
+    }
 }

@@ -12,6 +12,7 @@ use crate::measures::counts::{Counts, PathReport, Tally};
 use crate::measures::measure::FlowMeasure;
 use crate::measures::series::SenderState;
 use std::any::Any;
+use std::ops::Range;
 use vazao_application::{Application, Visit};
 use vazao_congestion::Steering;
 use vazao_engine::{Ecn, Histogram, Time};
@@ -69,6 +70,28 @@ pub(crate) struct Notice {
     pub number: u32,
 }
 
+/// What has arrived of one stream at its receiver.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Inflow {
+    /// Number of the stream.
+    pub stream: u64,
+    /// Bytes that the application has read, or messages delivered to it.
+    pub read: u64,
+    pub counts_messages: bool,
+    /// Bytes that have arrived and wait for earlier data of the stream.
+    pub waiting: u64,
+    /// Places of the waiting bytes in the stream, unless it is one of messages.
+    pub beyond: Vec<Range<u64>>,
+}
+
+impl Inflow {
+    /// Returns the state of a stream of bytes.
+    pub fn bytes(stream: u64, read: u64, beyond: Vec<Range<u64>>) -> Inflow {
+        let waiting = beyond.iter().map(|range| range.end - range.start).sum();
+        Inflow { stream, read, counts_messages: false, waiting, beyond }
+    }
+}
+
 /// One end of a flow: a state machine without a clock or a socket.
 pub(crate) trait Endpoint: Any {
     /// Handles a packet that has arrived. Returns whether it brought data of the flow.
@@ -107,6 +130,11 @@ pub(crate) trait Endpoint: Any {
 
     /// Passes the state of its sender to a function, if there is one.
     fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState));
+
+    /// Returns what has arrived of each stream; nothing, where data has no order.
+    fn inflows(&self) -> Vec<Inflow> {
+        Vec::new()
+    }
 
     /// Passes what the congestion control that an agent steers has seen and answers to a function, which may change its
     /// answers; nothing happens where there is none.

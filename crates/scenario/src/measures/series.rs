@@ -1,7 +1,7 @@
 //! State of a sender, and the measures that can be traced over time, each declared once.
 
 use vazao_application::Progress;
-use vazao_engine::Duration;
+use vazao_engine::{Duration, Rate};
 
 /// Measure of a time series.
 pub struct Measure {
@@ -49,6 +49,11 @@ pub(crate) struct PathState {
     pub ssthresh: Option<u64>,
     pub srtt: Option<Duration>,
     pub latest_rtt: Option<Duration>,
+    /// Timeout after which data is sent again or probed for, back-off included.
+    pub rto: Option<Duration>,
+    pub pacing_rate: Option<Rate>,
+    /// Phase of the congestion control, where it names any.
+    pub phase: Option<&'static str>,
     pub flight: u64,
     pub repair: Option<Repair>,
 }
@@ -108,6 +113,10 @@ measures! {
     "srtt" ("Smoothed round-trip time", "s"): Path(path) = path.srtt.map(Duration::as_secs), "smoothed round-trip time in seconds";
     "rtt" ("Round-trip time", "s"): Path(path) = path.latest_rtt.map(Duration::as_secs),
         "the latest measurement of the round-trip time in seconds";
+    "rto" ("Retransmission timeout", "s"): Path(path) = path.rto.map(Duration::as_secs),
+        "retransmission timeout (QUIC's: probe timeout) in seconds, back-off included";
+    "pacing_rate" ("Pacing rate", "bit/s"): Path(path) = path.pacing_rate.map(|rate| rate.as_bps() as f64),
+        "rate in bit/s at which a sender that paces lets data leave";
     "flight" ("Bytes in flight", "B"): Path(path) = Some(path.flight as f64), "bytes that were sent and are not cumulatively acknowledged";
     "ca_state" ("Congestion state", ""): Path(path) = path.repair.map(|repair| f64::from(repair.ca_state)),
         "TCP's congestion state as Linux tells it (`tcpi_ca_state`), a number from 0 to 4";

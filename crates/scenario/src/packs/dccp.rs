@@ -104,7 +104,11 @@ impl SenderState for dccp::Endpoint {
         Sent { segments: self.packets(), bytes: self.sent_bytes(), flight: self.flight() }
     }
     fn path(&self, _number: usize) -> PathState {
-        path_state(self.control().cwnd(), self.control().ssthresh(), self.rtt(), self.flight())
+        PathState {
+            pacing_rate: self.control().pacing_rate(),
+            phase: self.control().phase(),
+            ..path_state(self.control().cwnd(), self.control().ssthresh(), self.rtt(), self.flight())
+        }
     }
 }
 

@@ -143,6 +143,7 @@ fn path_state(cwnd: u64, ssthresh: u64, rtt: &RttEstimator, flight: u64) -> Path
         ssthresh: set(ssthresh),
         srtt: measured(rtt.srtt()),
         latest_rtt: measured(rtt.latest()),
+        rto: Some(rtt.rto()),
         flight,
         ..PathState::default()
     }

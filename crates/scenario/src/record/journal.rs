@@ -1,15 +1,20 @@
 //! Journal of a run for viewers: every packet with its way over the links, and the state of every sender.
 
+use super::frames::{self, Frame, Frames};
 use super::recording::Sections;
+use super::streams::Streams;
 use super::trace::Trace;
 use crate::endpoint::dissector::{Dissection, Dissector, kind};
+use crate::endpoint::{EndId, Endpoint};
 use crate::measures::series::{MEASURES, Measure, SenderState, Source, names};
+use crate::model::address::Addresses;
 use crate::model::routes::direction_name;
 use crate::model::scenario::{FlowSpec, Scenario, TraceSpec};
 use crate::world::probe::{Leaves, Leaving};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use vazao_application::Visit;
 use vazao_engine::Time;
 use vazao_network::{DropCause, LinkId, PacketId};
 
@@ -24,8 +29,8 @@ const REASONS: &[&str] = &[
     "copy made by a link",
 ];
 
-/// Names of the values of the measure `state`.
-const STATES: &[&str] = &["slow start", "congestion avoidance", "recovery", "loss"];
+/// Names of the first values of the measure `state`; those of the phases that congestion controls name follow.
+const STATES: [&str; 4] = ["slow start", "congestion avoidance", "recovery", "loss"];
 
 /// Linux's name for recovery after a timeout, TCP_CA_Loss.
 const CA_LOSS: u8 = 4;
@@ -52,6 +57,16 @@ struct Entry {
     gone: Option<Time>,
     fate: u8,
     link: u32,
+    /// Places in the captures at its sender and at its receiver.
+    sent: Frame,
+    arrived: Frame,
+}
+
+/// Packet in the network: its number in the journal, and the interface that it goes to.
+#[derive(Clone, Copy)]
+struct Place {
+    number: u32,
+    to: Option<usize>,
 }
 
 /// Journal of a run.
@@ -65,11 +80,17 @@ pub(crate) struct Journal {
     sacks: Vec<Range<u64>>,
     text: String,
     hops: Vec<(u32, LinkId, Time)>,
-    /// Packet of the journal by its place in the network.
-    places: Vec<u32>,
+    /// Packets by their place in the network.
+    places: Vec<Place>,
+    frames: Frames,
+    /// Packet that has arrived last, until a capture has it.
+    arriving: Option<PacketId>,
+    streams: Streams,
     /// Data sent so far, by flow, side and path.
     sent: BTreeMap<(u32, u8, u8), u64>,
     states: Vec<(u32, Time, u8)>,
+    /// Names of the states.
+    names: Vec<&'static str>,
     /// State recorded last of each flow.
     known: Vec<u8>,
 }
@@ -77,9 +98,12 @@ pub(crate) struct Journal {
 /// Packet that the journal does not keep.
 const UNKEPT: u32 = u32::MAX;
 
+/// Measure of which a recording has more than a trace: lines between points.
+const BUFFER: &str = "buffer";
+
 impl Journal {
     /// Creates a journal of at most `most` packets.
-    pub fn new(scenario: &Scenario, most: usize) -> Journal {
+    pub fn new(scenario: &Scenario, addresses: &Addresses, most: usize) -> Journal {
         let dissectors = scenario.flows.iter().map(|flow| (flow.transport.pack().dissector)(flow)).collect();
         Journal {
             most,
@@ -91,8 +115,12 @@ impl Journal {
             text: String::new(),
             hops: Vec::new(),
             places: Vec::new(),
+            frames: Frames::new(scenario, addresses),
+            arriving: None,
+            streams: Streams::default(),
             sent: BTreeMap::new(),
             states: Vec::new(),
+            names: STATES.to_vec(),
             known: vec![u8::MAX; scenario.flows.len()],
         }
     }
@@ -102,25 +130,53 @@ impl Journal {
         TraceSpec { measures: names().collect(), every: None }
     }
 
-    fn place(&mut self, packet: PacketId, number: u32) {
+    fn place(&mut self, packet: PacketId, number: u32, to: Option<usize>) {
         let place = packet as usize;
         if place >= self.places.len() {
-            self.places.resize(place + 1, UNKEPT);
+            self.places.resize(place + 1, Place { number: UNKEPT, to: None });
         }
-        self.places[place] = number;
+        self.places[place] = Place { number, to };
     }
 
     fn of(&mut self, packet: PacketId) -> Option<&mut Entry> {
-        let number = *self.places.get(packet as usize)?;
+        let number = self.places.get(packet as usize)?.number;
         self.entries.get_mut(number as usize)
+    }
+
+    /// Counts a guest's packet that leaves next, at its interface.
+    pub fn frame_leaves(&mut self, interface: usize) {
+        self.frames.leave(interface);
+    }
+
+    /// Counts the packet that has arrived last, at its interface; `None`: at the one that it was sent to.
+    pub fn frame_arrived(&mut self, interface: Option<usize>) {
+        let arriving = self.arriving.take();
+        let to = arriving.and_then(|packet| self.places.get(packet as usize)?.to);
+        let frame = self.frames.count(interface.or(to));
+        if let Some(entry) = arriving.and_then(|packet| self.of(packet)) {
+            entry.arrived = frame;
+        }
+    }
+
+    /// Records what the receiver of a flow's data has.
+    pub fn receive(&mut self, now: Time, end: EndId, machine: &dyn Endpoint, visit: Option<(usize, &Visit)>) {
+        let is_full = self.entries.len() == self.most;
+        self.streams.note(now, end, machine, visit, is_full);
     }
 
     pub fn depart(&mut self, now: Time, packet: PacketId, leaving: &Leaving<'_>) {
         self.all += 1;
+        let interface =
+            |side| leaving.end.and_then(|(flow, own)| self.frames.interface(flow, leaving.path, own ^ side));
+        let (from, to) = (interface(0), interface(1));
+        let sent = match leaving.content {
+            Leaves::Crossing(_) => self.frames.count(from),
+            Leaves::Bytes(_) => self.frames.take_leaving(),
+        };
         if self.entries.len() == self.most {
-            return self.place(packet, UNKEPT);
+            return self.place(packet, UNKEPT, to);
         }
-        self.place(packet, self.entries.len() as u32);
+        self.place(packet, self.entries.len() as u32, to);
         let (flow, side) = leaving.end.map_or((u32::MAX, 0), |(flow, side)| (flow as u32, side as u8));
         let found = &mut self.dissection;
         found.clear();
@@ -156,6 +212,8 @@ impl Journal {
             gone: None,
             fate: 0,
             link: NOWHERE,
+            sent,
+            arrived: Frame::default(),
         });
         self.sacks.append(&mut found.sacks);
         self.text.push_str(&found.text);
@@ -177,19 +235,24 @@ impl Journal {
         let number = self.entries.len();
         let (sacks, text) = (self.sacks.len() as u32, self.text.len() as u32);
         let is_full = number == self.most;
-        let Some(entry) = self.of(packet).filter(|_| !is_full) else { return self.place(copy, UNKEPT) };
-        let copied = Entry { reason: 6, sacks, text, time: now, gone: None, fate: 0, link: NOWHERE, ..entry.clone() };
-        self.entries.push(copied);
-        self.place(copy, number as u32);
+        let to = self.places.get(packet as usize).and_then(|place| place.to);
+        let Some(entry) = self.of(packet).filter(|_| !is_full) else { return self.place(copy, UNKEPT, to) };
+        let sent = Frame::default();
+        let fresh =
+            Entry { reason: 6, sacks, text, time: now, gone: None, fate: 0, link: NOWHERE, sent, ..entry.clone() };
+        self.entries.push(fresh);
+        self.place(copy, number as u32, to);
     }
 
     pub fn hop(&mut self, now: Time, packet: PacketId, link: LinkId) {
-        if let Some(&number) = self.places.get(packet as usize).filter(|number| **number != UNKEPT) {
+        let place = self.places.get(packet as usize).filter(|place| place.number != UNKEPT);
+        if let Some(&Place { number, .. }) = place {
             self.hops.push((number, link, now));
         }
     }
 
     pub fn arrive(&mut self, now: Time, packet: PacketId) {
+        self.arriving = Some(packet);
         if let Some(entry) = self.of(packet) {
             (entry.gone, entry.fate) = (Some(now), 1);
         }
@@ -206,10 +269,12 @@ impl Journal {
         }
     }
 
-    /// Records a sender's state when it changes.
+    /// Records a sender's state when it changes. The phase that a control names says more than that it repairs losses.
     pub fn see(&mut self, now: Time, flow: u32, sender: &dyn SenderState) {
-        let state = match sender.path(0).repair {
-            Some(repair) if repair.ca_state == CA_LOSS => 3,
+        let path = sender.path(0);
+        let state = match (path.repair, path.phase) {
+            (Some(repair), _) if repair.ca_state == CA_LOSS => 3,
+            (_, Some(phase)) => self.number_of(phase),
             _ if sender.is_repairing() => 2,
             _ => u8::from(!sender.in_slow_start()),
         };
@@ -218,11 +283,21 @@ impl Journal {
         }
     }
 
+    /// Returns the number of a state's name, a new one if need be.
+    fn number_of(&mut self, name: &'static str) -> u8 {
+        let known = self.names.iter().position(|&known| known == name);
+        known.unwrap_or_else(|| {
+            self.names.push(name);
+            self.names.len() - 1
+        }) as u8
+    }
+
     /// Returns the recording of a run that has ended `now`, whose identity is its `run_id` and the engine's version.
-    pub fn file(&self, scenario: &Scenario, identity: [&str; 2], now: Time, trace: &Trace) -> Vec<u8> {
+    pub fn file(&mut self, scenario: &Scenario, identity: [&str; 2], now: Time, trace: &Trace) -> Vec<u8> {
         let mut sections = Sections::default();
         self.write_packets(&mut sections);
-        let series = self.write_series(trace, &mut sections);
+        self.streams.write(&mut sections);
+        let series = self.write_series(trace, now, &mut sections);
         let mut header = self.header(scenario, identity, now);
         header.insert("series".to_owned(), series);
         sections.file(&header)
@@ -246,6 +321,8 @@ impl Journal {
         sections.f64("packet.gone", entries().map(|entry| entry.gone.map_or(f64::NAN, nanoseconds)));
         sections.u8("packet.fate", entries().map(|entry| entry.fate));
         sections.u32("packet.link", entries().map(|entry| entry.link));
+        frames::write(sections, "packet.sent", entries().map(|entry| entry.sent));
+        frames::write(sections, "packet.arrived", entries().map(|entry| entry.arrived));
         let bounds = |starts: fn(&Entry) -> u32, end: usize| {
             let all: Vec<u32> = entries().map(starts).chain([end as u32]).collect();
             all.into_iter()
@@ -261,7 +338,7 @@ impl Journal {
     }
 
     /// Writes the time series, and returns what they are.
-    fn write_series(&self, trace: &Trace, sections: &mut Sections) -> Json {
+    fn write_series(&mut self, trace: &Trace, now: Time, sections: &mut Sections) -> Json {
         let mut series = BTreeMap::<(usize, u32, u8), Vec<(Time, f64)>>::new();
         for sample in trace.samples.iter().filter(|sample| sample.event.is_none()) {
             let key = (sample.measure as usize, sample.source, sample.path);
@@ -270,6 +347,8 @@ impl Journal {
         for &(flow, time, state) in &self.states {
             series.entry((MEASURES.len(), flow, 0)).or_default().push((time, f64::from(state)));
         }
+        let buffer = MEASURES.iter().position(|measure| measure.name == BUFFER).expect("a measure");
+        series.extend(self.streams.buffers(now).map(|(flow, points)| ((buffer, flow, 0), points.to_vec())));
         let mut start = 0;
         let mut told = Vec::new();
         for (&(measure, source, path), points) in &series {
@@ -291,8 +370,11 @@ impl Journal {
 
     fn header(&self, scenario: &Scenario, [run_id, engine]: [&str; 2], now: Time) -> Map<String, Json> {
         let flows: Vec<Json> = scenario.flows.iter().map(flow).collect();
-        let measure = |measure: &Measure| json!({ "name": measure.name, "title": measure.title, "unit": measure.unit });
-        let state = json!({ "name": "state", "title": "State", "unit": "" });
+        let measure = |measure: &Measure| {
+            let line = measure.name == BUFFER;
+            json!({ "name": measure.name, "title": measure.title, "unit": measure.unit, "line": line })
+        };
+        let state = json!({ "name": "state", "title": "State", "unit": "", "line": false });
         let measures: Vec<Json> = MEASURES.iter().map(measure).chain([state]).collect();
         let header = json!({
             "run_id": run_id,
@@ -302,8 +384,9 @@ impl Journal {
             "packets": { "kept": self.entries.len(), "all": self.all },
             "flows": flows,
             "links": links(scenario),
+            "interfaces": self.frames.names(),
             "measures": measures,
-            "states": STATES,
+            "states": self.names,
             "reasons": REASONS,
         });
         let Json::Object(header) = header else { unreachable!("an object") };

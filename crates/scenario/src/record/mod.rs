@@ -1,10 +1,12 @@
 //! Records of a run under way: time series, captures, logs.
 
 pub(crate) mod capture;
+pub(crate) mod frames;
 pub(crate) mod journal;
 pub(crate) mod log;
 mod recording;
 pub(crate) mod samples;
+mod streams;
 pub(crate) mod trace;
 
 /// Function that appends bytes to a named file, or says why it cannot.

@@ -6,7 +6,7 @@ pub(crate) mod session;
 #[cfg(test)]
 mod tests;
 
-use crate::endpoint::{Body, Crossing, EndId, Notice};
+use crate::endpoint::{Body, Crossing, EndId, Endpoint, Notice};
 use crate::guests::plan::HostPlan;
 use crate::measures::series::SenderState;
 use crate::model::scenario::Scenario;
@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use vazao_application::Progress;
+use vazao_application::{Progress, Visit};
 use vazao_engine::Time;
 use vazao_network::{DropCause, Host, LinkId, Network, PacketId};
 use vazao_wire::pcapng::Direction;
@@ -104,7 +104,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
         return Err(Stopped::NotRun(problem.to_owned()));
     }
     let (captures, logs) = (capture.is_some(), log.is_some());
-    let planned = Planned::new(scenario, captures || logs).map_err(Stopped::NotRun)?;
+    let planned = Planned::new(scenario, captures || logs || recording.is_some()).map_err(Stopped::NotRun)?;
     let capture = match capture {
         Some(output) => Some((Capture::new(scenario, &planned.addresses, snap).map_err(Stopped::NotRun)?, output)),
         None => None,
@@ -120,7 +120,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     let trace = Trace::new(&series, scenario.flows.len(), scenario.graph.links.len());
     let interval = trace.queue_interval();
     let (journal, file) = match recording {
-        Some((most, file)) => (Some(Journal::new(scenario, most)), Some(file)),
+        Some((most, file)) => (Some(Journal::new(scenario, &planned.addresses, most)), Some(file)),
         None => (None, None),
     };
     let follows = journal.is_some();
@@ -137,7 +137,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     guarded(&mut world, scenario, |world| world.run(scenario.until, stop, clock))?;
     world.probe.flush(true).map_err(Stopped::Probe)?;
     world.probe.trace.finish();
-    if let (Some(journal), Some(file)) = (&world.probe.journal, file) {
+    if let (Some(journal), Some(file)) = (&mut world.probe.journal, file) {
         *file = journal.file(scenario, [&id, ENGINE_VERSION], world.now, &world.probe.trace);
     }
     let samples = if follows { Vec::new() } else { std::mem::take(&mut world.probe.trace.samples) };
@@ -215,6 +215,9 @@ impl Probe for Recorder<'_> {
         if let Some((capture, _)) = &mut self.capture {
             capture.cross(now, flow, crossing);
         }
+        if let (Some(journal), Direction::Inbound) = (&mut self.journal, crossing.direction) {
+            journal.frame_arrived(None);
+        }
         if let Some((log, _)) = &mut self.log {
             log.cross(flow, crossing);
         }
@@ -236,11 +239,22 @@ impl Probe for Recorder<'_> {
         if let Some((capture, _)) = &mut self.capture {
             capture.bytes(now, interface, direction, packet);
         }
+        if let Some(journal) = &mut self.journal {
+            match direction {
+                Direction::Inbound => journal.frame_arrived(Some(interface)),
+                Direction::Outbound => journal.frame_leaves(interface),
+            }
+        }
     }
     fn on_sender(&mut self, now: Time, flow: u32, sender: &dyn SenderState) {
         self.trace.on_sender(now, flow, sender);
         if let Some(journal) = &mut self.journal {
             journal.see(now, flow, sender);
+        }
+    }
+    fn on_receiver(&mut self, now: Time, end: EndId, machine: &dyn Endpoint, visit: Option<(usize, &Visit)>) {
+        if let Some(journal) = &mut self.journal {
+            journal.receive(now, end, machine, visit);
         }
     }
     fn on_notice(&mut self, now: Time, end: EndId, notice: Notice) {

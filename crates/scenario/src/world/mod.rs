@@ -457,7 +457,7 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// Shows the probe an end's notifications and the state of a sender.
+    /// Shows the probe an end's notifications and the state of a sender or of a receiver.
     fn show(&mut self, index: usize) {
         let end = &mut self.ends[index];
         for notice in end.machine.notices() {
@@ -465,6 +465,12 @@ impl<P: Probe> World<P> {
         }
         if end.sends {
             end.machine.with_state(&mut |sender| self.probe.on_sender(self.now, end.flow, sender));
+        } else if self.probe.follows() {
+            let visit = match end.application {
+                Application::Visit(own) => Some((own.connection as usize, &self.visits[own.visit as usize].visit)),
+                _ => None,
+            };
+            self.probe.on_receiver(self.now, end.id(), &*end.machine, visit);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Observers of a run. Observation changes no result, and costs nothing when it is off.
 
-use crate::endpoint::{Body, Crossing, EndId, Notice};
+use crate::endpoint::{Body, Crossing, EndId, Endpoint, Notice};
 use crate::measures::series::SenderState;
-use vazao_application::Progress;
+use vazao_application::{Progress, Visit};
 use vazao_engine::Time;
 use vazao_network::{DropCause, LinkId, Network, PacketId};
 use vazao_wire::pcapng::Direction;
@@ -57,6 +57,8 @@ pub(crate) trait Probe {
     fn on_drop(&mut self, _now: Time, _packet: PacketId, _link: LinkId, _cause: DropCause) {}
     /// Observes the sender of a flow after an event.
     fn on_sender(&mut self, _now: Time, _flow: u32, _sender: &dyn SenderState) {}
+    /// Observes the receiver of a flow's data after an event, with its visit, if it makes one.
+    fn on_receiver(&mut self, _now: Time, _end: EndId, _machine: &dyn Endpoint, _visit: Option<(usize, &Visit)>) {}
     /// Observes a notification of one of our machines to its application.
     fn on_notice(&mut self, _now: Time, _end: EndId, _notice: Notice) {}
     /// Observes the progress of a page or a video, of which `_flow` is the first flow.

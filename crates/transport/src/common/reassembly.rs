@@ -43,6 +43,11 @@ impl Reassembly {
         !self.beyond.is_empty()
     }
 
+    /// Data received beyond a gap.
+    pub fn beyond(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.beyond.iter().map(|(start, end)| start..end)
+    }
+
     /// Whether all in-order data was read.
     pub fn is_read(&self) -> bool {
         self.read == self.next

@@ -42,6 +42,11 @@ impl Inbox {
         self.duplicate_bytes += end - start - new;
     }
 
+    /// Received data, and how much of it was read.
+    pub fn order(&self) -> &Reassembly {
+        &self.order
+    }
+
     /// Next octet expected.
     #[inline]
     pub fn nxt(&self) -> u64 {

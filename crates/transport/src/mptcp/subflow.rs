@@ -304,6 +304,18 @@ impl Subflow {
         translate(&self.arrived, octet)
     }
 
+    /// Connection-level octets that have arrived beyond a hole in the subflow.
+    pub(crate) fn beyond(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.tcp.beyond().flat_map(|range| {
+            let (start, end) = (range.start + 1, range.end + 1);
+            let mapped = self.arrived.iter().filter(move |mapped| mapped.octet < end && start < mapped.end());
+            mapped.map(move |mapped| {
+                let at = |octet: u64| mapped.data + (octet.clamp(mapped.octet, mapped.end()) - mapped.octet);
+                at(start)..at(end)
+            })
+        })
+    }
+
     /// Connection-level octet of subflow octet `octet`, and how many contiguous octets follow.
     #[inline]
     pub(crate) fn mapped_run(&mut self, octet: u64) -> Option<(u64, u64)> {

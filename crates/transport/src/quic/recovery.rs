@@ -101,7 +101,7 @@ impl Recovery {
 
     /// Timeout of a space, with back-off.
     #[inline]
-    fn wait(&self, space: Space) -> Duration {
+    pub fn wait(&self, space: Space) -> Duration {
         match self.rules {
             Rules::Rfc9002 => self.pto(space) * (1 << self.pto_count.min(20)),
             Rules::Google => google::wait(&self.rtt, space, self.pto_count, self.spaces[space as usize].eliciting > 1),

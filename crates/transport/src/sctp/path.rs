@@ -213,6 +213,13 @@ impl Path {
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
+    /// Phase of the congestion control, where it names any.
+    pub fn phase(&self) -> Option<&'static str> {
+        match &self.window {
+            Window::Own(_) => None,
+            Window::Common(control) => control.phase(),
+        }
+    }
     /// Counters.
     pub fn stats(&self) -> &PathStats {
         &self.stats

@@ -99,6 +99,10 @@ impl Receiver {
     pub fn cancel_sack(&mut self) {
         self.due = Time::NEVER;
     }
+    /// Returns the number of ordered messages delivered on each stream, and the bytes that wait there for earlier data.
+    pub fn streams(&self) -> Vec<(u64, u64)> {
+        self.inbound.streams()
+    }
     /// Bytes delivered and not read.
     pub fn unread(&self) -> u64 {
         self.inbound.delivered - self.read

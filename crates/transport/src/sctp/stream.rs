@@ -220,6 +220,29 @@ impl Inbound {
         }
     }
 
+    /// Returns the number of ordered messages delivered on each stream, and the bytes that wait there for earlier data.
+    pub fn streams(&self) -> Vec<(u64, u64)> {
+        let mut all: Vec<(u64, u64)> = (self.streams.iter())
+            .map(|stream| (stream.next, stream.early.values().map(|&(_, bytes)| bytes).sum()))
+            .collect();
+        let mut wait = |of: &Data, has_begun: bool, bytes: u64| {
+            let index = usize::from(of.stream);
+            all.resize(all.len().max(index + 1), (0, 0));
+            let is_next = of.flags.has(DataFlags::UNORDERED) || ahead(of.number, all[index].0, false) == 0;
+            all[index].1 += if has_begun && is_next { 0 } else { bytes };
+        };
+        for run in self.runs.values() {
+            wait(&run.of, run.flags.has(DataFlags::BEGIN), run.bytes);
+        }
+        for parts in self.parts.values() {
+            let total = parts.fragments.values().map(|&(length, _)| u64::from(length)).sum::<u64>();
+            let ready = parts.ready.1 - parts.given.1;
+            wait(&parts.of, true, ready);
+            wait(&parts.of, false, total - ready);
+        }
+        all
+    }
+
     /// Makes sure that the stream exists.
     pub fn open(&mut self, index: usize) {
         if index >= self.streams.len() {
@@ -304,6 +327,7 @@ mod tests {
         assert_eq!(inbound.delivers(1, &fragment(1, 0, 0, 3)), 100);
         assert_eq!(inbound.delivers(2, &fragment(0, 1, 0, 3)), 0);
         assert_eq!(inbound.delivers(3, &fragment(1, 1, 0, 3)), 100);
+        assert_eq!(inbound.streams(), [(0, 100), (2, 0)]);
         assert_eq!((inbound.held, inbound.delivers(0, &fragment(0, 0, 0, 3))), (100, 200));
         assert_eq!((inbound.held, inbound.messages, inbound.misplaced), (0, 4, 0));
     }

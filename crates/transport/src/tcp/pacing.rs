@@ -67,8 +67,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn pace(&mut self, now: Time, span: u32) {
         let own = self.control.pacing_rate();
-        let derives = self.paced.as_ref().is_some_and(|paced| paced.derive);
-        let Some(rate) = own.or_else(|| self.derived_rate().filter(|_| derives)) else { return };
+        let Some(rate) = self.rate(own) else { return };
         let (mss, min_rtt) = (self.mss, self.rtt.min());
         let Some(paced) = &mut self.paced else { return };
         let catches_up = paced.host.personality().paces_in_bursts;
@@ -78,6 +77,18 @@ impl Sender {
         if paced.free > 0 {
             paced.pacer.skip_pause(now);
         }
+    }
+
+    /// Returns the rate at which data leaves now, if it is paced.
+    pub(super) fn pacing_rate(&self) -> Option<Rate> {
+        self.paced.as_ref().and_then(|_| self.rate(self.control.pacing_rate()))
+    }
+
+    /// Returns the congestion control's `own` rate, or where it has none one that is derived from the window, if wanted.
+    #[inline(always)]
+    fn rate(&self, own: Option<Rate>) -> Option<Rate> {
+        let derives = self.paced.as_ref().is_some_and(|paced| paced.derive);
+        own.or_else(|| self.derived_rate().filter(|_| derives))
     }
 
     /// Rate that sends the window in a round trip, raised by the pacing ratio so that the window remains the limit.

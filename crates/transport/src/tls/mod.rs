@@ -193,6 +193,24 @@ impl Session {
         self.ready
     }
 
+    /// Bytes of the upper stream that were read.
+    pub fn read_bytes(&self) -> u64 {
+        self.read
+    }
+
+    /// Returns the data in a range of the lower stream that has not been read yet, as ranges of the upper stream.
+    pub fn data_in(&self, range: &Range<u64>) -> Vec<Range<u64>> {
+        let (record, whole) = (self.records.size, self.records.size + self.records.overhead());
+        let data = |entry: &Entry| {
+            let [start, end] = [range.start, range.end].map(|at| {
+                let within = at.clamp(entry.at, entry.at + entry.wire) - entry.at;
+                entry.plain_at + (within / whole * record + (within % whole).min(record)).min(entry.plain)
+            });
+            (start < end && entry.kind == EntryKind::Data).then_some(start..end)
+        };
+        open(&self.incoming).iter().filter_map(data).collect()
+    }
+
     /// Advances the handshake and writes pending bytes. Call whenever something has happened.
     pub fn pump(&mut self, now: Time, lower: &mut impl ByteStream) {
         if !lower.is_connected() {

@@ -1,5 +1,6 @@
 import type { Model } from "../model";
 import type { Panel } from "../plot";
+import { LanesPanel } from "./lanes";
 import { LinesPanel, QueuesPanel } from "./lines";
 import { RatesPanel } from "./rates";
 import { SequencePanel } from "./sequence";
@@ -24,8 +25,10 @@ export function panels(model: Model): Panel[] {
   const rtt = new LinesPanel(model, {
     id: "rtt",
     title: "Round-trip time",
-    about: "measured and smoothed round-trip time",
+    about: "measured and smoothed round-trip time, and the retransmission timeout",
     measures: ["rtt", "srtt", "min_rtt", "rto"],
+    // Before the first sample, and when it backs off, the timeout is far above all else.
+    leaves: { measure: "rto", times: 6 },
   });
   const queues = new QueuesPanel(model, {
     id: "queues",
@@ -38,6 +41,10 @@ export function panels(model: Model): Panel[] {
   if (rtt.present) made.push(rtt);
   made.push(new RatesPanel(model));
   if (queues.present) made.push(queues);
+  for (const objects of [true, false]) {
+    const lanes = new LanesPanel(model, objects);
+    if (lanes.present) made.push(lanes);
+  }
   const others = new Map(
     model.runs.flatMap(({ recording }) =>
       recording.series.map(({ measure }) => [measure.name, measure] as const),

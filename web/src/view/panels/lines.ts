@@ -1,10 +1,10 @@
 import { quantity } from "../../format";
-import { stairs, type View } from "../lod";
+import { slopes, stairs, type View } from "../lod";
 import { dash, type Model, overlaid, runColour, runWidth } from "../model";
 import { crosses, type Pen } from "../pen";
 import type { Key, Panel } from "../plot";
 import type { Series } from "../recording";
-import { held, type Run } from "../run";
+import { between, held, type Run } from "../run";
 import { upperBound } from "../search";
 
 /** A series as a line: colours tell measures apart, dashes paths; of runs that are overlaid, colours tell the runs. */
@@ -23,6 +23,8 @@ export interface LinesAbout {
   about: string;
   measures: string[];
   height?: number;
+  /** A measure of which the picture shows so many times the others' greatest value at most: the rest may leave it. */
+  leaves?: { measure: string; times: number };
 }
 
 /** Time series of one unit, as steps. */
@@ -80,21 +82,32 @@ export class LinesPanel implements Panel {
       label,
       colour,
       dash: dashes,
-      at: (moment) => quantity(held(series.time, series.value, moment), series.measure.unit),
+      at: (moment) => {
+        const value = series.measure.line ? between : held;
+        return quantity(value(series.time, series.value, moment), series.measure.unit);
+      },
     }));
   }
 
   fit(lo: number, hi: number): [number, number] | null {
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
-    for (const { run, series } of this.lines()) {
+    const { leaves } = this.given;
+    const isLeaving = ({ series }: Line) => Number(series.measure.name === leaves?.measure);
+    for (const line of this.lines().sort((one, other) => isLeaving(one) - isLeaving(other))) {
+      const { run, series } = line;
       const pyramid = run.pyramid(series);
       const { time } = series;
       const end = upperBound(time, hi);
-      if (!pyramid.range(Math.max(0, upperBound(time, lo) - 1), end)) continue;
+      // A line that leaves the picture comes from, or goes to, a point outside of it.
+      const more = series.measure.line ? 1 : 0;
+      if (!pyramid.range(Math.max(0, upperBound(time, lo) - 1), Math.min(time.length, end + more))) continue;
       min = Math.min(min, pyramid.min);
       // A threshold that is not set yet is infinite: it is above the picture.
-      if (Number.isFinite(pyramid.max)) max = Math.max(max, pyramid.max);
+      if (!Number.isFinite(pyramid.max)) continue;
+      const bounded =
+        leaves && isLeaving(line) && max > 0 ? Math.min(pyramid.max, max * leaves.times) : pyramid.max;
+      max = Math.max(max, bounded);
     }
     if (min > max) return null;
     // The zero belongs to the picture unless all that happens is far above it.
@@ -106,7 +119,8 @@ export class LinesPanel implements Panel {
     // What is named first matters most, and lies above.
     if (!overlaid(this.model)) lines.reverse();
     for (const { run, series, colour, dash: dashes, width } of lines) {
-      pen.line(colour, width, stairs(series.time, series.value, run.pyramid(series), shown), dashes);
+      const drawn = series.measure.line ? slopes : stairs;
+      pen.line(colour, width, drawn(series.time, series.value, run.pyramid(series), shown), dashes);
     }
   }
 

@@ -10,6 +10,9 @@ import { upperBound } from "../search";
 /** A bin is about this many pixels wide. */
 const BIN = 6;
 
+/** How far above what is on the wire a pacing rate is shown at most. */
+const PACED = 1.6;
+
 interface Rate {
   label: string;
   colour: string;
@@ -51,7 +54,8 @@ export function growth(time: Float64Array, value: Float64Array, lo: number, hi: 
 export class RatesPanel implements Panel {
   readonly id = "rates";
   readonly title = "Rates";
-  readonly about = "sending rate, delivery rate and goodput of the flow in bins that follow the zoom";
+  readonly about =
+    "sending rate, delivery rate, goodput and pacing rate of the flow in bins that follow the zoom";
   readonly height = 190;
   readonly unit = "bit/s";
   private width = 1000;
@@ -75,14 +79,18 @@ export class RatesPanel implements Panel {
 
   fit(lo: number, hi: number, width: number): [number, number] | null {
     this.width = width;
-    let max = 0;
-    // A hole that is filled makes all that waited behind it goodput at once: such a leap may leave the picture.
     const rates = this.rates();
-    const onWire = rates.filter(({ label }) => !label.endsWith("goodput"));
-    for (const rate of onWire.length ? onWire : rates) {
-      for (const value of this.drawn(rate, lo, hi).value)
-        if (value > max && Number.isFinite(value)) max = value;
-    }
+    const greatest = (of: Rate[]) =>
+      of.reduce((most, rate) => {
+        for (const value of this.drawn(rate, lo, hi).value)
+          if (value > most && Number.isFinite(value)) most = value;
+        return most;
+      }, 0);
+    // A hole that is filled makes all that waited behind it goodput at once, and a sender that knows nothing yet paces as
+    // if there were no limit: such leaps may leave the picture.
+    const onWire = greatest(rates.filter(({ label, sum }) => sum && !label.endsWith("goodput")));
+    const paced = greatest(rates.filter(({ sum }) => !sum));
+    const max = onWire ? Math.max(onWire, Math.min(paced, onWire * PACED)) : greatest(rates);
     return max ? [0, max] : null;
   }
 

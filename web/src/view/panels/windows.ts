@@ -6,6 +6,10 @@ import { held } from "../run";
 import { lowerBound, upperBound } from "../search";
 import { LinesPanel } from "./lines";
 
+/** A lane lower than this has no room for names, of which a letter takes so much. */
+const LANE = 30;
+const LETTER = 5.6;
+
 /** Congestion window, threshold and flight, over bands of the sender's state: one lane for each path. */
 export class WindowsPanel extends LinesPanel {
   override keys(): Key[] {
@@ -85,8 +89,14 @@ export class WindowsPanel extends LinesPanel {
       }
       put(x, left + width, state);
     }
+    const names = this.lead().recording.header.states ?? [];
     boxes.forEach((list, which) => {
       pen.rects(this.band(which), list, this.model.theme.dark ? 0.2 : 0.16);
+      const name = names[which];
+      for (let at = 0; name && height >= LANE && at < list.length; at += 4) {
+        if (list[at + 2]! < name.length * LETTER + 8) continue;
+        pen.text(this.model.theme.soft, list[at]! + list[at + 2]! / 2, top + 8, name, "center", 10);
+      }
     });
   }
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::document::ScenarioError;
 use crate::document::reader::Table;
-use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn, known};
+use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Inflow, Turn, known};
 use crate::measures::counts::{Counts, PathReport, Tally};
 use crate::measures::measure::FlowMeasure;
 use crate::measures::series::{PathState, SenderState, Sent};
@@ -126,6 +126,10 @@ impl Endpoint for Mptcp {
             }
         };
         Some(subflows.map(report).collect())
+    }
+    fn inflows(&self) -> Vec<Inflow> {
+        let beyond = self.connection.beyond().iter().map(|(start, end)| start..end).collect();
+        vec![Inflow::bytes(0, self.connection.read_bytes(), beyond)]
     }
     fn misplaced(&self) -> u64 {
         self.connection.stats().misplaced + self.sum(|stats| stats.misplaced)

@@ -13,7 +13,7 @@ use crate::document::ScenarioError;
 use crate::document::reader::Table;
 use crate::endpoint::codec::{Codec, Logger};
 use crate::endpoint::dissector::Unread;
-use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Turn, known_mut};
+use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Inflow, Turn, known_mut};
 use crate::measures::counts::{Counts, PathReport, Tally};
 use crate::measures::measure::FlowMeasure;
 use crate::measures::series::{PathState, SenderState, Sent};
@@ -130,6 +130,10 @@ impl Endpoint for Quic {
     }
     fn delivered(&self) -> Option<u64> {
         Some(self.connection.paths().map(|path| path.stats.bytes).sum())
+    }
+    fn inflows(&self) -> Vec<Inflow> {
+        let streams = self.connection.received();
+        streams.map(|(stream, order)| Inflow::bytes(stream, order.read, order.beyond().collect())).collect()
     }
     fn misplaced(&self) -> u64 {
         self.connection.stats().misplaced
@@ -341,7 +345,7 @@ impl SenderState for Connection {
     }
     fn path(&self, number: usize) -> PathState {
         let path = Connection::paths(self).nth(number).expect("a path that was used");
-        let PathView { cwnd, ssthresh, srtt, latest_rtt, flight, .. } = path;
-        PathState { cwnd, ssthresh, srtt, latest_rtt, flight, ..PathState::default() }
+        let PathView { cwnd, ssthresh, srtt, latest_rtt, timeout: rto, pacing_rate, phase, flight, .. } = path;
+        PathState { cwnd, ssthresh, srtt, latest_rtt, rto, pacing_rate, phase, flight, ..PathState::default() }
     }
 }

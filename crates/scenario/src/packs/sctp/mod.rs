@@ -7,7 +7,7 @@ mod kernel;
 mod read;
 
 use super::{IP_HEADER, Means, forward, join, measured, path_state};
-use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Notice, Turn, known};
+use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Inflow, Notice, Turn, known};
 use crate::measures::counts::{Counts, PathReport, Tally};
 use crate::measures::measure::FlowMeasure;
 use crate::measures::series::{PathState, SenderState, Sent};
@@ -128,6 +128,12 @@ impl Endpoint for Sctp {
             }
         };
         Some(paths.enumerate().map(report).collect())
+    }
+    fn inflows(&self) -> Vec<Inflow> {
+        let streams = (0..).zip(self.association.inbound_streams());
+        let inflow =
+            |(stream, (read, waiting))| Inflow { stream, read, counts_messages: true, waiting, ..Inflow::default() };
+        streams.map(inflow).collect()
     }
     fn misplaced(&self) -> u64 {
         self.association.stats().misplaced
@@ -308,6 +314,7 @@ impl SenderState for Association {
     }
     fn path(&self, number: usize) -> PathState {
         let path = &Association::paths(self)[number];
-        path_state(path.cwnd(), path.ssthresh(), path.rtt(), path.flight())
+        let state = path_state(path.cwnd(), path.ssthresh(), path.rtt(), path.flight());
+        PathState { phase: path.phase(), ..state }
     }
 }

@@ -10,7 +10,7 @@ pub(super) use kernel::{METRICS, memory};
 
 use super::{IP_HEADER, join, path_state};
 use crate::document::ScenarioError;
-use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Turn};
+use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Inflow, Turn};
 use crate::measures::counts::{Counts, Tally};
 use crate::measures::measure::FlowMeasure;
 use crate::measures::series::{PathState, Repair, SenderState, Sent};
@@ -93,6 +93,13 @@ impl Endpoint for Tcp {
     }
     fn with_state(&self, see: &mut dyn FnMut(&dyn SenderState)) {
         see(&self.connection);
+    }
+    fn inflows(&self) -> Vec<Inflow> {
+        let (tcp, beyond) = (&self.connection, self.connection.beyond());
+        vec![match &self.tls {
+            None => Inflow::bytes(0, tcp.read_bytes(), beyond.collect()),
+            Some(tls) => Inflow::bytes(0, tls.read_bytes(), beyond.flat_map(|range| tls.data_in(&range)).collect()),
+        }]
     }
     #[inline(always)]
     fn observe(&self, now: Time, measure: &mut FlowMeasure) {
@@ -236,6 +243,8 @@ impl SenderState for Connection {
         let (lost, sacked) = (self.lost_segments(), self.sacked_segments());
         PathState {
             repair: Some(Repair { ca_state: self.ca_state() as u8, lost, sacked }),
+            pacing_rate: self.pacing_rate(),
+            phase: self.control().phase(),
             ..path_state(Connection::cwnd(self), self.control().ssthresh(), self.rtt(), self.flight())
         }
     }

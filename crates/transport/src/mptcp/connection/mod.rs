@@ -13,10 +13,8 @@ use super::keys::Hash;
 use super::outbox::Outbox;
 use super::path_manager::AddressPair;
 use super::subflow::{Stage, Subflow};
-use crate::common::ByteStream;
-use crate::common::PathState;
-use crate::common::counters;
 use crate::common::scheduler::PacketScheduler;
+use crate::common::{ByteStream, PathState, RangeSet, counters};
 use crate::tcp::multipath::Tuple;
 use crate::tcp::{self, Failure};
 use overview::Overview;
@@ -255,6 +253,22 @@ impl Connection {
     /// Receiver: bytes that had all arrived before.
     pub fn duplicate_bytes(&self) -> u64 {
         self.inbox.duplicate_bytes
+    }
+    /// Bytes of the stream that the application has read.
+    pub fn read_bytes(&self) -> u64 {
+        self.inbox.order().read
+    }
+    /// Data of the stream that has arrived beyond a hole, of the stream or of a subflow.
+    pub fn beyond(&self) -> RangeSet {
+        let order = self.inbox.order();
+        let mut beyond = RangeSet::default();
+        for range in order.beyond().chain(self.subflows.iter().flat_map(Subflow::beyond)) {
+            let start = range.start.max(order.next);
+            if start < range.end {
+                beyond.insert(start, range.end, |_, _| {});
+            }
+        }
+        beyond
     }
 
     /// Aborts the connection and tells the peer (MP_FASTCLOSE, RFC 8684 section 3.5).

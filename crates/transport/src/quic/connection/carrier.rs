@@ -1,7 +1,7 @@
 //! A connection used by an application as a single byte stream, which is carried by one or several QUIC streams.
 
 use super::*;
-use crate::common::ByteStream;
+use crate::common::{ByteStream, Reassembly};
 use crate::quic::StreamScheduler;
 use crate::quic::stream::{ALL, PACKET};
 
@@ -65,6 +65,12 @@ impl Connection {
     /// Number of carrying streams.
     pub fn carriers(&self) -> u64 {
         self.carrier.count
+    }
+
+    /// Streams that the peer may write to, with the data received on each.
+    pub fn received(&self) -> impl Iterator<Item = (u64, &Reassembly)> {
+        let states = self.streams.map.iter().filter(|(_, state)| state.inc.highest > 0);
+        states.map(|(id, state)| (id, &state.inc.order))
     }
 
     /// Bytes of a carrying stream that the application has read.

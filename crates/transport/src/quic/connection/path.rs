@@ -61,6 +61,12 @@ pub struct PathView {
     pub srtt: Option<Duration>,
     /// See `srtt`.
     pub latest_rtt: Option<Duration>,
+    /// Probe timeout with its back-off, and the rate at which data leaves, once there is a round-trip time.
+    pub timeout: Option<Duration>,
+    /// See `timeout`.
+    pub pacing_rate: Option<Rate>,
+    /// Phase of the congestion control, where it names any.
+    pub phase: Option<&'static str>,
     /// Counters.
     pub stats: PathStats,
 }
@@ -326,6 +332,9 @@ impl Path {
             flight: self.recovery.in_flight(),
             srtt: rtt.map(RttEstimator::srtt),
             latest_rtt: rtt.map(RttEstimator::latest),
+            timeout: rtt.map(|_| self.recovery.wait(Space::Data)),
+            pacing_rate: rtt.map(|_| self.pacing_rate()),
+            phase: self.control.phase(),
             stats: self.stats,
         }
     }

@@ -47,6 +47,9 @@ impl<T> Table<T> {
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.first.iter().chain(self.others.values())
     }
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.first.iter().map(|value| (0, value)).chain(self.others.iter().map(|(id, value)| (*id, value)))
+    }
     pub fn ids(&self) -> impl Iterator<Item = u64> {
         self.first.iter().map(|_| 0).chain(self.others.keys().copied())
     }

@@ -200,6 +200,10 @@ impl Association {
     pub fn unread(&self) -> u64 {
         self.rx.unread()
     }
+    /// Number of ordered messages delivered on each stream, and the bytes that wait there for earlier data.
+    pub fn inbound_streams(&self) -> Vec<(u64, u64)> {
+        self.rx.streams()
+    }
     /// Starts recording [`notifications`](Self::notifications).
     pub fn watch_notifications(&mut self) {
         self.tx.notices.watch();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tcp::recovery::Episode;
+use vazao_engine::Rate;
 
 /// Congestion state of a sender (`tcpi_ca_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,18 @@ impl Connection {
     /// Segments that SACK blocks report, or without SACK the number of duplicate ACKs (`tcpi_sacked`).
     pub fn sacked_segments(&self) -> u64 {
         if self.tx.selective { self.tx.board.sacked_segments() } else { self.tx.dup_ack_segments() }
+    }
+    /// Rate at which data leaves (`tcpi_pacing_rate`), if it is paced.
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        self.tx.pacing_rate()
+    }
+    /// Bytes of the stream that the application has read.
+    pub fn read_bytes(&self) -> u64 {
+        self.rx.read_octet() - 1
+    }
+    /// Data of the stream that has arrived beyond a hole.
+    pub fn beyond(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.rx.beyond().map(|(start, end)| start - 1..end - 1)
     }
     /// Estimated reordering in segments (`tcpi_reordering`), which only RACK keeps.
     pub fn reordering(&self) -> Option<u64> {

@@ -480,6 +480,10 @@ impl Receiver {
     pub fn read_octet(&self) -> u64 {
         self.read
     }
+    /// Octets received beyond a hole.
+    pub fn beyond(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.ranges.iter()
+    }
     /// Whether FIN and everything before it has arrived.
     #[inline]
     pub fn fin_reached(&self) -> bool {

@@ -1,0 +1,60 @@
+type Range = [number, number];
+
+/** Less than this part of what fits is not shown: a drawing has no more digits. */
+const LEAST = 1e-6;
+
+/** The vertical range of a panel: what fits what is shown, until the reader chooses a part of it. */
+export class Vertical {
+  private fitted: Range = [0, 1];
+  private chosen: Range | null = null;
+
+  constructor(private readonly changed: () => void) {}
+
+  get range(): Range {
+    return this.chosen ?? this.fitted;
+  }
+
+  get isChosen(): boolean {
+    return this.chosen !== null;
+  }
+
+  /** What is shown by itself; a part that was chosen stays. */
+  suits(fitted: Range): void {
+    this.fitted = fitted;
+  }
+
+  /** Zooms by a factor about a share of the height, from the bottom; out of all that fits, nothing is chosen any more. */
+  zoom(factor: number, share = 0.5): void {
+    const [bottom, top] = this.range;
+    const [least, most] = this.fitted;
+    const span = Math.max((top - bottom) * factor, (most - least) * LEAST);
+    const about = bottom + (top - bottom) * share;
+    this.show(span < most - least ? [about - span * share, about + span * (1 - share)] : null);
+  }
+
+  /** Moves by a share of what is shown, if a part was chosen. */
+  pan(share: number): void {
+    if (!this.chosen) return;
+    const [bottom, top] = this.chosen;
+    const shift = (top - bottom) * share;
+    this.show([bottom + shift, top + shift]);
+  }
+
+  /** Shows what lies between two shares of the height. */
+  choose(one: number, other: number): void {
+    const [bottom, top] = this.range;
+    const at = (share: number) => bottom + (top - bottom) * Math.min(1, Math.max(0, share));
+    const [low, high] = [at(Math.min(one, other)), at(Math.max(one, other))];
+    if (high - low > (this.fitted[1] - this.fitted[0]) * LEAST) this.show([low, high]);
+  }
+
+  /** Shows all that fits again. */
+  fit(): void {
+    this.show(null);
+  }
+
+  private show(chosen: Range | null): void {
+    this.chosen = chosen;
+    this.changed();
+  }
+}

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { encode } from "../tools/recording.mjs";
+import { load } from "./load.mjs";
+
+const { Run, between } = await load("view/run.ts");
+const { firstByte, lanesOf, lastByte } = await load("view/lanes.ts");
+const { waits } = await load("view/panels/lanes.ts");
+const { slopes, view } = await load("view/lod.ts");
+const { Pyramid } = await load("view/pyramid.ts");
+const { Vertical } = await load("view/vertical.ts");
+const { framesInWords } = await load("view/packet.ts");
+
+const flow = { client: "a", server: "b", transport: "tcp", cc: "reno", app: "page", sender: 1, start_ns: 0 };
+const lists = { flows: [flow, flow, flow], links: [], measures: [], series: [], states: [], reasons: [] };
+const header = { run_id: "", name: "", engine: "", end_ns: 1000, packets: { kept: 0, all: 0 }, ...lists };
+
+/** Two objects that came by two connections of one visit, and a stream of another flow. */
+const columns = () => ({
+  "stream.flow": Uint32Array.of(0, 1, 2),
+  "stream.visit": Uint32Array.of(0, 0, 2),
+  "stream.side": Uint8Array.of(0, 0, 1),
+  "stream.number": Float64Array.of(0, 1, 8),
+  "stream.kind": Uint8Array.of(2, 2, 0),
+  "stream.asked": Float64Array.of(10, 20, Number.NaN),
+  "stream.size": Float64Array.of(300, 500, Number.NaN),
+  "stream.points": Uint32Array.of(0, 3, 5, 7),
+  "point.time": Float64Array.of(50, 60, 70, 80, 90, 100, 200),
+  "point.read": Float64Array.of(0, 100, 300, 100, 200, 400, 700),
+  "point.waiting": Float64Array.of(200, 200, 0, 0, 100, 0, 0),
+  text: new Uint8Array(0),
+});
+
+const run = () => new Run(encode(header, columns()).buffer, "lanes");
+
+test("objects of a visit are lanes, whichever connection they came by", () => {
+  for (const number of [0, 1]) {
+    const lanes = lanesOf(run().recording, number, true);
+    assert.deepEqual(
+      lanes.map(({ name, asked }) => [name, asked]),
+      [
+        ["0", 10],
+        ["1", 20],
+      ],
+    );
+    assert.deepEqual([firstByte(lanes[0]), lastByte(lanes[0])], [60, 70]);
+    assert.deepEqual([firstByte(lanes[1]), lastByte(lanes[1])], [80, Number.NaN]);
+    assert.deepEqual([...lanes[0].spans], [50, 70]);
+    assert.deepEqual([...lanes[1].spans], [90, 1000], "what still waits waits until the end");
+  }
+  assert.equal(lanesOf(run().recording, 0, false).length, 0);
+  const [stream] = lanesOf(run().recording, 2, false);
+  assert.deepEqual([stream.name, stream.size, lastByte(stream)], ["8", 700, 200]);
+});
+
+test("a recording of an earlier version has no streams and no numbers of captures", () => {
+  const { recording } = new Run(encode(header, { text: new Uint8Array(0) }).buffer, "old");
+  assert.equal(recording.streams.count, 0);
+  assert.equal(framesInWords(recording.packets, recording.header, 0), "");
+  assert.deepEqual(lanesOf(recording, 0, true), []);
+});
+
+test("streams whose columns do not fit each other are refused in words", () => {
+  const cut = { ...columns(), "stream.size": Float64Array.of(1) };
+  assert.throws(() => new Run(encode(header, cut).buffer, ""), /stream\.size has 1 elements, not 3/);
+});
+
+test("numbers in captures name the interface", () => {
+  const at = (...numbers) => Uint32Array.of(...numbers);
+  const packets = { sent: at(7, 0), sentAt: at(0, 0), arrived: at(5, 9), arrivedAt: at(1, 1) };
+  const told = (packet) => framesInWords(packets, { interfaces: ["a.1", "b.1"] }, packet);
+  assert.deepEqual([told(0), told(1)], ["7 at a.1, 5 at b.1", "9 at b.1"]);
+});
+
+const box = { left: 0, top: 0, width: 100, height: 100 };
+
+test("spans closer together than a pixel are one box, and others stay apart", () => {
+  const shown = view(0, 1000, 0, 1, box);
+  assert.deepEqual(waits(Float64Array.of(0, 100, 105, 200, 500, 600), shown, 2, 8), [
+    ...[0, 2, 20, 8],
+    ...[50, 2, 10, 8],
+  ]);
+  const zoomed = view(50, 150, 0, 1, box);
+  assert.deepEqual(waits(Float64Array.of(0, 100, 105, 200), zoomed, 0, 1), [0, 0, 50, 1, 55, 0, 45, 1]);
+});
+
+test("a measure of lines is read and drawn between its points", () => {
+  const time = Float64Array.of(0, 10, 10, 20);
+  const value = Float64Array.of(8, 4, 8, 0);
+  assert.deepEqual(
+    [5, 10, 15, 20, 21, -1].map((moment) => between(time, value, moment)),
+    [6, 8, 4, 0, Number.NaN, Number.NaN],
+  );
+  const points = slopes(time, value, new Pyramid(value), view(5, 15, 0, 10, { ...box, width: 10 }));
+  assert.deepEqual(points, [-5, 20, 5, 60, 5, 20, 15, 100]);
+});
+
+test("a vertical range follows what fits until a part is chosen", () => {
+  let draws = 0;
+  const vertical = new Vertical(() => draws++);
+  vertical.suits([0, 100]);
+  assert.deepEqual(vertical.range, [0, 100]);
+  vertical.choose(0.75, 0.25);
+  assert.deepEqual(vertical.range, [25, 75]);
+  vertical.suits([0, 400]);
+  assert.deepEqual([vertical.range, vertical.isChosen], [[25, 75], true]);
+  vertical.pan(0.5);
+  assert.deepEqual(vertical.range, [50, 100]);
+  vertical.zoom(0.5, 1);
+  assert.deepEqual(vertical.range, [75, 100], "about the top");
+  vertical.zoom(100);
+  assert.deepEqual([vertical.range, vertical.isChosen], [[0, 400], false]);
+  vertical.pan(1);
+  assert.deepEqual(vertical.range, [0, 400], "what is whole does not move");
+  for (let step = 0; step < 100; step++) vertical.zoom(0.5);
+  assert.ok(vertical.range[1] - vertical.range[0] >= 400e-6 * 0.99);
+  assert.equal(draws, 104);
+});
