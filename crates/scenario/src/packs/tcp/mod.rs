@@ -226,6 +226,10 @@ impl SenderState for Connection {
     fn cwnd(&self) -> u64 {
         Connection::cwnd(self)
     }
+    // Without the rest of a path's state, which the inner loop need not hold.
+    fn ssthresh(&self) -> Option<u64> {
+        super::set(self.control().ssthresh())
+    }
     fn in_slow_start(&self) -> bool {
         self.control().in_slow_start()
     }
