@@ -226,7 +226,8 @@ impl SenderState for Connection {
     fn cwnd(&self) -> u64 {
         Connection::cwnd(self)
     }
-    // Without the rest of a path's state, which the inner loop need not hold.
+    // Asked for once, at the end of slow start: kept out of the inner loop.
+    #[inline(never)]
     fn ssthresh(&self) -> Option<u64> {
         super::set(self.control().ssthresh())
     }
