@@ -1,8 +1,8 @@
 """One measured run, in a process of its own: a request as JSON on stdin, what it cost as JSON on stdout.
 
-Request: `scenario` (TOML) and, if wanted, `trace` (measures to record), `pcap` and `qlog` (whether to record those), `snap`
-(bytes that captures keep of a packet), `sample` (whether to watch memory while the run goes on), `runs` and `jobs` (that
-many equal runs on that many threads).
+Request: `scenario` (TOML) and, if wanted, `trace` (measures to record), `pcap` and `qlog` (whether to record those),
+`snap` (bytes that captures keep of a packet), `sample` (whether to watch memory while the run goes on), `runs` and
+`jobs` (that many equal runs on that many threads).
 Nothing is imported before the run that the run does not need.
 """
 

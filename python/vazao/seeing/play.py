@@ -12,80 +12,8 @@ from typing import Any
 from vazao.scenario import built_in, presets, registry
 from vazao.seeing.page import Page, built, packed, page
 
-START = """\
-name = "two flows, one bottleneck"
-seed = 1
-until = "10 s"
-
-[network]
-topology = "dumbbell"
-pairs = 2
-access = { rate = "100 Mbps", delay = "5 ms" }
-bottleneck = { rate = "10 Mbps", delay = "20 ms", queue = "1 bdp" }
-
-[[flow]]
-app = { kind = "upload" }
-transport = { kind = "tcp", cc = "cubic" }
-
-[[flow]]
-start = "2 s"
-app = { kind = "upload" }
-transport = { kind = "tcp", cc = "reno" }
-"""
-"""The scenario of a page that is given none."""
-
-OTHERS = {
-    "One link": """\
-name = "one link"
-until = "10 s"
-
-[network]
-topology = "point-to-point"
-link = { rate = "10 Mbps", delay = "20 ms", queue = "50 packets" }
-
-[[flow]]
-app = { kind = "upload" }
-transport = { kind = "tcp", cc = "reno" }
-""",
-    "Two paths": """\
-name = "two paths"
-until = "10 s"
-
-[network]
-topology = "multipath"
-path = [
-    { rate = "10 Mbps", delay = "10 ms", queue = "100 packets" },
-    { rate = "4 Mbps", delay = "40 ms", queue = "100 packets" },
-]
-
-[[flow]]
-app = { kind = "upload" }
-transport = { kind = "mptcp", scheduler = "lowest-rtt", cc = "lia" }
-""",
-    "Parking lot": """\
-name = "parking lot"
-until = "20 s"
-
-[network]
-topology = "parking-lot"
-hops = 2
-access = { rate = "100 Mbps", delay = "2 ms" }
-bottleneck = { rate = "10 Mbps", delay = "10 ms", queue = "1 bdp" }
-
-[[flow]]
-app = { kind = "upload" }
-transport = { kind = "tcp", cc = "reno" }
-
-[[flow]]
-app = { kind = "upload" }
-transport = { kind = "tcp", cc = "reno" }
-
-[[flow]]
-app = { kind = "upload" }
-transport = { kind = "tcp", cc = "reno" }
-""",
-}
-"""Networks to begin with."""
+START = "two-flows"
+"""The scenario of a page that is given none, among those to begin with."""
 
 
 def play_page(text: str | None = None, name: str = "", lesson: str | None = None) -> Page:
@@ -97,7 +25,7 @@ def play_page(text: str | None = None, name: str = "", lesson: str | None = None
         "kinds": {kind: entries for kind, entries in _kinds().items() if kind != "strippable option"},
         "presets": _presets(),
         "lessons": list(lessons().values()),
-        "scenario": START if text is None else text,
+        "scenario": starts()[START] if text is None else text,
         "file": name,
         "lesson": lesson or "",
     }
@@ -106,6 +34,13 @@ def play_page(text: str | None = None, name: str = "", lesson: str | None = None
     title = f"{name} – Vazão" if name else "Vazão laboratory"
     filled = {"TITLE": html.escape(title), "CONTENT": told, "ENGINE": packed(built("engine.wasm", "make wasm"), 9)}
     return Page(title, page("play.html", "play", filled))
+
+
+@cache
+def starts() -> dict[str, str]:
+    """The scenarios to begin with, by name: the usual one first."""
+    found = {name: path.read_text(encoding="utf-8") for name, path in built_in("starts").items()}
+    return {START: found.pop(START), **found}
 
 
 @cache
@@ -129,8 +64,8 @@ def _kinds() -> dict[str, list[dict[str, Any]]]:
 
 
 def _presets() -> list[dict[str, str]]:
-    own = {"Two flows, one bottleneck": START, **OTHERS}
-    told = [{"name": title, "title": title, "text": text} for title, text in own.items()]
+    named = {str(tomllib.loads(text)["name"]).capitalize(): text for text in starts().values()}
+    told = [{"name": title, "title": title, "text": text} for title, text in named.items()]
     paths = built_in("scenarios")
     for preset in presets():
         text = paths[preset.name].read_text(encoding="utf-8")
