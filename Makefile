@@ -152,6 +152,7 @@ docs: setup
 	$(BIN)/python docs/cmt.py
 	$(BIN)/python docs/mptcp.py
 	$(BIN)/python docs/web.py
+	$(BIN)/python docs/pages.py
 
 # Zig links against an old glibc, so that one file serves every Linux of the last ten years and CPython from 3.11 on.
 wheel: setup

@@ -36,7 +36,7 @@ bottleneck = { rate = "10 Mbps", delay = "20 ms", queue = "2 bdp", loss = 0.0005
 app = { kind = "upload" }
 transport = { kind = "tcp", cc = "cubic" }
 """
-"""What the viewer shows, beside itself with another congestion control."""
+"""Scenario that the viewer shows, beside itself with another congestion control."""
 
 STEPS = 26
 """Pictures of the laboratory in motion, of a quarter of a second each: a slider goes down, and up again."""

@@ -36,7 +36,7 @@ export interface Panel {
   click?(shown: View, x: number, y: number): void;
 }
 
-export const GUTTER = { wide: 76, narrow: 56 };
+export const GUTTER = { wide: 76, narrow: 66 };
 
 /** Height of a row's name, in pixels. */
 const NAME = 13;
