@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -381,13 +381,20 @@ def test_a_run_has_a_place_and_its_maker_is_a_hook(directories: list[explore.Dir
     assert client.get("/view/no-such-run?dir=first", headers=KNOWN).status_code == 404
     asked: list[tuple[Path, str]] = []
 
-    def page(directory: Path, run_id: str) -> str:
-        asked.append((directory, run_id))
+    def page(runs: Sequence[tuple[Path, str]]) -> str:
+        asked.extend(runs)
         return "<p>here"
 
-    hooked = TestClient(explore.application(directories, token=TOKEN, port=PORT, open_run=page))
-    assert hooked.get("/view/0000000000000001?dir=second", headers=KNOWN).text == "<p>here"
+    hooked = TestClient(explore.application(directories, token=TOKEN, port=PORT, open_runs=page))
+    one = "/view/0000000000000001?dir=second"
+    assert hooked.get(one, headers=KNOWN).text == "<p>here"
     assert asked == [(directories[1].path, "0000000000000001")]
+    asked.clear()
+    beside = "&beside=0000000000000002&beside_dir=first"
+    assert hooked.get(one + beside, headers=KNOWN).text == "<p>here"
+    assert asked == [(directories[1].path, "0000000000000001"), (directories[0].path, "0000000000000002")]
+    for wrong in ("&beside=0000000000000002", "&beside=none&beside_dir=first", beside.replace("first", "..")):
+        assert hooked.get(one + wrong, headers=KNOWN).status_code == 404
 
 
 @pytest.mark.skipif(not seeing.is_built(), reason="the viewer is not built; make web")
@@ -413,6 +420,8 @@ def test_a_run_is_run_again_and_drawn(tmp_path: Path) -> None:
     assert answer.headers["content-security-policy"] == "frame-ancestors 'none'"
     assert "script-src 'sha256-" in answer.text
     assert "alert(1)" not in answer.text.replace("&lt;script&gt;alert(1)", "")
+    both = client.get(f"/view/{run_id}?dir={opened.label}&beside={run_id}&beside_dir={opened.label}", headers=KNOWN)
+    assert both.text.count('<script type="application/octet-stream" data-recording') == 2
 
 
 def test_findings_have_their_verdicts_and_figures(client: TestClient) -> None:

@@ -123,6 +123,25 @@ def test_a_click_shows_the_runs_behind_a_point(browser: Any, address: str) -> No
         assert "control" in page.inner_text(".panel thead")
 
 
+def test_two_runs_are_chosen_to_be_compared(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        page.wait_for_timeout(500)
+        dot = page.locator(".chart svg circle").first
+        dot.hover(force=True)
+        dot.click(force=True)
+        page.wait_for_selector(".panel .compare")
+        boxes, link = page.locator('.panel td input[type="checkbox"]'), page.locator(".panel .compare")
+        assert link.get_attribute("href") is None
+        runs = [boxes.nth(n).get_attribute("aria-label").removeprefix("compare ") for n in range(3)]
+        for n in range(3):
+            boxes.nth(n).focus()
+            page.keyboard.press("Space")
+        # The first of three gives way.
+        assert [boxes.nth(n).is_checked() for n in range(3)] == [False, True, True]
+        assert link.get_attribute("href").startswith(f"/view/{runs[1]}?")
+        assert f"beside={runs[2]}" in link.get_attribute("href")
+
+
 def test_all_views_draw_by_keyboard(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
         for name in "Points", "Heat map", "Box", "ECDF", "Histogram":

@@ -11,6 +11,6 @@ if TYPE_CHECKING:
     from vazao.explore.directories import Directory as Directory, opened as opened
     from vazao.explore.pages import application as application, is_built as is_built
     from vazao.explore.serving import serve as serve
-    from vazao.explore.viewing import OpenRun as OpenRun, open_run as open_run
+    from vazao.explore.viewing import OpenRuns as OpenRuns, open_runs as open_runs
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

@@ -21,7 +21,7 @@ from vazao.explore import asking
 from vazao.explore.answering import Answers
 from vazao.explore.directories import Directory
 from vazao.explore.guarding import MOST_BYTES, Guard
-from vazao.explore.viewing import POLICY, OpenRun, open_run as run_again
+from vazao.explore.viewing import POLICY, OpenRuns, open_runs as run_again
 
 HERE = Path(__file__).parent
 STATIC = {"explore.js": "text/javascript", "explore.css": "text/css"}
@@ -33,9 +33,9 @@ def is_built() -> bool:
     return all((HERE / "static" / name).is_file() for name in STATIC)
 
 
-def application(directories: Sequence[Directory], *, token: str, port: int, open_run: OpenRun = run_again) -> ASGIApp:
-    """The application over open directories. `open_run` makes the page of a single run."""
-    site = _Site(Answers(directories), open_run)
+def application(directories: Sequence[Directory], *, token: str, port: int, open_runs: OpenRuns = run_again) -> ASGIApp:
+    """The application over open directories. `open_runs` makes the page of one run or two."""
+    site = _Site(Answers(directories), open_runs)
     routes = [
         Route("/", site.page, methods=["GET"]),
         Route("/static/{name}", site.static, methods=["GET"]),
@@ -50,8 +50,8 @@ def application(directories: Sequence[Directory], *, token: str, port: int, open
 
 
 class _Site:
-    def __init__(self, answers: Answers, open_run: OpenRun) -> None:
-        self._answers, self._open_run = answers, open_run
+    def __init__(self, answers: Answers, open_runs: OpenRuns) -> None:
+        self._answers, self._open_runs = answers, open_runs
 
     async def page(self, _: Request) -> Response:
         return Response((HERE / "page.html").read_bytes(), media_type="text/html; charset=utf-8")
@@ -94,19 +94,26 @@ class _Site:
         return Response(drawn, media_type="image/svg+xml")
 
     async def view(self, request: Request) -> Response:
-        directory, run_id = self._named(request), request.path_params["run_id"]
-        if directory is None:
-            return PlainTextResponse("404: no such results; ?dir= names a directory by its label\n", status_code=404)
+        asked = [("dir", request.path_params["run_id"])]
+        if beside := request.query_params.get("beside"):
+            asked.append(("beside_dir", beside))
         try:
-            if not await run_in_threadpool(self._answers.has_run, directory, run_id):
-                return PlainTextResponse("404: no such run\n", status_code=404)
-            page = await run_in_threadpool(self._open_run, directory.path, run_id)
+            runs = []
+            for key, run_id in asked:
+                directory = self._named(request, key)
+                if directory is None:
+                    told = f"404: no such results; ?{key}= names a directory by its label\n"
+                    return PlainTextResponse(told, status_code=404)
+                if not await run_in_threadpool(self._answers.has_run, directory, run_id):
+                    return PlainTextResponse("404: no such run\n", status_code=404)
+                runs.append((directory.path, run_id))
+            page = await run_in_threadpool(self._open_runs, runs)
             return HTMLResponse(page, headers={"Content-Security-Policy": POLICY})
         except VazaoError as error:
             return HTMLResponse(_said("400", str(error)), status_code=400)
 
-    def _named(self, request: Request) -> Directory | None:
-        wanted = request.query_params.get("dir")
+    def _named(self, request: Request, key: str = "dir") -> Directory | None:
+        wanted = request.query_params.get(key)
         return next((each for each in self._answers.directories if each.label == wanted), None)
 
 

@@ -12,7 +12,7 @@ import uvicorn
 from vazao.errors import ResultsError
 from vazao.explore.directories import Directory
 from vazao.explore.pages import application
-from vazao.explore.viewing import OpenRun, open_run as run_again
+from vazao.explore.viewing import OpenRuns, open_runs as run_again
 from vazao.files import in_words
 
 LOOPBACK = "127.0.0.1"
@@ -35,13 +35,13 @@ def serve(
     *,
     port: int = 0,
     told: Callable[[str], None],
-    open_run: OpenRun = run_again,
+    open_runs: OpenRuns = run_again,
 ) -> None:
     """Serve directories until Ctrl-C; `told` is given the address once it is listened to. Raises `ResultsError`."""
     with listening(port) as one:
         one.listen(128)
         token, port = secrets.token_urlsafe(24), one.getsockname()[1]
-        app = application(directories, token=token, port=port, open_run=open_run)
+        app = application(directories, token=token, port=port, open_runs=open_runs)
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, lifespan="off", ws="none", loop="asyncio", http="h11",
             server_header=False, proxy_headers=False, timeout_graceful_shutdown=1, h11_max_incomplete_event_size=65_536,

@@ -186,12 +186,14 @@ export function runs(answer: Answer): HTMLElement {
   );
   const several = total.size > 1;
   const names = ["run_id", ...used.filter((name) => name !== "run_id" && (several || name !== "results"))];
+  const pair = new Pair();
   const rows = (columns.run_id ?? []).map((id, i) => {
-    const address = `/view/${encodeURIComponent(String(id))}?${new URLSearchParams({ dir: String(columns.results?.[i]) })}`;
+    const run = { id: String(id), dir: String(columns.results?.[i]) };
     return el(
       "tr",
       {},
-      el("td", {}, el("a", { href: address, target: "_blank", rel: "noopener" }, "view")),
+      el("td", {}, pair.box(run)),
+      el("td", {}, el("a", { href: address([run]), target: "_blank", rel: "noopener" }, "view")),
       ...names.map((name) =>
         el("td", { class: name === "run_id" ? "mono" : "" }, shown(columns[name]?.[i] ?? null, name)),
       ),
@@ -207,17 +209,67 @@ export function runs(answer: Answer): HTMLElement {
         ? `${integer(all)} runs, the first ${rows.length}`
         : `${integer(all)} ${all === 1 ? "run" : "runs"}`,
     ),
+    rows.length > 1 ? pair.link : null,
     el(
       "div",
       { class: "scroll" },
       el(
         "table",
         {},
-        el("thead", {}, el("tr", {}, el("th", {}), ...names.map((name) => el("th", {}, name)))),
+        el("thead", {}, el("tr", {}, el("th", {}), el("th", {}), ...names.map((name) => el("th", {}, name)))),
         el("tbody", {}, ...rows),
       ),
     ),
   );
+}
+
+interface Run {
+  id: string;
+  dir: string;
+}
+
+/** Where one run is drawn, or two over each other. */
+function address([first, second]: readonly Run[]): string {
+  const asked = new URLSearchParams({ dir: first?.dir ?? "" });
+  if (second) {
+    asked.set("beside", second.id);
+    asked.set("beside_dir", second.dir);
+  }
+  return `/view/${encodeURIComponent(first?.id ?? "")}?${asked}`;
+}
+
+/** Two runs to be drawn over each other: of a third that is ticked, the first gives way. */
+class Pair {
+  readonly link = el("a", { class: "compare", target: "_blank", rel: "noopener", role: "link" });
+  private readonly ticked: { run: Run; box: HTMLInputElement }[] = [];
+
+  constructor() {
+    this.told();
+  }
+
+  box(run: Run): HTMLInputElement {
+    const box = el("input", {
+      type: "checkbox",
+      "aria-label": `compare ${run.id}`,
+      onchange: () => {
+        const at = this.ticked.findIndex((one) => one.box === box);
+        if (at >= 0) this.ticked.splice(at, 1);
+        if (box.checked) this.ticked.push({ run, box });
+        if (this.ticked.length > 2) this.ticked.shift()!.box.checked = false;
+        this.told();
+      },
+    });
+    return box;
+  }
+
+  private told(): void {
+    const runs = this.ticked.map((one) => one.run);
+    const left = ["tick two runs to compare them", "tick one more run to compare"][runs.length];
+    this.link.textContent = left ?? "compare the two, packet by packet";
+    this.link.setAttribute("aria-disabled", String(left !== undefined));
+    if (left === undefined) this.link.setAttribute("href", address(runs));
+    else this.link.removeAttribute("href");
+  }
 }
 
 function shown(value: Value, column: string): string {
