@@ -56,6 +56,10 @@ name = "link"
 wire = {{ "network.bottleneck.rate" = "2 Mbps" }}
 recorded = {{ "network.bottleneck.rate" = {{ trace = "uplink.trace" }} }}
 
+[[part]]
+name = "long"
+scenario = {{ "network.bottleneck.rate" = "1 Gbps", "network.bottleneck.loss" = 0.0, "flow.0.app.size" = "600 MB" }}
+
 [[view]]
 name = "transfers"
 sql = "SELECT run_id, part, variant, bandwidth_bps, replication, goodput_bps FROM runs JOIN flows USING (run_id)"
@@ -83,6 +87,14 @@ title = "By link"
 sql = "SELECT link, goodput_bps FROM runs JOIN flows USING (run_id) WHERE part = 'links'"
 kind = "bar"
 x = "link"
+y = "goodput_bps"
+
+[[figure]]
+id = "long"
+title = "A long run"
+sql = "SELECT part, goodput_bps FROM runs JOIN flows USING (run_id) WHERE part = 'long'"
+kind = "bar"
+x = "part"
 y = "goodput_bps"
 
 [[figure]]
@@ -195,12 +207,12 @@ needs_engine = pytest.mark.skipif(not seeing.can_run_again(), reason="the engine
 def test_the_page_is_told_why_a_run_needs_more_than_it_has(done: Campaign) -> None:
     told = rerun.content(done.study, done.store)
     assert told
-    assert set(told["figures"]) == {"goodput", "links"}
+    assert set(told["figures"]) == {"goodput", "links", "long"}
     assert {cell["levels"]: cell["needs"] for cell in told["cells"] if "link " in cell["levels"]} == {
         "link wire": "", "link recorded": "file",
     }  # fmt: skip
     assert len(told["texts"]) == 1
-    assert len(told["cells"]) == 6
+    assert len(told["cells"]) == 7
 
 
 @needs_engine
@@ -212,7 +224,7 @@ def test_runs_of_another_engine_are_known_by_their_levels(done: Campaign, monkey
     monkeypatch.setattr(type(done.store), "planned", property(lambda _: earlier))
     known = rerun._planned(done.study, done.store)
     assert {run_id: run.run_id[::-1] for run_id, run in known.items()} == {run_id: run_id for run_id in known}
-    assert len(known) == 14
+    assert len(known) == 15
 
 
 def test_without_an_engine_the_page_says_nothing_of_clicks(done: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,7 +342,7 @@ def test_the_keyboard_alone_runs_a_run_and_comes_back(opened: Open) -> None:
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.locator(".again-shown[data-drawn]").wait_for()
-    assert page.locator(".again-rows").inner_text().startswith("bandwidth 1 Mbps")
+    assert page.locator(".again-rows").inner_text().startswith("seed 6: bandwidth 1 Mbps")
     page.locator(".again-shown button").press("Enter")
     page.locator(".again-frame iframe").wait_for(state="detached")
     assert page.locator("dialog.again").is_visible()
@@ -351,6 +363,22 @@ def test_a_run_that_no_page_can_run_has_its_command(done: Campaign, opened: Open
     page.locator("#again-marks").select_option(label="wire")
     assert page.locator(".again-go").is_enabled()
     assert page.locator(".again-needs code").count() == 0
+
+
+@needs_chromium
+@needs_engine
+def test_a_long_run_can_be_stopped_and_begun_again(opened: Open) -> None:
+    page = opened("long")
+    page.locator("#figure-long .again-open").click()
+    stop = page.get_by_role("button", name="Stop")
+    assert not stop.is_visible()
+    page.locator(".again-go").click()
+    stop.click()
+    page.get_by_text("Stopped.").wait_for()
+    assert page.evaluate("told.length") == 0
+    assert not stop.is_visible()
+    run_it(page)
+    assert page.locator(".again-same").is_visible()
 
 
 @needs_chromium
