@@ -19,8 +19,9 @@ from vazao.study import built_in_studies, parse_as, telling
 from vazao.words import LANGUAGES, Words
 from vazao.words.speaking import table
 
-PACKAGE = Path(__file__).parents[2] / "python/vazao"
-WHOLE = ("number", "unit", "script")
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "python/vazao"
+WHOLE = ("number", "unit", "script", "again")
 """Sections that are read as a whole."""
 
 TRANSLATED = [
@@ -61,6 +62,8 @@ def test_no_sentence_is_idle() -> None:
     named = {key.removesuffix(".one").removesuffix(".other") for key in keys("en")}
     assert {key for key in named if key not in called and key.partition(".")[0] not in sections} == set()
     assert [name for name in table("en")["script"] if f"words.{name}" not in text] == []
+    page = "\n".join(path.read_text() for path in (ROOT / "web/src/again").glob("*.ts") if path.name != "words.ts")
+    assert [name for name in table("en")["again"] if not re.search(rf"words\.{name}\b|\"{name}\"", page)] == []
 
 
 @pytest.mark.parametrize(

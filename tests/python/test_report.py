@@ -304,7 +304,7 @@ def test_a_browser_shows_the_page(browser: Any, page: Path, width: int, height: 
     drawn = shown.locator("figure.chart")
     for i in range(drawn.count()):
         drawn.nth(i).scroll_into_view_if_needed()
-        shown.wait_for_function("i => 'live' in document.querySelectorAll('figure.chart')[i].dataset", arg=i)
+        shown.locator("figure.chart[data-live]").nth(i).wait_for()
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
     too_wide = (
         "[...document.querySelectorAll('.canvas svg')].filter(s => s.getBoundingClientRect().right > innerWidth + 1)"

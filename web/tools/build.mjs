@@ -21,13 +21,14 @@ const PLOT = [
 const PAGES = [
   { page: "viewer", script: "view/main.ts", style: "viewer.css", room: "seeing", contains: UPLOT },
   { page: "play", script: "play/main.ts", style: "laboratory.css", room: "seeing", contains: UPLOT },
+  { page: "again", script: "again/main.ts", style: "again.css", room: "seeing", contains: "" },
   { page: "explore", script: "explore/main.ts", style: "explore.css", room: "explore", contains: PLOT },
 ];
 
 for (const { page, script, style, room, contains } of PAGES) {
   const out = here(`../../python/vazao/${room}/static`);
   await build({
-    banner: { js: contains, css: contains },
+    banner: contains ? { js: contains, css: contains } : {},
     // Entries of one name would collide: a style sheet gets its own only afterwards.
     entryPoints: { [page]: here(`../src/${script}`), [`${page}.style`]: here(`../src/style/${style}`) },
     outdir: out,

@@ -2,10 +2,13 @@
 
 use serde_json::{Map, Value as Json, json};
 use std::sync::atomic::AtomicBool;
-use vazao_scenario::{Column, ENGINE_VERSION, Options, Outcome, Scenario, ScenarioError, Stopped, Table};
+use vazao_scenario::{Column, ENGINE_VERSION, Options, Outcome, Scenario, ScenarioError, Stopped, Table, Toml};
 
-/// Answers a request: `{"toml": scenario, "seed": number, "packets": number}`, of which the seed may be missing, and packets,
-/// the most that a recording has; without them there is none.
+/// Answers a request: `{"toml": scenario, "table": path, "overrides": [[key, value]], "seed": number, "packets": number}`, of
+/// which all but the first may be missing.
+///
+/// The scenario is the table at `path` (all of the text where there is none) after `overrides` were set in it, as a run of a
+/// study is read. `packets` is the most that a recording has; without them there is none.
 ///
 /// The answer is JSON's length in four bytes, the JSON, and the recording. The JSON has the run's tables by columns, or an
 /// `error`: what is wrong with the scenario, or why it could not be run.
@@ -27,7 +30,10 @@ fn run(request: &Map<String, Json>, recording: &mut Vec<u8>) -> Result<Json, Jso
     let text = request.get("toml").and_then(Json::as_str).unwrap_or_default();
     let seed = request.get("seed").and_then(Json::as_u64);
     let packets = request.get("packets").and_then(Json::as_u64);
-    let scenario = Scenario::load(text, "", Vec::new(), seed).map_err(|error| fault(&error))?;
+    let table = request.get("table").and_then(Json::as_str).unwrap_or_default();
+    let overrides = request.get("overrides").map_or_else(|| Some(Vec::new()), overrides);
+    let overrides = overrides.ok_or_else(|| json!({ "problem": "`overrides` is no list of [key, value]" }))?;
+    let scenario = Scenario::load(text, table, overrides, seed).map_err(|error| fault(&error))?;
     let id = scenario.run_id();
     let wanted = packets.map(|most| (most as usize, recording));
     let options = Options { id: Some(&id), recording: wanted, ..Options::default() };
@@ -36,6 +42,30 @@ fn run(request: &Map<String, Json>, recording: &mut Vec<u8>) -> Result<Json, Jso
     let tables = [("runs", runs), ("flows", flows), ("paths", paths), ("links", links), ("samples", samples)];
     let tables: Map<String, Json> = tables.into_iter().map(|(name, rows)| (name.to_owned(), columns(&rows))).collect();
     Ok(json!({ "run_id": id, "name": scenario.name, "engine": ENGINE_VERSION, "tables": tables }))
+}
+
+/// Reads keys with values; none where one is something else, or a value is null.
+fn overrides(told: &Json) -> Option<Vec<(String, Toml)>> {
+    let pair = |one: &Json| match &one.as_array()?[..] {
+        [Json::String(key), value] => Some((key.clone(), toml(value)?)),
+        _ => None,
+    };
+    told.as_array()?.iter().map(pair).collect()
+}
+
+/// Converts a value of JSON, which has one that TOML lacks: null.
+fn toml(value: &Json) -> Option<Toml> {
+    Some(match value {
+        Json::Null => return None,
+        Json::Bool(flag) => Toml::Flag(*flag),
+        Json::Number(number) => Toml::Number(number.as_f64()?),
+        Json::String(text) => Toml::Text(text.clone()),
+        Json::Array(items) => Toml::List(items.iter().map(|item| Some(toml(item)?.into())).collect::<Option<_>>()?),
+        Json::Object(entries) => {
+            let entry = |(key, value): (&String, &Json)| Some((key.clone(), toml(value)?.into()));
+            Toml::Table(entries.iter().map(entry).collect::<Option<_>>()?)
+        }
+    })
 }
 
 /// Tells an error of the scenario by its parts.
@@ -103,6 +133,24 @@ mod tests {
         assert!(recording.starts_with(b"vazaorec"));
         let (again, nothing) = ask(&json!({ "toml": SCENARIO, "seed": 1 }));
         assert_eq!((&again["tables"]["flows"], nothing.len()), (&told["tables"]["flows"], 0));
+    }
+
+    #[test]
+    fn overrides_are_set_in_the_table_that_is_named() {
+        let within = SCENARIO.replace("[network]", "[scenario.network]").replace("[[flow]]", "[[scenario.flow]]");
+        let text = format!("[scenario]\n{within}");
+        let size = json!(["flow.0.app.size", "20 kB"]);
+        let link = json!(["network.path.0", { "rate": "2 Mbps", "loss": { "kind": "list", "packets": [1, 7] } }]);
+        let (told, _) = ask(&json!({ "toml": text, "table": "scenario", "overrides": [size, link], "seed": 3 }));
+        let changed = SCENARIO.replace("100 kB", "20 kB").replace("8 Mbps\"", "2 Mbps\", loss.kind = \"list\"");
+        let changed = changed.replace("\"list\"", "\"list\", loss.packets = [1, 7]");
+        let (whole, _) = ask(&json!({ "toml": changed, "seed": 3 }));
+        assert_eq!(told["tables"]["flows"]["app_bytes"], json!([20_000]), "{told}");
+        assert_eq!((&told["run_id"], &told["tables"]), (&whole["run_id"], &whole["tables"]));
+        for wrong in [json!({}), json!([["network"]]), json!([["until", null]]), json!([[1, "2 s"]])] {
+            let (told, _) = ask(&json!({ "toml": SCENARIO, "overrides": wrong }));
+            assert!(told["error"]["problem"].as_str().is_some_and(|problem| problem.contains("overrides")), "{told}");
+        }
     }
 
     #[test]

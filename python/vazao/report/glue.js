@@ -71,15 +71,25 @@ class Figure {
     this.canvas.append(stage);
     const { view } = await vegaEmbed(stage, spec, {
       mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, tooltip: showTooltip,
+      ast: true, // the page's policy lets no text become code
     });
     this.view?.finalize();
     this.view = view;
     await this.fit();
     stage.style.cssText = "";
     this.canvas.replaceChildren(stage);
+    view.addEventListener("click", (_, item) => this.clicked(item));
     this.holder.dataset.live = "";
     if (this.page.legend.length > 1 && !this.legend) this.addLegend();
     if (this.picked !== null) view.signal("picked", this.picked).run();
+  }
+
+  /** Tells who runs runs again of the row that a click is on; around a point its cell answers for it. */
+  clicked(item) {
+    const datum = item?.datum?.datum ?? item?.datum;
+    if (!datum) return;
+    const figure = this.holder.id.replace("figure-", "");
+    document.dispatchEvent(new CustomEvent("vazao-mark", { detail: { figure, datum } }));
   }
 
   /** Give the panels the width there is beside the axes. */

@@ -11,8 +11,10 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from vazao import seeing
 from vazao.figures import DARK_PALETTE, FONTS, PALETTE, VEGA_LITE
 from vazao.files import write_atomically
+from vazao.report import rerun
 from vazao.report.page import CSS, answer, context, inline
 from vazao.results import Store
 from vazao.study import Pair, Ruling, Study, counted
@@ -50,7 +52,24 @@ def html(study: Study, store: Store, findings: Sequence[Ruling]) -> str:
     """The page."""
     glue = (HERE / "glue.js").read_text(encoding="utf-8")
     parts = context(study, store, findings)
-    return _template("report", study.words).render(parts, style=_style(), bundle=_bundle(), glue=Markup(glue))
+    runs = rerun.content(study, store)
+    again = seeing.again(runs) if runs else None
+    more = {"style": _style(), "bundle": _bundle(), "glue": Markup(glue), "again": again}
+    return _template("report", study.words).render(parts, policy=_policy(again, _bundle(), glue), **more)
+
+
+def _policy(again: seeing.Again | None, *scripts: str) -> str:
+    """The content policy of a page: its own scripts, the engine in a worker, nothing from elsewhere.
+
+    The frame of the viewer inherits it, so it names the viewer's script. Charts set styles.
+    """
+    digests = [seeing.digest(script) for script in scripts] + (again.digests if again else [])
+    known = " ".join(f"'sha256-{digest}'" for digest in digests)
+    engine = " 'wasm-unsafe-eval'; worker-src blob:" if again else ""
+    return (
+        f"default-src 'none'; script-src {known}{engine}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
+    )
 
 
 def write_index(told: Sequence[tuple[Study, Sequence[Ruling], str]], out_dir: Path, words: Words = ENGLISH) -> Path:

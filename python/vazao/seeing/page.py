@@ -88,7 +88,7 @@ def _packets(content: bytes) -> int:
 def page(template: str, bundle: str, filled: Mapping[str, str]) -> str:
     """A template with a bundle's script and style, whose digests its content policy names."""
     script, style = (built(f"{bundle}.{kind}", "make web").decode() for kind in ("js", "css"))
-    values = {"SCRIPT": script, "STYLE": style, "SCRIPT_HASH": _digest(script), "STYLE_HASH": _digest(style), **filled}
+    values = {"SCRIPT": script, "STYLE": style, "SCRIPT_HASH": digest(script), "STYLE_HASH": digest(style), **filled}
     text = (FOLDER / template).read_text(encoding="utf-8")
     # In one pass: what is filled in may hold such words itself.
     return re.sub(r"@([A-Z_]+)@", lambda found: values[found[1]], text)
@@ -102,5 +102,6 @@ def built(name: str, how: str) -> bytes:
     return path.read_bytes()
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """SHA-256 of a script or style sheet as a content policy names it: in base64."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

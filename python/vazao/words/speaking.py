@@ -112,7 +112,16 @@ class Words:
     @property
     def script(self) -> dict[str, str]:
         """Words of the page's script."""
-        return {**table(self.lang)["script"], "decimal": self.of("number", "decimal")}
+        return self._whole("script")
+
+    @property
+    def again(self) -> dict[str, str]:
+        """Words of the script that runs runs again."""
+        return self._whole("again")
+
+    def _whole(self, section: str) -> dict[str, str]:
+        """A section, and the mark in its numbers."""
+        return {**table(self.lang)[section], "decimal": self.of("number", "decimal")}
 
 
 ENGLISH = Words()

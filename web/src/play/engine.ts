@@ -15,12 +15,19 @@ export interface Fault {
 
 export interface Request {
   toml: string;
+  /** Dotted path of the table that is the scenario; without it all of the text. */
+  table?: string;
+  /** Keys with values that are set in it. */
+  overrides?: [string, unknown][];
+  seed?: number;
   packets: number;
 }
 
 export interface Answer {
   tables?: Tables;
   run_id?: string;
+  /** Version of the engine. */
+  engine?: string;
   error?: Fault;
   recording: ArrayBuffer;
   /** How long the worker took, in milliseconds. */
@@ -68,6 +75,11 @@ export class Engine {
       this.waiting = { request, done };
       this.next();
     });
+  }
+
+  /** Ends the run that is under way, which is answered by null. */
+  stop(): void {
+    if (this.running) this.cancel();
   }
 
   private begin(): void {
