@@ -289,7 +289,7 @@ def equal(new: Any, stored: Any) -> bool:
 
 
 def differing(done: Campaign, table: str, run_id: str, columns: dict[str, list[Any]]) -> list[str]:
-    """Columns of a run's new rows that are not those of the stored ones, but for its identity, which has the engine's."""
+    """Columns of a run's new rows that are not those of the stored ones, its identity aside: that has the engine's."""
     stored = done.store.query(f"SELECT * FROM {table} WHERE run_id = '{run_id}'").unique(maintain_order=True)
     known = [name for name in columns if name in stored.columns and "wall" not in name and name != "run_id"]
     assert len(known) > 5
