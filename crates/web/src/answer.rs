@@ -140,10 +140,10 @@ mod tests {
         let within = SCENARIO.replace("[network]", "[scenario.network]").replace("[[flow]]", "[[scenario.flow]]");
         let text = format!("[scenario]\n{within}");
         let size = json!(["flow.0.app.size", "20 kB"]);
-        let link = json!(["network.path.0", { "rate": "2 Mbps", "loss": { "kind": "list", "packets": [1, 7] } }]);
+        let link = json!(["network.path.0", { "rate": "2 Mbps", "loss": { "kind": "list", "packets": [5, 7] } }]);
         let (told, _) = ask(&json!({ "toml": text, "table": "scenario", "overrides": [size, link], "seed": 3 }));
         let changed = SCENARIO.replace("100 kB", "20 kB").replace("8 Mbps\"", "2 Mbps\", loss.kind = \"list\"");
-        let changed = changed.replace("\"list\"", "\"list\", loss.packets = [1, 7]");
+        let changed = changed.replace("\"list\"", "\"list\", loss.packets = [5, 7]");
         let (whole, _) = ask(&json!({ "toml": changed, "seed": 3 }));
         assert_eq!(told["tables"]["flows"]["app_bytes"], json!([20_000]), "{told}");
         assert_eq!((&told["run_id"], &told["tables"]), (&whole["run_id"], &whole["tables"]));
