@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { load } from "./load.mjs";
 
 const { edge, place, range, sums } = await load("explore/binning.ts");
-const { domain } = await load("explore/chart.ts");
+const { domain } = await load("explore/scales.ts");
 const { title, told } = await load("explore/columns.ts");
 const { Latest } = await load("explore/server.ts");
 const { read, written } = await load("explore/state.ts");

@@ -3,8 +3,10 @@
 import { choice, el, tick } from "../dom";
 import { integer } from "../format";
 import { sums } from "./binning";
-import { type Drawn, domain, draw, label, legend, type Mark, marks, type Place } from "./chart";
+import { draw } from "./chart";
 import { title } from "./columns";
+import { type Drawn, label, type Mark, marks } from "./marks";
+import { domain, legend, type Place } from "./scales";
 import { ask, Latest, Refused, tell } from "./server";
 import * as side from "./side";
 import { KINDS, read, type State, written } from "./state";

@@ -2,8 +2,8 @@
 
 import { el } from "../dom";
 import { integer } from "../format";
-import { label, type Mark } from "./chart";
 import { told } from "./columns";
+import { label, type Mark } from "./marks";
 import type { State } from "./state";
 import type { Answer, Directory, Figure, Ledger, Told, Value } from "./types";
 

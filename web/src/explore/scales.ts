@@ -1,0 +1,81 @@
+/** What axes and colours show: the order of values, ticks, and the room that there is. */
+
+import { told, unit } from "./columns";
+import { label, type Mark, MOST_SERIES } from "./marks";
+import type { State } from "./state";
+import type { Value } from "./types";
+
+export const COLORS = Array.from({ length: MOST_SERIES }, (_, n) => `var(--c${n % 8})`);
+
+/** What a view is drawn with. */
+export interface Place {
+  width: number;
+  height: number;
+  order: (column: string) => Value[];
+  picked: (mark: Mark) => void;
+}
+
+/** The width that a value of x has. */
+export function band(all: Mark[], place: Place): number {
+  const [values, facets] = [
+    new Set(all.map((one) => label(one.x))).size,
+    new Set(all.map((one) => one.facet)).size,
+  ];
+  return (place.width - 110) / Math.max(1, facets) / Math.max(1, values);
+}
+
+/** Powers of ten between the least and the largest value, at most so many, where there are two. */
+export function decades(values: number[], most: number): number[] | null {
+  const positive = values.filter((value) => value > 0 && Number.isFinite(value));
+  const [low, high] = positive.reduce(
+    ([a, b], value) => [Math.min(a, value), Math.max(b, value)],
+    [Infinity, 0],
+  );
+  const [first, last] = [Math.ceil(Math.log10(low) - 1e-9), Math.floor(Math.log10(high) + 1e-9)];
+  if (!Number.isFinite(first) || last - first < 1) return null;
+  const step = Math.ceil((last - first + 1) / Math.max(2, most));
+  return Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, n) => 10 ** (first + n * step));
+}
+
+/** Numbers at an axis, in the column's unit. */
+export function ticks(column: string | null): (value: number) => string {
+  return (value) => told(value, column && unit(column) ? column : "", 3);
+}
+
+/** Values in the order of a factor's labels, or of numbers, or of the alphabet. */
+export function domain(values: Value[], column: string | null, place: Pick<Place, "order">): Value[] {
+  const order = column ? place.order(column) : [];
+  const rank = (value: Value): number => {
+    const at = order.findIndex((one) => label(one) === label(value));
+    return at < 0 ? order.length : at;
+  };
+  const unique = [...new Map(values.map((value) => [label(value), value])).values()];
+  return unique.sort(
+    (a, b) =>
+      rank(a) - rank(b) ||
+      (typeof a === "number" && typeof b === "number" ? a - b : label(a).localeCompare(label(b))),
+  );
+}
+
+/** Series in the order of the factor that colours them. */
+export function sorted(series: string[], color: string | null, place: Place): string[] {
+  const order = color ? place.order(color).map(label) : [];
+  const rank = (name: string): number => {
+    const at = order.indexOf(name.split(" · ").at(-1) ?? "");
+    return at < 0 ? order.length : at;
+  };
+  return [...series].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b, "en", { numeric: true }));
+}
+
+/** The angle of the labels of x: they are turned where they would not fit. */
+export function crowded(all: Mark[], place: Place): number {
+  const names = new Set(all.map((one) => label(one.x)));
+  const letters = [...names].reduce((sum, one) => sum + one.length + 2, 0) * 6.5;
+  const facets = Math.max(1, new Set(all.map((one) => one.facet)).size);
+  return letters > (place.width - 80) / facets ? -40 : 0;
+}
+
+/** The colour of each series, as the drawing has it. */
+export function legend(series: string[], state: State, place: Place): [string, string][] {
+  return sorted(series, state.color, place).map((name, n) => [name, COLORS[n] ?? ""]);
+}
