@@ -65,7 +65,7 @@ export function runOf({ runs, cells }: Content, place: number): Run {
   return { id, levels, seed, needs, events, goodputs };
 }
 
-/** What the engine is asked for a run. */
+/** Request to the engine for a run. */
 export function requestOf({ runs, cells, settings, texts }: Content, place: number): Request {
   const [, cell, seed] = runs[place]!;
   const { text, set } = cells[cell]!;

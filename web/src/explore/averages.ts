@@ -37,18 +37,15 @@ export function mean(
     );
   });
   shown.push(
-    Plot.tip(
+    tip(
       all,
-      Plot.pointer({
-        x: "x",
-        y: "y",
-        ...tip({
-          [state.x ?? "x"]: (one) => said(one.x, state.x),
-          series: (one) => one.series,
-          mean: (one) => `${said(one.y, state.y)} ± ${told(one.ci as number, state.y ?? "")}`,
-          replications: (one) => String(one.n),
-        }),
-      } as never),
+      { x: "x", y: "y" },
+      {
+        [state.x ?? "x"]: (one) => said(one.x, state.x),
+        series: (one) => one.series,
+        mean: (one) => `${said(one.y, state.y)} ± ${told(one.ci as number, state.y ?? "")}`,
+        replications: (one) => String(one.n),
+      },
     ),
   );
   return shown;
@@ -66,18 +63,15 @@ export function points(all: Mark[], { state, stroke, facet, tip }: Body): Plot.M
       r: dense ? 1.6 : 2.6,
       fillOpacity: dense ? 0.45 : 0.7,
     }),
-    Plot.tip(
+    tip(
       all,
-      Plot.pointer({
-        x: "x",
-        y: "y",
-        ...tip({
-          [state.x ?? "x"]: (one) => said(one.x, state.x),
-          [state.y ?? "y"]: (one) => said(one.y, state.y),
-          series: (one) => one.series,
-          run: (one) => one.run ?? "",
-        }),
-      } as never),
+      { x: "x", y: "y" },
+      {
+        [state.x ?? "x"]: (one) => said(one.x, state.x),
+        [state.y ?? "y"]: (one) => said(one.y, state.y),
+        series: (one) => one.series,
+        run: (one) => one.run ?? "",
+      },
     ),
   ];
 }

@@ -11,7 +11,7 @@ export function edge(bins: Bins, n: number): number {
   return bins.low + part * (bins.high - bins.low);
 }
 
-/** Where a value lies, in bins from the left. */
+/** Place of a value, in bins from the left. */
 export function place(bins: Bins, value: number): number {
   if (bins.log) {
     const low = Math.log10(bins.low);

@@ -1,4 +1,4 @@
-/** What a kind of view is drawn with, and words that all of them use. */
+/** Everything that a kind of view is drawn with, and words that all of them use. */
 
 import type * as Plot from "@observablehq/plot";
 import { told } from "./columns";
@@ -6,6 +6,14 @@ import { label, type Mark } from "./marks";
 import type { Place } from "./scales";
 import type { State } from "./state";
 import type { Answer, Value } from "./types";
+
+/** Makes the box beside the pointer: what is told of the mark that is nearest by these channels. */
+export type Tip = (
+  all: Mark[],
+  channels: object,
+  told: Record<string, (one: Mark) => string>,
+  nearest?: typeof Plot.pointer,
+) => Plot.Markish;
 
 export interface Body {
   state: State;
@@ -16,7 +24,7 @@ export interface Body {
   xNumbers: boolean;
   options: Plot.PlotOptions;
   place: Place;
-  tip: (more: Record<string, (one: Mark) => string>) => object;
+  tip: Tip;
 }
 
 /** A value in its column's unit. */

@@ -2,7 +2,7 @@
 
 import * as Plot from "@observablehq/plot";
 import { mean, points } from "./averages";
-import type { Body } from "./body";
+import type { Body, Tip } from "./body";
 import { title } from "./columns";
 import { box, ecdf, hist } from "./distributions";
 import { heat } from "./heat";
@@ -32,17 +32,14 @@ export function draw(drawn: Drawn, answer: Answer, state: State, place: Place): 
     !(state.kind === "mean" && NAMES.has(state.x ?? "")) &&
     (state.kind === "ecdf" || all.every((one) => typeof one.x === "number"));
   const options = layout(all, series, xNumbers, state, place);
-  const tip = (more: Record<string, (one: Mark) => string>): Plot.TipOptions & { channels: object } =>
-    ({
-      ...facet,
-      title: (one: Mark) =>
-        Object.entries(more)
-          .map(([name, of]) => `${name}: ${of(one)}`)
-          .join("\n"),
-      fill: "var(--paper)",
-      stroke: "var(--line)",
-      channels: {},
-    }) as never;
+  const tip: Tip = (marks, channels, told, nearest = Plot.pointer) => {
+    const title = (one: Mark) =>
+      Object.entries(told)
+        .map(([name, of]) => `${name}: ${of(one)}`)
+        .join("\n");
+    const look = { fill: "var(--paper)", stroke: "var(--line)", channels: {} };
+    return Plot.tip(marks, nearest({ ...facet, ...channels, title, ...look } as never));
+  };
   const stroke = series.length > 1 ? "series" : "var(--c0)";
   const body = { state, answer, stroke, facet, tip, series, xNumbers, options, place };
   const marks = BODIES[state.kind](all, body);

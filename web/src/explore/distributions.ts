@@ -21,20 +21,17 @@ export function box(all: Mark[], { state, stroke, facet, series, tip, place }: B
     );
   });
   shown.push(
-    Plot.tip(
+    tip(
       all,
-      Plot.pointer({
-        ...(state.x ? { x: "x" } : {}),
-        y: "y",
-        ...tip({
-          [state.x ?? "all"]: (one) => said(one.x, state.x),
-          series: (one) => one.series,
-          median: (one) => said(one.y, state.y),
-          quartiles: (one) => `${said(one.p25 as number, state.y)} to ${said(one.p75 as number, state.y)}`,
-          "5 % to 95 %": (one) => `${said(one.p5 as number, state.y)} to ${said(one.p95 as number, state.y)}`,
-          rows: (one) => String(one.n),
-        }),
-      } as never),
+      { ...(state.x ? { x: "x" } : {}), y: "y" },
+      {
+        [state.x ?? "all"]: (one) => said(one.x, state.x),
+        series: (one) => one.series,
+        median: (one) => said(one.y, state.y),
+        quartiles: (one) => `${said(one.p25 as number, state.y)} to ${said(one.p75 as number, state.y)}`,
+        "5 % to 95 %": (one) => `${said(one.p5 as number, state.y)} to ${said(one.p95 as number, state.y)}`,
+        rows: (one) => String(one.n),
+      },
     ),
   );
   return shown;
@@ -68,18 +65,15 @@ export function ecdf(all: Mark[], { state, facet, stroke, tip, options }: Body):
       strokeWidth: 1.5,
       curve: "step-after",
     }),
-    Plot.tip(
+    tip(
       steps,
-      Plot.pointer({
-        x: "x",
-        y: "y",
-        ...tip({
-          [state.y ?? ""]: (one) => said(one.x, state.y),
-          share: (one) => `${((one.y ?? 0) * 100).toFixed(1)} %`,
-          series: (one) => one.series,
-          rows: (one) => String(one.n),
-        }),
-      } as never),
+      { x: "x", y: "y" },
+      {
+        [state.y ?? ""]: (one) => said(one.x, state.y),
+        share: (one) => `${((one.y ?? 0) * 100).toFixed(1)} %`,
+        series: (one) => one.series,
+        rows: (one) => String(one.n),
+      },
     ),
   ];
 }
@@ -101,18 +95,16 @@ export function hist(all: Mark[], { state, facet, stroke, tip, options, series }
     many
       ? Plot.rectY(finite, { ...shared, y: "n", fill: stroke, fillOpacity: 0.85, insetLeft: 0.5 })
       : Plot.rectY(finite, { ...shared, y1: 0, y2: "n", fill: stroke, insetLeft: 0.5 }),
-    Plot.tip(
+    tip(
       finite,
-      Plot.pointerX({
-        x: "x",
-        y: "n",
-        ...tip({
-          from: (one) => said(one.left as number, state.y),
-          below: (one) => said(one.right as number, state.y),
-          series: (one) => one.series,
-          rows: (one) => String(one.n),
-        }),
-      } as never),
+      { x: "x", y: "n" },
+      {
+        from: (one) => said(one.left as number, state.y),
+        below: (one) => said(one.right as number, state.y),
+        series: (one) => one.series,
+        rows: (one) => String(one.n),
+      },
+      Plot.pointerX,
     ),
   ];
 }

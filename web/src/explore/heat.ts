@@ -13,12 +13,6 @@ export function heat(all: Mark[], { state, answer, tip, options, place }: Body):
   const rows = state.y ? answer.bins[state.y] : null;
   const cols = state.x ? answer.bins[state.x] : null;
   const of = state.z ?? "rows";
-  const told_ = tip({
-    [state.x ?? "x"]: (one) => said(one.x, state.x),
-    [state.y ?? "y"]: (one) => said(one.row as Value, state.y),
-    [of]: (one) => `${said(one.y, state.z)}${state.z ? ` ± ${told(one.ci as number, state.z)}` : ""}`,
-    runs: (one) => String(one.n),
-  });
   for (const one of all) {
     if (rows && typeof one.row === "number") {
       Object.assign(one, { below: edge(rows, one.row), above: edge(rows, one.row + 1) });
@@ -80,5 +74,17 @@ export function heat(all: Mark[], { state, answer, tip, options, place }: Body):
         : rows
           ? Plot.barY(finite, sides)
           : Plot.cell(finite, sides);
-  return [cells, Plot.tip(finite, Plot.pointer({ ...several, x: "x", y: "row", ...told_ } as never))];
+  return [
+    cells,
+    tip(
+      finite,
+      { ...several, x: "x", y: "row" },
+      {
+        [state.x ?? "x"]: (one) => said(one.x, state.x),
+        [state.y ?? "y"]: (one) => said(one.row as Value, state.y),
+        [of]: (one) => `${said(one.y, state.z)}${state.z ? ` ± ${told(one.ci as number, state.z)}` : ""}`,
+        runs: (one) => String(one.n),
+      },
+    ),
+  ];
 }

@@ -1,4 +1,4 @@
-/** What axes and colours show: the order of values, ticks, and the room that there is. */
+/** Axes and colours: the order of values, ticks, and the room that there is. */
 
 import { told, unit } from "./columns";
 import { label, type Mark, MOST_SERIES } from "./marks";
@@ -7,7 +7,7 @@ import type { Value } from "./types";
 
 export const COLORS = Array.from({ length: MOST_SERIES }, (_, n) => `var(--c${n % 8})`);
 
-/** What a view is drawn with. */
+/** Size of a view, the order of its labels, and who is told of a click. */
 export interface Place {
   width: number;
   height: number;

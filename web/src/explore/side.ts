@@ -228,7 +228,7 @@ interface Run {
   dir: string;
 }
 
-/** Where one run is drawn, or two over each other. */
+/** Address at which one run is drawn, or two over each other. */
 function address([first, second]: readonly Run[]): string {
   const asked = new URLSearchParams({ dir: first?.dir ?? "" });
   if (second) {

@@ -1,4 +1,4 @@
-/** What is seen, as the address has it: `#` and JSON, so that a link restores it. */
+/** State of the page in its address: `#` and JSON, so that a link restores it. */
 
 import type { Filter, Kind, TableName, Value } from "./types";
 
@@ -35,7 +35,7 @@ export function written(state: State): string {
   );
 }
 
-/** What a text behind `#` says, over what holds otherwise; whatever is not of the right kind is left as it was. */
+/** State by the text behind `#`, over the one that holds otherwise; whatever is not of the right kind stays as it was. */
 export function read(text: string, otherwise: State): State {
   let told: unknown;
   try {

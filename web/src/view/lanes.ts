@@ -4,7 +4,7 @@ import { lowerBound } from "./search";
 /** A stream at its receiver, or an object of a page: what was read of it over time, and when data waited. */
 export interface Lane {
   name: string;
-  /** When it was asked for; NaN for a stream that nobody asked for. */
+  /** Time of its request; NaN for a stream that nobody asked for. */
   asked: number;
   /** All of it, in bytes or messages: its size, or what had been read at the end. */
   size: number;

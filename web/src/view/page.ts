@@ -197,7 +197,7 @@ export class Viewer {
     ];
   }
 
-  /** What keys do to the panel that has the focus, or else the pointer, or else is the first in view. */
+  /** Keys for the panel that has the focus, or else the pointer, or else is the first in view. */
   private verticalCommands(): Command[] {
     const panel = () =>
       this.plots.find((plot) => plot.isMeant(":focus-within")) ??

@@ -5,7 +5,7 @@ import type { Vertical } from "./vertical";
 /** A pointer that moved less than this since it went down has clicked. */
 const STILL = 4;
 
-/** How fast a wheel zooms: the logarithm of the factor, for a pixel that it would scroll. */
+/** Speed of zooming by wheel: the logarithm of the factor, for a pixel that it would scroll. */
 const WHEEL = 0.0022;
 
 /**

@@ -69,7 +69,7 @@ export const Kind = {
 export const Fate = { underWay: 0, arrived: 1, dropped: 2, lost: 3, corrupted: 4 } as const;
 export const NO_LINK = 4294967295;
 
-/** What a stream is: of bytes, of messages, or a response of a page or a video. */
+/** Kind of a stream: of bytes, of messages, or a response of a page or a video. */
 export const StreamKind = { bytes: 0, messages: 1, response: 2 } as const;
 
 export interface Packets {

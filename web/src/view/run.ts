@@ -87,7 +87,7 @@ export class Run {
     return pyramid;
   }
 
-  /** What is made of the recording under a name, once. */
+  /** Returns what is made of the recording under a name, once. */
   once<T>(key: string, make: () => T): T {
     if (!this.kept.has(key)) this.kept.set(key, make());
     return this.kept.get(key) as T;
@@ -100,7 +100,7 @@ export function held(time: Float64Array, value: Float64Array, moment: number): n
   return index < 0 ? Number.NaN : value[index]!;
 }
 
-/** What lies on the line between the points before and after a moment; NaN before the first and after the last. */
+/** Value on the line between the points before and after a moment; NaN before the first and after the last. */
 export function between(time: Float64Array, value: Float64Array, moment: number): number {
   const after = upperBound(time, moment);
   const [from, to] = [time[after - 1], time[after]];

@@ -18,7 +18,7 @@ export class Vertical {
     return this.chosen !== null;
   }
 
-  /** What is shown by itself; a part that was chosen stays. */
+  /** Sets the range that is shown by itself; a part that was chosen stays. */
   suits(fitted: Range): void {
     this.fitted = fitted;
   }

@@ -142,7 +142,7 @@ export class LanesPanel implements Panel {
     }
   }
 
-  /** What was read, as an area that rises to the lane's height. */
+  /** Bytes read, as an area that rises to the lane's height. */
   private progress(lane: Lane, shown: View, top: number, height: number): number[] {
     const { time, read, size } = lane;
     const boxes: number[] = [];

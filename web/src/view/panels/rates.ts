@@ -10,7 +10,7 @@ import { upperBound } from "../search";
 /** A bin is about this many pixels wide. */
 const BIN = 6;
 
-/** How far above what is on the wire a pacing rate is shown at most. */
+/** Factor above the rates on the wire up to which a pacing rate is shown. */
 const PACED = 1.6;
 
 interface Rate {
