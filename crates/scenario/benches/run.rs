@@ -1,6 +1,6 @@
 //! Runs one scenario and nothing else, for profilers and for counting instructions: `cargo bench --bench run -- FILE`.
 //! Prints the packet-hops, and the CPU time of building, running and collecting. With `--pcap`, `--snap` or `--qlog` it makes
-//! captures, whole or of 96 bytes a packet, or logs of QUIC, and drops them.
+//! captures, whole or of 96 bytes a packet, or logs of QUIC, and discards them.
 #![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::sync::atomic::AtomicBool;
@@ -11,12 +11,12 @@ fn main() {
     let text = std::fs::read_to_string(&path).expect("a scenario's file");
     let scenario = Scenario::load(&text, "", Vec::new(), None).expect("a scenario");
     let asked = |option: &str| std::env::args().any(|argument| argument == option);
-    let (mut drop_capture, mut drop_log) = (drop, drop);
+    let (mut discard_capture, mut discard_log) = (discard, discard);
     let options = Options {
         id: Some("bench"),
-        capture: (asked("--pcap") || asked("--snap")).then_some(&mut drop_capture as Output<'_>),
+        capture: (asked("--pcap") || asked("--snap")).then_some(&mut discard_capture as Output<'_>),
         snap: asked("--snap").then_some(96),
-        qlog: asked("--qlog").then_some(&mut drop_log as Output<'_>),
+        qlog: asked("--qlog").then_some(&mut discard_log as Output<'_>),
         ..Options::default()
     };
     let start = std::time::Instant::now();
@@ -29,6 +29,6 @@ fn main() {
     println!("{hops} hops, {took:.3} s, {:.2} Mhops/s", hops / took / 1e6);
 }
 
-fn drop(_: &str, _: &[u8]) -> Result<(), String> {
+fn discard(_: &str, _: &[u8]) -> Result<(), String> {
     Ok(())
 }

@@ -123,23 +123,19 @@ pub fn key_log(lines: &str, out: &mut Vec<u8>) {
 
 /// Appends a packet.
 pub fn packet(packet: &Packet<'_>, out: &mut Vec<u8>) {
-    if !packet.comment.is_empty() {
-        return block(ENHANCED_PACKET, out, |out| {
-            out.extend_from_slice(packet.front(0)[2..].as_flattened());
-            padded(packet.bytes, out);
-            out.extend_from_slice(packet.flags().as_flattened());
-            option(COMMENT, text(packet.comment), out);
-            option(END_OF_OPTIONS, &[], out);
-        });
-    }
-    // A capture is made of packets without comments: their length is known, and they are written in three pieces.
-    let end = [0, 0, 0, 0];
+    // A capture has millions of packets: each is written in few pieces, its length known from the start.
+    let comment = text(packet.comment);
+    let commented = if comment.is_empty() { 0 } else { 4 + comment.len().next_multiple_of(4) };
+    let end = [0; 4];
     let fixed = 7 * 4 + 2 * 4 + end.len() + 4;
-    let length = (fixed + packet.bytes.len().next_multiple_of(4)) as u32;
+    let length = (fixed + packet.bytes.len().next_multiple_of(4) + commented) as u32;
     out.extend_from_slice(packet.front(length).as_flattened());
     padded(packet.bytes, out);
-    let [option, direction] = packet.flags();
-    out.extend_from_slice([option, direction, end, length.to_le_bytes()].as_flattened());
+    out.extend_from_slice(packet.flags().as_flattened());
+    if commented > 0 {
+        option(COMMENT, comment, out);
+    }
+    out.extend_from_slice([end, length.to_le_bytes()].as_flattened());
 }
 
 /// Appends a block: its type, its length before and after, and in between what `body` appends.

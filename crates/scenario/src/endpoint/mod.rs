@@ -70,7 +70,7 @@ pub(crate) struct Notice {
     pub number: u32,
 }
 
-/// What has arrived of one stream at its receiver.
+/// Data of one stream that has arrived at its receiver.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Inflow {
     /// Number of the stream.

@@ -51,7 +51,7 @@ impl Stream {
 struct Responses {
     /// Streams of its responses.
     all: Vec<usize>,
-    /// Those that have not come whole, by connection.
+    /// Responses of which some bytes are still to come, by connection.
     open: BTreeMap<usize, Vec<usize>>,
     buffer: Buffer,
 }
@@ -65,40 +65,34 @@ struct Buffer {
 }
 
 impl Buffer {
-    /// Returns the level at `now`, and records that it ran dry before.
-    fn drain(&mut self, now: Time) -> f64 {
-        let Some((since, level, plays)) = self.last else { return 0.0 };
-        let left = if plays { level - now.since(since).as_secs() } else { level };
+    /// Returns the level to which the last one has fallen at `now`: below zero by the time since it ran dry.
+    fn fallen(&self, now: Time) -> Option<f64> {
+        self.last.map(|(since, level, plays)| if plays { level - now.since(since).as_secs() } else { level })
+    }
+
+    /// Records the end of the line from the last level to `now`, and where it reached zero before. Returns the level there.
+    fn drain(&mut self, now: Time) -> Option<f64> {
+        let ((since, level, _), left) = self.last.zip(self.fallen(now))?;
         if left < 0.0 {
             let dry = since.as_nanos() as f64 + level * 1e9;
             self.points.push((Time::from_nanos(dry.round() as u64), 0.0));
         }
-        left.max(0.0)
+        self.points.push((now, left.max(0.0)));
+        Some(left.max(0.0))
     }
 
     /// Records a level that is not the one to which the last has fallen.
     fn note(&mut self, now: Time, level: f64, plays: bool) {
         /// Levels are whole nanoseconds.
         const SAME: f64 = 2e-9;
-        let expected =
-            self.last.map_or(
-                f64::NAN,
-                |(since, level, plays)| {
-                    if plays { (level - now.since(since).as_secs()).max(0.0) } else { level }
-                },
-            );
-        if (expected - level).abs() < SAME && self.last.is_some_and(|last| last.2 == plays) {
+        let is_level = |before: f64| (before - level).abs() < SAME;
+        let is_expected = self.fallen(now).is_some_and(|left| is_level(left.max(0.0)));
+        if is_expected && self.last.is_some_and(|last| last.2 == plays) {
             return;
         }
-        if self.last.is_some() {
-            let before = self.drain(now);
-            self.points.push((now, before));
-            if (before - level).abs() < SAME {
-                self.last = Some((now, level, plays));
-                return;
-            }
+        if !self.drain(now).is_some_and(is_level) {
+            self.points.push((now, level));
         }
-        self.points.push((now, level));
         self.last = Some((now, level, plays));
     }
 }
@@ -190,8 +184,7 @@ impl Streams {
     pub fn buffers(&mut self, end: Time) -> impl Iterator<Item = (u32, &[(Time, f64)])> {
         let viewed = self.visits.iter_mut().filter(|(_, visit)| visit.buffer.last.is_some());
         viewed.map(move |(&flow, Responses { buffer, .. })| {
-            let level = buffer.drain(end);
-            buffer.points.push((end, level));
+            buffer.drain(end);
             (flow as u32, &buffer.points[..])
         })
     }

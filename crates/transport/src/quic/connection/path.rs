@@ -61,9 +61,9 @@ pub struct PathView {
     pub srtt: Option<Duration>,
     /// See `srtt`.
     pub latest_rtt: Option<Duration>,
-    /// Probe timeout with its back-off, and the rate at which data leaves, once there is a round-trip time.
+    /// Probe timeout with its back-off, once there is a round-trip time.
     pub timeout: Option<Duration>,
-    /// See `timeout`.
+    /// Rate at which data leaves, once there is a round-trip time.
     pub pacing_rate: Option<Rate>,
     /// Phase of the congestion control, where it names any.
     pub phase: Option<&'static str>,
