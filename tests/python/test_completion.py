@@ -110,7 +110,7 @@ def terminal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Termina
 
 
 def test_a_real_shell_completes(terminal: Terminal) -> None:
-    terminal.typed("vazao expl", r"vazao explain ")
+    terminal.typed("vazao expla", r"vazao explain ")
     terminal.typed("vazao run tcp-b", r"vazao run tcp-bakeoff")
     terminal.typed("vazao run wi", r"vazao run wide\.toml")
     terminal.typed("vazao show res", r"vazao show results/kept")

@@ -155,7 +155,7 @@ def _stored(store: Store, run_ids: Iterable[str]) -> dict[str, list[Any]]:
     """Events and the goodputs of the first flows of stored runs."""
     wanted = pl.DataFrame({"run_id": list(run_ids)}, schema={"run_id": pl.String()})
     runs = store.query("SELECT DISTINCT run_id, events FROM runs").join(wanted, on="run_id")
-    flows = store.query("SELECT run_id, flow, goodput_bps FROM flows ORDER BY run_id, flow").join(wanted, on="run_id")
+    flows = store.query("SELECT run_id, flow, goodput_bps FROM flows").join(wanted, on="run_id")
     goodputs = flows.sort("run_id", "flow").group_by("run_id", maintain_order=True)
     by_run = dict(goodputs.agg(pl.col("goodput_bps").head(MOST_FLOWS)).iter_rows())
     return {run_id: [events, by_run.get(run_id, [])] for run_id, events in runs.iter_rows()}
