@@ -1,0 +1,46 @@
+"""What a build guided by a profile learns from (`pgo-command` in pyproject.toml): short runs of what is run most.
+
+Every congestion control, queue and transport, with losses and without, from one flow to ten thousand. Nothing is
+measured here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from instructions import CASES
+from run import FLOW_MEASURES, dumbbell, path, two_paths
+
+from vazao import _core
+
+FEW_PACKETS = '"100 packets"'
+
+
+def entries(kind: str) -> list[str]:
+    """Names of registered algorithms of a kind."""
+    return [entry["name"] for entry in json.loads(_core.registry())[kind]]
+
+
+def scenarios() -> Iterator[str]:
+    """Yield each scenario to learn from."""
+    yield from CASES.values()
+    yield dumbbell(10_000, "300 ms")
+    yield two_paths().replace("20 s", "1 s")
+    for control in entries("congestion control"):
+        yield path(cc=control, until="300 ms", queue=FEW_PACKETS)
+    for queue in entries("queue"):
+        yield path(until="300 ms", queue=f'{{ kind = "{queue}", limit = "1 bdp" }}')
+    for transport in ("tcp", "quic", "sctp"):
+        yield path(cc="reno", transport=transport, until="500 ms", queue=FEW_PACKETS, flows=20)
+
+
+def main() -> None:
+    """Run each, and one more with everything traced."""
+    for scenario in scenarios():
+        _core.run(_core.load(scenario))
+    _core.run(_core.load(path(until="500 ms", queue=FEW_PACKETS)).with_trace(FLOW_MEASURES))
+
+
+if __name__ == "__main__":
+    main()
