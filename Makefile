@@ -29,7 +29,7 @@ help:
 	@echo 'make web      the pages of vazao view, play and explore (part of make setup)'
 	@echo 'make wasm     the engine for web pages, in WebAssembly'
 	@echo 'make lint     rustfmt, clippy, rustdoc, ruff, mypy, and of the pages tsc and biome'
-	@echo 'make tuned    the engine built by a profile of itself, as in wheels: a fifth faster (needs llvm-profdata)'
+	@echo 'make tuned    the engine again, by a profile of short runs: a fifth faster (needs llvm-profdata)'
 	@echo 'make bench    packet-hops per second, memory, the cost of tracing'
 	@echo 'make agreement  our TCP, SCTP and MPTCP beside the Linux kernel, our QUIC beside quinn, scenario by scenario'
 	@echo 'make references  our transports beside measurements of Linux and ns-3, by source and variant'
@@ -60,23 +60,12 @@ $(BUILT): $(LOCKED) pyproject.toml $(RUST)
 	VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
-# What the compiler learns from short runs of all that is run much (bench/training.py): which way the code mostly goes. What
-# merges the counts is no part of every Rust toolchain. The target is named, as wheels name theirs: it is part of every symbol.
-PROFDATA = $(wildcard $(shell rustc --print target-libdir)/../bin/llvm-profdata)
-NO_PROFDATA := no llvm-profdata (rustup component add llvm-tools)
-PROFILE := target/profile/vazao.profdata
-GUIDED = --release --locked --target $(shell rustc --print host-tuple) --target-dir target/guided
-
-$(PROFILE): $(LOCKED) pyproject.toml $(RUST) bench/training.py
-	@[ -n '$(PROFDATA)' ] || { echo 'error: $(NO_PROFDATA)' >&2; exit 1; }
-	rm -rf target/profile
-	RUSTFLAGS=-Cprofile-generate=$(CURDIR)/target/profile/counts $(BIN)/maturin build $(GUIDED) --quiet --out target/profile
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target target/profile/site target/profile/*.whl
-	PYTHONPATH=target/profile/site $(BIN)/python bench/training.py
-	$(PROFDATA) merge -o $@ target/profile/counts
-
-tuned: setup $(PROFILE)
-	VIRTUAL_ENV=$(CURDIR)/.venv RUSTFLAGS=-Cprofile-use=$(CURDIR)/$(PROFILE) $(BIN)/maturin develop $(GUIDED) --quiet
+# Built twice: the second build knows from runs of the first (bench/training.py) which way the code mostly goes. What merges
+# their counts is no part of every Rust toolchain. Wheels do without: Zig does not link what counts.
+tuned: setup
+	@[ -e "$$(rustc --print target-libdir)/../bin/llvm-profdata" ] || \
+	    { echo 'error: no llvm-profdata; rustup component add llvm-tools' >&2; exit 1; }
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked --quiet --pgo
 	@touch $(BUILT)
 
 # Scripts and styles of web pages, made from TypeScript with libraries that their lock names by hash.
@@ -175,11 +164,11 @@ docs: setup
 	$(BIN)/python docs/pages.py
 
 # Zig links against an old glibc, so that one file serves every Linux of the last ten years and CPython from 3.11 on.
-wheel: setup $(PROFILE)
+wheel: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r wheel.lock
 	rm -rf dist
-	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(BIN):$$PATH RUSTFLAGS=-Cprofile-use=$(CURDIR)/$(PROFILE) \
-	    $(BIN)/maturin build $(GUIDED) --zig --compatibility manylinux2014 --out dist
+	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --release --locked --zig \
+	    --compatibility manylinux2014 --out dist
 	$(BIN)/python tests/wheel.py dist/*.whl
 
 # Reports that are there already, quick or full, are taken as they are.

@@ -1,4 +1,4 @@
-"""What a build guided by a profile learns from (`pgo-command` in pyproject.toml): short runs of what is run most.
+"""Runs from which `make tuned` learns (`pgo-command` in pyproject.toml): short runs of what is run most.
 
 Every congestion control, queue and transport, with losses and without, from one flow to ten thousand. Nothing is
 measured here.
