@@ -104,6 +104,11 @@ class Htsim:
     name = "htsim"
     version = "htsim"
     seconds: ClassVar[Mapping[int, float]] = {1: 20, 100: 20, 1000: 5, 10_000: 1}
+    transport = (
+        '{ kind = "tcp", cc = "reno", host = "rfc", recovery = "newreno", '
+        "sack = false, timestamps = false, delayed_ack = 1, mss = 1460 }"
+    )
+    """What it simulates, told to ours: NewReno without SACK in packets of 1500 bytes, each acknowledged."""
 
     def __init__(self) -> None:
         sources = os.environ["HTSIM"]
