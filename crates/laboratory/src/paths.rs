@@ -95,7 +95,7 @@ pub struct Paths<P> {
 impl<P: Clone> Paths<P> {
     /// Paths that treat packets so, with chance that follows from `seed`.
     pub fn new(weather: Vec<Weather>, seed: u64) -> Paths<P> {
-        let (mut network, mut scheduler) = (Network::default(), Heap::default());
+        let (mut network, mut scheduler) = (Network::with_links(0), Heap::default());
         let routes = [0, 1].map(|_| {
             let link = |path: &Weather| {
                 let rate = path.rate.unwrap_or(Rate::from_bps(1));

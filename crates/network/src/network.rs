@@ -72,10 +72,11 @@ pub struct Network<B> {
     mark: u32,
 }
 
-impl<B: Copy> Default for Network<B> {
-    fn default() -> Self {
+impl<B: Copy> Network<B> {
+    /// Creates a network without links, with room for so many directions of them.
+    pub fn with_links(directions: usize) -> Self {
         Network {
-            links: Vec::new(),
+            links: Vec::with_capacity(directions),
             servers: Vec::new(),
             routes: Vec::new(),
             packets: Slab::new(),
@@ -84,9 +85,7 @@ impl<B: Copy> Default for Network<B> {
             mark: 0,
         }
     }
-}
 
-impl<B: Copy> Network<B> {
     /// Adds one direction of a link with a drop-tail queue of at most `limits` (packets, bytes).
     ///
     /// Links own the scheduler's first slots: add all of them before any other slot exists.

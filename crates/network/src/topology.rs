@@ -15,6 +15,11 @@ pub struct LinkSpec {
 }
 
 impl Graph {
+    /// Makes room for so many nodes and links: a list that doubles as it grows holds half its memory for nothing.
+    fn reserve(&mut self, nodes: usize, links: usize) {
+        self.nodes.reserve_exact(nodes);
+        self.links.reserve_exact(links);
+    }
     fn join(&mut self, name: impl Into<String>, source: usize, target: usize, link: &LinkSpec) {
         let (forward, reverse) = (link.forward.clone(), link.reverse.clone());
         self.links.push(Duplex { name: name.into(), source, target, forward, reverse });
@@ -56,6 +61,7 @@ pub fn path(links: &[LinkSpec]) -> Graph {
 /// name of their host; `access` gives each pair's, or one for all.
 pub fn dumbbell(pairs: usize, access: &[LinkSpec], bottleneck: &LinkSpec) -> Graph {
     let mut graph = Graph::default();
+    graph.reserve(2 + 2 * pairs, 1 + 2 * pairs);
     let (r1, r2) = (graph.router("R1"), graph.router("R2"));
     graph.join("bottleneck", r1, r2, bottleneck);
     for i in 0..pairs {

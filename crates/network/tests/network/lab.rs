@@ -52,7 +52,7 @@ pub const ALTERED: u32 = 1 << 20;
 impl Lab {
     /// Links in a row on the one-event path.
     pub fn new(lines: &[Line]) -> Lab {
-        let (mut network, mut scheduler) = (Network::default(), Heap::default());
+        let (mut network, mut scheduler) = (Network::with_links(0), Heap::default());
         let links: Vec<LinkId> = lines
             .iter()
             .map(|&(rate, delay, overhead, limits)| {

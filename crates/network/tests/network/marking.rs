@@ -35,7 +35,7 @@ fn k_may_be_in_bytes() {
 /// queue stays so, and a position in the table of routes is not taken for a codepoint.
 #[test]
 fn a_codepoint_crosses_a_network() {
-    let (mut network, mut scheduler) = (Network::<u32>::default(), Heap::default());
+    let (mut network, mut scheduler) = (Network::<u32>::with_links(0), Heap::default());
     let links: Vec<_> = (0..3)
         .map(|_| network.add_link(Rate::from_bps(8_000_000), Duration::ZERO, 0, (100, u64::MAX), &mut scheduler))
         .collect();

@@ -83,6 +83,7 @@ impl Flows<'_> {
         if arrivals.is_none() {
             let connections = visit(&application, first).map_or(1, |visit| visit.most_connections()) as u64;
             take(count.saturating_mul(connections))?;
+            self.all.reserve_exact((count * connections) as usize);
         }
         for _ in 0..count {
             let streams = RandomStreams { seed: context.seed, flow: self.described };

@@ -1,7 +1,7 @@
 //! Results as tables of named columns.
 
 use super::values::Values;
-use std::collections::BTreeMap;
+use indexmap::IndexSet;
 
 /// Column of values.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,8 +58,8 @@ pub(crate) type Row = Vec<(&'static str, Cell)>;
 #[derive(Default)]
 pub(crate) struct Builder {
     table: Table,
-    /// Codes of the texts of each column.
-    known: Vec<BTreeMap<String, u32>>,
+    /// Texts of each column, by their codes.
+    texts: Vec<IndexSet<String>>,
     /// Expected number of rows: a list that doubles as it grows holds half its memory for nothing.
     expected: usize,
 }
@@ -72,14 +72,19 @@ impl Builder {
     pub fn push(&mut self, row: Row) {
         if self.table.is_empty() {
             self.table = row.iter().map(|(name, cell)| (*name, Column::of(cell, self.expected))).collect();
-            self.known.resize_with(self.table.len(), BTreeMap::new);
+            self.texts.resize_with(self.table.len(), IndexSet::new);
         }
-        for (((_, column), known), (name, cell)) in self.table.iter_mut().zip(&mut self.known).zip(row) {
-            column.push(cell, known).unwrap_or_else(|()| unreachable!("column {name} has one type"));
+        for (((_, column), texts), (name, cell)) in self.table.iter_mut().zip(&mut self.texts).zip(row) {
+            column.push(cell, texts).unwrap_or_else(|()| unreachable!("column {name} has one type"));
         }
     }
 
-    pub fn finish(self) -> Table {
+    pub fn finish(mut self) -> Table {
+        for ((_, column), texts) in self.table.iter_mut().zip(self.texts) {
+            if let Column::Label { names, .. } = column {
+                *names = texts.into_iter().collect();
+            }
+        }
         self.table
     }
 }
@@ -95,24 +100,15 @@ impl Column {
         }
     }
 
-    /// Appends a cell of the column's type; `known` holds the codes of its texts.
-    fn push(&mut self, cell: Cell, known: &mut BTreeMap<String, u32>) -> Result<(), ()> {
+    /// Appends a cell of the column's type; `texts` holds the texts by their codes.
+    fn push(&mut self, cell: Cell, texts: &mut IndexSet<String>) -> Result<(), ()> {
         match (self, cell) {
             (Column::Label { codes, .. }, Cell::Text(None)) => codes.push(None),
-            (Column::Label { codes, names }, Cell::Text(Some(text))) => {
+            (Column::Label { codes, .. }, Cell::Text(Some(text))) => {
                 // Most rows repeat the text of the row before.
-                let last = codes
-                    .len()
-                    .checked_sub(1)
-                    .and_then(|row| codes.get(row))
-                    .filter(|&code| names[code as usize] == text);
-                let code = last.or_else(|| known.get(&text).copied()).unwrap_or_else(|| {
-                    let code = names.len() as u32;
-                    names.push(text.clone());
-                    known.insert(text, code);
-                    code
-                });
-                codes.push(Some(code));
+                let last = codes.len().checked_sub(1).and_then(|row| codes.get(row));
+                let again = last.filter(|&code| texts[code as usize] == text);
+                codes.push(Some(again.unwrap_or_else(|| texts.insert_full(text).0 as u32)));
             }
             (Column::Integer(values), Cell::Integer(x)) => values.push(x.map(|x| x as i64)),
             (Column::Number(values), Cell::Number(x)) => values.push(x),

@@ -31,25 +31,36 @@ pub struct Outcome {
     pub legend: Legend,
 }
 
-/// Collects the results of a run.
+/// Collects the results of a run so far.
 pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World<P>, samples: &[Sample]) -> Outcome {
-    let mut links = Builder::with_rows(2 * scenario.graph.links.len());
-    let mut utilisation: f64 = 0.0;
-    for (number, link) in scenario.graph.links.iter().enumerate() {
-        for forward in [true, false] {
-            let report = &world.network.report(link_id((number, forward)), world.now);
-            utilisation = utilisation.max(report.utilisation);
-            let direction = direction_name(forward);
-            links.push(row(LINKS, &LinkRow { id, link: &link.name, direction, report }, &[]));
-        }
-    }
-    let world = &*world;
+    let flows = flow_tables(id, scenario, world);
+    complete(id, scenario, world, flows, samples)
+}
+
+/// Collects the results of a run that is over. Its flows are given up before the links' table is made: together they
+/// would take more memory than the run.
+pub(crate) fn conclude<P: Probe>(id: &str, scenario: &Scenario, mut world: World<P>, samples: &[Sample]) -> Outcome {
+    let flows = flow_tables(id, scenario, &world);
+    (world.ends, world.flows) = (Vec::new(), Vec::new());
+    complete(id, scenario, &mut world, flows, samples)
+}
+
+/// Tables of the flows and of their paths, and what the others need of them.
+struct FlowTables {
+    flows: Table,
+    paths: Table,
+    /// Rate of each row of the flows.
+    shares: Vec<f64>,
+    /// Row of each flow of the world, and its first path there.
+    places: Vec<(usize, usize)>,
+}
+
+fn flow_tables<P: Probe>(id: &str, scenario: &Scenario, world: &World<P>) -> FlowTables {
     let rows = scenario.rows();
     let routing = Routing::new(&scenario.graph);
     let mut flows = Builder::with_rows(rows.len());
     let mut paths = Builder::default();
     let mut shares = Vec::with_capacity(rows.len());
-    // Row of each flow of the world in the results, and its first path there.
     let mut places = vec![(0, 0); scenario.flows.len()];
     // One row after the other: the accounts of ten thousand flows would take more memory than their connections.
     for (number, range) in rows.iter().enumerate() {
@@ -66,7 +77,28 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
         let source = flow_row(id, number, range.start, scenario, &account, world);
         flows.push(row(FLOWS, &source, &[&account.sender.tally, &account.arrivals]));
     }
-    let legend = Legend::new(id, scenario, places);
+    FlowTables { flows: flows.finish(), paths: paths.finish(), shares, places }
+}
+
+/// Adds the links and the run itself to the tables of the flows.
+fn complete<P: Probe>(
+    id: &str,
+    scenario: &Scenario,
+    world: &mut World<P>,
+    tables: FlowTables,
+    samples: &[Sample],
+) -> Outcome {
+    let FlowTables { flows, paths, shares, places } = tables;
+    let mut links = Builder::with_rows(2 * scenario.graph.links.len());
+    let mut utilisation: f64 = 0.0;
+    for (number, link) in scenario.graph.links.iter().enumerate() {
+        for forward in [true, false] {
+            let report = &world.network.report(link_id((number, forward)), world.now);
+            utilisation = utilisation.max(report.utilisation);
+            let direction = direction_name(forward);
+            links.push(row(LINKS, &LinkRow { id, link: &link.name, direction, report }, &[]));
+        }
+    }
     let run = RunRow {
         id,
         seed: scenario.seed,
@@ -79,14 +111,9 @@ pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World
     };
     let mut runs = Builder::with_rows(1);
     runs.push(row(RUNS, &run, &[]));
-    Outcome {
-        runs: runs.finish(),
-        flows: flows.finish(),
-        paths: paths.finish(),
-        links: links.finish(),
-        samples: legend.rows(samples),
-        legend,
-    }
+    let legend = Legend::new(id, scenario, places);
+    let (runs, links, samples) = (runs.finish(), links.finish(), legend.rows(samples));
+    Outcome { runs, flows, paths, links, samples, legend }
 }
 
 fn flow_row<'a, P>(

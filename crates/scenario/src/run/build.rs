@@ -159,7 +159,7 @@ fn build_network<B: Copy>(scenario: &Scenario, routing: &Routing<'_>, scheduler:
             *entry = rtt.max(*entry);
         }
     }
-    let mut network = Network::default();
+    let mut network = Network::with_links(2 * graph.links.len());
     let mut directions = Vec::new();
     for (index, link) in graph.links.iter().enumerate() {
         for (forward, way) in [(true, "forward"), (false, "reverse")] {

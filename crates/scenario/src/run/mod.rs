@@ -17,7 +17,7 @@ use crate::record::journal::Journal;
 use crate::record::log::Log;
 use crate::record::samples::Sample;
 use crate::record::trace::Trace;
-use crate::results::collect::{Outcome, collect};
+use crate::results::collect::{Outcome, conclude};
 use crate::world::probe::{Leaving, Probe, Silent};
 use crate::world::{Stopped, World};
 use build::{Planned, build};
@@ -114,7 +114,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
         let mut world = build(scenario, &planned, libraries, Silent, false);
         add_guests(&mut world, &planned, start, stop)?;
         guarded(&mut world, scenario, |world| world.run(scenario.until, stop, clock))?;
-        return Ok(collect(&id, scenario, &mut world, &[]));
+        return Ok(conclude(&id, scenario, world, &[]));
     }
     let series = if recording.is_some() { Journal::series() } else { scenario.trace.clone() };
     let trace = Trace::new(&series, scenario.flows.len(), scenario.graph.links.len());
@@ -141,7 +141,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
         *file = journal.file(scenario, [&id, ENGINE_VERSION], world.now, &world.probe.trace);
     }
     let samples = if follows { Vec::new() } else { std::mem::take(&mut world.probe.trace.samples) };
-    Ok(collect(&id, scenario, &mut world, &samples))
+    Ok(conclude(&id, scenario, world, &samples))
 }
 
 /// Panic in the middle of a run: of a user's own code, which says so, or a bug.
