@@ -37,6 +37,27 @@ export function button(text: string, label: string, action: () => void, kind = "
   );
 }
 
+/** A button that copies a text, and says so for a moment. */
+export function copier(name: string, done: string, text: () => string, kind = ""): HTMLButtonElement {
+  const made = el(
+    "button",
+    {
+      type: "button",
+      class: kind,
+      onclick: () => {
+        void navigator.clipboard.writeText(text()).then(() => {
+          made.textContent = done;
+          setTimeout(() => {
+            made.textContent = name;
+          }, 1200);
+        });
+      },
+    },
+    name,
+  );
+  return made;
+}
+
 export function select(
   label: string,
   options: string[],
