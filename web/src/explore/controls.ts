@@ -3,6 +3,7 @@
 import { choice, el, tick } from "../dom";
 import { title } from "./columns";
 import type { Desk } from "./desk";
+import { Latest } from "./server";
 import { KINDS, type State } from "./state";
 import { FIRST } from "./survey";
 import type { Column, Kind, TableName } from "./types";
@@ -11,6 +12,7 @@ type Option = [string, string];
 
 export class Controls {
   readonly root = el("div", { class: "controls" });
+  private readonly latest = new Latest();
 
   /** `other` changes to other rows: another table, or another part of the study. */
   constructor(
@@ -65,14 +67,14 @@ export class Controls {
       return [
         rows,
         ofPart,
-        choice("y", options(every), y ?? "", (value) => void this.measure(value)),
+        choice("y", options(every), y ?? "", (value) => this.measure(value)),
         choice("colour", options(measures, "number of rows"), z ?? "", set("z")),
         choice("x", options(every, "–"), x ?? "", set("x")),
       ];
     return [
       rows,
       ofPart,
-      choice("measure", options(measures), y ?? "", (value) => void this.measure(value)),
+      choice("measure", options(measures), y ?? "", (value) => this.measure(value)),
       kind === "hist" || kind === "ecdf"
         ? null
         : choice("x", options(every, kind === "points" ? undefined : "–"), x ?? "", set("x")),
@@ -96,14 +98,16 @@ export class Controls {
   }
 
   /** Draw another measure, on a logarithmic scale where its numbers are far apart. */
-  private async measure(y: string): Promise<void> {
-    const { survey, state } = this.desk;
-    try {
-      await survey.domain(y, state);
-    } catch (error) {
-      this.desk.failed(error);
-    }
-    this.desk.change({ y, ...(state.kind === "heat" ? {} : { logY: survey.wide(y) }) }, "controls");
+  private measure(y: string): void {
+    this.latest.run(async () => {
+      const { survey, state } = this.desk;
+      try {
+        await survey.domain(y, state);
+      } catch (error) {
+        this.desk.failed(error);
+      }
+      this.desk.change({ y, ...(state.kind === "heat" ? {} : { logY: survey.wide(y) }) }, "controls");
+    });
   }
 
   private kind(kind: Kind): void {

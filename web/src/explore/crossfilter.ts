@@ -19,6 +19,8 @@ export class Crossfilter {
   readonly facets: Facets;
   private strips = new Map<string, Strip>();
   private cube: { column: string; answer: Answer; key: string } | null = null;
+  /** Name of the cube that the brush wants: one of an older brush may arrive after it. */
+  private wanted = "";
   /** The bins that the brush covers, which may be known before the cube is. */
   private covered: [number, number] | null = null;
   private fresh = true;
@@ -32,10 +34,17 @@ export class Crossfilter {
     this.facets = new Facets(desk);
   }
 
+  /** Let go of all that was counted, for there are more rows now. */
+  renew(): void {
+    this.cube = null;
+    this.wanted = "";
+    this.fresh = true;
+    for (const strip of this.strips.values()) strip.forget();
+  }
+
   /** Make histograms and lists anew; they are filled by `count`. */
   rebuild(): void {
-    this.cube = null;
-    this.fresh = true;
+    this.renew();
     this.facets.clear();
     this.strips = new Map(
       this.desk.state.strips.map(({ column, log }) => [column, new Strip(column, log, this.listener)]),
@@ -106,6 +115,7 @@ export class Crossfilter {
       this.desk.survey.about.version,
     ]);
     this.covered = null;
+    this.wanted = key;
     if (this.cube?.key === key) return;
     this.cube = null;
     const dims = this.dims().filter((one) => one.column !== column);
@@ -115,6 +125,7 @@ export class Crossfilter {
       active: { column, bins: BINS, log: strip.log },
     }).then(
       (answer) => {
+        if (this.wanted !== key) return;
         this.cube = { column, answer, key };
         this.preview(column);
       },
@@ -144,6 +155,8 @@ export class Crossfilter {
         this.fresh = false;
         const answer = await ask({ ...base(this.desk.state, "counts"), dims });
         this.fill(dims, answer);
+        // These rows were counted before the brush that moves meanwhile.
+        if (this.cube && this.covered) this.preview(this.cube.column);
         this.counted.textContent = `${integer(answer.rows)} ${this.desk.state.table} of ${integer(answer.runs)} ${answer.runs === 1 ? "run" : "runs"}`;
         this.counted.dataset.rows = String(answer.rows);
       } catch (error) {

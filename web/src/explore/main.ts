@@ -4,7 +4,7 @@ import { el } from "../dom";
 import { Controls } from "./controls";
 import { Crossfilter } from "./crossfilter";
 import type { Again, Desk } from "./desk";
-import { Refused, tell } from "./server";
+import { Latest, Refused, tell } from "./server";
 import { read, type State, written } from "./state";
 import { Survey } from "./survey";
 import { Tabs } from "./tabs";
@@ -20,6 +20,8 @@ class Page implements Desk {
   private readonly crossfilter: Crossfilter;
   private readonly controls: Controls;
   private readonly tabs: Tabs;
+  private head!: HTMLElement;
+  private readonly moving = new Latest();
   private readonly problem = el("p", { class: "problem", role: "alert", hidden: true });
 
   constructor(
@@ -27,7 +29,7 @@ class Page implements Desk {
     private readonly root: HTMLElement,
   ) {
     this.survey = new Survey(about);
-    this.controls = new Controls(this, (changes) => void this.other(changes));
+    this.controls = new Controls(this, (changes) => this.moving.run(() => this.other(changes)));
     this.crossfilter = new Crossfilter(this, () => this.view.draw());
     this.view = new View(this, {
       drew: () => {
@@ -72,6 +74,7 @@ class Page implements Desk {
 
   private frame(): void {
     const { crossfilter, controls, view, tabs } = this;
+    this.head = this.heading();
     const facets = el(
       "details",
       { open: innerWidth > 900 },
@@ -79,7 +82,7 @@ class Page implements Desk {
       crossfilter.facets.root,
     );
     this.root.replaceChildren(
-      top(this.survey.about, crossfilter.counted, () => this.change({ filters: [] }, "all")),
+      this.head,
       this.problem,
       el(
         "main",
@@ -90,6 +93,10 @@ class Page implements Desk {
       ),
     );
     this.root.removeAttribute("aria-busy");
+  }
+
+  private heading(): HTMLElement {
+    return top(this.survey.about, this.crossfilter.counted, () => this.change({ filters: [] }, "all"));
   }
 
   change(changes: Partial<State>, again: Again = "drawing"): void {
@@ -138,8 +145,16 @@ class Page implements Desk {
     try {
       const { version } = await tell<{ version: string }>("/api/version");
       if (version === this.survey.about.version) return;
+      const before = JSON.stringify(this.survey.about.tables);
       this.survey.renew(await tell<About>("/api/about"));
-      this.rebuild();
+      const head = this.heading();
+      this.head.replaceWith(head);
+      this.head = head;
+      this.tabs.found((await tell<{ findings: Ledger[] }>("/api/findings")).findings);
+      if (JSON.stringify(this.survey.about.tables) !== before) return this.rebuild();
+      // Where the columns are the same, a brush, an open finding and the keyboard's place stay.
+      this.crossfilter.renew();
+      this.refresh();
     } catch {
       /* The server has ended, or is busy: what is seen stays. */
     }

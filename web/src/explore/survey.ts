@@ -22,7 +22,7 @@ export const FIRST = [
 ];
 
 export class Survey {
-  private readonly domains = new Map<string, Domain | null>();
+  private domains = new Map<string, Domain | null>();
 
   constructor(public about: About) {}
 
@@ -37,15 +37,13 @@ export class Survey {
       ...(part !== null ? { part } : {}),
       dims: names.map((column) => ({ column })),
     });
-    this.domains.clear();
-    for (const [name, domain] of Object.entries(answer.columns as unknown as Record<string, Domain | null>))
-      this.domains.set(name, domain);
+    this.domains = new Map(Object.entries(answer.columns as unknown as Record<string, Domain | null>));
   }
 
   /** Take in what a running campaign has now. */
   renew(about: About): void {
     this.about = about;
-    this.domains.clear();
+    this.domains = new Map();
   }
 
   /** Whether a column's numbers are positive and far apart. */
@@ -166,11 +164,12 @@ export class Survey {
       this.columns(state.table).find((one) => one.name === column)?.kind !== "number"
     )
       return null;
-    if (!this.domains.has(column)) {
+    const { domains } = this; // Those of other rows may take their place before the answer is here.
+    if (!domains.has(column)) {
       const answer = await ask({ ...base(state, "domain"), dims: [{ column }] });
-      this.domains.set(column, (answer.columns as unknown as Record<string, Domain | null>)[column] ?? null);
+      domains.set(column, (answer.columns as unknown as Record<string, Domain | null>)[column] ?? null);
     }
-    return this.domains.get(column) ?? null;
+    return domains.get(column) ?? null;
   }
 
   /** A column to group by: its numbers in bins where there are many. */

@@ -34,8 +34,9 @@ export class Tabs {
 
   /** Take in the findings of the results. */
   found(ledgers: Ledger[]): void {
+    if (JSON.stringify(ledgers) === JSON.stringify(this.ledgers)) return;
     this.ledgers = ledgers;
-    this.show();
+    if (this.tab === "findings") this.show();
   }
 
   /** Show what follows from the drawing, where such a panel is open. */
@@ -97,7 +98,7 @@ export class Tabs {
           this.ledgers && side.findings(this.ledgers, about.directories, (figure) => jump(this.desk, figure))
         );
       case "numbers":
-        return drawn && side.numbers(drawn.drawn.marks, this.desk.state, (mark) => this.pick(mark));
+        return drawn && side.numbers(drawn.drawn.marks, drawn.state, (mark) => this.pick(mark));
       case "runs":
         return this.picked
           ? runs(this.picked)

@@ -20,7 +20,8 @@ export interface Listener {
 }
 
 export class View {
-  drawn: { drawn: Drawn; answer: Answer } | null = null;
+  /** Marks with the state that they were asked for, which may be an earlier one than the page's. */
+  drawn: { drawn: Drawn; answer: Answer; state: State } | null = null;
   readonly chart = el("div", { class: "chart", role: "figure", "aria-label": "the view" });
   readonly key = el("div", { class: "key" });
   readonly note = el("p", { class: "note dim", role: "status" });
@@ -47,8 +48,8 @@ export class View {
           return;
         }
         const answer = await ask(question);
-        this.drawn = { answer, drawn: marks(answer, state, this.desk.survey.several) };
-        this.redraw(state);
+        this.drawn = { answer, drawn: marks(answer, state, this.desk.survey.several), state };
+        this.redraw();
         this.listener.drew();
       } catch (error) {
         this.desk.failed(error);
@@ -82,9 +83,9 @@ export class View {
     }
   }
 
-  redraw(state: State = this.desk.state): void {
+  redraw(): void {
     if (!this.drawn) return;
-    const { drawn, answer } = this.drawn;
+    const { drawn, answer, state } = this.drawn;
     const width = Math.max(280, this.chart.clientWidth);
     const height = width < 520 ? 320 : Math.max(300, Math.min(560, innerHeight - 448));
     const place: Place = {
