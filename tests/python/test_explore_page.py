@@ -145,6 +145,30 @@ def test_two_runs_are_chosen_to_be_compared(browser: Any, address: str) -> None:
         assert f"beside={runs[2]}" in link.get_attribute("href")
 
 
+def test_runs_behind_two_points_are_compared_by_keyboard_alone(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        for n in range(2):
+            page.focus("role=tab[name=Numbers]")
+            page.keyboard.press("Enter")
+            page.focus(f".panel tbody tr:nth-child({n + 1}) button")
+            page.keyboard.press("Enter")
+            page.wait_for_selector(".panel td a")
+            page.focus(".panel td input >> nth=0")
+            page.keyboard.press("Space")
+        told = page.inner_text(".pair")
+        assert ("control reno" in told, "control <b>x</b>" in told) == (True, True)
+        assert "beside=" in page.get_attribute(".pair .compare", "href")
+
+
+def test_factors_that_a_mark_mixes_are_said(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        assert "mixes" not in page.inner_text(".note")
+        page.select_option(".choice:has-text('x') select >> nth=-1", "flow")
+        page.wait_for_function("() => document.querySelector('.note').textContent.includes('mixes')")
+        page.click("[data-facet=control] label:has-text('reno')")
+        page.wait_for_function("() => !document.querySelector('.note').textContent.includes('mixes')")
+
+
 def test_all_views_draw_by_keyboard(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
         for name in "Points", "Heat map", "Box", "ECDF", "Histogram":

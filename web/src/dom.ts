@@ -79,7 +79,8 @@ export function choice(
   chosen: string,
   changed: (value: string) => void,
 ): HTMLLabelElement {
-  const made = el("select", { onchange: () => changed(made.value) });
+  const title = options.find(([value]) => value === chosen)?.[1];
+  const made = el("select", { title, onchange: () => changed(made.value) });
   for (const [value, text] of options) made.append(el("option", { value, selected: value === chosen }, text));
   return el("label", { class: "choice" }, el("span", {}, label), made);
 }

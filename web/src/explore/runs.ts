@@ -4,11 +4,11 @@ import { el } from "../dom";
 import { integer } from "../format";
 import { told } from "./columns";
 import { label } from "./marks";
-import { address, Pair } from "./pair";
+import { address, type Pair, SHORT } from "./pair";
 import type { Answer, Value } from "./types";
 
 /** The runs behind a point. */
-export function runs(answer: Answer): HTMLElement {
+export function runs(answer: Answer, pair: Pair): HTMLElement {
   const columns = answer.columns;
   const total = new Map<string, number>();
   (columns.results ?? []).forEach((name, i) => {
@@ -19,17 +19,21 @@ export function runs(answer: Answer): HTMLElement {
     (name) => name !== "total" && (columns[name] ?? []).some((value) => value !== null),
   );
   const several = total.size > 1;
-  const names = ["run_id", ...used.filter((name) => name !== "run_id" && (several || name !== "results"))];
-  const pair = new Pair();
+  const others = used.filter((name) => name !== "run_id" && (several || name !== "results"));
+  const differs = (name: string): boolean => new Set(columns[name]).size > 1;
+  // Columns in which the runs differ come first: the panel is narrow.
+  const names = [...others.filter(differs), ...others.filter((name) => !differs(name)), "run_id"];
   const rows = (columns.run_id ?? []).map((id, i) => {
     const run = { id: String(id), dir: String(columns.results?.[i]) };
     return el(
       "tr",
       {},
-      el("td", {}, pair.box(run)),
+      el("td", {}, pair.box(run, words(columns, names, i))),
       el("td", {}, el("a", { href: address([run]), target: "_blank", rel: "noopener" }, "view")),
       ...names.map((name) =>
-        el("td", { class: name === "run_id" ? "mono" : "" }, shown(columns[name]?.[i] ?? null, name)),
+        name === "run_id"
+          ? el("td", { class: "mono", title: run.id }, run.id.slice(0, SHORT))
+          : el("td", {}, shown(columns[name]?.[i] ?? null, name)),
       ),
     );
   });
@@ -43,7 +47,7 @@ export function runs(answer: Answer): HTMLElement {
         ? `${integer(all)} runs, the first ${rows.length}`
         : `${integer(all)} ${all === 1 ? "run" : "runs"}`,
     ),
-    rows.length > 1 ? pair.link : null,
+    pair.root,
     el(
       "div",
       { class: "scroll" },
@@ -55,6 +59,14 @@ export function runs(answer: Answer): HTMLElement {
       ),
     ),
   );
+}
+
+/** The texts of a run's row, and its seed. */
+function words(columns: Answer["columns"], names: string[], i: number): string {
+  return names
+    .filter((name) => name !== "run_id" && (name === "seed" || typeof columns[name]?.[i] === "string"))
+    .map((name) => `${name} ${shown(columns[name]?.[i] ?? null, name)}`)
+    .join(", ");
 }
 
 function shown(value: Value, column: string): string {

@@ -83,6 +83,17 @@ export class Survey {
     return [...new Set(named.length ? named : all)];
   }
 
+  /** Factors whose levels are together in one mark of the view. */
+  pooled({ part, kind, x, y, color, facet, filters }: State): string[] {
+    if (kind === "points") return [];
+    const axis = kind === "hist" || kind === "ecdf" ? null : x;
+    const apart = [axis, color, facet, kind === "heat" ? y : null];
+    const one = filters.filter((each) => each.values?.length === 1).map((each) => each.column);
+    return this.factors(part).filter(
+      (name) => this.order(name).length > 1 && !apart.includes(name) && !one.includes(name),
+    );
+  }
+
   /** Parts of the study, by name and title. */
   parts(): [string, string][] {
     const found = new Map(

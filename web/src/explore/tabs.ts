@@ -3,6 +3,7 @@
 import { el } from "../dom";
 import type { Desk } from "./desk";
 import type { Mark } from "./marks";
+import { Pair } from "./pair";
 import { runs } from "./runs";
 import { ask, Latest } from "./server";
 import * as side from "./side";
@@ -25,6 +26,7 @@ export class Tabs {
   private tab: Tab = "findings";
   private ledgers: Ledger[] | null = null;
   private picked: Answer | null = null;
+  private readonly pair = new Pair();
   private readonly behind = new Latest();
 
   constructor(
@@ -101,7 +103,7 @@ export class Tabs {
         return drawn && side.numbers(drawn.drawn.marks, drawn.state, (mark) => this.pick(mark));
       case "runs":
         return this.picked
-          ? runs(this.picked)
+          ? runs(this.picked, this.pair)
           : el("p", { class: "dim" }, "Click a point, a box or a cell: the runs behind it stand here.");
       case "sql":
         return drawn && side.sql([...drawn.answer.sql, ...(this.picked?.sql ?? [])], drawn.answer.ms);

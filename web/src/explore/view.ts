@@ -3,6 +3,7 @@
 import { el } from "../dom";
 import { integer } from "../format";
 import { draw } from "./chart";
+import { title } from "./columns";
 import type { Desk } from "./desk";
 import { type Drawn, type Mark, marks } from "./marks";
 import { legend, type Place } from "./scales";
@@ -118,6 +119,11 @@ export class View {
       notes.push(`4 000 of ${integer(shown)} rows are drawn, always the same ones.`);
     if (answer.truncated)
       notes.push("More groups than are told: filter, or choose a column with fewer values.");
+    const pooled = this.desk.survey.pooled(state);
+    if (pooled.length)
+      notes.push(
+        `Each mark mixes all levels of ${pooled.map(title).join(" and ")}: filter, or see them side by side.`,
+      );
     if (state.kind === "mean") notes.push("Means of runs (a run’s rows count once) with 95 % t-intervals.");
     if (state.kind === "box") notes.push("Box: quartiles and median of rows; line: 5 % to 95 %.");
     this.note.textContent = notes.join(" ");
