@@ -74,7 +74,11 @@ export class Viewer {
     const heading = el(
       "header",
       { class: "top" },
-      el("h1", {}, header.name || "Run"),
+      el(
+        "h1",
+        {},
+        overlaid(this.model) ? `${runs.length} runs over each other` : runs[0]!.name || header.name || "Run",
+      ),
       el("p", {}, facts.filter(Boolean).join(" · ")),
     );
     if (overlaid(this.model)) {
