@@ -112,7 +112,7 @@ export class Controls {
 
   private kind(kind: Kind): void {
     const { survey, state } = this.desk;
-    const [first, second] = survey.factors(state.part);
+    const [first, second] = survey.axes(state.part);
     const numbers = survey.numbers(state.table).map((one) => one.name);
     const more: Partial<State> = {};
     if (kind === "heat")

@@ -118,7 +118,7 @@ class Page implements Desk {
       this.failed(error);
     }
     const measures = survey.measures(next.table);
-    const [x, color] = survey.factors(next.part);
+    const [x, color] = survey.axes(next.part);
     const placed =
       changes.part !== undefined
         ? { x: x ?? null, color: color ?? null, facet: survey.several ? "results" : null }

@@ -49,6 +49,11 @@ export function runs(answer: Answer, pair: Pair): HTMLElement {
     ),
     pair.root,
     el(
+      "p",
+      { class: "dim" },
+      "Viewed runs are run again, with every packet kept: a long one takes a minute.",
+    ),
+    el(
       "div",
       { class: "scroll" },
       el(

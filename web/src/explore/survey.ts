@@ -94,6 +94,12 @@ export class Survey {
     );
   }
 
+  /** The factors of a part as axes of a view: those with the most levels first. */
+  axes(part: string | null): string[] {
+    const levels = (name: string): number => new Set(this.order(name)).size;
+    return [...this.factors(part)].sort((a, b) => levels(b) - levels(a));
+  }
+
   /** Parts of the study, by name and title. */
   parts(): [string, string][] {
     const found = new Map(
@@ -107,7 +113,7 @@ export class Survey {
   /** The state before anybody chose. */
   first(table: TableName): State {
     const part = this.parts()[0]?.[0] ?? null;
-    const [x, color] = this.factors(part);
+    const [x, color] = this.axes(part);
     const measures = this.measures(table);
     return {
       table,
