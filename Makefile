@@ -95,6 +95,7 @@ demo: setup
 	$(BIN)/vazao run $(STUDY) --quick
 	@echo
 	@echo 'The report is results/$(STUDY)/report.html: open it in a browser.'
+	@echo 'A question of your own: $(BIN)/vazao explore results/$(STUDY)'
 
 studies: setup
 	@for study in $(patsubst python/vazao/studies/%.toml,%,$(filter-out %.pt.toml,$(wildcard python/vazao/studies/*.toml))); do \

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from browsers import FLAGS, chromium, needs_chromium
-from test_explore import BUILT, MARKUP, running, stored
+from test_explore import BUILT, MARKUP, RUNNING, running, stored
 from vazao import explore
+from vazao.results.writer import writing
 
 pytestmark = [
     needs_chromium,
@@ -142,6 +145,30 @@ def test_two_runs_are_chosen_to_be_compared(browser: Any, address: str) -> None:
         assert f"beside={runs[2]}" in link.get_attribute("href")
 
 
+def test_runs_behind_two_points_are_compared_by_keyboard_alone(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        for n in range(2):
+            page.focus("role=tab[name=Numbers]")
+            page.keyboard.press("Enter")
+            page.focus(f".panel tbody tr:nth-child({n + 1}) button")
+            page.keyboard.press("Enter")
+            page.wait_for_selector(".panel td a")
+            page.focus(".panel td input >> nth=0")
+            page.keyboard.press("Space")
+        told = page.inner_text(".pair")
+        assert ("control reno" in told, "control <b>x</b>" in told) == (True, True)
+        assert "beside=" in page.get_attribute(".pair .compare", "href")
+
+
+def test_factors_that_a_mark_mixes_are_said(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        assert "mixes" not in page.inner_text(".note")
+        page.select_option(".choice:has-text('x') select >> nth=-1", "flow")
+        page.wait_for_function("() => document.querySelector('.note').textContent.includes('mixes')")
+        page.click("[data-facet=control] label:has-text('reno')")
+        page.wait_for_function("() => !document.querySelector('.note').textContent.includes('mixes')")
+
+
 def test_all_views_draw_by_keyboard(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
         for name in "Points", "Heat map", "Box", "ECDF", "Histogram":
@@ -164,3 +191,149 @@ def test_all_views_draw_by_keyboard(browser: Any, address: str) -> None:
 def test_it_fits_a_phone(browser: Any, address: str, scheme: str) -> None:
     with opened(browser, address, viewport={"width": 390, "height": 844}, color_scheme=scheme) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+class Held:
+    """Questions of a page that wait until they are let go; all others pass."""
+
+    def __init__(self, page: Any, part: str) -> None:
+        self.part: str | None = part
+        self.waiting: list[Any] = []
+        page.route("**/api/ask", self._came)
+
+    def _came(self, route: Any) -> None:
+        if self.part is not None and self.part in route.request.post_data:
+            self.waiting.append(route)
+        else:
+            route.continue_()
+
+    def came(self, page: Any, wanted: int = 1) -> None:
+        """Wait for so many."""
+        for _ in range(100):
+            if len(self.waiting) >= wanted:
+                return
+            page.wait_for_timeout(50)
+        raise AssertionError(f"{len(self.waiting)} of {wanted} questions came")
+
+    def release(self) -> None:
+        self.part = None
+        for route in self.waiting:
+            route.continue_()
+        self.waiting.clear()
+
+
+def press(page: Any, column: str, at: float) -> None:
+    box = page.locator(f"[data-column={column}] .strip-area").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * at, box["y"] + 20)
+    page.mouse.down()
+
+
+def drag(page: Any, column: str, to: float) -> None:
+    box = page.locator(f"[data-column={column}] .strip-area").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * to, box["y"] + 22, steps=8)
+
+
+def bars(page: Any, column: str) -> str:
+    return str(page.get_attribute(f"[data-column={column}] .bars", "d"))
+
+
+def changed(page: Any, column: str, before: str) -> None:
+    page.wait_for_function(
+        "([column, d]) => document.querySelector(`[data-column=${column}] .bars`).getAttribute('d') !== d",
+        arg=[column, before],
+        timeout=5000,
+    )
+
+
+def test_a_brush_that_rests_before_its_counts_arrive_shows_them(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        rows(page, 120)
+        before, held = bars(page, "rtt_p95_s"), Held(page, '"active"')
+        press(page, "goodput_bps", 0.5)
+        drag(page, "goodput_bps", 0.8)
+        held.came(page)
+        assert bars(page, "rtt_p95_s") == before
+        held.release()
+        changed(page, "rtt_p95_s", before)
+        page.mouse.up()
+
+
+def test_a_late_count_leaves_the_brush_that_moves_meanwhile(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        rows(page, 120)
+        held = Held(page, '"dims"')
+        page.click("[data-facet=control] label:has-text('reno')")
+        held.came(page)
+        press(page, "goodput_bps", 0.3)
+        held.release()
+        rows(page, 60)
+        drag(page, "goodput_bps", 0.7)
+        wide = "() => Number(document.querySelector('[data-column=goodput_bps] .selection').getAttribute('width'))"
+        assert page.evaluate(wide) == pytest.approx(88, abs=4)
+        page.mouse.up()
+        page.wait_for_function("() => Number(document.querySelector('.counted').dataset.rows) < 60")
+        assert page.evaluate(wide) == pytest.approx(88, abs=4)
+
+
+def test_counts_of_an_older_brush_do_not_take_the_place_of_newer_ones(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        rows(page, 120)
+        held = Held(page, '"active":{"column":"goodput_bps"')
+        press(page, "goodput_bps", 0.1)
+        drag(page, "goodput_bps", 0.9)
+        page.mouse.up()
+        held.came(page)
+        press(page, "rtt_p95_s", 0.2)
+        drag(page, "rtt_p95_s", 0.8)
+        page.wait_for_timeout(500)
+        held.release()
+        page.wait_for_timeout(500)
+        before = bars(page, "goodput_bps")
+        drag(page, "rtt_p95_s", 0.4)
+        changed(page, "goodput_bps", before)
+        page.mouse.up()
+
+
+def test_an_end_that_is_being_typed_stays_while_counts_arrive(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        rows(page, 120)
+        held = Held(page, '"dims"')
+        page.click("[data-facet=control] label:has-text('reno')")
+        held.came(page)
+        page.locator("[data-column=goodput_bps] .ends input").first.press_sequentially("3e")
+        held.release()
+        rows(page, 60)
+        assert page.input_value("[data-column=goodput_bps] .ends input >> nth=0") == "3e"
+
+
+def test_of_two_measures_chosen_fast_the_later_one_is_drawn(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        rows(page, 120)
+        slow = "last_byte_s"
+        held = Held(page, f'"dims":[{{"column":"{slow}"}}]')
+        page.select_option(".choice:has-text('measure') select", slow)
+        page.wait_for_timeout(200)
+        page.select_option(".choice:has-text('measure') select", "rtt_p95_s")
+        page.wait_for_timeout(200)
+        held.release()
+        wanted = '() => decodeURIComponent(location.hash).includes(\'"y":"rtt_p95_s"\')'
+        page.wait_for_function(wanted)
+        page.wait_for_timeout(300)
+        assert page.evaluate(wanted)
+        assert page.input_value(".choice:has-text('measure') select") == "rtt_p95_s"
+
+
+def test_new_rows_leave_an_open_finding_and_the_keyboards_place(browser: Any, tmp_path: Path) -> None:
+    folder = stored(tmp_path / "running", runs=20, finished=10)
+    with running(folder) as address, opened(browser, address) as page:
+        rows(page, 20)
+        page.click(".finding summary")
+        page.focus("[data-column=goodput_bps] .ends input >> nth=0")
+        more = RUNNING.pop()
+        of = pl.col("run_id").is_in(more.pop("left"))
+        with writing(folder, json.loads((folder / "manifest.json").read_text())) as writer:
+            writer.commit({name: table.filter(of) for name, table in more.items()})
+        rows(page, 40)
+        assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "goodput_bps from"
+        assert page.locator(".finding[open]").count() == 1
+        assert "20 of 20 runs" in page.inner_text("header.top")

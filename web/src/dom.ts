@@ -37,6 +37,27 @@ export function button(text: string, label: string, action: () => void, kind = "
   );
 }
 
+/** A button that copies a text, and says so for a moment. */
+export function copier(name: string, done: string, text: () => string, kind = ""): HTMLButtonElement {
+  const made = el(
+    "button",
+    {
+      type: "button",
+      class: kind,
+      onclick: () => {
+        void navigator.clipboard.writeText(text()).then(() => {
+          made.textContent = done;
+          setTimeout(() => {
+            made.textContent = name;
+          }, 1200);
+        });
+      },
+    },
+    name,
+  );
+  return made;
+}
+
 export function select(
   label: string,
   options: string[],
@@ -58,7 +79,8 @@ export function choice(
   chosen: string,
   changed: (value: string) => void,
 ): HTMLLabelElement {
-  const made = el("select", { onchange: () => changed(made.value) });
+  const title = options.find(([value]) => value === chosen)?.[1];
+  const made = el("select", { title, onchange: () => changed(made.value) });
   for (const [value, text] of options) made.append(el("option", { value, selected: value === chosen }, text));
   return el("label", { class: "choice" }, el("span", {}, label), made);
 }

@@ -75,7 +75,7 @@ class Directory:
             order = "SELECT DISTINCT part AS part FROM runs WHERE part IS NOT NULL ORDER BY part"
             told["parts"] = [{"name": name, "title": "", "factors": []} for name in self.query(order)["part"]]
         if self.campaign:
-            _tell(told, self.campaign.study)
+            _tell(told, self.campaign.study, "full" if told["size"] == "full" else "quick")
         return told
 
     def findings(self) -> list[dict[str, Any]]:
@@ -102,7 +102,7 @@ class Directory:
         raise ResultsError(f"{self.label}: there is no figure {name!r}")
 
 
-def _tell(told: dict[str, Any], described: study.Study) -> None:
+def _tell(told: dict[str, Any], described: study.Study, size: study.Size) -> None:
     """Add what a study's file says of itself, of parts and of factors."""
     told |= {"title": described.title, "question": described.question}
     parts = {part.name: part for part in described.parts}
@@ -110,7 +110,9 @@ def _tell(told: dict[str, Any], described: study.Study) -> None:
     told["parts"].sort(key=lambda one: order.get(one["name"], len(order)))
     for one in told["parts"]:
         if one["name"] in parts:
-            one |= {"title": parts[one["name"]].title, "factors": parts[one["name"]].factor_names}
+            part = parts[one["name"]]
+            varied = [factor.name for factor in part.factors if len(factor.at(size)) > 1]
+            one |= {"title": part.title, "factors": varied or part.factor_names}
     titles = {factor.name: factor.title for part in described.parts for factor in part.factors}
     for one in told["factors"]:
         one |= {"title": titles.get(one["name"], ""), "labels": described.labels(one["name"])}

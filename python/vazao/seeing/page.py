@@ -63,17 +63,19 @@ def view(recordings: Sequence[Recording], title: str | None = None) -> Page:
 
 def _element(recording: Recording, most: int) -> str:
     """A recording as text in the page, with as many of its packets as there is room for."""
-    text = packed(recording.content)
-    kept = None
-    while len(text) > most:
-        # Time series take room, too: the next try is shorter than in proportion.
-        kept = int((kept or _packets(recording.content)) * most / len(text) * 0.9)
+    text, kept = packed(recording.content), _packets(recording.content)
+    # Room for a packet: at first as if nothing but packets were there, then as the last two tries tell.
+    each = len(text) / max(1, kept)
+    while len(text) > most and kept > 1:
+        before, more = len(text), kept
+        kept = max(1, min(int(kept - 1.1 * (len(text) - most) / each), int(0.9 * kept)))
         text = packed(record(recording.scenario, recording.name, most=kept).content)
+        each = max(1.0, (before - len(text)) / (more - kept))
     name = html.escape(recording.name, quote=True)
     return f'<script type="application/octet-stream" data-recording data-name="{name}">{text}</script>'
 
 
-def packed(content: bytes, level: int = 6) -> str:
+def packed(content: bytes, level: int = 4) -> str:
     """Bytes as compressed text in a page."""
     # A page of the same content is the same file: no time in its head.
     return base64.b64encode(gzip.compress(content, compresslevel=level, mtime=0)).decode()

@@ -32,11 +32,8 @@ export class Shown {
 
   async open(viewer: string, answer: Answer, run: Run, engine: string): Promise<void> {
     const rows = compared(answer, run);
-    this.head.replaceChildren(
-      el("p", {}, say("seed", { levels: run.levels, seed: run.seed })),
-      verdict(rows, engine, answer.engine ?? ""),
-      table(rows),
-    );
+    const name = say("seed", { levels: run.levels, seed: run.seed });
+    this.head.replaceChildren(el("p", {}, name), verdict(rows, engine, answer.engine ?? ""), table(rows));
     const frame = el("iframe", { title: words.run });
     const loaded = new Promise((done) => frame.addEventListener("load", done, { once: true }));
     frame.srcdoc = viewer;
@@ -44,7 +41,7 @@ export class Shown {
     this.dialog.showModal();
     await loaded;
     const { document: page, vazao } = frame.contentWindow!;
-    vazao.view(page.getElementById("view")!, [answer.recording]);
+    vazao.view(page.getElementById("view")!, [answer.recording], { names: [name] });
     this.dialog.dataset.drawn = "";
   }
 }

@@ -44,7 +44,7 @@ export function mean(
         [state.x ?? "x"]: (one) => said(one.x, state.x),
         series: (one) => one.series,
         mean: (one) => `${said(one.y, state.y)} ± ${told(one.ci as number, state.y ?? "")}`,
-        replications: (one) => String(one.n),
+        runs: (one) => String(one.n),
       },
     ),
   );

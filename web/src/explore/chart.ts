@@ -70,7 +70,7 @@ function layout(
     width: place.width,
     height: place.height,
     marginLeft: 74 + (facets > 1 ? 18 : 0),
-    marginBottom: turned ? 84 : 46,
+    marginBottom: below(turned),
     marginTop: 24,
     insetTop: 12,
     marginRight: 30,
@@ -81,6 +81,11 @@ function layout(
     color: { domain: series, range: COLORS, legend: false },
     fx: state.facet ? { label: null, domain: named } : {},
   };
+}
+
+/** Room below the drawing for labels at an angle. */
+function below(turned: number): number {
+  return { 0: 46, [-40]: 84 }[turned] ?? 124;
 }
 
 function numbersOnX(
@@ -112,7 +117,7 @@ function namesOnX(all: Mark[], column: string | null, turned: number, place: Pla
     tickFormat: label as never,
     tickRotate: turned,
     labelAnchor: "right",
-    labelOffset: turned ? 80 : 42,
+    labelOffset: below(turned) - 4,
   };
 }
 

@@ -72,7 +72,9 @@ export function crowded(all: Mark[], place: Place): number {
   const names = new Set(all.map((one) => label(one.x)));
   const letters = [...names].reduce((sum, one) => sum + one.length + 2, 0) * 6.5;
   const facets = Math.max(1, new Set(all.map((one) => one.facet)).size);
-  return letters > (place.width - 80) / facets ? -40 : 0;
+  const room = (place.width - 80) / facets;
+  if (letters <= room) return 0;
+  return room < names.size * 17 ? -90 : -40;
 }
 
 /** The colour of each series, as the drawing has it. */

@@ -1,11 +1,11 @@
-/** The panels beside the view: findings, SQL, numbers, and the runs behind a point. */
+/** Panels beside the view: findings, SQL, numbers. */
 
-import { el } from "../dom";
+import { copier, el } from "../dom";
 import { integer } from "../format";
 import { told } from "./columns";
 import { label, type Mark } from "./marks";
 import type { State } from "./state";
-import type { Answer, Directory, Figure, Ledger, Told, Value } from "./types";
+import type { Directory, Figure, Ledger, Told, Value } from "./types";
 
 const SIGNS: Record<string, string> = { reproduced: "✓", differs: "✗", undecided: "?", "not testable": "–" };
 const MOST_NUMBERS = 400;
@@ -92,22 +92,7 @@ export function sql(statements: Told[], ms: number): HTMLElement {
     ),
   );
   for (const one of statements) {
-    const button = el(
-      "button",
-      {
-        type: "button",
-        class: "quiet link",
-        onclick: () => {
-          void navigator.clipboard.writeText(one.sql).then(() => {
-            button.textContent = "copied";
-            setTimeout(() => {
-              button.textContent = "copy";
-            }, 1200);
-          });
-        },
-      },
-      "copy",
-    );
+    const button = copier("copy", "copied", () => one.sql, "quiet link");
     root.append(
       el(
         "div",
@@ -171,111 +156,4 @@ export function numbers(all: Mark[], state: State, picked: (mark: Mark) => void)
       el("tbody", {}, ...rows),
     ),
   );
-}
-
-/** The runs behind a point. */
-export function runs(answer: Answer): HTMLElement {
-  const columns = answer.columns;
-  const total = new Map<string, number>();
-  (columns.results ?? []).forEach((name, i) => {
-    total.set(String(name), Number(columns.total?.[i] ?? 0));
-  });
-  const all = [...total.values()].reduce((sum, one) => sum + one, 0);
-  const used = Object.keys(columns).filter(
-    (name) => name !== "total" && (columns[name] ?? []).some((value) => value !== null),
-  );
-  const several = total.size > 1;
-  const names = ["run_id", ...used.filter((name) => name !== "run_id" && (several || name !== "results"))];
-  const pair = new Pair();
-  const rows = (columns.run_id ?? []).map((id, i) => {
-    const run = { id: String(id), dir: String(columns.results?.[i]) };
-    return el(
-      "tr",
-      {},
-      el("td", {}, pair.box(run)),
-      el("td", {}, el("a", { href: address([run]), target: "_blank", rel: "noopener" }, "view")),
-      ...names.map((name) =>
-        el("td", { class: name === "run_id" ? "mono" : "" }, shown(columns[name]?.[i] ?? null, name)),
-      ),
-    );
-  });
-  return el(
-    "div",
-    {},
-    el(
-      "p",
-      { class: "dim" },
-      rows.length < all
-        ? `${integer(all)} runs, the first ${rows.length}`
-        : `${integer(all)} ${all === 1 ? "run" : "runs"}`,
-    ),
-    rows.length > 1 ? pair.link : null,
-    el(
-      "div",
-      { class: "scroll" },
-      el(
-        "table",
-        {},
-        el("thead", {}, el("tr", {}, el("th", {}), el("th", {}), ...names.map((name) => el("th", {}, name)))),
-        el("tbody", {}, ...rows),
-      ),
-    ),
-  );
-}
-
-interface Run {
-  id: string;
-  dir: string;
-}
-
-/** Address at which one run is drawn, or two over each other. */
-function address([first, second]: readonly Run[]): string {
-  const asked = new URLSearchParams({ dir: first?.dir ?? "" });
-  if (second) {
-    asked.set("beside", second.id);
-    asked.set("beside_dir", second.dir);
-  }
-  return `/view/${encodeURIComponent(first?.id ?? "")}?${asked}`;
-}
-
-/** Two runs to be drawn over each other: of a third that is ticked, the first gives way. */
-class Pair {
-  readonly link = el("a", { class: "compare", target: "_blank", rel: "noopener", role: "link" });
-  private readonly ticked: { run: Run; box: HTMLInputElement }[] = [];
-
-  constructor() {
-    this.told();
-  }
-
-  box(run: Run): HTMLInputElement {
-    const box = el("input", {
-      type: "checkbox",
-      "aria-label": `compare ${run.id}`,
-      onchange: () => {
-        const at = this.ticked.findIndex((one) => one.box === box);
-        if (at >= 0) this.ticked.splice(at, 1);
-        if (box.checked) this.ticked.push({ run, box });
-        if (this.ticked.length > 2) this.ticked.shift()!.box.checked = false;
-        this.told();
-      },
-    });
-    return box;
-  }
-
-  private told(): void {
-    const runs = this.ticked.map((one) => one.run);
-    const left = ["tick two runs to compare them", "tick one more run to compare"][runs.length];
-    this.link.textContent = left ?? "compare the two, packet by packet";
-    this.link.setAttribute("aria-disabled", String(left !== undefined));
-    if (left === undefined) this.link.setAttribute("href", address(runs));
-    else this.link.removeAttribute("href");
-  }
-}
-
-function shown(value: Value, column: string): string {
-  return typeof value === "number"
-    ? column === "seed" || column === "replication" || column === "rows"
-      ? String(value)
-      : told(value, column, 4)
-    : label(value);
 }

@@ -1,6 +1,6 @@
 /** State of the page in its address: `#` and JSON, so that a link restores it. */
 
-import type { Filter, Kind, TableName, Value } from "./types";
+import type { Ask, Filter, Kind, TableName, Value } from "./types";
 
 export interface State {
   table: TableName;
@@ -27,6 +27,11 @@ export const KINDS: readonly [Kind, string][] = [
 ];
 
 const TABLES = ["runs", "flows", "paths", "links"];
+
+/** A question about the rows that are seen. */
+export function base({ table, part, filters }: State, kind: Ask["kind"]): Ask {
+  return { kind, table, filters, ...(part !== null ? { part } : {}) };
+}
 
 /** The text behind `#`. */
 export function written(state: State): string {

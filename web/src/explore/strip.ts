@@ -26,6 +26,13 @@ function limits(bins: Bins): [number, number] {
   return whole ? [bins.low + 0.5, bins.high - 0.5] : [bins.low, bins.high];
 }
 
+/** Write a filter's end, unless somebody is typing there. */
+function write(end: HTMLInputElement, value: number | undefined): void {
+  if (end === document.activeElement && end.value !== end.defaultValue) return;
+  end.defaultValue = value === undefined ? "" : String(Number(value.toPrecision(5)));
+  end.value = end.defaultValue;
+}
+
 export class Strip {
   readonly root: HTMLElement;
   bins: Bins | null = null;
@@ -95,6 +102,11 @@ export class Strip {
     select(this.overlay as SVGGElement).call(this.brush as never);
   }
 
+  /** Let go of the rows that were counted, for there are more of them. */
+  forget(): void {
+    this.all = new Map();
+  }
+
   /** Say what is counted: all rows once, then those that the other filters leave. */
   show(counts: Map<Value, number>, bins: Bins | null): void {
     this.bins = bins;
@@ -112,8 +124,8 @@ export class Strip {
   /** Put the brush where a filter is, without telling anybody. */
   place(filter: Filter | undefined): void {
     const [low, high] = [filter?.low, filter?.high];
-    this.ends[0].value = low === undefined ? "" : String(Number(low.toPrecision(5)));
-    this.ends[1].value = high === undefined ? "" : String(Number(high.toPrecision(5)));
+    write(this.ends[0], low);
+    write(this.ends[1], high);
     if (!this.bins) return;
     this.quiet = true;
     const at = (value: number | undefined, otherwise: number): number =>
@@ -161,6 +173,7 @@ export class Strip {
   }
 
   private typed(): void {
+    for (const one of this.ends) one.defaultValue = one.value;
     const filter: Filter = { column: this.column };
     const [low, high] = this.ends.map((one) => (one.value.trim() === "" ? NaN : Number(one.value)));
     if (low !== undefined && Number.isFinite(low)) filter.low = low;

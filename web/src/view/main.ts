@@ -1,5 +1,6 @@
 import { el } from "../dom";
 import { fromBase64, unpacked } from "./decode";
+import { apart } from "./naming";
 import { Viewer } from "./page";
 import { Run } from "./run";
 
@@ -15,8 +16,9 @@ export function view(element: HTMLElement, recordings: ArrayBuffer[], options: O
   const told = names.map((name, index) =>
     names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} ${index + 1}`,
   );
-  for (const [index, run] of runs.entries()) run.name = told[index]!;
-  return new Viewer(element, runs);
+  const { common, own } = apart(told);
+  for (const [index, run] of runs.entries()) run.name = own[index]!;
+  return new Viewer(element, runs, common);
 }
 
 function fail(element: HTMLElement, error: unknown): void {

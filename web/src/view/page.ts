@@ -24,7 +24,12 @@ export class Viewer {
   private readonly help: HTMLDialogElement;
   private readonly choosers = el("div", { class: "choosers" });
 
-  constructor(root: HTMLElement, runs: Run[]) {
+  /** `common`: words that hold for each of several runs. */
+  constructor(
+    root: HTMLElement,
+    runs: Run[],
+    private readonly common = "",
+  ) {
     this.themes = new Themes(() => this.retheme());
     const axis = new TimeAxis(0, Math.max(...runs.map(({ end }) => end)));
     this.model = {
@@ -64,20 +69,22 @@ export class Viewer {
   private heading(): HTMLElement {
     const { runs } = this.model;
     const { header } = runs[0]!.recording;
+    const several = overlaid(this.model);
     const facts = [
-      duration(header.end_ns),
-      `${integer(header.packets.kept)} packets`,
-      header.flows.length > 1 ? `${header.flows.length} flows` : describe(header.flows[0]),
+      duration(Math.max(...runs.map(({ end }) => end))),
+      ...(several ? [] : [`${integer(header.packets.kept)} packets`]),
+      header.flows.length > 1 ? `${header.flows.length} flows` : several ? "" : describe(header.flows[0]),
       `Vazão ${header.engine}`,
-      `run ${header.run_id.slice(0, 12)}`,
+      several ? "" : `run ${header.run_id.slice(0, 12)}`,
     ];
+    const name = several ? this.common || `${runs.length} runs` : runs[0]!.name || header.name || "Run";
     const heading = el(
       "header",
       { class: "top" },
-      el("h1", {}, header.name || "Run"),
+      el("h1", {}, name),
       el("p", {}, facts.filter(Boolean).join(" · ")),
     );
-    if (overlaid(this.model)) {
+    if (several) {
       const legend = runs.map((run, index) => {
         const swatch = el("i", { class: "swatch" });
         swatch.style.setProperty("--colour", runColour(this.model, index));
