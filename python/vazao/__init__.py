@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         load_study as load_study,
         open as open,  # noqa: A004
         open_campaign as open_campaign,
+        play as play,
         run as run,
         run_scenario as run_scenario,
         write_table as write_table,

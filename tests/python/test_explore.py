@@ -491,8 +491,8 @@ def served(tmp_path: Path) -> Iterator[str]:
 class running:  # noqa: N801
     """The command in a process of its own, until the block ends."""
 
-    def __init__(self, *folders: Path) -> None:
-        words = [sys.executable, "-c", MAIN, "explore", *map(str, folders), "--no-browser", "--json"]
+    def __init__(self, *folders: Path, command: str = "explore") -> None:
+        words = [sys.executable, "-c", MAIN, *command.split(), *map(str, folders), "--no-browser", "--json"]
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def __enter__(self) -> str:

@@ -50,7 +50,7 @@ ROOMS = (
         "scenario",
         "study",
     ),
-    *("figures", "seeing", "results", "gym", "report", "explore", "comparing", "cli"),
+    *("figures", "seeing", "widgets", "results", "gym", "report", "explore", "comparing", "cli"),
 )
 """The rooms of the Python package from the bottom up: each imports only rooms before it, by what they export."""
 

@@ -68,6 +68,7 @@ CALLS = [
     Call("view small.toml --html small.html", "page runs"),
     Call("play small.toml --html lab.html", "page lessons"),
     Call("report stored", "report"),
+    Call("report stored --serve", "address"),
     Call("show stored", "study title runs planned size findings tables summary"),
     Call("show one", "run flows paths links"),
     Call("sql stored 'SELECT * FROM runs'", ""),

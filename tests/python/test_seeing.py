@@ -144,5 +144,5 @@ def test_a_result_shows_itself(tmp_path: Path) -> None:
     ((_, content),) = recordings(shown.save(tmp_path / "run.html").read_text())
     assert content == seeing.record(result.scenario).content
     frame = shown._repr_html_()
-    assert 'sandbox="allow-scripts allow-downloads"' in frame
+    assert 'sandbox="allow-scripts allow-downloads allow-forms"' in frame
     assert "<script" not in frame, "the page is an attribute's text"

@@ -1,4 +1,4 @@
-// Bundles each page into one script and one style sheet, which the Python package carries.
+// Bundles each page into one script and one style sheet, and a notebook's widget into a module, for the Python package.
 
 import { readFileSync, renameSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -42,3 +42,15 @@ for (const { page, script, style, room, contains } of PAGES) {
   });
   renameSync(`${out}/${page}.style.css`, `${out}/${page}.css`);
 }
+
+// A notebook's hosts take a module, and its style is the frame's around a page.
+await build({
+  entryPoints: { widget: here("../src/notebook/widget.ts") },
+  outdir: here("../../python/vazao/seeing/static"),
+  bundle: true,
+  minify: true,
+  format: "esm",
+  target: "es2022",
+  charset: "ascii",
+  logLevel: "warning",
+});

@@ -39,7 +39,7 @@ PROGRAMS = {
 EXTRAS = {
     "dask": ("distributed", "campaigns on several machines: vazao run STUDY --on dask://HOST:PORT"),
     "gym": ("gymnasium", "an environment for reinforcement learning: vazao.gym"),
-    "notebook": ("ipykernel", "results, figures and studies in Jupyter"),
+    "notebook": ("anywidget", "results and figures in notebooks; the viewer and the laboratory as widgets"),
     "web": ("starlette", "results in the browser: vazao explore DIR"),
 }
 """Extras of the package: the library by which each is known, and what it adds."""

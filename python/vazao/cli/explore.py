@@ -18,26 +18,41 @@ LIBRARIES = ("starlette", "uvicorn")
 """Libraries of the extra `web`."""
 
 
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback (default: one that is free).")]
+Browser = Annotated[bool, typer.Option(" /--no-browser", help="Print the address, and open no browser.")]
+
+
 def explore(
     directories: Annotated[
         list[str],
         typer.Argument(metavar="DIR…", help="Results directories.", autocompletion=completing.directories),
     ],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback (default: one that is free).")] = 0,
-    browser: Annotated[bool, typer.Option(" /--no-browser", help="Print the address, and open no browser.")] = True,
+    port: Port = 0,
+    browser: Browser = True,
     as_json: AsJson = False,
 ) -> None:
     """Look at stored results in the browser: filters, means with intervals, distributions, and the runs behind them."""
+    check("explore")
+    serve(directories, port=port, browser=browser, as_json=as_json)
+
+
+def check(command: str) -> None:
+    """Raise `ResultsError` where what a server of results needs is not here."""
     if missing := [name for name in LIBRARIES if find_spec(name) is None]:
-        raise ResultsError(f"explore needs {' and '.join(missing)}, not installed; pip install 'vazao[web]'")
+        raise ResultsError(f"{command} needs {' and '.join(missing)}, not installed; pip install 'vazao[web]'")
     from vazao import explore as explorer
 
     if not explorer.is_built():
         raise ResultsError("the page of explore is not built here; `make web` builds it")
+
+
+def serve(directories: list[str], *, port: int, browser: bool, as_json: bool, front: str | None = None) -> None:
+    """Serve directories until Ctrl-C, the page `front` first if there is one; the address is printed."""
+    from vazao import explore as explorer
 
     def told(address: str) -> None:
         print(json.dumps({"address": address}) if as_json else f"{address}\nCtrl-C ends it.", flush=True)
         if browser and not as_json and sys.stdout.isatty():
             webbrowser.open(address)
 
-    explorer.serve(explorer.opened(directories), port=port, told=told)
+    explorer.serve(explorer.opened(directories), port=port, told=told, front=front)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vazao import figures, report as reports, results, study
+from vazao.cli.explore import Browser, Port, check, serve
 from vazao.cli.options import AsJson, Directory, Lang
 from vazao.cli.texts import clean, say
 from vazao.errors import ResultsError
@@ -22,12 +23,35 @@ if TYPE_CHECKING:
     from vazao.results import Campaign
 
 
-def report(directory: Directory, lang: Lang = None, as_json: AsJson = False) -> None:
-    """Rebuild the figures (SVG, PDF, PNG) and report.html from stored results."""
+def report(
+    directory: Directory,
+    lang: Lang = None,
+    served: Annotated[
+        bool, typer.Option("--serve", help="Serve the report on this machine, beside the explorer; writes nothing.")
+    ] = False,
+    port: Port = 0,
+    browser: Browser = True,
+    as_json: AsJson = False,
+) -> None:
+    """Rebuild the figures (SVG, PDF, PNG) and report.html from stored results; or serve the report."""
+    if served:
+        _serve(directory, lang, port=port, browser=browser, as_json=as_json)
+        return
+    if port or not browser:
+        raise ResultsError(f"{'--port' if port else '--no-browser'}: goes with --serve")
     done = results.open_campaign(directory, lang=lang)
     study.findings.write(done.in_its_own_words().findings, done.directory)
     page = publish(done, anew=True)
     print(json.dumps({"report": str(page)}) if as_json else page)
+
+
+def _serve(directory: str, lang: str | None, *, port: int, browser: bool, as_json: bool) -> None:
+    check("report --serve")
+    from vazao.explore import EXPLORER
+
+    done = results.open_campaign(directory, lang=lang)
+    page = reports.html(done.study, done.store, done.findings, explorer=EXPLORER)
+    serve([directory], port=port, browser=browser, as_json=as_json, front=page)
 
 
 def show(directory: Directory, lang: Lang = None, as_json: AsJson = False) -> None:

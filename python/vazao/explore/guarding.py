@@ -74,7 +74,7 @@ class Guard:
             answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
             return answer
         if not self._is_right(self._kept(headers)):
-            return _refusal("open the address that `vazao explore` has printed, with its token")
+            return _refusal("open the address that was printed, with its token")
         return None
 
     def _is_small_json(self, headers: Headers) -> bool:

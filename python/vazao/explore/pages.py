@@ -28,16 +28,31 @@ STATIC = {"explore.js": "text/javascript", "explore.css": "text/css"}
 """Files of the page, which `make web` makes."""
 
 
+EXPLORER = "/explore"
+"""Path of the explorer's page, wherever another stands first."""
+
+
 def is_built() -> bool:
     """Whether the page's script and style are there."""
     return all((HERE / "static" / name).is_file() for name in STATIC)
 
 
-def application(directories: Sequence[Directory], *, token: str, port: int, open_runs: OpenRuns = run_again) -> ASGIApp:
-    """The application over open directories. `open_runs` makes the page of one run or two."""
-    site = _Site(Answers(directories), open_runs)
+def application(
+    directories: Sequence[Directory],
+    *,
+    token: str,
+    port: int,
+    open_runs: OpenRuns = run_again,
+    front: str | None = None,
+) -> ASGIApp:
+    """The application over open directories. `open_runs` makes the page of one run or two.
+
+    `front` is a page that stands first in place of the explorer, with a content policy of its own in it.
+    """
+    site = _Site(Answers(directories), open_runs, front)
     routes = [
-        Route("/", site.page, methods=["GET"]),
+        Route("/", site.page if front is None else site.first, methods=["GET"]),
+        Route(EXPLORER, site.page, methods=["GET"]),
         Route("/static/{name}", site.static, methods=["GET"]),
         Route("/api/about", site.about, methods=["POST"]),
         Route("/api/ask", site.ask, methods=["POST"]),
@@ -50,8 +65,11 @@ def application(directories: Sequence[Directory], *, token: str, port: int, open
 
 
 class _Site:
-    def __init__(self, answers: Answers, open_runs: OpenRuns) -> None:
-        self._answers, self._open_runs = answers, open_runs
+    def __init__(self, answers: Answers, open_runs: OpenRuns, front: str | None) -> None:
+        self._answers, self._open_runs, self._front = answers, open_runs, front or ""
+
+    async def first(self, _: Request) -> Response:
+        return HTMLResponse(self._front, headers={"Content-Security-Policy": POLICY})
 
     async def page(self, _: Request) -> Response:
         return Response((HERE / "page.html").read_bytes(), media_type="text/html; charset=utf-8")

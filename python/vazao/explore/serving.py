@@ -36,12 +36,16 @@ def serve(
     port: int = 0,
     told: Callable[[str], None],
     open_runs: OpenRuns = run_again,
+    front: str | None = None,
 ) -> None:
-    """Serve directories until Ctrl-C; `told` is given the address once it is listened to. Raises `ResultsError`."""
+    """Serve directories until Ctrl-C; `told` is given the address once it is listened to. Raises `ResultsError`.
+
+    `front` is a page that stands first, in place of the explorer's.
+    """
     with listening(port) as one:
         one.listen(128)
         token, port = secrets.token_urlsafe(24), one.getsockname()[1]
-        app = application(directories, token=token, port=port, open_runs=open_runs)
+        app = application(directories, token=token, port=port, open_runs=open_runs, front=front)
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, lifespan="off", ws="none", loop="asyncio", http="h11",
             server_header=False, proxy_headers=False, timeout_graceful_shutdown=1, h11_max_incomplete_event_size=65_536,

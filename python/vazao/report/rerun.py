@@ -24,8 +24,11 @@ MOST_RUNS = 40
 """Runs of a mark among which a reader chooses; of more, the first ones."""
 
 
-def content(study: Study, store: Store) -> dict[str, Any] | None:
-    """Everything that the page must know to run runs again (`web/src/again/content.ts`); None where it cannot."""
+def content(study: Study, store: Store, explorer: str = "") -> dict[str, Any] | None:
+    """Everything that the page must know to run runs again (`web/src/again/content.ts`); None where it cannot.
+
+    `explorer` is the address of the explorer's page, where a server has one.
+    """
     if not can_run_again():
         return None
     runs = _planned(study, store)
@@ -47,6 +50,7 @@ def content(study: Study, store: Store) -> dict[str, Any] | None:
         "texts": told.texts,
         "words": study.words.again,
         "engine": store.manifest["versions"]["engine"],
+        "explorer": explorer,
         "command": f"vazao view {shlex.quote(f'results/{study.name}')}/",
     }
 
@@ -111,6 +115,7 @@ class _Told:
                     "levels": ", ".join(levels) or cell.part,
                     "text": self._text(cell.recipe.text),
                     "set": [self._setting(key, value) for key, value in cell.recipe.overrides],
+                    "part": cell.part,
                     "needs": _needs(cell),
                 }
             )

@@ -48,11 +48,11 @@ def write(study: Study, store: Store, findings: Sequence[Ruling], out_dir: Path)
     return path
 
 
-def html(study: Study, store: Store, findings: Sequence[Ruling]) -> str:
-    """The page."""
+def html(study: Study, store: Store, findings: Sequence[Ruling], *, explorer: str = "") -> str:
+    """The page; its figures' marks lead to the explorer at that address, if there is one."""
     glue = (HERE / "glue.js").read_text(encoding="utf-8")
     parts = context(study, store, findings)
-    runs = rerun.content(study, store)
+    runs = rerun.content(study, store, explorer)
     again = seeing.again(runs) if runs else None
     more = {"style": _style(), "bundle": _bundle(), "glue": Markup(glue), "again": again}
     return _template("report", study.words).render(parts, policy=_policy(again, _bundle(), glue), **more)

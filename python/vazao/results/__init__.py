@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from vazao.results.made import product as product
     from vazao.results.merging import merge as merge
     from vazao.results.pace import SMALLEST as SMALLEST, Pace as Pace, measured as measured
+    from vazao.results.playing import play as play
     from vazao.results.rehearsal import rehearse as rehearse
     from vazao.results.result import Result as Result, run as run, run_scenario as run_scenario, table as table
     from vazao.results.running import Progress as Progress

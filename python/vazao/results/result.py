@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import polars as pl
 from polars import selectors
 
-from vazao import _core, display, figures, seeing
+from vazao import _core, display, figures, seeing, widgets
 from vazao.errors import RunError, ScenarioError
 from vazao.results import simulating
 from vazao.scenario import Flow, Network, Plugins, document, load
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
 
     from vazao.results.simulating import Outcome
+    from vazao.widgets import View
 
 
 def table(outcome: Outcome, name: str) -> pl.DataFrame:
@@ -207,12 +208,16 @@ class Result:
         finally:
             connection.close()
 
-    def view(self, *, most: int = seeing.MOST) -> seeing.Page:
-        """The run packet by packet, as a page that a notebook shows and `.save("run.html")` keeps.
+    def view(self, *, most: int = seeing.MOST) -> seeing.Page | View:
+        """The run packet by packet, as a page that `.save("run.html")` keeps; in a notebook, as a widget that shows it.
 
         It is run again for it; its first `most` packets are kept. Raises `ResultsError` where the viewer is not built.
         """
-        return seeing.view([seeing.record(self.scenario, most=most)])
+        page = seeing.view([seeing.record(self.scenario, most=most)])
+        if not widgets.in_notebook():
+            return page
+        shown: View = widgets.frames().View(page)
+        return shown
 
     def plot(self, measure: str, *, kind: figures.Kind = "step") -> Chart | LayerChart | FacetChart:
         """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time.

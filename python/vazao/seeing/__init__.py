@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
-    from vazao.seeing.page import Page as Page, digest as digest, is_built as is_built, view as view
+    from vazao.seeing.page import (
+        FRAME as FRAME,
+        Page as Page,
+        built as built,
+        digest as digest,
+        is_built as is_built,
+        view as view,
+    )
     from vazao.seeing.play import lessons as lessons, play_page as play_page
     from vazao.seeing.recording import MOST as MOST, Recording as Recording, record as record
     from vazao.seeing.rerunning import Again as Again, again as again, can_run_again as can_run_again

@@ -19,6 +19,9 @@ from vazao.seeing.recording import Recording, record
 
 FOLDER = Path(__file__).parent
 
+FRAME = "allow-scripts allow-downloads allow-forms"
+"""Rights of a page in a notebook's frame: its origin is nobody's. Forms go nowhere, yet close dialogs."""
+
 LARGEST = 30_000_000
 """Bytes of the largest page."""
 
@@ -42,7 +45,7 @@ class Page:
     def _repr_html_(self) -> str:
         """The page in a frame of its own, where it reaches nothing of the notebook's."""
         inside = html.escape(self.text, quote=True)
-        return f'<iframe sandbox="allow-scripts allow-downloads" srcdoc="{inside}" width="100%" height="720"></iframe>'
+        return f'<iframe sandbox="{FRAME}" srcdoc="{inside}" width="100%" height="720"></iframe>'
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file, which a browser opens."""

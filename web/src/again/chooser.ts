@@ -1,6 +1,6 @@
 import { el } from "../dom";
 import { type Answer, compiled, Engine } from "../play/engine";
-import { type Content, kept, markOf, requestOf, runOf } from "./content";
+import { type Content, explored, kept, markOf, requestOf, runOf } from "./content";
 import { Shown } from "./shown";
 import { say, words } from "./words";
 
@@ -19,6 +19,7 @@ export class Chooser {
   private readonly needs = el("div", { class: "again-needs" });
   private readonly go = el("button", { type: "button", class: "again-go" }, words.start);
   private readonly halt = el("button", { type: "button", hidden: true }, words.stop);
+  private readonly explore = el("a", { target: "_blank", class: "again-explore" }, words.explore);
   private readonly status = el("p", { role: "status", class: "note" });
   private readonly dialog: HTMLDialogElement;
   private readonly shown = new Shown();
@@ -36,7 +37,7 @@ export class Chooser {
       this.some,
       this.needs,
       this.status,
-      el("p", { class: "again-buttons" }, this.go, this.halt, close),
+      el("p", { class: "again-buttons" }, this.go, this.halt, content.explorer !== "" && this.explore, close),
     );
     this.dialog.addEventListener("close", () => void this.stop());
     document.body.append(this.dialog);
@@ -73,6 +74,7 @@ export class Chooser {
       const { levels, seed } = runOf(this.content, place);
       return el("option", {}, say("seed", { levels, seed }));
     });
+    this.explore.href = explored(this.content, places);
     this.runs.replaceChildren(...options);
     this.runs.selectedIndex = 0;
     this.some.textContent = all > places.length ? say("some", { some: places.length, all }) : "";

@@ -12,6 +12,8 @@ interface Cell {
   text: number;
   /** Places in `settings`. */
   set: number[];
+  /** The study's part. */
+  part: string;
   needs: Needs;
 }
 
@@ -30,6 +32,8 @@ export interface Content {
   words: Words;
   /** Version of the engine that made the stored rows. */
   engine: string;
+  /** Address of the explorer's page; empty where no server has one. */
+  explorer: string;
   /** Command that opens a run in the viewer, but for the `run_id`. */
   command: string;
 }
@@ -63,6 +67,16 @@ export function runOf({ runs, cells }: Content, place: number): Run {
   const [id, cell, seed, events, goodputs] = runs[place]!;
   const { levels, needs } = cells[cell]!;
   return { id, levels, seed, needs, events, goodputs };
+}
+
+/** Address of the explorer with nothing but runs in it; they are of one part, and of others perhaps. */
+export function explored({ explorer, runs, cells }: Content, places: number[]): string {
+  const chosen = places.map((place) => runs[place]!);
+  const state = {
+    part: cells[chosen[0]![1]]!.part,
+    filters: [{ column: "run_id", values: chosen.map(([id]) => id) }],
+  };
+  return `${explorer}#${encodeURIComponent(JSON.stringify(state))}`;
 }
 
 /** Request to the engine for a run. */

@@ -1,6 +1,7 @@
 /** Words of the page in its language (`python/vazao/words/`), by name. */
 type Name =
   | "open"
+  | "explore"
   | "mark"
   | "run"
   | "seed"

@@ -9,6 +9,7 @@ import { Themes } from "../view/theme";
 import { Catalogue, type Content, content } from "./catalogue";
 import { Editor } from "./editor";
 import { compiled, Engine } from "./engine";
+import { follow, hosted } from "./host";
 import { Inspector } from "./inspector";
 import { Lab } from "./lab";
 import { opened, packed } from "./link";
@@ -65,7 +66,8 @@ class Page {
       if (state.lesson) await this.teacher.open(state.lesson, state.step ?? 0, true);
     } else if (this.given.lesson) await this.teacher.open(this.given.lesson, 0);
     else await this.lab.load(this.given.scenario);
-    addEventListener("hashchange", () => void this.follow());
+    if (hosted) follow(this.lab);
+    else addEventListener("hashchange", () => void this.follow());
   }
 
   /** Someone typed another address, or went back. */
@@ -275,6 +277,7 @@ class Page {
   private timer = 0;
   /** Writes the state into the address, once it has been at rest for a moment. */
   private keep(): void {
+    if (hosted) return;
     clearTimeout(this.timer);
     this.timer = setTimeout(async () => {
       const hash = `#${await this.hash()}`;

@@ -1,5 +1,6 @@
 import { button, el, save } from "../dom";
 import type { Plot } from "../view/plot";
+import { hosted } from "./host";
 import type { Lab } from "./lab";
 
 const nameOf = (lab: Lab) => {
@@ -22,7 +23,8 @@ export class Share {
     this.element = el(
       "div",
       { class: "group" },
-      button("Link", "A link to this experiment", () => void this.show("Link", this.link(), "")),
+      // In a notebook there is no address that could be given to others.
+      !hosted && button("Link", "A link to this experiment", () => void this.show("Link", this.link(), "")),
       button("TOML", "As TOML", () => void this.show("TOML", lab.text, ".toml")),
       button("Python", "As Python", () => void this.show("Python", this.python(), ".py")),
       button("Command", "As a command", () => void this.show("Command", this.command(), ".sh")),

@@ -1,0 +1,90 @@
+"""Scenarios of Python and of files as the text that the laboratory with sliders plays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tomli_w
+
+from vazao import widgets
+from vazao.errors import ScenarioError
+from vazao.results.experiment import Experiment
+from vazao.scenario import Flow, Network, Plugins, document, load
+from vazao.seeing import play_page
+from vazao.study import Source, find, is_study, read_text
+
+if TYPE_CHECKING:
+    from vazao.widgets import Laboratory
+
+
+def play(what: Network | Experiment | str | Path, flows: Sequence[Flow] | None = None, **keys: Any) -> Laboratory:
+    """The laboratory with sliders as a notebook's widget, the engine in it: `.scenario` is what the sliders made of it.
+
+    It begins with a network and flows over it, `keys` being top-level keys of the scenario (`seed=2`, `until="30 s"`);
+    with an experiment (`vz.load("wan.toml")`); or with the name of a file or of a built-in scenario. Raises
+    `ScenarioError`, `StudyError`, `ResultsError` where the page is not built, and `ImportError` without the extra.
+    """
+    frames = widgets.frames()
+    text, name = _told(what, flows, keys)
+    made: Laboratory = frames.Laboratory(play_page(text, name), toml=text)
+    return made
+
+
+def _told(
+    what: Network | Experiment | str | Path, flows: Sequence[Flow] | None, keys: dict[str, Any]
+) -> tuple[str, str]:
+    """A scenario's text and name; what no scenario is, or none for a page, is told."""
+    if isinstance(what, dict):
+        if flows is None:
+            raise ScenarioError("flows: are missing; a network is played with flows, as in vz.play(net, flows)")
+        return _of_tables(document(what, flows, **keys))
+    if flows is not None or keys:
+        raise ScenarioError(f"{next(iter(keys), 'flows')}: goes with a network; of a file they are the file's own")
+    if isinstance(what, Experiment):
+        return _of_experiment(what)
+    if not isinstance(what, str | Path):
+        raise ScenarioError(
+            f"{type(what).__name__}: cannot be played; give a network and flows, vz.load(FILE), or a file"
+        )
+    path = find(str(what))
+    text = read_text(path)
+    if is_study(text):
+        raise ScenarioError(f"{path}: is a study; the laboratory plays scenarios")
+    return text, load(text, file=str(path)).name
+
+
+def _of_experiment(experiment: Experiment) -> tuple[str, str]:
+    if experiment.variations:
+        keys = ", ".join(varied.key for varied in experiment.variations)
+        raise ScenarioError(f"{experiment.file}: {keys}: is varied; the laboratory plays one value, as in .set({{…}})")
+    name = experiment.scenario.name
+    changes = dict(experiment.overrides) | ({} if experiment.seed is None else {"seed": experiment.seed})
+    if not changes:
+        return experiment.text, name
+    tables = Source(str(experiment.file), experiment.text).document
+    for key, value in changes.items():
+        _put(tables, key.split("."), value)
+    return _of_tables(tables)
+
+
+def _put(tables: Any, way: list[str], value: Any) -> None:
+    """Set a key of a document; a kind alone on the way (`queue = "red"`) becomes the table that it stands for."""
+    place: Any = int(way[0]) if isinstance(tables, list) else way[0]
+    if len(way) == 1:
+        tables[place] = value
+        return
+    inner = tables[place] if isinstance(tables, list) else tables.setdefault(place, {})
+    if not isinstance(inner, dict | list):
+        inner = tables[place] = {"kind": inner}
+    _put(inner, way[1:], value)
+
+
+def _of_tables(tables: dict[str, Any]) -> tuple[str, str]:
+    plugins = Plugins()
+    plain = plugins.named(tables)
+    if own := [name for _, name, *_ in plugins.all()]:
+        raise ScenarioError(f"{own[0]}: is a class of yours, which no page can run; choose a built-in one")
+    text = tomli_w.dumps(plain)
+    return text, load(text).name
