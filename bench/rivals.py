@@ -108,7 +108,7 @@ class Htsim:
         '{ kind = "tcp", cc = "reno", host = "rfc", recovery = "newreno", '
         "sack = false, timestamps = false, delayed_ack = 1, mss = 1460 }"
     )
-    """What it simulates, told to ours: NewReno without SACK in packets of 1500 bytes, each acknowledged."""
+    """Transport of ours that does what it does: NewReno without SACK in packets of 1500 bytes, each acknowledged."""
 
     def __init__(self) -> None:
         sources = os.environ["HTSIM"]

@@ -125,7 +125,7 @@ RIVAL_TARGETS = {
     "htsim": {1: 2.5, 100: 2.5, 1000: 3, 10_000: 4},
 }
 ALIKE = ", its algorithms"
-"""What is said of a comparison in which ours does no more than the other can."""
+"""Mark of a comparison in which ours does no more than the other can."""
 GROWTH = {1: "20 s", 10: "20 s", 100: "20 s", 1000: "5 s", 10_000: "1 s", 100_000: "1 s"}
 """Simulated time with so many flows."""
 SPANS = ("1 s", "10 s", "100 s")
