@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
+use vazao_engine::Time;
 use vazao_scenario::{
     Column, Connect, HostPlan, Options, Outcome, Output, Scenario, Spill, Start, Stopped, Table, Unwound,
 };
@@ -152,7 +153,8 @@ fn run_one(scenario: &Scenario, run_id: &str, shared: &Shared, leavings: &Leavin
         let mut qlog = logs.as_mut().map(|files| |name: &str, bytes: &[u8]| files.write(name, bytes));
         let capture = capture.as_mut().map(|write| write as Output<'_>);
         let qlog = qlog.as_mut().map(|write| write as Output<'_>);
-        let clock = Some(clock);
+        let tell = |now: Time| clock.store(now.as_nanos(), Ordering::Relaxed);
+        let clock = Some(&tell as &dyn Fn(Time));
         let mut keep = |records: &[u8]| spill.write(records);
         let samples = Some(&mut keep as Spill<'_>);
         let recording = leavings.recording.map(|most| (most, &mut file));

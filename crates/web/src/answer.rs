@@ -1,32 +1,48 @@
 //! Requests and answers.
 
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use vazao_scenario::{Column, ENGINE_VERSION, Options, Outcome, Scenario, ScenarioError, Stopped, Table, Toml};
+use vazao_engine::Time;
+use vazao_scenario::{Column, ENGINE_VERSION, Options, Outcome, Output, Scenario, ScenarioError, Stopped, Table, Toml};
 
-/// Answers a request: `{"toml": scenario, "table": path, "overrides": [[key, value]], "seed": number, "packets": number}`, of
-/// which all but the first may be missing.
+/// Most bytes of all captures of a run: a page holds them in memory twice while it takes them over.
+const MOST_CAPTURED: usize = 256 << 20;
+
+/// Answers a request: `{"toml": scenario, "table": path, "overrides": [[key, value]], "seed": number, "packets": number,
+/// "capture": truth}`, of which all but the first may be missing.
 ///
 /// The scenario is the table at `path` (all of the text where there is none) after `overrides` were set in it, as a run of a
-/// study is read. `packets` is the most that a recording has; without them there is none.
+/// study is read. `packets` is the most that a recording has; without them there is none. With `capture` each interface's
+/// packets are captured, as pcapng. `clock` is told the time of the run while it goes on.
 ///
-/// The answer is JSON's length in four bytes, the JSON, and the recording. The JSON has the run's tables by columns, or an
-/// `error`: what is wrong with the scenario, or why it could not be run.
-pub fn answer(request: &[u8]) -> Vec<u8> {
-    let mut recording = Vec::new();
+/// The answer is JSON's length in four bytes, the JSON, the recording, and the captures. The JSON has the run's tables by
+/// columns and the length of each capture by its name, or an `error`: what is wrong with the scenario, or why it could not be run.
+pub fn answer(request: &[u8], clock: &dyn Fn(Time)) -> Vec<u8> {
+    let mut files = Files::default();
     let told = match serde_json::from_slice(request) {
-        Ok(Json::Object(request)) => run(&request, &mut recording).unwrap_or_else(|error| json!({ "error": error })),
+        Ok(Json::Object(request)) => run(&request, &mut files, clock).unwrap_or_else(|error| json!({ "error": error })),
         _ => json!({ "error": { "problem": "the request is no object of JSON" } }),
     };
     let told = told.to_string();
-    let mut answer = Vec::with_capacity(4 + told.len() + recording.len());
+    let captured: usize = files.captures.values().map(Vec::len).sum();
+    let mut answer = Vec::with_capacity(4 + told.len() + files.recording.len() + captured);
     answer.extend((told.len() as u32).to_le_bytes());
     answer.extend(told.as_bytes());
-    answer.extend(recording);
+    answer.extend(files.recording);
+    files.captures.into_values().for_each(|capture| answer.extend(capture));
     answer
 }
 
-fn run(request: &Map<String, Json>, recording: &mut Vec<u8>) -> Result<Json, Json> {
+/// Files that a run leaves.
+#[derive(Default)]
+struct Files {
+    recording: Vec<u8>,
+    /// Captures by their interfaces.
+    captures: BTreeMap<String, Vec<u8>>,
+}
+
+fn run(request: &Map<String, Json>, files: &mut Files, clock: &dyn Fn(Time)) -> Result<Json, Json> {
     let text = request.get("toml").and_then(Json::as_str).unwrap_or_default();
     let seed = request.get("seed").and_then(Json::as_u64);
     let packets = request.get("packets").and_then(Json::as_u64);
@@ -35,13 +51,40 @@ fn run(request: &Map<String, Json>, recording: &mut Vec<u8>) -> Result<Json, Jso
     let overrides = overrides.ok_or_else(|| json!({ "problem": "`overrides` is no list of [key, value]" }))?;
     let scenario = Scenario::load(text, table, overrides, seed).map_err(|error| fault(&error))?;
     let id = scenario.run_id();
-    let wanted = packets.map(|most| (most as usize, recording));
-    let options = Options { id: Some(&id), recording: wanted, ..Options::default() };
+    let Files { recording, captures } = files;
+    let mut captured = 0;
+    let mut keep = |name: &str, bytes: &[u8]| {
+        captured += bytes.len();
+        if captured > MOST_CAPTURED {
+            let most = MOST_CAPTURED >> 20;
+            return Err(format!(
+                "captures of more than {most} MiB do not fit in a page; shorten the run, or use vazao run --pcap"
+            ));
+        }
+        captures.entry(name.to_owned()).or_default().extend(bytes);
+        Ok(())
+    };
+    let captures_wanted = request.get("capture").and_then(Json::as_bool).unwrap_or_default();
+    let options = Options {
+        id: Some(&id),
+        recording: packets.map(|most| (most as usize, recording)),
+        capture: captures_wanted.then_some(&mut keep as Output<'_>),
+        clock: Some(clock),
+        ..Options::default()
+    };
     let outcome = vazao_scenario::run(&scenario, &AtomicBool::new(false), options).map_err(|why| stopped(&why))?;
     let Outcome { runs, flows, paths, links, samples, .. } = outcome;
     let tables = [("runs", runs), ("flows", flows), ("paths", paths), ("links", links), ("samples", samples)];
     let tables: Map<String, Json> = tables.into_iter().map(|(name, rows)| (name.to_owned(), columns(&rows))).collect();
-    Ok(json!({ "run_id": id, "name": scenario.name, "engine": ENGINE_VERSION, "tables": tables }))
+    let captures: Map<_, _> = files.captures.iter().map(|(name, bytes)| (name.clone(), json!(bytes.len()))).collect();
+    Ok(json!({
+        "run_id": id,
+        "name": scenario.name,
+        "engine": ENGINE_VERSION,
+        "tables": tables,
+        "recording": files.recording.len(),
+        "captures": captures,
+    }))
 }
 
 /// Reads keys with values; none where one is something else, or a value is null.
@@ -111,7 +154,7 @@ mod tests {
     use super::*;
 
     fn ask(request: &Json) -> (Json, Vec<u8>) {
-        let answer = answer(request.to_string().as_bytes());
+        let answer = answer(request.to_string().as_bytes(), &|_| ());
         let (length, rest) = answer.split_first_chunk::<4>().expect("a length");
         let (told, recording) = rest.split_at(u32::from_le_bytes(*length) as usize);
         (serde_json::from_slice(told).expect("JSON"), recording.to_vec())
@@ -133,6 +176,30 @@ mod tests {
         assert!(recording.starts_with(b"vazaorec"));
         let (again, nothing) = ask(&json!({ "toml": SCENARIO, "seed": 1 }));
         assert_eq!((&again["tables"]["flows"], nothing.len()), (&told["tables"]["flows"], 0));
+    }
+
+    #[test]
+    fn captures_follow_the_recording() {
+        let (told, files) = ask(&json!({ "toml": SCENARIO, "packets": 10, "capture": true }));
+        let captures = told["captures"].as_object().expect("lengths by name");
+        assert_eq!(captures.keys().collect::<Vec<_>>(), ["a.1", "b.1"]);
+        let mut at = told["recording"].as_u64().expect("a length") as usize;
+        for length in captures.values().map(|length| length.as_u64().expect("a length") as usize) {
+            // A section header of pcapng; and the 100 kB of data are in both.
+            assert_eq!(files[at..at + 4], [0x0a, 0x0d, 0x0d, 0x0a]);
+            assert!(length > 100_000, "{length}");
+            at += length;
+        }
+        assert_eq!(at, files.len());
+    }
+
+    #[test]
+    fn the_time_is_told_meanwhile() {
+        let times = std::cell::RefCell::new(Vec::new());
+        let long = SCENARIO.replace("2 s", "60 s").replace(", size = \"100 kB\"", "");
+        answer(json!({ "toml": long }).to_string().as_bytes(), &|now| times.borrow_mut().push(now.as_secs()));
+        let times = times.into_inner();
+        assert!(times.len() > 3 && times.is_sorted() && times.last().is_some_and(|&last| last < 60.0), "{times:?}");
     }
 
     #[test]

@@ -1,11 +1,23 @@
-//! Engine for web pages: a scenario in, tables and a recording out.
+//! Engine for web pages: a scenario in, tables, a recording and captures out.
 //!
 //! A page reserves memory for a request, writes it there as JSON, and reads the answer where [`run`] says. Memory that is
-//! reserved or answered is the page's until it is released.
+//! reserved or answered is the page's until it is released. The page gives the engine one function, `page.clock`, which is
+//! told the time of a run in seconds while it goes on.
 
 mod answer;
 
 pub use answer::answer;
+use vazao_engine::Time;
+
+#[cfg(target_arch = "wasm32")]
+#[link(wasm_import_module = "page")]
+unsafe extern "C" {
+    safe fn clock(seconds: f64);
+}
+
+/// Tells nobody: only a page waits.
+#[cfg(not(target_arch = "wasm32"))]
+fn clock(_: f64) {}
 
 /// Bytes before an answer: its length.
 const HEAD: usize = 8;
@@ -34,7 +46,7 @@ pub unsafe extern "C" fn release(place: *mut u8, length: usize) {
 pub unsafe extern "C" fn run(place: *mut u8, length: usize) -> *mut u8 {
     // SAFETY: a boxed slice of this length was reserved there, as the caller promises.
     let request = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(place, length)) };
-    let answer = answer(&request);
+    let answer = answer(&request, &|now: Time| clock(now.as_secs()));
     let mut told = Vec::with_capacity(HEAD + answer.len());
     told.extend((answer.len() as u64).to_le_bytes());
     told.extend(answer);

@@ -21,7 +21,18 @@ export interface Request {
   overrides?: [string, unknown][];
   seed?: number;
   packets: number;
+  /** Whether each interface's packets are captured. */
+  capture?: boolean;
 }
+
+export interface Capture {
+  /** Interface. */
+  name: string;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Called with the simulated seconds of a run that goes on. */
+export type Progress = (seconds: number) => void;
 
 export interface Answer {
   tables?: Tables;
@@ -30,6 +41,8 @@ export interface Answer {
   engine?: string;
   error?: Fault;
   recording: ArrayBuffer;
+  /** In pcapng. */
+  captures: Capture[];
   /** How long the worker took, in milliseconds. */
   took: number;
 }
@@ -37,6 +50,16 @@ export interface Answer {
 interface Job {
   request: Request;
   done(answer: Answer | null): void;
+  progress?: Progress;
+}
+
+/** Message of the worker: where a run is, its answer, or why there is none. */
+interface Told {
+  nth: number;
+  seconds?: number;
+  answer?: string;
+  files?: ArrayBuffer;
+  failure?: string;
 }
 
 /** A run that is older than this is not waited for when another one is wanted. */
@@ -69,10 +92,10 @@ export class Engine {
     this.begin();
   }
 
-  ask(request: Request): Promise<Answer | null> {
+  ask(request: Request, progress?: Progress): Promise<Answer | null> {
     return new Promise((done) => {
       this.waiting?.done(null);
-      this.waiting = { request, done };
+      this.waiting = { request, done, progress };
       this.next();
     });
   }
@@ -114,17 +137,32 @@ export class Engine {
     this.next();
   }
 
-  private told(data: { nth: number; told?: string; recording?: ArrayBuffer; failure?: string }): void {
+  private told(data: Told): void {
     if (!this.running || data.nth !== this.nth) return;
-    const { done } = this.running;
+    const { done, progress } = this.running;
+    if (data.seconds !== undefined) {
+      progress?.(data.seconds);
+      return;
+    }
     this.running = null;
     const took = performance.now() - this.since;
     if (data.failure !== undefined) {
       const problem = `the engine stopped: ${data.failure}`;
-      done({ error: { problem, message: problem }, recording: new ArrayBuffer(0), took });
+      done({ error: { problem, message: problem }, ...read(), took });
       this.worker!.terminate();
       this.begin();
-    } else done({ ...JSON.parse(data.told!), recording: data.recording!, took });
+    } else done({ ...read(data.answer, data.files), took });
     this.next();
   }
+}
+
+/** Takes an answer's files apart: the recording, then the captures. */
+function read(json = "{}", files = new ArrayBuffer(0)): Omit<Answer, "took"> {
+  const told = JSON.parse(json);
+  let at: number = told.recording ?? 0;
+  const captures = Object.entries<number>(told.captures ?? {}).map(([name, length]) => {
+    at += length;
+    return { name, bytes: new Uint8Array(files, at - length, length) };
+  });
+  return { ...told, recording: captures.length ? files.slice(0, told.recording) : files, captures };
 }

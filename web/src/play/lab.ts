@@ -1,6 +1,6 @@
 import { Run } from "../view/run";
 import type { Catalogue } from "./catalogue";
-import type { Answer, Engine, Fault, Tables } from "./engine";
+import type { Answer, Capture, Engine, Fault, Progress, Tables } from "./engine";
 import { copy, type Doc, isTable, type Key, read, set, type Toml, write } from "./toml";
 import { parse } from "./units";
 
@@ -33,9 +33,12 @@ export class Lab {
   pinned: Result | null = null;
   chosen: Chosen = { kind: "scenario" };
   busy = false;
+  /** Simulated seconds of a run that takes a while; 0 when none does. */
+  reached = 0;
   private readonly documents: Listener<unknown>[] = [];
   private readonly results: Listener<void>[] = [];
   private readonly choices: Listener<void>[] = [];
+  private readonly progress: Listener<void>[] = [];
   private nth = 0;
 
   constructor(
@@ -53,6 +56,10 @@ export class Lab {
   }
   onChoice(listener: Listener<void>): void {
     this.choices.push(listener);
+  }
+  /** `listener` is called while a run takes a while, and when it is over. */
+  onProgress(listener: Listener<void>): void {
+    this.progress.push(listener);
   }
 
   get until(): number {
@@ -129,9 +136,23 @@ export class Lab {
 
   /** The present setting with all its packets. */
   async packets(text: string): Promise<ArrayBuffer | null> {
-    const answer = await this.engine.ask({ toml: text, packets: 300_000 });
+    const answer = await this.engine.ask({ toml: text, packets: 300_000 }, this.follow);
+    this.follow(0);
     return answer?.tables ? answer.recording : null;
   }
+
+  /** The present setting's packets as captures, or why there are none; null when it was cancelled. */
+  async captures(): Promise<Capture[] | Fault | null> {
+    const answer = await this.engine.ask({ toml: this.text, packets: 1, capture: true }, this.follow);
+    this.follow(0);
+    return answer && (answer.error ?? answer.captures);
+  }
+
+  private readonly follow: Progress = (seconds) => {
+    if (seconds === this.reached) return;
+    this.reached = seconds;
+    for (const listener of this.progress) listener();
+  };
 
   private async run(): Promise<void> {
     const { text } = this;
@@ -142,10 +163,17 @@ export class Lab {
       return;
     }
     this.busy = true;
-    const answer = await this.engine.ask({ toml: text, packets: packetsOf(text) });
-    // A later request took its place; an earlier one than the last is shown while that runs.
-    if (!answer) return;
-    if (nth === this.nth) this.busy = false;
+    const answer = await this.engine.ask({ toml: text, packets: packetsOf(text) }, this.follow);
+    // An earlier result than the last is shown while that runs.
+    if (nth === this.nth) {
+      this.busy = false;
+      this.follow(0);
+    }
+    // A later request took its place, or it was cancelled.
+    if (!answer) {
+      if (nth === this.nth) this.told();
+      return;
+    }
     if (answer.error) {
       this.fault = answer.error;
     } else {

@@ -18,6 +18,7 @@ import { livePanels } from "./panels";
 import { Share } from "./share";
 import { KeyNumbers } from "./table";
 import { Teacher } from "./teacher";
+import { Waiting } from "./waiting";
 
 /** The page: the setting at the left, what follows from it at the right. */
 class Page {
@@ -131,6 +132,7 @@ class Page {
       "div",
       { class: "results-bar" },
       this.status,
+      new Waiting(lab).element,
       this.pins,
       button("Compare with this", "Pin this setting, and draw the next ones over it", () => {
         lab.pin(lab.result);
@@ -201,16 +203,18 @@ class Page {
   }
 
   private told(since: number): void {
-    const { result, fault } = this.lab;
-    if (fault) this.status.textContent = "The last setting that ran is shown.";
-    else if (result) {
+    const { lab } = this;
+    const { result, fault } = lab;
+    if (fault || (result && result.text !== lab.text && !lab.busy)) {
+      this.status.textContent = "The last setting that ran is shown.";
+    } else if (result) {
       const events = result.tables.runs?.events?.[0];
       const seconds = (result.run.end / 1e9).toPrecision(3);
       if (since) this.times.push(performance.now() - since);
       const redrawn = since ? ` · redrawn after ${Math.round(this.times.at(-1)!)} ms` : "";
       this.status.textContent = `${Number(seconds)} s · ${Number(events).toLocaleString("en")} events${redrawn}`;
     }
-    document.body.dataset.settled = String(!this.lab.busy);
+    document.body.dataset.settled = String(!lab.busy);
   }
 
   private retheme(): void {

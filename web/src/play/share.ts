@@ -1,4 +1,5 @@
 import { button, el, save } from "../dom";
+import { quantity } from "../format";
 import type { Plot } from "../view/plot";
 import { hosted } from "./host";
 import type { Lab } from "./lab";
@@ -9,6 +10,8 @@ const nameOf = (lab: Lab) => {
     .replace(/^[-.]+|[-.]+$/g, "");
   return name || "scenario";
 };
+
+const closing = () => el("form", { method: "dialog" }, el("button", { type: "submit" }, "Close"));
 
 /** The ways in which an experiment leaves the page. */
 export class Share {
@@ -29,6 +32,7 @@ export class Share {
       button("Python", "As Python", () => void this.show("Python", this.python(), ".py")),
       button("Command", "As a command", () => void this.show("Command", this.command(), ".sh")),
       button("Slide", "The plots as one picture", () => this.slide()),
+      button("Capture", "The packets as captures, for Wireshark", () => void this.capture()),
       this.dialog,
     );
   }
@@ -64,6 +68,27 @@ export class Share {
     ].join("\n");
   }
 
+  /** Runs the setting once more, with every interface captured. */
+  private async capture(): Promise<void> {
+    const made = await this.lab.captures();
+    if (!made) return;
+    const told = Array.isArray(made)
+      ? el("p", {}, "What passed each interface, as pcapng, which Wireshark opens.")
+      : el("p", { class: "failure" }, made.message);
+    const saves = (Array.isArray(made) ? made : []).map(({ name, bytes }) => {
+      const keep = () => save(new Blob([bytes], { type: "application/x-pcapng" }), `${name}.pcapng`);
+      const size = el("span", { class: "soft" }, quantity(bytes.length, "B", 3));
+      return el("li", {}, button(`${name}.pcapng`, `Save the capture of ${name}`, keep), " ", size);
+    });
+    this.dialog.replaceChildren(
+      el("h2", {}, "Capture"),
+      told,
+      el("ul", { class: "captures" }, ...saves),
+      closing(),
+    );
+    this.dialog.showModal();
+  }
+
   private async show(title: string, what: string | Promise<string>, ending: string): Promise<void> {
     const text = await what;
     const box = el("textarea", { readonly: true, rows: ending ? 16 : 5, "aria-label": title }, text);
@@ -82,8 +107,7 @@ export class Share {
       const keep = () => save(new Blob([text], { type: "text/plain" }), nameOf(this.lab) + ending);
       acts.append(button("Save", `Save ${title}`, keep));
     }
-    const close = el("form", { method: "dialog" }, el("button", { type: "submit" }, "Close"));
-    acts.append(close, told);
+    acts.append(closing(), told);
     this.dialog.replaceChildren(el("h2", {}, title), box, acts);
     this.dialog.showModal();
     box.focus();

@@ -8,13 +8,26 @@ export function work(): void {
     run(place: number, length: number): number;
     release(place: number, length: number): void;
   }
+  /** Milliseconds between two reports of where a run is. */
+  const EVERY = 100;
+  const page = self as unknown as Worker;
   let ready: Promise<WebAssembly.Instance> | null = null;
+  let nth = 0;
+  let last = 0;
+  const clock = (seconds: number) => {
+    const now = performance.now();
+    if (now - last < EVERY) return;
+    last = now;
+    page.postMessage({ nth, seconds });
+  };
   self.addEventListener("message", async ({ data }: MessageEvent) => {
     if (data.module) {
-      ready = WebAssembly.instantiate(data.module as WebAssembly.Module, {});
+      ready = WebAssembly.instantiate(data.module as WebAssembly.Module, { page: { clock } });
       return;
     }
     try {
+      nth = data.nth;
+      last = performance.now();
       const engine = (await ready!).exports as unknown as Exports;
       const request = new TextEncoder().encode(JSON.stringify(data.request));
       const place = engine.reserve(request.length);
@@ -25,12 +38,12 @@ export function work(): void {
       const view = new DataView(buffer);
       const length = Number(view.getBigUint64(at, true));
       const json = view.getUint32(at + 8, true);
-      const told = new TextDecoder().decode(new Uint8Array(buffer, at + 12, json));
-      const recording = (buffer as ArrayBuffer).slice(at + 12 + json, at + 8 + length);
+      const answer = new TextDecoder().decode(new Uint8Array(buffer, at + 12, json));
+      const files = (buffer as ArrayBuffer).slice(at + 12 + json, at + 8 + length);
       engine.release(at, length + 8);
-      (self as unknown as Worker).postMessage({ nth: data.nth, told, recording }, [recording]);
+      page.postMessage({ nth, answer, files }, [files]);
     } catch (error) {
-      (self as unknown as Worker).postMessage({ nth: data.nth, failure: String(error) });
+      page.postMessage({ nth, failure: String(error) });
     }
   });
 }

@@ -24,7 +24,7 @@ use build::{Planned, build};
 use sha2::{Digest, Sha256};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::{Progress, Visit};
 use vazao_engine::Time;
 use vazao_network::{DropCause, Host, LinkId, Network, PacketId};
@@ -82,8 +82,8 @@ pub struct Options<'a> {
     pub start: Option<Start<'a>>,
     /// Maker of ends that a library plays; without it there are none.
     pub connect: Option<Connect<'a>>,
-    /// Current time of the run in nanoseconds.
-    pub clock: Option<&'a AtomicU64>,
+    /// Function that is told the time of the run now and then.
+    pub clock: Option<&'a dyn Fn(Time)>,
 }
 
 /// Runs a scenario.
@@ -92,8 +92,7 @@ pub struct Options<'a> {
 /// `stop` became true, an output failed, a guest failed, or a requirement of the scenario is missing.
 pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
     let Options { id, capture, snap, qlog, samples, recording, start, connect, clock } = options;
-    let unwatched = AtomicU64::default();
-    let clock = clock.unwrap_or(&unwatched);
+    let clock = clock.unwrap_or(&|_| ());
     if let Some(number) = scenario.flows.iter().position(|flow| flow.transport.has_simulator()) {
         return Err(Stopped::NotRun(format!("flow {number}: ns-2 plays it, which runs scenarios by itself")));
     }

@@ -15,7 +15,7 @@ use crate::world::probe::{Leaves, Leaving, Probe};
 use crate::world::sampler::Sampler;
 use crate::world::visits::Visited;
 use machine::Machine;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::Application;
 use vazao_engine::{EventScheduler, Slot, Time, Wheel, fetch};
 use vazao_network::{Fate, Network, Outgoing, Packet, PacketId, RouteId};
@@ -216,9 +216,10 @@ impl<P: Probe> World<P> {
         self.open += usize::from(start < Time::NEVER);
     }
 
-    /// Runs until every flow is over, or until `until`. `now` is then the last event's time or `until`; `clock` follows it.
+    /// Runs until every flow is over, or until `until`. `now` is then the last event's time or `until`; `clock` is told
+    /// of it now and then.
     #[inline(never)]
-    pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool, clock: &AtomicU64) -> Result<(), Stopped> {
+    pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool, clock: &dyn Fn(Time)) -> Result<(), Stopped> {
         let end = until.unwrap_or(Time::NEVER);
         self.end = end;
         let network_slots = self.network.slots();
@@ -241,7 +242,7 @@ impl<P: Probe> World<P> {
                 if stop.load(Ordering::Relaxed) {
                     return Err(Stopped::Cancelled);
                 }
-                clock.store(time.as_nanos(), Ordering::Relaxed);
+                clock(time);
                 self.probe.check().map_err(Stopped::Probe)?;
             }
             self.fire(slot, network_slots);
