@@ -1,6 +1,8 @@
 import { button, el } from "../dom";
 import type { Entry } from "./catalogue";
 import { choice, type Field, fixed, limit, number, quantity } from "./controls";
+import { nodeFields } from "./drawing";
+import { cut, isDrawn, nodes } from "./drawn";
 import type { Lab } from "./lab";
 import { control } from "./parameters";
 import { copy, get, isTable, type Key, type Toml } from "./toml";
@@ -43,7 +45,9 @@ export class Inspector {
         ? this.link(chosen.key, chosen.name)
         : chosen.kind === "flow"
           ? this.flow(chosen.index)
-          : this.whole()
+          : chosen.kind === "node" && nodes(doc).some(({ name }) => name === chosen.name)
+            ? nodeFields(this.lab, chosen.name)
+            : this.whole()
       : [el("p", { class: "soft" }, "The TOML cannot be read. It says below what is wrong.")];
     this.element.replaceChildren(...parts);
     this.element.querySelectorAll("details").forEach((one, index) => {
@@ -111,7 +115,13 @@ export class Inspector {
     if (!isTable(held)) return this.whole();
     const parts: HTMLElement[] = [el("h3", {}, name === "link" ? "The link" : `Link ${name}`)];
     const all = get(this.lab.doc!, this.list);
-    if (Array.isArray(all) && all.length > 1 && typeof key.at(-1) === "number") {
+    if (isDrawn(this.lab.doc)) {
+      const remove = () => {
+        this.lab.choose({ kind: "scenario" });
+        this.lab.replace(cut(this.lab.doc!, name));
+      };
+      parts[0]!.append(button("Remove", `Remove link ${name}`, remove, "small"));
+    } else if (Array.isArray(all) && all.length > 1 && typeof key.at(-1) === "number") {
       const remove = () => {
         this.lab.choose({ kind: "scenario" });
         this.lab.edit(

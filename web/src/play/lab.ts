@@ -15,12 +15,16 @@ export interface Result {
 export type Chosen =
   | { kind: "scenario" }
   | { kind: "link"; key: Key; name: string }
+  | { kind: "node"; name: string }
   | { kind: "flow"; index: number };
 
 type Listener<T> = (value: T) => void;
 
 /** Of datagrams nobody says when they were delivered: their packets do. */
 const DATAGRAMS = /kind\s*=\s*"(udp|dccp)"|transport\s*=\s*"(udp|dccp)"/;
+/** Milliseconds between changes that are one gesture. */
+const GESTURE = 800;
+const MOST_PAST = 200;
 const FEW = 0;
 const SOME = 40_000;
 
@@ -32,6 +36,8 @@ export class Lab {
   result: Result | null = null;
   pinned: Result | null = null;
   chosen: Chosen = { kind: "scenario" };
+  /** Where someone has put nodes of a drawing, by shares of it. */
+  readonly places = new Map<string, { x: number; y: number }>();
   busy = false;
   /** Simulated seconds of a run that takes a while; 0 when none does. */
   reached = 0;
@@ -40,6 +46,9 @@ export class Lab {
   private readonly choices: Listener<void>[] = [];
   private readonly progress: Listener<void>[] = [];
   private nth = 0;
+  /** Texts before the changes that were made by hand, and when the last was. */
+  private readonly past: string[] = [];
+  private touched = 0;
 
   constructor(
     readonly engine: Engine,
@@ -87,10 +96,38 @@ export class Lab {
   /** Changes one value and writes the text anew. */
   edit(key: Key, value: Toml | undefined, by: unknown): void {
     if (!this.doc) return;
+    this.remember();
     set(this.doc, key, value);
     this.text = write(this.doc);
     for (const listener of this.documents) listener(by);
     void this.run();
+  }
+
+  /** Takes another document. */
+  replace(doc: Doc): void {
+    this.touched = 0;
+    this.remember();
+    this.touched = 0;
+    void this.load(write(doc));
+  }
+
+  get canUndo(): boolean {
+    return this.past.length > 0;
+  }
+
+  /** Takes back the last change that was made by hand. */
+  undo(): void {
+    const text = this.past.pop();
+    this.touched = 0;
+    if (text !== undefined) void this.load(text);
+  }
+
+  /** Keeps the present text; of a slider that moves, the one before. */
+  private remember(): void {
+    const now = performance.now();
+    if (now - this.touched > GESTURE) this.past.push(this.text);
+    if (this.past.length > MOST_PAST) this.past.shift();
+    this.touched = now;
   }
 
   addFlow(like: number): void {

@@ -5,6 +5,8 @@ export interface State {
   /** Text of the setting that is compared. */
   pinned?: string;
   lesson?: string;
+  /** Where nodes of a drawing stand, by shares of it. */
+  places?: Record<string, { x: number; y: number }>;
   step?: number;
 }
 

@@ -7,6 +7,7 @@ import { Plot } from "../view/plot";
 import { Run } from "../view/run";
 import { Themes } from "../view/theme";
 import { Catalogue, type Content, content } from "./catalogue";
+import { Drawing } from "./drawing";
 import { Editor } from "./editor";
 import { compiled, Engine } from "./engine";
 import { follow, hosted } from "./host";
@@ -62,6 +63,7 @@ class Page {
   async start(): Promise<void> {
     const state = await opened(location.hash);
     if (state) {
+      for (const [name, place] of Object.entries(state.places ?? {})) this.lab.places.set(name, place);
       await this.lab.load(state.toml);
       if (state.pinned) this.lab.pin(await this.lab.tried(state.pinned));
       if (state.lesson) await this.teacher.open(state.lesson, state.step ?? 0, true);
@@ -111,7 +113,7 @@ class Page {
       share.element,
       button("◐", "Dark or light", () => this.themes.toggle()),
     );
-    const map = new NetworkMap(lab);
+    const map = new NetworkMap(lab, () => this.keep());
     const run = button("Run", "The run as a whole", () => lab.choose({ kind: "scenario" }), "chip");
     const chips = el("div", { class: "chips" }, run, this.flows);
     const drawing = el(
@@ -119,6 +121,7 @@ class Page {
       { class: "card", "aria-label": "Network" },
       map.element as unknown as HTMLElement,
       chips,
+      new Drawing(lab).element,
     );
     const left = el(
       "div",
@@ -271,7 +274,9 @@ class Page {
   private async hash(): Promise<string> {
     const { lesson, step } = this.teacher;
     const told = lesson ? { lesson: lesson.name, step } : {};
-    return packed({ toml: this.lab.text, pinned: this.lab.pinned?.text, ...told });
+    const { places } = this.lab;
+    const placed = places.size ? { places: Object.fromEntries(places) } : {};
+    return packed({ toml: this.lab.text, pinned: this.lab.pinned?.text, ...told, ...placed });
   }
 
   private async address(): Promise<string> {

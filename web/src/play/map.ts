@@ -1,8 +1,10 @@
 import { duration, quantity } from "../format";
 import { layout, type Place } from "../view/layout";
 import type { Link } from "../view/recording";
+import { drags } from "./drag";
+import { cut, isDrawn, joined, type NetworkNode, nodes, removed, type Wire, wires } from "./drawn";
 import type { Lab } from "./lab";
-import { get, isTable, type Key } from "./toml";
+import { type Doc, get, isTable, type Key } from "./toml";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -21,41 +23,75 @@ const WIDTH = 420;
 const ROW = 44;
 const SIDE = 34;
 
-/** The network as a drawing whose links can be chosen. */
+/** The network as a drawing whose links can be chosen; one that is drawn by hand can be changed in it. */
 export class NetworkMap {
-  readonly element = svg("svg", { class: "map", role: "group", "aria-label": "Network" });
-  private links: Link[] = [];
+  readonly element = svg("svg", { class: "map", role: "group", "aria-label": "Network" }) as SVGSVGElement;
+  private links: Wire[] = [];
+  private nodes: NetworkNode[] = [];
   private clients: string[] = [];
+  private at = new Map<string, { x: number; y: number }>();
+  private height = 0;
   /** Links are too short for all that is to be said of them. */
   private crowded = false;
 
-  constructor(private readonly lab: Lab) {
+  /** `moved` is called when a node was put elsewhere. */
+  constructor(
+    private readonly lab: Lab,
+    moved: () => void,
+  ) {
+    lab.onDocument(() => isDrawn(lab.doc) && this.take());
     lab.onResult(() => this.take());
     lab.onChoice(() => this.mark());
+    drags(this.element, {
+      place: (name) => (isDrawn(lab.doc) ? (this.at.get(name) ?? null) : null),
+      chosen: (name) => lab.choose({ kind: "node", name }),
+      joined: (from, to) => lab.replace(joined(lab.doc!, from, to)),
+      moved: (name, to) => {
+        const inside = (share: number) => Math.min(1, Math.max(0, share));
+        this.lab.places.set(name, {
+          x: inside((to.x - SIDE) / (WIDTH - 2 * SIDE)),
+          y: inside((to.y - 6) / (this.height - 26)),
+        });
+        this.draw();
+        this.label();
+        moved();
+      },
+    });
   }
 
-  /** The run tells what its network was: names, ends, rates and delays of links. */
+  /** A drawing says itself what it is; of other networks the run tells names, ends, rates and delays of links. */
   private take(): void {
-    const header = this.lab.result?.run.recording.header;
-    if (!header) return;
-    const links = header.links.filter(({ forward }) => forward);
-    const clients = header.flows.map(({ client }) => String(client));
-    const before = JSON.stringify([this.links, this.clients]);
-    if (JSON.stringify([links, clients]) !== before) {
-      this.links = links;
-      this.clients = clients;
-      this.draw();
+    const { doc, result } = this.lab;
+    const header = result?.run.recording.header;
+    const before = JSON.stringify([this.links, this.nodes, this.clients]);
+    if (doc && isDrawn(doc)) {
+      this.links = wires(doc);
+      this.nodes = nodes(doc);
+      this.clients = this.lab.flows.flatMap(({ client }) => (client ? [String(client)] : []));
+      if (!this.clients.length) this.clients = this.nodes.slice(0, 1).map(({ name }) => name);
+    } else if (header) {
+      this.links = header.links.filter(({ forward }) => forward).map(wireOf);
+      const names = [...new Set(this.links.flatMap(({ from, to }) => [from, to]))];
+      this.nodes = names.map((name) => ({ name, kind: /^R\d+$/.test(name) ? "router" : "host" }));
+      this.clients = header.flows.map(({ client }) => String(client));
     }
+    if (JSON.stringify([this.links, this.nodes, this.clients]) !== before) this.draw();
     this.label();
   }
 
   private draw(): void {
+    const drawn = isDrawn(this.lab.doc);
     const hosts = this.clients.map((name) => name.replace(/\.\d+$/, ""));
-    const places = parkingLot(this.links) ?? layout(this.links, hosts);
+    const linked = parkingLot(this.links) ?? layout(this.links, hosts);
+    const alone = this.nodes.filter(({ name }) => !linked.some((place) => place.name === name));
+    const places = [
+      ...linked,
+      ...alone.map(({ name }, nth) => ({ name, x: (nth + 1) / (alone.length + 1), y: 1 })),
+    ].map((place) => ({ ...place, ...(drawn ? this.lab.places.get(place.name) : {}) }));
     this.crowded = new Set(places.map(({ x }) => x)).size > 4;
     const columns = new Map<number, number>();
     for (const { x } of places) columns.set(x, (columns.get(x) ?? 0) + 1);
-    const rows = Math.max(2, ...columns.values());
+    const rows = Math.max(2, ...columns.values()) + (alone.length ? 1 : 0);
     const pairs = new Map<string, number>();
     const parallel = Math.max(
       1,
@@ -65,33 +101,68 @@ export class NetworkMap {
         return nth;
       }),
     );
-    const height = Math.min(300, Math.max(rows, parallel * 1.15) * ROW + 40);
+    const height = Math.min(300, Math.max(rows, parallel * 1.15, drawn ? 4 : 0) * ROW + 40);
+    this.height = height;
     this.element.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
-    const at = new Map(
+    this.at = new Map(
       places.map(({ name, x, y }) => [name, { x: SIDE + x * (WIDTH - 2 * SIDE), y: 6 + y * (height - 26) }]),
     );
     const seen = new Map<string, number>();
-    const lines = this.links.map((link) => {
+    const lines = this.links.flatMap((link) => {
+      const [from, to] = [this.at.get(link.from), this.at.get(link.to)];
+      if (!from || !to) return [];
       const name = `${link.from} ${link.to}`;
       const nth = seen.get(name) ?? 0;
       seen.set(name, nth + 1);
       const bend = (nth - (pairs.get(name)! - 1) / 2) * ROW * 2.2;
-      return this.line(link, at.get(link.from)!, at.get(link.to)!, bend);
+      return [this.line(link, from, to, bend)];
     });
-    const nodes = places.map(({ name }) => {
-      const { x, y } = at.get(name)!;
-      const router = /^R\d+$/.test(name);
-      const mark = router
+    const focused = this.element.contains(document.activeElement) ? document.activeElement : null;
+    const label = focused?.getAttribute("aria-label");
+    this.element.replaceChildren(...lines, ...this.nodes.map((node) => this.node(node, drawn)));
+    this.mark();
+    if (label) this.element.querySelector<SVGElement>(`[aria-label="${CSS.escape(label)}"]`)?.focus();
+  }
+
+  private node({ name, kind }: NetworkNode, drawn: boolean): SVGElement {
+    const { x, y } = this.at.get(name)!;
+    const mark =
+      kind === "router"
         ? svg("rect", { x: x - 7, y: y - 7, width: 14, height: 14, rx: 3, class: "node" })
         : svg("circle", { cx: x, cy: y, r: 7, class: "node" });
-      return svg("g", {}, mark, svg("text", { x, y: y + 20, class: "name" }, name));
+    const text = svg("text", { x, y: y + 20, class: "name" }, name);
+    if (!drawn) return svg("g", {}, mark, text);
+    const label = `${kind === "router" ? "Router" : "Host"} ${name}`;
+    const attributes = {
+      class: "movable",
+      tabindex: 0,
+      role: "button",
+      "aria-label": label,
+      "data-node": name,
+    };
+    const made = svg("g", attributes, svg("circle", { cx: x, cy: y, r: 16, class: "reach" }), mark, text);
+    this.keys(
+      made,
+      () => this.lab.choose({ kind: "node", name }),
+      () => removed(this.lab.doc!, name),
+    );
+    return made;
+  }
+
+  /** Enter chooses; Delete takes a part of a drawing away. */
+  private keys(part: SVGElement, choose: () => void, without: () => Doc): void {
+    part.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") choose();
+      else if (event.key === "Delete" && isDrawn(this.lab.doc)) {
+        this.lab.choose({ kind: "scenario" });
+        this.lab.replace(without());
+      } else return;
+      event.preventDefault();
     });
-    this.element.replaceChildren(...lines, ...nodes);
-    this.mark();
   }
 
   private line(
-    link: Link,
+    link: Wire,
     a: { x: number; y: number },
     b: { x: number; y: number },
     bend: number,
@@ -112,11 +183,7 @@ export class NetworkMap {
       if (key) this.lab.choose({ kind: "link", key, name: link.name });
     };
     made.addEventListener("click", choose);
-    made.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      choose();
-    });
+    this.keys(made, choose, () => cut(this.lab.doc!, link.name));
     return made;
   }
 
@@ -125,8 +192,8 @@ export class NetworkMap {
     for (const link of this.links) {
       const group = this.element.querySelector(`[data-link="${CSS.escape(link.name)}"]`);
       if (!group) continue;
-      const rate = link.rate_bps ? quantity(link.rate_bps, "bit/s").replace("bit/s", "b/s") : "varies";
-      const facts = [rate, link.delay_ns ? duration(link.delay_ns) : ""].filter(Boolean).join(" · ");
+      const { rate } = link;
+      const facts = [rate, link.delay].filter(Boolean).join(" · ");
       const quiet = /^(left|right)\d+$|^[ab]$/.test(link.name);
       group.querySelector("text")!.textContent = quiet ? "" : this.crowded ? rate : facts;
       group.setAttribute("aria-label", `Link ${link.name}, ${facts}`);
@@ -135,6 +202,10 @@ export class NetworkMap {
 
   private mark(): void {
     const { chosen } = this.lab;
+    for (const one of this.element.querySelectorAll(".movable")) {
+      const is = chosen.kind === "node" && one.getAttribute("data-node") === chosen.name;
+      one.setAttribute("aria-pressed", String(is));
+    }
     for (const one of this.element.querySelectorAll(".link")) {
       const is = chosen.kind === "link" && one.getAttribute("data-link") === chosen.name;
       one.setAttribute("aria-pressed", String(is));
@@ -142,8 +213,16 @@ export class NetworkMap {
   }
 }
 
+const wireOf = ({ name, from, to, rate_bps, delay_ns }: Link): Wire => ({
+  name,
+  from: String(from),
+  to: String(to),
+  rate: rate_bps ? quantity(rate_bps, "bit/s").replace("bit/s", "b/s") : "varies",
+  delay: delay_ns ? duration(delay_ns) : "",
+});
+
 /** A parking lot as a chain of routers, the pairs of its hops below; null for other networks. */
-function parkingLot(links: Link[]): Place[] | null {
+function parkingLot(links: Pick<Wire, "name">[]): Place[] | null {
   const hops = links.filter(({ name }) => /^bottleneck\d+$/.test(name)).length;
   if (!hops) return null;
   const step = 1 / (hops + 2);

@@ -11,7 +11,7 @@ export interface Place {
  * Places nodes in columns by their distance from the clients, so that data moves along one direction; nodes of a column
  * are spread evenly, near the nodes that they are linked to.
  */
-export function layout(links: Link[], clients: string[]): Place[] {
+export function layout(links: Pick<Link, "from" | "to">[], clients: string[]): Place[] {
   const near = new Map<string, Set<string>>();
   const join = (a: string, b: string) => {
     if (!near.has(a)) near.set(a, new Set());
