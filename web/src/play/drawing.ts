@@ -85,7 +85,7 @@ export function nodeFields(lab: Lab, name: string): HTMLElement[] {
   const others = all.filter((one) => one.name !== name);
   const fields = [
     heading,
-    nameField(lab, name, others),
+    ...nameField(lab, name, others),
     chooser(
       "link to",
       `Link ${name} to`,
@@ -102,8 +102,8 @@ export function nodeFields(lab: Lab, name: string): HTMLElement[] {
   return fields;
 }
 
-function nameField(lab: Lab, name: string, others: { name: string }[]): HTMLElement {
-  const input = el("input", { type: "text", value: name, "aria-label": `Name of ${name}`, class: "value" });
+function nameField(lab: Lab, name: string, others: { name: string }[]): HTMLElement[] {
+  const input = el("input", { type: "text", value: name, "aria-label": `Name of ${name}` });
   const wrong = el("span", { class: "failure", role: "alert" });
   input.addEventListener("change", () => {
     const told = input.value.trim();
@@ -119,7 +119,7 @@ function nameField(lab: Lab, name: string, others: { name: string }[]): HTMLElem
     lab.choose({ kind: "node", name: told });
     lab.replace(renamed(lab.doc!, name, told));
   });
-  return el("div", { class: "field" }, el("label", {}, "name"), input, wrong);
+  return [el("div", { class: "field words" }, el("label", {}, "name"), input), wrong];
 }
 
 /** A list of nodes; the one that is chosen is done something with. */
@@ -130,5 +130,5 @@ function chooser(label: string, title: string, names: string[], done: (name: str
     { "aria-label": title, onchange: () => made.value && done(made.value) },
     ...options,
   );
-  return el("div", { class: "field" }, el("label", {}, label), made);
+  return el("div", { class: "field choice" }, el("label", {}, label), made);
 }
