@@ -374,6 +374,15 @@ def test_a_value_that_is_sql_is_a_value(client: TestClient, sql: str) -> None:
     assert client.post("/api/ask", json=body, headers=KNOWN).json()["rows"] == 120
 
 
+def test_a_page_stands_until_a_run_is_there(client: TestClient) -> None:
+    told = client.get("/running/0000000000000001?dir=first&beside=0000000000000002&beside_dir=second", headers=KNOWN)
+    to = "/view/0000000000000001?dir=first&amp;beside=0000000000000002&amp;beside_dir=second"
+    assert (told.status_code, f'content="0; url={to}"' in told.text) == (200, True), told.text
+    odd = client.get('/running/%22%3E%3Cscript%3E?dir="><script>', headers=KNOWN).text
+    assert "<script" not in odd
+    assert client.get("/running/0000000000000001?dir=first").status_code == 403
+
+
 def test_a_run_has_a_place_and_its_maker_is_a_hook(directories: list[explore.Directory], client: TestClient) -> None:
     # The rows are made up: no run of this study has that identity.
     answer = client.get("/view/0000000000000001?dir=first", headers=KNOWN)

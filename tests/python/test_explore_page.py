@@ -122,7 +122,7 @@ def test_a_click_shows_the_runs_behind_a_point(browser: Any, address: str) -> No
         dot.hover(force=True)
         dot.click(force=True)
         page.wait_for_selector(".panel td a")
-        assert page.get_attribute(".panel td a >> nth=0", "href").startswith("/view/00000000")
+        assert page.get_attribute(".panel td a >> nth=0", "href").startswith("/running/00000000")
         assert "control" in page.inner_text(".panel thead")
 
 
@@ -141,7 +141,7 @@ def test_two_runs_are_chosen_to_be_compared(browser: Any, address: str) -> None:
             page.keyboard.press("Space")
         # The first of three gives way.
         assert [boxes.nth(n).is_checked() for n in range(3)] == [False, True, True]
-        assert link.get_attribute("href").startswith(f"/view/{runs[1]}?")
+        assert link.get_attribute("href").startswith(f"/running/{runs[1]}?")
         assert f"beside={runs[2]}" in link.get_attribute("href")
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -59,6 +60,7 @@ def application(
         Route("/api/version", site.version, methods=["POST"]),
         Route("/api/findings", site.findings, methods=["POST"]),
         Route("/figure", site.figure, methods=["GET"]),
+        Route("/running/{run_id}", site.running, methods=["GET"]),
         Route("/view/{run_id}", site.view, methods=["GET"]),
     ]
     return Guard(Starlette(routes=routes), token=token, port=port)
@@ -111,6 +113,13 @@ class _Site:
             return PlainTextResponse(f"404: {error}\n", status_code=404)
         return Response(drawn, media_type="image/svg+xml")
 
+    async def running(self, request: Request) -> Response:
+        """A page to look at while a run is run again: a browser keeps it until the viewer's has come."""
+        to = f"/view/{quote(request.path_params['run_id'], safe='')}?{request.url.query}"
+        refresh = f'<meta http-equiv=refresh content="0; url={escape(to)}">'
+        told = "The run is run again, with every packet recorded: a moment for most, a minute for a very long one."
+        return HTMLResponse(_said("Running …", told, refresh))
+
     async def view(self, request: Request) -> Response:
         asked = [("dir", request.path_params["run_id"])]
         if beside := request.query_params.get("beside"):
@@ -148,8 +157,8 @@ def _json(ask: Callable[[], dict[str, Any]]) -> bytes:
     return json.dumps(ask(), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(errors="replace")
 
 
-def _said(code: str, message: str) -> str:
+def _said(title: str, message: str, head: str = "") -> str:
     return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{code}</title>"
-        f"<link rel=stylesheet href=/static/explore.css><body class=message><h1>{code}</h1><p>{escape(message)}</p>"
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>{head}"
+        f"<link rel=stylesheet href=/static/explore.css><body class=message><h1>{title}</h1><p>{escape(message)}</p>"
     )

@@ -14,7 +14,7 @@ export function address([first, second]: readonly Run[]): string {
     asked.set("beside", second.id);
     asked.set("beside_dir", second.dir);
   }
-  return `/view/${encodeURIComponent(first?.id ?? "")}?${asked}`;
+  return `/running/${encodeURIComponent(first?.id ?? "")}?${asked}`;
 }
 
 interface Ticked {
