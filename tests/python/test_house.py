@@ -29,7 +29,7 @@ FLOORS = {
     "guest/program": 4,
     "quinn": 4,
     "scenario": 5,
-    "python": 6,
+    "python": 7,
     "web": 6,
     "differential": 6,
 }

@@ -3,6 +3,7 @@
 //! This is the runner: the only Rust crate that reads a wall clock, starts threads and writes files.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod answer;
 mod application;
 mod arrow;
 mod control;
@@ -406,6 +407,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scheduler::PySend>()?;
     module.add_class::<scheduler::PyCopy>()?;
     module.add_class::<scheduler::PyRepeat>()?;
+    module.add_function(wrap_pyfunction!(answer::answer, module)?)?;
     module.add_function(wrap_pyfunction!(has_walls, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(restored, module)?)?;

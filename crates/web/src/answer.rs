@@ -14,14 +14,16 @@ const MOST_CAPTURED: usize = 256 << 20;
 ///
 /// The scenario is the table at `path` (all of the text where there is none) after `overrides` were set in it, as a run of a
 /// study is read. `packets` is the most that a recording has; without them there is none. With `capture` each interface's
-/// packets are captured, as pcapng. `clock` is told the time of the run while it goes on.
+/// packets are captured, as pcapng. `clock` is told the time of the run while it goes on, which `stop` ends.
 ///
 /// The answer is JSON's length in four bytes, the JSON, the recording, and the captures. The JSON has the run's tables by
 /// columns and the length of each capture by its name, or an `error`: what is wrong with the scenario, or why it could not be run.
-pub fn answer(request: &[u8], clock: &dyn Fn(Time)) -> Vec<u8> {
+pub fn answer(request: &[u8], stop: &AtomicBool, clock: &dyn Fn(Time)) -> Vec<u8> {
     let mut files = Files::default();
     let told = match serde_json::from_slice(request) {
-        Ok(Json::Object(request)) => run(&request, &mut files, clock).unwrap_or_else(|error| json!({ "error": error })),
+        Ok(Json::Object(request)) => {
+            run(&request, &mut files, stop, clock).unwrap_or_else(|error| json!({ "error": error }))
+        }
         _ => json!({ "error": { "problem": "the request is no object of JSON" } }),
     };
     let told = told.to_string();
@@ -42,7 +44,7 @@ struct Files {
     captures: BTreeMap<String, Vec<u8>>,
 }
 
-fn run(request: &Map<String, Json>, files: &mut Files, clock: &dyn Fn(Time)) -> Result<Json, Json> {
+fn run(request: &Map<String, Json>, files: &mut Files, stop: &AtomicBool, clock: &dyn Fn(Time)) -> Result<Json, Json> {
     let text = request.get("toml").and_then(Json::as_str).unwrap_or_default();
     let seed = request.get("seed").and_then(Json::as_u64);
     let packets = request.get("packets").and_then(Json::as_u64);
@@ -72,7 +74,7 @@ fn run(request: &Map<String, Json>, files: &mut Files, clock: &dyn Fn(Time)) -> 
         clock: Some(clock),
         ..Options::default()
     };
-    let outcome = vazao_scenario::run(&scenario, &AtomicBool::new(false), options).map_err(|why| stopped(&why))?;
+    let outcome = vazao_scenario::run(&scenario, stop, options).map_err(|why| stopped(&why))?;
     let Outcome { runs, flows, paths, links, samples, .. } = outcome;
     let tables = [("runs", runs), ("flows", flows), ("paths", paths), ("links", links), ("samples", samples)];
     let tables: Map<String, Json> = tables.into_iter().map(|(name, rows)| (name.to_owned(), columns(&rows))).collect();
@@ -154,7 +156,7 @@ mod tests {
     use super::*;
 
     fn ask(request: &Json) -> (Json, Vec<u8>) {
-        let answer = answer(request.to_string().as_bytes(), &|_| ());
+        let answer = answer(request.to_string().as_bytes(), &AtomicBool::new(false), &|_| ());
         let (length, rest) = answer.split_first_chunk::<4>().expect("a length");
         let (told, recording) = rest.split_at(u32::from_le_bytes(*length) as usize);
         (serde_json::from_slice(told).expect("JSON"), recording.to_vec())
@@ -197,7 +199,8 @@ mod tests {
     fn the_time_is_told_meanwhile() {
         let times = std::cell::RefCell::new(Vec::new());
         let long = SCENARIO.replace("2 s", "60 s").replace(", size = \"100 kB\"", "");
-        answer(json!({ "toml": long }).to_string().as_bytes(), &|now| times.borrow_mut().push(now.as_secs()));
+        let tell = |now: Time| times.borrow_mut().push(now.as_secs());
+        answer(json!({ "toml": long }).to_string().as_bytes(), &AtomicBool::new(false), &tell);
         let times = times.into_inner();
         assert!(times.len() > 3 && times.is_sorted() && times.last().is_some_and(|&last| last < 60.0), "{times:?}");
     }

@@ -1,54 +1,9 @@
 //! Engine for web pages: a scenario in, tables, a recording and captures out.
 //!
-//! A page reserves memory for a request, writes it there as JSON, and reads the answer where [`run`] says. Memory that is
-//! reserved or answered is the page's until it is released. The page gives the engine one function, `page.clock`, which is
-//! told the time of a run in seconds while it goes on.
+//! In a page it is [`page`]; a server that has no engine for pages [answers](answer) by itself.
 
 mod answer;
+#[cfg(target_arch = "wasm32")]
+pub mod page;
 
 pub use answer::answer;
-use vazao_engine::Time;
-
-#[cfg(target_arch = "wasm32")]
-#[link(wasm_import_module = "page")]
-unsafe extern "C" {
-    safe fn clock(seconds: f64);
-}
-
-/// Tells nobody: only a page waits.
-#[cfg(not(target_arch = "wasm32"))]
-fn clock(_: f64) {}
-
-/// Bytes before an answer: its length.
-const HEAD: usize = 8;
-
-/// Reserves memory for a request of `length` bytes.
-#[unsafe(no_mangle)]
-pub extern "C" fn reserve(length: usize) -> *mut u8 {
-    Box::into_raw(vec![0_u8; length].into_boxed_slice()).cast()
-}
-
-/// Releases what was reserved or answered; an answer's length includes that of its head.
-///
-/// # Safety
-/// `place` and `length` are those of memory that was reserved or answered, and not released so far.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn release(place: *mut u8, length: usize) {
-    // SAFETY: a boxed slice of this length was given out there, as the caller promises.
-    drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(place, length)) });
-}
-
-/// Answers a [request](answer), which it releases. The answer begins with its own length in eight bytes, little-endian.
-///
-/// # Safety
-/// `place` and `length` are those of reserved memory, and not released so far.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn run(place: *mut u8, length: usize) -> *mut u8 {
-    // SAFETY: a boxed slice of this length was reserved there, as the caller promises.
-    let request = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(place, length)) };
-    let answer = answer(&request, &|now: Time| clock(now.as_secs()));
-    let mut told = Vec::with_capacity(HEAD + answer.len());
-    told.extend((answer.len() as u64).to_le_bytes());
-    told.extend(answer);
-    Box::into_raw(told.into_boxed_slice()).cast()
-}

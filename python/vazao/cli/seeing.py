@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tempfile
 import webbrowser
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 
 from vazao import results, scenario, study as studies
 from vazao.cli import completing, programs
+from vazao.cli.explore import Port, check
 from vazao.cli.options import Allow, AsJson, Changes, Seed, change
 from vazao.cli.texts import say
 from vazao.errors import ScenarioError, did_you_mean
@@ -76,16 +78,26 @@ Lesson = Annotated[
     typer.Option(metavar="NAME", help="Begin with a lesson, such as slow-start.", autocompletion=completing.lessons),
 ]
 
+Served = Annotated[
+    bool,
+    typer.Option("--serve", help="Serve the page, with the engine behind it: the way where there is none for pages."),
+]
+
 
 def play(
     run: Tried = None,
     html: Html = None,
     lesson: Lesson = None,
+    served: Served = False,
+    port: Port = 0,
     no_browser: NoBrowser = False,
     as_json: AsJson = False,
 ) -> None:
     """Change a scenario with sliders and see at once what follows; with lessons. One page, the engine in it."""
     from vazao import seeing
+
+    if served and html is not None:
+        raise ScenarioError("--html: is a page with its engine in it; leave --serve out")
 
     text = name = None
     if run is not None:
@@ -100,8 +112,27 @@ def play(
     if lesson is not None and lesson not in seeing.lessons():
         raise ScenarioError(f"--lesson {lesson!r}: is no lesson{did_you_mean(lesson, seeing.lessons())}")
     told = {"lessons": list(seeing.lessons())} if as_json else None
+    if served or (html is None and not seeing.has_engine()):
+        page = seeing.play_page(text, name or "", lesson, served=True)
+        _serve(page, told, port=port, browser=not no_browser)
+        return
+    if port:
+        raise ScenarioError("--port: goes with --serve")
     page = seeing.play_page(text, name or "", lesson)
     _deliver(page, html, lesson or name or "laboratory", told, browser=not no_browser)
+
+
+def _serve(page: Page, told: dict[str, Any] | None, *, port: int, browser: bool) -> None:
+    """Serve the laboratory until Ctrl-C; the address is printed."""
+    check("play --serve")
+    from vazao import explore
+
+    def say_address(address: str) -> None:
+        print(f"{address}\nCtrl-C ends it." if told is None else json.dumps({"address": address} | told), flush=True)
+        if browser and told is None and sys.stdout.isatty():
+            webbrowser.open(address)
+
+    explore.play(page, port=port, told=say_address)
 
 
 def _deliver(page: Page, html: Path | None, name: str, told: dict[str, Any] | None, *, browser: bool) -> None:

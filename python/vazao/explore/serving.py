@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from vazao.errors import ResultsError
 from vazao.explore.directories import Directory
@@ -42,10 +43,19 @@ def serve(
 
     `front` is a page that stands first, in place of the explorer's.
     """
+    listen(
+        lambda token, taken: application(directories, token=token, port=taken, open_runs=open_runs, front=front),
+        port=port,
+        told=told,
+    )
+
+
+def listen(made: Callable[[str, int], ASGIApp], *, port: int, told: Callable[[str], None]) -> None:
+    """Serve an application, made for a secret and a port, until Ctrl-C. Raises `ResultsError`."""
     with listening(port) as one:
         one.listen(128)
         token, port = secrets.token_urlsafe(24), one.getsockname()[1]
-        app = application(directories, token=token, port=port, open_runs=open_runs, front=front)
+        app = made(token, port)
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, lifespan="off", ws="none", loop="asyncio", http="h11",
             server_header=False, proxy_headers=False, timeout_graceful_shutdown=1, h11_max_incomplete_event_size=65_536,

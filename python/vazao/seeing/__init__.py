@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         is_built as is_built,
         view as view,
     )
-    from vazao.seeing.play import lessons as lessons, play_page as play_page
+    from vazao.seeing.play import has_engine as has_engine, lessons as lessons, play_page as play_page
     from vazao.seeing.recording import MOST as MOST, Recording as Recording, record as record
     from vazao.seeing.rerunning import Again as Again, again as again, can_run_again as can_run_again
 else:

@@ -10,16 +10,20 @@ from functools import cache
 from typing import Any
 
 from vazao.scenario import built_in, presets, registry
-from vazao.seeing.page import Page, built, packed, page
+from vazao.seeing.page import FOLDER, Page, built, packed, page
 
 START = "two-flows"
 """The scenario of a page that is given none, among those to begin with."""
 
 
-def play_page(text: str | None = None, name: str = "", lesson: str | None = None) -> Page:
+ENGINE = "engine.wasm"
+
+
+def play_page(text: str | None = None, name: str = "", lesson: str | None = None, *, served: bool = False) -> Page:
     """A page in which a scenario is changed by hand and run at once; it may begin with a lesson.
 
-    Raises `ResultsError` when the page or its engine was not built.
+    One that is `served` asks the engine of its server; any other has the engine in it. Raises `ResultsError` when the
+    page or its engine was not built.
     """
     content = {
         "kinds": {kind: entries for kind, entries in _kinds().items() if kind != "strippable option"},
@@ -32,8 +36,15 @@ def play_page(text: str | None = None, name: str = "", lesson: str | None = None
     # Within an element of a page, a text may not end it.
     told = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
     title = f"{name} – Vazão" if name else "Vazão laboratory"
-    filled = {"TITLE": html.escape(title), "CONTENT": told, "ENGINE": packed(built("engine.wasm", "make wasm"), 9)}
+    engine = "" if served else packed(built(ENGINE, "make wasm"), 9)
+    asks = "'self'" if served else "'none'"
+    filled = {"TITLE": html.escape(title), "CONTENT": told, "ENGINE": engine, "ASKS": asks}
     return Page(title, page("play.html", "play", filled))
+
+
+def has_engine() -> bool:
+    """Whether the engine for pages is here."""
+    return (FOLDER / "static" / ENGINE).is_file()
 
 
 @cache

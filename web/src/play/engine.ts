@@ -62,21 +62,33 @@ interface Told {
   failure?: string;
 }
 
+/** Whatever runs scenarios for the page: the latest request counts, the others are answered by null. */
+export interface Runner {
+  ask(request: Request, progress?: Progress): Promise<Answer | null>;
+  /** Ends the run that is under way, which is answered by null. */
+  stop(): void;
+}
+
 /** A run that is older than this is not waited for when another one is wanted. */
 const PATIENCE = 150;
 
+const packed = () => document.querySelector("script[data-engine]")?.textContent;
+
+/** Whether the page has the engine in it; a page that a server gives asks the server's. */
+export const hasEngine = (): boolean => !!packed();
+
 /** Engine text in the page; throws a sentence for people where there is none. */
 export async function compiled(): Promise<WebAssembly.Module> {
-  const element = document.querySelector("script[data-engine]");
-  if (!element?.textContent) throw new Error("This page has no engine in it.");
-  return WebAssembly.compile(await unpacked(fromBase64(element.textContent)));
+  const text = packed();
+  if (!text) throw new Error("This page has no engine in it.");
+  return WebAssembly.compile(await unpacked(fromBase64(text)));
 }
 
 /**
  * The engine in a worker, one run at a time. Of requests that come while it runs only the latest is kept; the others are
  * answered by null. A long run that is no longer wanted ends with its worker.
  */
-export class Engine {
+export class Engine implements Runner {
   private worker: Worker | null = null;
   private running: Job | null = null;
   private waiting: Job | null = null;
@@ -157,7 +169,7 @@ export class Engine {
 }
 
 /** Takes an answer's files apart: the recording, then the captures. */
-function read(json = "{}", files = new ArrayBuffer(0)): Omit<Answer, "took"> {
+export function read(json = "{}", files = new ArrayBuffer(0)): Omit<Answer, "took"> {
   const told = JSON.parse(json);
   let at: number = told.recording ?? 0;
   const captures = Object.entries<number>(told.captures ?? {}).map(([name, length]) => {

@@ -1,6 +1,6 @@
 import { Run } from "../view/run";
 import type { Catalogue } from "./catalogue";
-import type { Answer, Capture, Engine, Fault, Progress, Tables } from "./engine";
+import type { Answer, Capture, Fault, Progress, Runner, Tables } from "./engine";
 import { copy, type Doc, isTable, type Key, read, set, type Toml, write } from "./toml";
 import { parse } from "./units";
 
@@ -51,7 +51,7 @@ export class Lab {
   private touched = 0;
 
   constructor(
-    readonly engine: Engine,
+    readonly engine: Runner,
     readonly catalogue: Catalogue,
   ) {}
 

@@ -9,13 +9,14 @@ import { Themes } from "../view/theme";
 import { Catalogue, type Content, content } from "./catalogue";
 import { Drawing } from "./drawing";
 import { Editor } from "./editor";
-import { compiled, Engine } from "./engine";
+import { compiled, Engine, hasEngine, type Runner } from "./engine";
 import { follow, hosted } from "./host";
 import { Inspector } from "./inspector";
 import { Lab } from "./lab";
 import { opened, packed } from "./link";
 import { NetworkMap } from "./map";
 import { livePanels } from "./panels";
+import { Remote } from "./remote";
 import { Share } from "./share";
 import { KeyNumbers } from "./table";
 import { Teacher } from "./teacher";
@@ -39,7 +40,7 @@ class Page {
 
   constructor(
     private readonly home: HTMLElement,
-    readonly engine: Engine,
+    readonly engine: Runner,
     private readonly given: Content,
   ) {
     this.themes = new Themes(() => this.retheme());
@@ -299,7 +300,7 @@ async function start(): Promise<void> {
   const home = document.getElementById("play");
   if (!home) return;
   try {
-    const page = new Page(home, new Engine(await compiled()), content());
+    const page = new Page(home, hasEngine() ? new Engine(await compiled()) : new Remote(), content());
     (window as unknown as { vazaoPlay: Page }).vazaoPlay = page;
     await page.start();
   } catch (error) {

@@ -1,0 +1,84 @@
+"""The laboratory from a server on this machine, whose engine runs what the page asks: where there is none for pages."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from vazao import _core
+from vazao.explore.guarding import Guard
+from vazao.explore.serving import listen
+from vazao.explore.viewing import POLICY
+from vazao.seeing import Page
+
+
+def play(page: Page, *, port: int = 0, told: Callable[[str], None]) -> None:
+    """Serve the laboratory until Ctrl-C; `told` is given the address once it is listened to. Raises `ResultsError`."""
+    listen(lambda token, taken: laboratory(page, token=token, port=taken), port=port, told=told)
+
+
+def laboratory(page: Page, *, token: str, port: int) -> ASGIApp:
+    """The application: the page, and the engine behind it."""
+    runs = _Runs()
+
+    async def first(_: Request) -> Response:
+        return HTMLResponse(page.text, headers={"Content-Security-Policy": POLICY})
+
+    async def run(request: Request) -> Response:
+        answer = await run_in_threadpool(runs.answer, await request.body())
+        if answer is None:
+            return Response(status_code=409)
+        return Response(answer, media_type="application/octet-stream")
+
+    async def reached(_: Request) -> Response:
+        return JSONResponse({"seconds": runs.reached})
+
+    async def stop(_: Request) -> Response:
+        runs.stop()
+        return JSONResponse({})
+
+    routes = [Route("/", first, methods=["GET"])]
+    for path, act in (("/api/run", run), ("/api/reached", reached), ("/api/stop", stop)):
+        routes.append(Route(path, act, methods=["POST"]))
+    return Guard(Starlette(routes=routes), token=token, port=port)
+
+
+class _UnwantedError(Exception):
+    """Nobody waits for a run any more."""
+
+
+class _Runs:
+    """Runs for a page, which waits for the latest one only."""
+
+    def __init__(self) -> None:
+        self.reached = 0.0
+        self._latest = 0
+        self._lock = threading.Lock()
+
+    def stop(self) -> int:
+        """End what runs; the number of the request that may run now."""
+        with self._lock:
+            self._latest += 1
+            self.reached = 0.0
+            return self._latest
+
+    def answer(self, request: bytes) -> bytes | None:
+        """The engine's answer; None where another request took the place of this one."""
+        number = self.stop()
+
+        def tick(seconds: float) -> None:
+            if number != self._latest:
+                raise _UnwantedError
+            self.reached = seconds
+
+        try:
+            return _core.answer(request, tick)
+        except _UnwantedError:
+            return None
