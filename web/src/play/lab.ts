@@ -48,7 +48,7 @@ export class Lab {
   private nth = 0;
   /** Texts before the changes that were made by hand, and when the last was. */
   private readonly past: string[] = [];
-  private touched = 0;
+  private touched = -Infinity;
 
   constructor(
     readonly engine: Runner,
@@ -105,9 +105,9 @@ export class Lab {
 
   /** Takes another document. */
   replace(doc: Doc): void {
-    this.touched = 0;
+    this.touched = -Infinity;
     this.remember();
-    this.touched = 0;
+    this.touched = -Infinity;
     void this.load(write(doc));
   }
 
@@ -118,7 +118,7 @@ export class Lab {
   /** Takes back the last change that was made by hand. */
   undo(): void {
     const text = this.past.pop();
-    this.touched = 0;
+    this.touched = -Infinity;
     if (text !== undefined) void this.load(text);
   }
 
