@@ -1,6 +1,6 @@
 //! Engine for web pages: a scenario in, tables, a recording and captures out.
 //!
-//! In a page it is [`page`]; a server that has no engine for pages [answers](answer) by itself.
+//! In a page it is the module `page`; a server without an engine for pages [answers](answer()) by itself.
 
 mod answer;
 #[cfg(target_arch = "wasm32")]
