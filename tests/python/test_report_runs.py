@@ -267,7 +267,7 @@ window.told = [];
 window.Worker = class extends Worker {
   constructor(...given) {
     super(...given);
-    this.addEventListener("message", ({ data }) => { if (data.told) told.push(data.told); });
+    this.addEventListener("message", ({ data }) => { if (data.answer) told.push(data.answer); });
   }
 };
 """
