@@ -149,3 +149,27 @@ def test_the_text_changes_the_drawing_and_its_faults_are_told(page: Any) -> None
     write(page, toml(page).replace('from = "R1", to = "R2"', 'from = "R1", to = "aside"'))
     assert "right1" in page.locator("[role=alert]").first.inner_text()
     assert page.locator(".status").inner_text() == "The last setting that ran is shown."
+
+
+def test_a_finger_links_two_nodes(browser: Any, file: Path) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    settled(page)
+    press(page, DRAW)
+    (x, y), (to_x, to_y) = middle(page, "Host left1"), middle(page, "Host left2")
+    finger = context.new_cdp_session(page)
+
+    def touch(kind: str, *points: tuple[float, float]) -> None:
+        told = [{"x": x, "y": y} for x, y in points]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": told})
+
+    touch("touchStart", (x, y))
+    for part in (0.2, 0.4, 0.6, 0.8, 1.0):
+        touch("touchMove", (x + (to_x - x) * part, y + (to_y - y) * part))
+        page.wait_for_timeout(20)
+    touch("touchEnd")
+    settled(page)
+    link = network(page)["link"][-1]
+    assert (link["from"], link["to"]) == ("left1", "left2")
+    context.close()

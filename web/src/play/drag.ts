@@ -34,6 +34,14 @@ export function drags(drawing: SVGSVGElement, gestures: Gestures): void {
     drawing.prepend(line);
     held = { name, from, start: at(event), line };
   });
+  // A finger that drags a node scrolls no page; of a part of a drawing `touch-action` says so in vain.
+  drawing.addEventListener(
+    "touchstart",
+    (event) => {
+      if (held) event.preventDefault();
+    },
+    { passive: false },
+  );
   drawing.addEventListener("pointermove", (event) => {
     if (!held) return;
     const { x, y } = at(event);
