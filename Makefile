@@ -2,20 +2,23 @@
 # Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
 
 .DELETE_ON_ERROR:
-.PHONY: agreement differential fuzz references help setup kernel demo test lint bench docs site studies lock clean tools tuned wheel web wasm
+.PHONY: quick agreement differential fuzz references help setup kernel demo test lint bench docs site studies lock clean tools tuned wheel web wasm
 SHELL := /bin/bash
 
 BIN := .venv/bin
 LOCKED := .venv/.locked
 BUILT := .venv/.built
-RUST := Cargo.toml Cargo.lock rust-toolchain.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
+# What the extension is made of: neither tests nor what only tests use.
+RUST := Cargo.toml Cargo.lock rust-toolchain.toml $(shell find crates -path crates/differential -prune -o -path crates/laboratory -prune \
+    -o -path '*/src/*' -name '*.rs' ! -path '*/tests/*' ! -name tests.rs -print -o -name build.rs -print -o -name Cargo.toml -print)
 STUDY ?= hstcp-2010
 STATIC := python/vazao/seeing/static
+ENGINE := $(STATIC)/engine.wasm
 EXPLORE := python/vazao/explore/static
 PAGES := $(STATIC)/viewer.js $(STATIC)/play.js $(STATIC)/again.js $(EXPLORE)/explore.js
 NPM := $(BIN)/python web/tools/npm.py
 WASM := wasm32-unknown-unknown
-WASM_BUILD := --quiet --locked --profile web -p vazao-web --target $(WASM) --target-dir target/web
+WASM_BUILD := --locked --profile web -p vazao-web --target $(WASM) --target-dir target/web
 # The first program of a guest is a package of its own: it is built for the guest, not for this machine.
 PROGRAM := crates/guest/program/Cargo.toml
 # Where the guests' kernel is; nothing where there is none.
@@ -24,6 +27,7 @@ KERNEL := $(BIN)/python -c 'from vazao import kernel; print(getattr(kernel.find(
 help:
 	@echo 'make demo     set up, run the study $(STUDY) (quick), print its findings, write its report'
 	@echo 'make test     set up, lint, and pass every test'
+	@echo 'make quick    what to run after each change: lints and tests of what changed, in two minutes (BASE=REVISION)'
 	@echo 'make setup    leave a ready environment in .venv, with the command .venv/bin/vazao'
 	@echo 'make kernel   set up, build the Linux kernel for guests, or reuse it (docs/kernel.md)'
 	@echo 'make web      the pages of vazao view, play and explore (part of make setup)'
@@ -41,7 +45,7 @@ help:
 	@echo 'make wheel    dist/vazao-….whl for any Linux with glibc 2.17: installs without a compiler; checked in a fresh environment'
 	@echo 'make clean    remove the environment and everything built'
 
-setup: $(BUILT) $(PAGES)
+setup: $(BUILT) $(PAGES) wasm
 
 # The interpreter is looked for by running it: a name on the path need not work.
 $(LOCKED): requirements.lock
@@ -52,12 +56,14 @@ $(LOCKED): requirements.lock
 	[ -n "$$found" ] || { echo 'error: no CPython 3.11 or newer; install one (or say PYTHON=...)' >&2; exit 1; }; \
 	rm -rf .venv; \
 	"$$found" -m venv .venv || { echo "error: $$found cannot make environments; install its venv package" >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@echo 'installing Python packages, about a minute'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
 $(BUILT): $(LOCKED) pyproject.toml $(RUST)
 	@command -v cargo >/dev/null || { echo 'error: no cargo; install a Rust toolchain (rustup) first' >&2; exit 1; }
-	VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --locked --quiet
+	@echo 'compiling the engine, a few minutes'
+	@VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --locked
 	@touch $@
 
 # Built twice: the second build knows from runs of the first (bench/training.py) which way the code mostly goes. What merges
@@ -65,7 +71,7 @@ $(BUILT): $(LOCKED) pyproject.toml $(RUST)
 tuned: setup
 	@[ -e "$$(rustc --print target-libdir)/../bin/llvm-profdata" ] || \
 	    { echo 'error: no llvm-profdata; rustup component add llvm-tools' >&2; exit 1; }
-	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked --quiet --pgo
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --profile optimised --locked --pgo
 	@touch $(BUILT)
 
 # Scripts and styles of web pages, made from TypeScript with libraries that their lock names by hash.
@@ -76,17 +82,21 @@ NO_PACKAGES := packages of npm cannot be fetched: the pages of vazao view, play 
 
 web: $(PAGES)
 
-# With rustup's target where it is, else with Debian's compiler for it, which must build the standard library as well.
-wasm: setup
-	@if rustup target list --installed 2>/dev/null | grep -qx $(WASM); then \
+# The engine of pages is left out, and said so, where no compiler for WebAssembly can be had: rustup fetches its target, Debian's
+# compiler must build the standard library as well.
+wasm: $(BUILT) $(PAGES)
+	@if [ -e $(ENGINE) ] && [ ! $(BUILT) -nt $(ENGINE) ]; then exit 0; fi; \
+	if rustup target list --installed 2>/dev/null | grep -qx $(WASM) || timeout 120 rustup target add $(WASM) >/dev/null 2>&1; then \
+	    echo 'compiling the engine for web pages, a minute'; \
 	    cargo build $(WASM_BUILD); \
 	elif command -v wasm-ld-22 >/dev/null && [ -e "$$(/usr/bin/rustc --print sysroot 2>/dev/null)/lib/rustlib/src/rust/library" ]; then \
+	    echo 'compiling the engine for web pages, two minutes'; \
 	    RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-22 \
-	        /usr/bin/cargo build $(WASM_BUILD) -Zbuild-std=std,panic_abort; \
+	        cargo build $(WASM_BUILD) -Zbuild-std=std,panic_abort; \
 	else \
-	    echo 'optional tool not found: rustup target add $(WASM), or of Debian rustc-web, rust-web-src and lld-22 (web pages have no engine, and its tests are skipped)'; \
+	    echo 'no compiler for WebAssembly: vazao play serves its page, and cannot write one (rustup target add $(WASM), or of Debian rustc-web, rust-web-src and lld-22)'; \
 	    exit 0; \
-	fi && cp target/web/$(WASM)/web/vazao_web.wasm $(STATIC)/engine.wasm
+	fi && cp target/web/$(WASM)/web/vazao_web.wasm $(ENGINE)
 
 kernel: setup
 	$(BIN)/vazao kernel build
@@ -121,11 +131,16 @@ tools: setup
 	@pkg-config --exists ns3-core 2>/dev/null || echo 'optional tool not found: ns3 (make bench compares without it)'
 	@$(BIN)/python -c 'from vazao import kernel; kernel.find() or print(f"{kernel.missing()}: tests of guests are skipped")'
 
-test: setup wasm lint tools
+# Tests that compare times have the machine for themselves, at the end.
+test: setup lint tools
 	VAZAO_KERNEL="$$($(KERNEL))" cargo test --quiet --workspace --locked
 	cargo test --quiet --manifest-path $(PROGRAM) --locked
 	$(NPM) web test --silent
-	$(BIN)/pytest -ra
+	$(BIN)/pytest -ra --durations=30 -n auto --dist loadgroup --untimed
+	$(BIN)/pytest -ra -m timed
+
+quick: $(BUILT) $(PAGES)
+	@$(BIN)/python tests/quick.py $(if $(BASE),--base $(BASE))
 
 bench: setup
 	$(BIN)/python bench/run.py
@@ -168,7 +183,7 @@ docs: setup
 wheel: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r wheel.lock
 	rm -rf dist
-	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --release --locked --zig \
+	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --profile optimised --locked --zig \
 	    --compatibility manylinux2014 --out dist
 	$(BIN)/python tests/wheel.py dist/*.whl
 

@@ -43,12 +43,13 @@ class NotMeasurableError(Exception):
 
 
 def program() -> str:
-    """Build the benchmark and return its path."""
+    """Build the benchmark as `make setup` builds the engine, and return its path."""
     if platform.machine() != "x86_64":
         raise NotMeasurableError("instructions are recorded for x86-64")
     if shutil.which("valgrind") is None:
         raise NotMeasurableError("valgrind is not installed")
-    command = ["cargo", "bench", "--quiet", "--locked", "-p", "vazao-scenario", "--bench", "run", "--no-run"]
+    command = ["cargo", "bench", "--quiet", "--locked", "--profile", "release", "--features", "linux-guest,quinn-guest"]
+    command += ["-p", "vazao-scenario", "--bench", "run", "--no-run"]
     built = subprocess.run(
         [*command, "--message-format=json"], cwd=HERE.parent, capture_output=True, text=True, check=False
     )

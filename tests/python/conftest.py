@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from browsers import chromium
+from suite import pytest_collection_modifyitems as pytest_collection_modifyitems, pytest_configure as pytest_configure
 from vazao.results import Study
 from vazao.scenario import loading
 from vazao.study import parse_as
@@ -151,6 +152,7 @@ sql = "SELECT min(utilisation) > 0 AS holds FROM runs WHERE part = 'ours'"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--untimed", action="store_true", help="all tests but those that compare times, which run alone")
     parser.addoption(
         "--write-verdicts",
         action="store_true",

@@ -18,6 +18,8 @@ import instructions  # noqa: E402
 import rivals  # noqa: E402
 import run  # noqa: E402
 
+pytestmark = pytest.mark.process
+
 
 def test_hops_are_three_a_packet() -> None:
     """1 MB over three links without loss: 691 segments and their ACKs, three hops each, and a few to open and close."""

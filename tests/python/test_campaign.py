@@ -13,6 +13,8 @@ from vazao.results.parts import TABLES
 from vazao.scenario import loading
 from vazao.study import Study, parse_study
 
+pytestmark = pytest.mark.process
+
 
 def rows(directory: Path, table: str) -> pl.DataFrame:
     return Store(directory).read(table).drop("wall_s", strict=False)

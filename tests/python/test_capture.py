@@ -12,7 +12,7 @@ import pytest
 import vazao as vz
 
 TSHARK = shutil.which("tshark")
-pytestmark = pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")]
 
 PREFERENCES = [
     "ip.check_checksum:TRUE",

@@ -13,7 +13,7 @@ import pytest
 import vazao as vz
 from test_capture import ERROR, INBOUND, OUTBOUND, TSHARK, read, stream_bytes
 
-pytestmark = pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")]
 
 LISTS = [
     "quic.long.packet_type",

@@ -358,6 +358,7 @@ def test_a_long_run_shows_how_far_it_is(vazao: Vazao, monkeypatch: pytest.Monkey
     assert "simulated" not in vazao("run", "small.toml").err
 
 
+@pytest.mark.timed
 def test_many_short_runs_take_about_as_long_as_check_says(
     toy_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,8 @@ from vazao.results.rows import Rows
 from vazao.scenario import Recipe, fingerprint, needs_of
 from vazao.study import Cell, PlannedRun
 
+pytestmark = pytest.mark.process
+
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'vazao[dask]'")
 
 

@@ -22,6 +22,8 @@ from vazao.cli import app, completing
 from vazao.cli.completion import VARIABLE, candidates
 from vazao.study import built_in_studies, reference
 
+pytestmark = pytest.mark.process
+
 SHELLS = {
     "bash": (["--norc", "--noprofile", "-i"], "source <(vazao completion bash)"),
     "zsh": (["-f", "-i"], "autoload -U compinit && compinit -u -D && source <(vazao completion zsh)"),

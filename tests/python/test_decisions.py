@@ -15,6 +15,8 @@ from vazao.errors import ResultsError
 from vazao.results import database, load_study
 from vazao.study import Study, built_in_studies
 
+pytestmark = pytest.mark.study
+
 CONNECTION = database.connect()
 
 FUNCTIONS = ["greater", "not_worse", "equivalent"]

@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 import vazao as vz
 from command import vazao
 from vazao.results import Store, campaign
 from vazao.results.parts import TABLES
 from vazao.study import parse_study
+
+pytestmark = pytest.mark.process
 
 # Runs of very different lengths, so that two threads end them in another order than one does.
 STUDY = """

@@ -20,6 +20,8 @@ from vazao import _core, kernel, ns2
 from vazao.cli import doctor
 from vazao.errors import ScenarioError
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def vazao(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Vazao:

@@ -30,6 +30,8 @@ from vazao.explore.asking import Ask, read
 from vazao.explore.building import literal, quoted
 from vazao.results.writer import writing
 
+pytestmark = pytest.mark.process
+
 TOKEN, PORT = "a-secret", 4711
 HERE = {"host": f"127.0.0.1:{PORT}"}
 KNOWN = {**HERE, "x-vazao-token": TOKEN}

@@ -15,6 +15,7 @@ from browsers import FLAGS, chromium, needs_chromium
 from test_explore import BUILT, running
 
 pytestmark = [
+    pytest.mark.process,
     needs_chromium,
     pytest.mark.skipif(not BUILT, reason="the page is not built; make web"),
 ]

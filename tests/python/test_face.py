@@ -24,6 +24,8 @@ from vazao.figures import rows as drawn_rows
 from vazao.figures.charts import merged
 from vazao.study import Figure, parse_as
 
+pytestmark = pytest.mark.process
+
 SCENARIO = """
 name = "wan <b>&</b>"
 trace = ["cwnd"]

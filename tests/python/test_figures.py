@@ -24,6 +24,8 @@ from vazao.figures.theme import PAPER
 from vazao.results import Store
 from vazao.units import Unit, title_of, unit_of
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:

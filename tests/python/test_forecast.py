@@ -16,6 +16,8 @@ from vazao.results import Study, forecast_run, forecast_runs
 from vazao.scenario import load
 from vazao.study import parse_as, plan
 
+pytestmark = pytest.mark.timed
+
 DUMBBELL = """
 network.topology = "dumbbell"
 network.access = { rate = "1 Gbps", delay = "1 ms" }

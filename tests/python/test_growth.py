@@ -18,6 +18,8 @@ from vazao.results import WHOLE, Campaign, Shard, Store, campaign, growth, parts
 from vazao.results.parts import TABLES
 from vazao.study import Study, parse_as
 
+pytestmark = pytest.mark.process
+
 Edit = Callable[[str, str], str]
 
 

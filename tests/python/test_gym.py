@@ -25,6 +25,8 @@ from gymnasium.wrappers import RescaleAction  # noqa: E402
 
 from vazao import _core, gym  # noqa: E402
 
+pytestmark = pytest.mark.process
+
 NETWORK = vz.point_to_point(vz.link("12 Mbps", "20 ms", queue="4 bdp"))
 
 TOML = """

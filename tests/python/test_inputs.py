@@ -14,6 +14,8 @@ from vazao.errors import ResultsError
 from vazao.results import Store, campaign, load_study
 from vazao.scenario import load
 
+pytestmark = pytest.mark.process
+
 STUDY = """
 [study]
 name = "traced"

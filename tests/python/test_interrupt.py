@@ -13,6 +13,8 @@ import pytest
 from command import program
 from vazao.results import Store
 
+pytestmark = pytest.mark.process
+
 ENDLESS = """
 import os, sys
 import vazao as vz

@@ -18,6 +18,8 @@ from vazao import explore, kernel
 from vazao.cli import app
 from vazao.kernel import Kernel, Outcome
 
+pytestmark = pytest.mark.process
+
 SCENARIO = """
 name = "small"
 [network]

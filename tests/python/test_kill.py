@@ -8,8 +8,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from vazao.results import Store, campaign, load_study
 from vazao.results.parts import TABLES
+
+pytestmark = pytest.mark.process
 
 RUN = """
 import sys, vazao

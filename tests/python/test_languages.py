@@ -19,6 +19,8 @@ from vazao.study import built_in_studies, parse_as, telling
 from vazao.words import LANGUAGES, Words
 from vazao.words.speaking import table
 
+pytestmark = pytest.mark.study
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python/vazao"
 WHOLE = ("number", "unit", "script", "again")

@@ -12,6 +12,8 @@ import pytest
 from command import Vazao, caller
 from vazao.results import Study, made, product
 
+pytestmark = pytest.mark.process
+
 RESULTS = Path("results/toy")
 FIGURES = [RESULTS / f"figures/utilisation.{suffix}" for suffix in ("svg", "png")]
 MADE = (RESULTS / "findings.json", RESULTS / "report.html", *FIGURES)

@@ -14,6 +14,8 @@ from command import vazao
 from vazao.results import Store, run_scenario
 from vazao.scenario import load
 
+pytestmark = pytest.mark.process
+
 FLOWS = """
 until = "1 s"
 [network]

@@ -8,6 +8,8 @@ import pytest
 
 from command import vazao
 
+pytestmark = pytest.mark.process
+
 SCENARIO = """
 [network]
 topology = "point-to-point"

@@ -16,6 +16,8 @@ import pytest
 
 from vazao import _core
 
+pytestmark = pytest.mark.study
+
 REFERENCE = pl.read_csv(Path(__file__).parent / "reference" / "ns2_highspeed.csv")
 ROWS = list(REFERENCE.iter_rows(named=True))
 

@@ -21,6 +21,8 @@ from vazao.results import Result, Study, campaign, run_scenario
 from vazao.scenario import lacking, load, loading
 from vazao.study import parse_as
 
+pytestmark = pytest.mark.study
+
 needs_ns2 = pytest.mark.skipif(ns2.find() is None, reason=ns2.missing())
 
 TRANSPORT = """

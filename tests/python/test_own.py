@@ -18,6 +18,8 @@ from command import program, vazao
 from own import made, run
 from vazao.scenario import load
 
+pytestmark = pytest.mark.process
+
 MINE = '''"""Reno, with another decrease."""
 from pathlib import Path
 

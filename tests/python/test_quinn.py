@@ -17,6 +17,8 @@ from vazao.results import Result, run_scenario, run_study
 from vazao.scenario import built_in_scenarios, load
 from vazao.study import parse_study
 
+pytestmark = pytest.mark.process
+
 TSHARK = shutil.which("tshark")
 
 SCENARIO = """

@@ -15,6 +15,8 @@ import pytest
 
 from vazao import _core
 
+pytestmark = pytest.mark.process
+
 NETWORK = """
 [network]
 topology = "dumbbell"

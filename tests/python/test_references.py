@@ -18,6 +18,8 @@ import references as agreement  # noqa: E402
 from counterparts import Reference, read  # noqa: E402
 from references import Comparison  # noqa: E402
 
+pytestmark = pytest.mark.study
+
 REFERENCES = list(read())
 
 

@@ -9,6 +9,8 @@ from vazao import StudyError, load_study
 from vazao.results import campaign, rehearse
 from vazao.study import built_in_studies, parse_study
 
+pytestmark = pytest.mark.process
+
 STUDY = (
     SMALL
     + """

@@ -14,6 +14,8 @@ from vazao import figures, report
 from vazao.report import network
 from vazao.scenario import load
 
+pytestmark = pytest.mark.process
+
 VOID = {"meta", "link", "br", "img", "hr", "input", "path", "rect", "circle"}
 
 

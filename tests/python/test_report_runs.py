@@ -17,6 +17,8 @@ from vazao.results import Campaign, Study
 from vazao.seeing import page as pages
 from vazao.study import parse_as
 
+pytestmark = pytest.mark.process
+
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
 
 STUDY = f"""

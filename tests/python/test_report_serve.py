@@ -17,6 +17,8 @@ from vazao.results import Campaign
 
 from starlette.testclient import TestClient  # isort: skip - after what says that it is missing
 
+pytestmark = pytest.mark.process
+
 __all__ = ["done"]
 
 needs_pages = pytest.mark.skipif(

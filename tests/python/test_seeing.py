@@ -48,7 +48,10 @@ levels = ["reno", "cubic"]
 """
 
 
-pytestmark = pytest.mark.skipif(not seeing.is_built(), reason="the viewer is not built; make web")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(not seeing.is_built(), reason="the viewer is not built; make web"),
+]
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from command import program
 from documents import DOCUMENTS, Block, blocks, exchanges, fenced, name, saved, shows
 from vazao import kernel
 
+pytestmark = pytest.mark.process
+
 NOT_COMPARED = {
     "README.md": 1,
     "docs/clusters.md": 2,

@@ -18,6 +18,8 @@ from browsers import local
 from documents import DOCUMENTS, ROOT, Block, fenced, name, saved
 from vazao.study import catalogue, reference
 
+pytestmark = pytest.mark.site
+
 CELL = "{code-cell}"
 """The beginning of a notebook's cell."""
 

@@ -15,6 +15,8 @@ import pytest
 import vazao
 from command import MAIN
 
+pytestmark = pytest.mark.process
+
 ROWS = {"polars"}
 QUERIES = {"duckdb", "numpy", "pyarrow", "scipy"}
 SERVING = {"starlette", "uvicorn", "vazao.explore"}

@@ -20,6 +20,8 @@ from vazao.results.parts import TABLES
 from vazao.results.writer import writing
 from vazao.study import Study
 
+pytestmark = pytest.mark.process
+
 MANIFEST = {"kind": "study", "name": "x", "versions": {"engine": "1"}}
 
 

@@ -25,6 +25,8 @@ from vazao.results.parts import TABLES
 from vazao.results.rehearsal import Stage
 from vazao.study import Study, findings, parse_study
 
+pytestmark = pytest.mark.process
+
 WRITES = [
     "EXPLAIN ANALYZE COPY (SELECT 1) TO '{out}'",
     "EXPLAIN ANALYZE SELECT true AS holds",

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from documents import DOCUMENTS, exchanges, fenced, shows
+from documents import DOCUMENTS, ROOT, exchanges, fenced, shows
 from vazao import figures, kernel, ns2, report
 from vazao.cli import showing, terminal
 from vazao.results import Campaign, Study, campaign, load_study
 from vazao.study import built_in_studies
 from vazao.study.findings import Ruling
+
+pytestmark = pytest.mark.study
 
 VERDICTS = Path(__file__).parent / "verdicts.toml"
 
@@ -136,13 +138,13 @@ def test_the_front_page_shows_what_the_demonstration_finds(
         assert f"{len(ran.done.findings)} findings: {totals.splitlines()[0]}" in printed
 
 
-def test_the_front_page_counts_the_verdicts_as_they_are_stored() -> None:
+def test_the_documents_count_the_verdicts_as_they_are_stored() -> None:
     stored = Counter(tomllib.loads(VERDICTS.read_text(encoding="utf-8"))["hstcp-2010"].values())
     counts = [stored[verdict] for verdict in ("reproduced", "differs", "undecided", "not testable")]
     told = "Of the {} verdicts of `hstcp-2010` (quick, with a Linux kernel and ns-2), "
     told += "{} say reproduced, {} differs, {} undecided, {} not"
-    readme = next(path for path in DOCUMENTS if path.name == "README.md").read_text(encoding="utf-8")
-    assert told.format(sum(counts), *counts) in readme
+    page = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    assert told.format(sum(counts), *counts) in page
 
 
 def test_the_stored_verdicts_are_of_studies_that_exist_and_in_order() -> None:

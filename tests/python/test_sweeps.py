@@ -17,6 +17,8 @@ from vazao.errors import StudyError
 from vazao.study import Variation, sweep, variation
 from vazao.study.sweeping import name_of
 
+pytestmark = pytest.mark.process
+
 SCENARIO = """
 name = "wan"
 [network]

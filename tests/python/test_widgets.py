@@ -23,6 +23,7 @@ BUNDLE = Path(__file__).parents[2] / "python/vazao/seeing/static"
 pytest.importorskip("anywidget", reason="anywidget is not installed: no widget is made")
 
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.skipif(not (BUNDLE / "widget.js").exists(), reason="the widget is not built; make web"),
     pytest.mark.skipif(not (BUNDLE / "engine.wasm").exists(), reason="the engine for pages is not built; make wasm"),
     # Of the library below the widget's, while it is imported.

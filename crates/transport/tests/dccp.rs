@@ -208,7 +208,7 @@ fn acknowledgements_stay_short() {
 const CONTROLS: [&str; 5] = ["reno", "cubic", "bbr", "vegas", "dctcp"];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 4))]
 
     /// Whatever the network does, a connection ends; a datagram that is not said to be lost has arrived, each counts once, and what
     /// is read is no more than was written.

@@ -241,7 +241,7 @@ fn unsent_records_are_discarded() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases * 2, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// However little the wire accepts and carries at a time, and however little is read, every byte arrives once and
     /// in order in both directions, and both ends see the close.

@@ -94,7 +94,7 @@ fn play(name: &str, changed: &[(&str, Raw)], limit: u32, ops: &[(u64, Op)]) -> V
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
     #[test]
     fn every_packet_leaves_a_queue_once(ops in ops(), limit in prop_oneof![0u32..4, 5u32..60, Just(1_000)]) {

@@ -19,7 +19,7 @@ fn limits() -> impl Strategy<Value = (u32, u64)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 2))]
 
     #[test]
     fn both_paths_agree(

@@ -215,7 +215,7 @@ fn a_black_hole_loses_what_is_sent_into_it() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
     /// All at once, in any traffic: every packet and every copy comes out once, a run repeats, and which packets are lost is
     /// the loss model's affair alone, whatever else the wire does.

@@ -181,7 +181,7 @@ fn controls() -> Vec<&'static str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 4))]
 
     /// Whatever is lost, in either direction, by chance or for want of room, and however slowly it is read, every byte arrives once and in order, and
     /// the books balance: what was sent was lost or arrived.

@@ -15,7 +15,7 @@ fn decode(packet: &[u8]) -> (tcp::Header, &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 2))]
 
     /// With every combination of options, losses and sizes: the bytes of all packets that enter the link are those in its
     /// row, every header decodes, and the payload is the stream's at its place.

@@ -82,7 +82,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 40))]
     #[test]
     fn every_byte_arrives_once_and_in_order(
         seed: u64, client in settings(), server in settings(), sends in application(), mut answers in application(),

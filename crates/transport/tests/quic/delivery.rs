@@ -61,7 +61,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 4))]
     #[test]
     fn every_byte_arrives_once_and_in_order(
         seed: u32, given in treatment(), weather in weather(), up in 0_u64..300_000, down in 0_u64..300_000,
@@ -100,7 +100,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 4))]
     /// Every stream's bytes arrive once and in order, or up to its reset, in any weather, from any address.
     #[test]
     fn every_stream_arrives_wherever_the_client_is(

@@ -171,7 +171,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 2))]
     /// Every stream's bytes arrive once and in order, or up to its reset, whatever happens to the paths.
     #[test]
     fn every_stream_arrives_by_whatever_paths_there_are(

@@ -125,7 +125,7 @@ type Opening = fn(Side, Side, Between) -> Lab;
 const OPENINGS: [Opening; 5] = [Lab::new, Lab::new, Lab::simultaneous, cold, warm];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 12))]
 
     #[test]
     fn every_byte_arrives_once_and_in_order(

@@ -1,0 +1,97 @@
+"""The test suite as a whole: marks that follow from fixtures, groups for parallel workers, and the time budget.
+
+Workers of pytest-xdist (`-n 2 --dist loadgroup`) take one group at a time. Tests that share a module's fixture form a
+group, so that the fixture is made once; all others go to whichever worker is free. Heavy files begin first.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+BUDGET = tomllib.loads((Path(__file__).parent / "budget.toml").read_text(encoding="utf-8"))
+"""Share of the suite's time that each file may take, in percent (`files`), and that any other may (`other`)."""
+
+KERNEL = "no Linux guest kernel"
+"""Beginning of the reason for which a test without a guest kernel is skipped (`guests.needs_kernel`)."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Budget(config), "budget")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--untimed"):
+        timed = [item for item in items if item.get_closest_marker("timed")]
+        config.hook.pytest_deselected(items=timed)
+        items[:] = [item for item in items if item not in timed]
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+        if any(mark.kwargs.get("reason", "").startswith(KERNEL) for mark in item.iter_markers("skipif")):
+            item.add_marker("guest")
+        if group := shared(item):
+            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: -BUDGET["files"].get(item.path.name, 0.0))
+
+
+def shared(item: pytest.Item) -> str | None:
+    """Name of the tests that share a fixture of their module with a test; None if it shares none."""
+    if not isinstance(item, pytest.Function):
+        return None
+    definitions = item._fixtureinfo.name2fixturedefs
+    ours = {name for name, found in definitions.items() if found[-1].scope == "module"}
+    if not ours:
+        return None
+    parameters = getattr(item, "callspec", None)
+    chosen = [
+        f"{name}={parameters.indices[name]}" for name in sorted(ours) if parameters and name in parameters.indices
+    ]
+    return " ".join([item.path.name, *chosen])
+
+
+class Budget:
+    """Fails a run of the whole suite in which a file takes more than its share of the time.
+
+    Shares, not seconds, as machines differ.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._whole = not (config.option.keyword or config.option.markexpr or config.args_source.name == "ARGS")
+        self._seconds: Counter[str] = Counter()
+        self._exceeded: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds[Path(report.location[0]).name] += report.duration
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if self._whole and not hasattr(session.config, "workerinput"):
+            self._exceeded = exceeded(self._seconds, BUDGET["files"], BUDGET["other"])
+            if self._exceeded and exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        total = sum(self._seconds.values())
+        if total > 60:
+            terminalreporter.section("slowest files")
+            for file, seconds in self._seconds.most_common(15):
+                terminalreporter.line(f"{seconds:7.1f} s {100 * seconds / total:5.1f} %  {file}")
+        for line in self._exceeded:
+            terminalreporter.line(f"BUDGET {line}", red=True)
+
+
+def exceeded(seconds: Mapping[str, float], budget: Mapping[str, float], other: float) -> list[str]:
+    """Files whose share of all time is above their budget, each with both numbers."""
+    total = sum(seconds.values())
+    shares: Iterable[tuple[str, float]] = ((file, 100 * spent / total) for file, spent in sorted(seconds.items()))
+    return [
+        f"{file} takes {share:.1f} % of the suite's time; budget.toml allows it {budget.get(file, other)} %"
+        for file, share in shares
+        if share > budget.get(file, other)
+    ]
