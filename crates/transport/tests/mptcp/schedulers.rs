@@ -364,6 +364,22 @@ fn path_capacity_leaves_a_path_that_holds_more_than_it_carries() {
     assert_eq!(at(120, 130, 29, &far), send(0));
 }
 
+/// A path without delay carries less than a segment in its round trip. Two may be on it nevertheless: the receiver
+/// acknowledges every second segment, and each one alone only after its timer.
+#[test]
+fn path_capacity_lets_two_segments_out_however_short_the_path_is() {
+    let mut scheduler = scheduler("path-capacity");
+    let mut at = |us: u64, acknowledged: u64, flight| {
+        let near =
+            PathState { acknowledged: acknowledged * MSS, min_rtt: Duration::from_micros(1), ..path(10, 100, flight) };
+        scheduler.decide(&Situation { now: Time::from_nanos(us * 1000), ..situation(&[near]) })
+    };
+    at(100_000, 100, 0);
+    assert_eq!(at(110_000, 110, 0), send(0));
+    assert_eq!(at(110_000, 110, 1), send(0));
+    assert_eq!(at(110_000, 110, 2), Decision::Wait);
+}
+
 /// To the millisecond alike, the larger window decides; a millisecond more, and the round-trip time does.
 #[test]
 fn multiple_attribute_takes_the_larger_window_of_equals() {

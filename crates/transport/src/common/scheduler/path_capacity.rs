@@ -9,7 +9,9 @@ use vazao_engine::{Duration, Time};
 ///
 /// After the description in Lima, UNIFEI 2017, section 4.2, which does not tell how capacity is estimated. Here it is the
 /// highest rate at which a path has been acknowledged over one of its round trips, times its least round-trip time, and
-/// a path may hold `gain` times that, so that a rise is noticed. A path whose rate is not known yet may use its window.
+/// a path may hold `gain` times that, so that a rise is noticed, but two segments in any case: a receiver waits for a second
+/// one before it acknowledges (RFC 5681 section 4.2), and a rate measured one segment at a time would stay that low. A path
+/// whose rate is not known yet may use its window.
 pub struct PathCapacity {
     gain: f64,
     estimates: Vec<Estimate>,
@@ -42,10 +44,10 @@ impl Estimate {
         (self.since, self.acknowledged) = (now, path.acknowledged);
     }
 
-    /// Whether the path holds less than `gain` times its capacity. An empty path always does.
+    /// Whether the path holds less than `gain` times its capacity, or than two segments.
     fn has_capacity(&self, path: &PathState, gain: f64) -> bool {
-        let held = path.flight + path.queued;
-        held == 0 || self.rate == 0.0 || (held as f64) < gain * self.rate * path.min_rtt.as_nanos() as f64
+        let (held, least) = (path.flight + path.queued, 2 * path.mss);
+        held < least || self.rate == 0.0 || (held as f64) < gain * self.rate * path.min_rtt.as_nanos() as f64
     }
 }
 
