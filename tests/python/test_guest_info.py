@@ -88,4 +88,4 @@ def test_what_only_tcp_tells_is_missing_elsewhere() -> None:
     guest = TEXT.replace("WIRE", "").replace("APP", FILE.replace("10 MB", "1 MB"))
     for kind in "mptcp", "sctp":
         told = row(run_scenario(load(guest.replace('"tcp", cc = "cubic"', f'"{kind}"').replace("STACK", LINUX))))
-        assert [told[name] for name in ("busy_s", "rwnd_limited_s", "reordering")] == [None] * 3, kind
+        assert [told[name] for name in ("busy_s", "rwnd_limited_s", "sndbuf_limited_s", "reordering")] == [None] * 4, kind

@@ -185,6 +185,8 @@ pub struct TcpInfo {
     pub busy_time_us: u64,
     /// Time in which the receiver's window alone held data back, in µs.
     pub rwnd_limited_us: u64,
+    /// Time in which the send buffer alone held data back, in µs.
+    pub sndbuf_limited_us: u64,
     /// Payload sent, with retransmissions.
     pub bytes_sent: u64,
     /// Payload retransmitted.
@@ -194,5 +196,5 @@ pub struct TcpInfo {
 }
 coded!(struct TcpInfo {
     ca_state, snd_mss, unacked, sacked, lost, rtt_us, snd_ssthresh, snd_cwnd, reordering, total_retrans, segs_out,
-    busy_time_us, rwnd_limited_us, bytes_sent, bytes_retrans, total_rto
+    busy_time_us, rwnd_limited_us, sndbuf_limited_us, bytes_sent, bytes_retrans, total_rto
 });

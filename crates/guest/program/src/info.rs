@@ -67,6 +67,7 @@ fn tcp_info(bytes: &[u8]) -> Option<TcpInfo> {
         segs_out: word(136)?,
         busy_time_us: long(168)?,
         rwnd_limited_us: long(176)?,
+        sndbuf_limited_us: long(184)?,
         bytes_sent: long(200)?,
         bytes_retrans: long(208)?,
         total_rto: number(bytes, 240, 2).map(|value| value as u32),

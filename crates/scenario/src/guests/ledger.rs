@@ -66,6 +66,7 @@ impl Ledger {
                 .and("duplicate_acks", sum(|meter| meter.duplicate_acks))
                 .and("busy_s", self.info.busy)
                 .and("rwnd_limited_s", self.info.rwnd_limited)
+                .and("sndbuf_limited_s", self.info.sndbuf_limited)
                 .and("reordering", self.info.reordering),
             rtt: Cow::Owned(rtt),
             srtt: self.info.path.srtt.or(self.paths.paths.first().and_then(|path| path.srtt)),

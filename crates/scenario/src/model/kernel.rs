@@ -14,7 +14,7 @@ impl KernelProtocol {
             translator: None,
             needs_all: false,
             transport,
-            switches: |_| Vec::new(),
+            sysctls: |_| Vec::new(),
             mtu: |_| 1500,
             initial_window: |_| None,
             buffers: |_| 0,

@@ -186,8 +186,8 @@ pub(crate) struct KernelProtocol {
     pub needs_all: bool,
     /// Returns what the guest opens for an end of a flow, or why the kernel has no such thing.
     pub transport: fn(&KernelEnd<'_>) -> std::result::Result<Transport, String>,
-    /// Returns the kernel's switches that a flow sets, below `/proc/sys`.
-    pub switches: fn(&Parameters) -> Vec<(&'static str, bool)>,
+    /// Returns the kernel's settings that a flow makes, below `/proc/sys`.
+    pub sysctls: fn(&Parameters) -> Vec<(&'static str, String)>,
     /// Returns the bytes of a full packet, with the options of every segment.
     pub mtu: fn(&Parameters) -> u64,
     /// Returns the initial window in segments, unless it is the kernel's.

@@ -86,7 +86,7 @@ fn others_do_not_tell() {
     for transport in ["kind = \"udp\", rate = \"1 Mbps\"", "kind = \"sctp\"", "kind = \"quic\""] {
         let app = "kind = \"upload\", size = \"100 kB\"";
         let run = scenario("rate = \"10 Mbps\", delay = \"10 ms\"", app, transport);
-        for name in ["busy_s", "rwnd_limited_s", "reordering"] {
+        for name in ["busy_s", "rwnd_limited_s", "sndbuf_limited_s", "reordering"] {
             assert_eq!(cell(&run.flows, name, 0), None, "{transport}: {name}");
         }
         for measure in ["ca_state", "lost", "sacked"] {

@@ -3,6 +3,7 @@
 mod applications;
 mod associations;
 mod bbr;
+mod buffers;
 mod coupled;
 mod datagrams;
 mod delays;

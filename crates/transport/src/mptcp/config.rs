@@ -57,7 +57,7 @@ impl Config {
     ) -> Config {
         let (receive_buffer, send_buffer) = (tcp.receive_buffer, tcp.send_buffer.take());
         tcp.multipath = [Dss::MAP_BYTES as u16, Dss::ACK_BYTES as u16];
-        tcp.receive_buffer = Some(receive_buffer.unwrap_or(super::inbox::AUTO_BUFFER.end));
+        tcp.receive_buffer = Some(receive_buffer.unwrap_or(tcp.largest_receive_buffer()));
         Config::from((parameters, Arc::new(tcp), packet_scheduler, manager, receive_buffer, send_buffer))
     }
 }

@@ -4,8 +4,8 @@ use crate::common::Reassembly;
 use std::ops::Range;
 use vazao_engine::{Duration, Time};
 
-/// Initial and maximum size of an auto-tuned buffer.
-pub(crate) const AUTO_BUFFER: Range<u64> = 256 << 10..64 << 20;
+/// Initial size of an auto-tuned buffer.
+const INITIAL_BUFFER: u64 = 256 << 10;
 
 /// Connection-level receive state. Octets count from 0; DATA_FIN occupies the one after the last.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub(crate) struct Inbox {
     /// Octet of the peer's DATA_FIN, once known.
     fin: Option<u64>,
     buffer: u64,
+    /// Maximum size of an auto-tuned buffer.
+    most: u64,
     edge: u64,
     /// Bytes that had all arrived before.
     pub duplicate_bytes: u64,
@@ -30,10 +32,11 @@ struct Tuning {
 }
 
 impl Inbox {
-    pub fn new(buffer: Option<u64>) -> Inbox {
+    /// Creates the state of a stream with this buffer, or with one that grows up to `most`.
+    pub fn new(buffer: Option<u64>, most: u64) -> Inbox {
         let tuning = buffer.is_none().then(Tuning::default);
-        let buffer = buffer.unwrap_or(AUTO_BUFFER.start);
-        Inbox { order: Reassembly::default(), fin: None, buffer, edge: 0, duplicate_bytes: 0, tuning }
+        let buffer = buffer.unwrap_or(INITIAL_BUFFER.min(most));
+        Inbox { order: Reassembly::default(), fin: None, most, buffer, edge: 0, duplicate_bytes: 0, tuning }
     }
 
     #[inline]
@@ -100,7 +103,7 @@ impl Inbox {
         }
         let wanted = 8 * (self.order.read - tuning.from);
         *tuning = Tuning { since: now, from: self.order.read };
-        self.buffer = self.buffer.max(wanted.min(AUTO_BUFFER.end));
+        self.buffer = self.buffer.max(wanted.min(self.most));
     }
 }
 
@@ -110,7 +113,7 @@ mod tests {
 
     #[test]
     fn data_is_put_in_order_once() {
-        let mut inbox = Inbox::new(Some(1000));
+        let mut inbox = Inbox::new(Some(1000), u64::MAX);
         inbox.insert(100, 200);
         inbox.insert(300, 400);
         assert_eq!(inbox.take(u64::MAX, 1), None);
@@ -126,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_right_edge_of_the_window_never_moves_back() {
-        let mut inbox = Inbox::new(Some(1000));
+        let mut inbox = Inbox::new(Some(1000), u64::MAX);
         assert_eq!(inbox.window(10), 1000);
         inbox.insert(0, 600);
         assert_eq!(inbox.window(10), 400);
@@ -140,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_buffer_grows_with_the_rate() {
-        let mut inbox = Inbox::new(None);
+        let mut inbox = Inbox::new(None, u64::MAX);
         inbox.insert(0, 200_000);
         inbox.take(u64::MAX, 1);
         inbox.tune(Time::from_nanos(1_000_000), Duration::from_millis(1));

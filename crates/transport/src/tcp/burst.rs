@@ -1,6 +1,6 @@
 //! Sending in bursts, as Linux does.
 
-use super::config::Bursting;
+use super::config::{Bursting, Config};
 use super::recovery::Episode;
 use super::send_buffer::SendBuffer;
 use super::sender::Sender;
@@ -34,9 +34,10 @@ const WINDOW_PART: u64 = 3;
 
 impl Bursts {
     /// Creates the state, or `None` if segments leave one by one.
-    pub fn for_mode(bursts: Bursting, mss: u64) -> Option<Box<Self>> {
+    pub fn for_config(config: &Config, mss: u64) -> Option<Box<Self>> {
+        let bursts = config.bursts;
         let defer = bursts == Bursting::Deferred;
-        let buffer = SendBuffer::new(1, mss);
+        let buffer = SendBuffer::new(1, mss, config.send_buffer, config.largest_send_buffer());
         let new = || Bursts { defer, last_sent: Time::ZERO, octets: 0..0, at: Time::ZERO, buffer };
         (bursts != Bursting::Off).then(|| Box::new(new()))
     }

@@ -1,15 +1,19 @@
-//! Time that a sender was busy, and time that only the receiver's window limited it.
+//! Time that a sender was busy, and time that only the receiver's window or its own send buffer limited it.
 
 use vazao_engine::{Duration, Time};
 
-/// Sender-limited times as in Linux's `tcp_chrono`, reported as `tcpi_busy_time` and `tcpi_rwnd_limited` (RFC 4898's
-/// tcpEStatsPerfSndLimTimeRwin). They change only where the sender finds that it can, or cannot, send.
+/// Sender-limited times as in Linux's `tcp_chrono`, reported as `tcpi_busy_time`, `tcpi_rwnd_limited` (RFC 4898's
+/// tcpEStatsPerfSndLimTimeRwin) and `tcpi_sndbuf_limited`. They change only where the sender finds that it can, or cannot,
+/// send.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Chronograph {
     /// Time with data to send or unacknowledged.
     pub busy: Stopwatch,
     /// Time with data that the congestion window and the pacer admit but the receiver's window does not.
     pub rwnd_limited: Stopwatch,
+    /// Time with everything sent that the send buffer holds, while it keeps the application from writing more and the
+    /// congestion window would let more out.
+    pub sndbuf_limited: Stopwatch,
 }
 
 /// Stopwatch: total time that a condition has held.

@@ -146,8 +146,16 @@ parameters! {
         pub max_rto: Duration = TIMEOUT, "120 s", "largest retransmission timeout";
         pub retries: u32 = Kind::Integer(1, 100), "15", "timeouts in a row after which a connection is given up";
         pub receive_buffer: Option<u64> = Kind::SizeOrAuto(256), "auto",
-            "receive buffer; auto: grows with the rate up to 64 MiB (dynamic right-sizing)";
-        pub send_buffer: Option<u64> = Kind::SizeOrAuto(256), "auto", "unacknowledged and unsent bytes; auto: no limit";
+            "receive buffer in bytes of data; auto: grows with the rate (dynamic right-sizing), up to tcp_rmem";
+        pub send_buffer: Option<u64> = Kind::SizeOrAuto(256), "auto",
+            "unacknowledged and unsent bytes; auto: no limit; with bursts Linux's SO_SNDBUF, for which it takes twice as \
+             much memory: auto: grows with the congestion window up to tcp_wmem";
+        pub tcp_rmem: Option<u64> = Kind::SizeOrAuto(4096), "auto",
+            "what an automatic receive buffer grows to at most, the third value of Linux's tcp_rmem; auto: 64 MiB, of a \
+             Linux guest 6 MiB, as with like linux; memory with host linux, of which some two thirds hold data";
+        pub tcp_wmem: Option<u64> = Kind::SizeOrAuto(4096), "auto",
+            "memory that an automatic send buffer grows to at most where there is one, with bursts: the third value of \
+             Linux's tcp_wmem; auto: 4 MiB";
     }
 }
 
@@ -155,6 +163,16 @@ impl Config {
     /// Creates the configuration of a connection by itself from parameters resolved from its table.
     pub fn new(parameters: &Parameters, control: ControlFactory) -> Config {
         Config::from((parameters, [0; 2], control))
+    }
+
+    /// Largest automatic receive buffer.
+    pub(crate) fn largest_receive_buffer(&self) -> u64 {
+        self.tcp_rmem.unwrap_or(64 << 20)
+    }
+
+    /// Largest automatic send buffer.
+    pub(super) fn largest_send_buffer(&self) -> u64 {
+        self.tcp_wmem.unwrap_or(4 << 20)
     }
 
     /// Congestion window validation: the host's, unless a rule is given.

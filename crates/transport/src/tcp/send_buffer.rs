@@ -4,16 +4,18 @@ use std::collections::VecDeque;
 
 /// Send buffer of Linux (`tcp_sendmsg_locked`, net/ipv4/tcp.c). It holds runs of octets (skbs) up to the size that is
 /// passed to the NIC at once. A transmission takes part of the first run, plus part of the second if the first is
-/// short. The buffer accounts for memory rather than octets and grows with the congestion window (`tcp_sndbuf_expand`).
-/// While it is full the application is blocked, and if nothing is left to send the window goes unused.
+/// short. The buffer accounts for memory rather than octets and grows with the congestion window (`tcp_sndbuf_expand`)
+/// up to the maximum of `tcp_wmem`, unless its size was given (`SO_SNDBUF`), which the kernel doubles. While it is full the
+/// application is blocked, and if nothing is left to send the window goes unused.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     /// Octet after the last one taken from the application.
     pub written: u64,
     /// Runs, from the first unacknowledged one on.
     runs: VecDeque<Run>,
-    /// Memory limit.
+    /// Memory limit (`sk_sndbuf`), and up to what it grows.
     size: u64,
+    most: u64,
     application: Application,
     /// Octet after the last one pushed.
     pushed: u64,
@@ -30,9 +32,10 @@ enum Application {
 }
 
 const RUN_OVERHEAD: u64 = 832;
-/// Memory limits: twice the window, at least this many segments, and at most `MAX_SIZE` bytes.
+/// The buffer is at least large enough for twice this many segments.
 const MIN_SEGMENTS: u64 = 10;
-const MAX_SIZE: u64 = 4 << 20;
+/// Least buffer that can be given (`SOCK_MIN_SNDBUF`): two segments of 2048 bytes and their overhead.
+const LEAST_GIVEN: u64 = 4608;
 
 /// Octets that Linux keeps together (an skb).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +47,25 @@ pub(crate) struct Run {
 }
 
 impl SendBuffer {
-    /// Creates an empty buffer whose first octet will be `start`.
-    pub fn new(start: u64, mss: u64) -> Self {
-        let size = memory_for(MIN_SEGMENTS, mss);
-        SendBuffer { written: start, runs: VecDeque::new(), size, application: Application::Writes, pushed: start }
+    /// Creates an empty buffer whose first octet will be `start`, of the size `given`, or else one that grows up to `most`.
+    pub fn new(start: u64, mss: u64, given: Option<u64>, most: u64) -> Self {
+        let (size, most) = match given {
+            Some(given) => (given.saturating_mul(2).max(LEAST_GIVEN), 0),
+            None => (memory_for(MIN_SEGMENTS, mss).min(most), most),
+        };
+        SendBuffer {
+            written: start,
+            runs: VecDeque::new(),
+            size,
+            most,
+            application: Application::Writes,
+            pushed: start,
+        }
+    }
+
+    /// Whether the application waits for room.
+    pub fn is_blocking(&self) -> bool {
+        self.application == Application::Sleeps
     }
 
     fn memory(&self, una: u64) -> u64 {
@@ -159,7 +177,7 @@ impl SendBuffer {
             return;
         }
         if spare {
-            self.size = self.size.max(memory_for(segments.max(MIN_SEGMENTS), mss).min(MAX_SIZE));
+            self.size = self.size.max(memory_for(segments.max(MIN_SEGMENTS), mss).min(self.most));
         }
         let memory = self.memory(una);
         if self.size.saturating_sub(memory) >= memory / 2 {
@@ -198,7 +216,7 @@ mod tests {
     /// flight, with a window of 21, memory for 96 768 bytes, of which 35 832 are taken, and 60 more segments fill it.
     #[test]
     fn it_fills_as_linux_does() {
-        let mut buffer = SendBuffer::new(1, MSS);
+        let mut buffer = SendBuffer::new(1, MSS, None, 4 << 20);
         let goal = 22 * MSS;
         for sent in (0..10).step_by(2) {
             buffer.fill(1, after(sent), u64::MAX, (goal, goal), true);
@@ -223,11 +241,29 @@ mod tests {
         assert_eq!((buffer.written, buffer.memory(after(11))), (after(90), 125_208));
     }
 
+    /// SO_SNDBUF counts twice, is no less than SOCK_MIN_SNDBUF and does not grow (sk_setsockopt); a buffer of the kernel's own
+    /// grows up to the third value of tcp_wmem, as far as the window asks (tcp_sndbuf_expand).
+    #[test]
+    fn its_size_is_given_or_bounded() {
+        for (given, most, size) in [
+            (Some(64_000), 4 << 20, 128_000),
+            (Some(256), 4 << 20, 4_608),
+            (None, 100_000, 100_000),
+            (None, 16_384, 16_384),
+            (None, 64 << 20, 10_000 * 2 * 2_304),
+        ] {
+            let mut buffer = SendBuffer::new(1, MSS, given, most);
+            buffer.fill(1, 1, u64::MAX, (44 * MSS, u64::MAX), false);
+            buffer.make_room(1, MSS, 10_000, true);
+            assert_eq!(buffer.size, size, "{given:?} {most}");
+        }
+    }
+
     /// The first complete run leaves at once without deferral; a partially sent run is extended from the next one, and
     /// by the application while it is the last.
     #[test]
     fn runs_are_made_up_and_filled_up() {
-        let mut buffer = SendBuffer::new(1, MSS);
+        let mut buffer = SendBuffer::new(1, MSS, None, 4 << 20);
         let goal = (4 * MSS, 4 * MSS);
         assert!(buffer.fill(1, 1, u64::MAX, goal, true));
         buffer.take(after(3), false);
@@ -251,7 +287,7 @@ mod tests {
     /// octet 173 761. A run that is extended takes over PSH; of a split run the rest keeps it.
     #[test]
     fn what_was_pushed() {
-        let mut buffer = SendBuffer::new(1, MSS);
+        let mut buffer = SendBuffer::new(1, MSS, None, 4 << 20);
         buffer.size = u64::MAX;
         let (goal, much) = (2 * MSS, 5 * MSS);
         buffer.fill(1, 1, after(7), (goal, much), false);

@@ -110,7 +110,9 @@ pub(crate) struct Sender {
     credit: u64,
     /// Whether only the congestion window kept data back.
     pub(super) window_limited: bool,
-    /// Time limited by the receiver's window, and busy time.
+    /// Whether the send buffer did not take all of the application's last write.
+    pub blocked: bool,
+    /// Busy time, and time limited by the receiver's window or the send buffer.
     pub chronograph: Chronograph,
     /// Initial congestion window, and the measure of what is used of it.
     pub(super) initial: u64,
@@ -188,6 +190,7 @@ impl Sender {
             chronograph: Chronograph::default(),
             pipe_ack: (rules.validation == Validation::PipeAck).then(Box::default),
             rules,
+            blocked: false,
             idle_since: Time::NEVER,
             host: config.host.personality(),
             usage: Usage::default(),
@@ -198,7 +201,7 @@ impl Sender {
             rack_tlp: (recovery == Recovery::Rack).then(|| Box::new(RackTlp::new())),
             undo: Undo::new(Detects { undo: config.undo, frto: config.frto }),
             marks: EcnSender::default(),
-            bursts: Bursts::for_mode(config.bursts, mss),
+            bursts: Bursts::for_config(config, mss),
             clock: Clock::new(config.tick),
             timer: Time::NEVER,
             purpose: Purpose::Retransmission,
@@ -519,6 +522,11 @@ impl Sender {
 
     /// Advances the episode after `newly` octets were acknowledged; returns whether to restart the timer.
     #[inline]
+        self.uses_window()
+    }
+
+    /// Linux's tcp_is_cwnd_limited.
+    pub(super) fn uses_window(&self) -> bool {
     fn progress(&mut self, newly: u64) -> bool {
         let Episode::Fast { recover, inflation, first_partial } = self.episode else {
             if self.episode != Episode::None && self.una >= self.episode.recover() {

@@ -319,7 +319,9 @@ fn the_offer_grows_with_what_arrives() {
 /// reads everything before the ACK leaves, a window update follows: nothing else would announce the space.
 #[test]
 fn reading_a_full_buffer_sends_a_window_update() {
-    let linux = || Trace::established(Config { mss: 1_448, receive_buffer: None, host: Host::Linux, ..plain() });
+    let tcp_rmem = Some(6 << 20);
+    let linux =
+        || Trace::established(Config { mss: 1_448, receive_buffer: None, tcp_rmem, host: Host::Linux, ..plain() });
     // Delivers segments that nobody reads until the answer to one advertises zero; returns the octets that each begins
     // with. Each is acknowledged separately, and as the window is rounded up to 2048 bytes its edge moves until memory
     // is full.

@@ -21,6 +21,8 @@ pub(crate) struct TcpState {
     pub busy: Option<Duration>,
     /// Time in which the receiver's window alone kept it from sending.
     pub rwnd_limited: Option<Duration>,
+    /// Time in which its send buffer alone kept it from sending.
+    pub sndbuf_limited: Option<Duration>,
     /// Estimate of the network's reordering in segments.
     pub reordering: Option<u64>,
 }
@@ -51,6 +53,7 @@ impl TcpState {
         self.timeouts = info.total_rto.map(u64::from);
         self.busy = Some(Duration::from_micros(info.busy_time_us));
         self.rwnd_limited = Some(Duration::from_micros(info.rwnd_limited_us));
+        self.sndbuf_limited = Some(Duration::from_micros(info.sndbuf_limited_us));
         self.reordering = Some(info.reordering.into());
     }
 }
@@ -205,6 +208,7 @@ mod tests {
             reordering: 5,
             busy_time_us: 90_000,
             rwnd_limited_us: 20_000,
+            sndbuf_limited_us: 30_000,
             ..TcpInfo::default()
         };
         let mut info = TcpState::default();
@@ -212,7 +216,8 @@ mod tests {
         assert_eq!((info.cwnd(), info.ssthresh(), info.path.flight, info.cuts()), (20_000, None, 7_000, 0));
         assert!(info.in_slow_start() && !info.is_repairing());
         assert_eq!(info.path(0).repair, Some(Repair { ca_state: 1, lost: 1, sacked: 2 }));
-        assert_eq!((info.busy, info.rwnd_limited), (Some(Duration::from_millis(90)), Some(Duration::from_millis(20))));
+        let times = [info.busy, info.rwnd_limited, info.sndbuf_limited];
+        assert_eq!(times, [90, 20, 30].map(|ms| Some(Duration::from_millis(ms))));
         assert_eq!((info.reordering, info.timeouts), (Some(5), None));
         assert_eq!(info.path.srtt, Some(Duration::from_millis(50)));
         for (snd_ssthresh, cuts) in [(14, 1), (14, 1), (9, 2), (30, 2), (10, 3)] {

@@ -66,8 +66,8 @@ fn queue(scenario: &Scenario, host: &str, interface: u32, end: &KernelEnd<'_>) -
 fn sysctls(ends: &[KernelEnd<'_>]) -> BTreeMap<String, String> {
     let mut all: BTreeMap<String, String> = SETTINGS.iter().map(|&(n, v)| (n.to_owned(), v.to_owned())).collect();
     for end in ends {
-        let switches = (end.protocol().switches)(end.parameters());
-        all.extend(switches.into_iter().map(|(name, on)| (name.into(), u8::from(on).to_string())));
+        let own = (end.protocol().sysctls)(end.parameters());
+        all.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
         if end.is_program() {
             all.insert("net.ipv4.tcp_congestion_control".into(), end.control().into());
         }

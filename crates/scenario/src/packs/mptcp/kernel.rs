@@ -9,7 +9,7 @@ use vazao_transport::mptcp::path_manager::Mesh;
 pub(super) const KERNEL: KernelProtocol = KernelProtocol {
     accepted: &["cc", "path_manager", "metrics"],
     translator: Some(|addresses, number| Box::new(GuestCodec::new(addresses, number))),
-    switches: |parameters| memory(parameters).collect(),
+    sysctls: |parameters| memory(parameters).collect(),
     common: &[
         Common {
             words: "path_manager, or in being client and server of MPTCP",

@@ -11,8 +11,9 @@ pub(super) const KERNEL: KernelProtocol = KernelProtocol {
     accepted: &["multihomed", "interleaving"],
     translator: Some(|addresses, number| Box::new(Bytes::new(addresses, number, true))),
     needs_all: true,
-    switches: |parameters| {
-        Some(("net.sctp.intl_enable", true)).filter(|_| parameters.flag("interleaving")).into_iter().collect()
+    sysctls: |parameters| {
+        let interleaving = parameters.flag("interleaving").then(|| ("net.sctp.intl_enable", "1".to_owned()));
+        interleaving.into_iter().collect()
     },
     ..KernelProtocol::new(|end| {
         let [locals, peers] = if end.parameters().flag("multihomed") {

@@ -6,22 +6,41 @@ use vazao_engine::registry::Parameters;
 use vazao_guest_protocol::Transport;
 
 pub(super) const KERNEL: KernelProtocol = KernelProtocol {
-    accepted: &["cc", "mss", "initial_window", "sack", "timestamps", "receive_buffer", "send_buffer", "metrics"],
+    accepted: &[
+        "cc",
+        "mss",
+        "initial_window",
+        "sack",
+        "timestamps",
+        "receive_buffer",
+        "send_buffer",
+        "tcp_rmem",
+        "tcp_wmem",
+        "metrics",
+    ],
     translator: Some(|addresses, number| Box::new(Bytes::new(addresses, number))),
-    switches: |parameters| {
+    sysctls: |parameters| {
         let options = [("net.ipv4.tcp_sack", "sack"), ("net.ipv4.tcp_timestamps", "timestamps")];
-        let options = options.map(|(switch, name)| (switch, parameters.flag(name)));
-        options.into_iter().chain(memory(parameters)).collect()
+        let options = options.map(|(name, key)| (name, u8::from(parameters.flag(key)).to_string()));
+        options.into_iter().chain(limits(parameters)).chain(memory(parameters)).collect()
     },
     mtu: |parameters| parameters.integer("mss") + 40 + if parameters.flag("timestamps") { 12 } else { 0 },
     initial_window: |parameters| Some(parameters.integer("initial_window")),
-    buffers: |parameters| ["receive_buffer", "send_buffer"].iter().filter_map(|name| parameters.size(name)).sum(),
+    buffers: |parameters| {
+        let sizes = ["receive_buffer", "send_buffer", "tcp_rmem", "tcp_wmem"];
+        sizes.iter().filter_map(|name| parameters.size(name)).sum()
+    },
     common: &[
         Common { words: "mss", per_peer: false, value: |end| end.parameters().integer("mss").to_string() },
         Common {
             words: "sack or timestamps",
             per_peer: false,
             value: |end| format!("{} {}", end.parameters().flag("sack"), end.parameters().flag("timestamps")),
+        },
+        Common {
+            words: "tcp_rmem or tcp_wmem",
+            per_peer: false,
+            value: |end| format!("{:?} {:?}", end.parameters().size("tcp_rmem"), end.parameters().size("tcp_wmem")),
         },
         Common {
             words: "initial_window towards one host",
@@ -37,12 +56,21 @@ pub(super) const KERNEL: KernelProtocol = KernelProtocol {
 pub(in crate::packs) const METRICS: Common =
     Common { words: "metrics", per_peer: false, value: |end| end.parameters().flag("metrics").to_string() };
 
+/// Returns the given limits of automatic buffers, each beside a buffer's least and first size.
+fn limits(parameters: &Parameters) -> impl Iterator<Item = (&'static str, String)> {
+    let limits = [("net.ipv4.tcp_rmem", "tcp_rmem", 131_072), ("net.ipv4.tcp_wmem", "tcp_wmem", 16_384)];
+    limits.into_iter().filter_map(|(name, key, first)| {
+        let most = parameters.size(key)?;
+        Some((name, format!("4096 {} {most}", most.min(first))))
+    })
+}
+
 /// Returns the switches with which a kernel keeps what connections leave (`net/ipv4/tcp_metrics.c`). Thresholds have one of
 /// their own since Linux 5.6, which leaves them out unless told otherwise.
-pub(in crate::packs) fn memory(parameters: &Parameters) -> impl Iterator<Item = (&'static str, bool)> + use<> {
+pub(in crate::packs) fn memory(parameters: &Parameters) -> impl Iterator<Item = (&'static str, String)> + use<> {
     let switches = ["net.ipv4.tcp_no_metrics_save", "net.ipv4.tcp_no_ssthresh_metrics_save"];
     let wanted = parameters.flag("metrics");
-    switches.into_iter().filter(move |_| wanted).map(|switch| (switch, false))
+    switches.into_iter().filter(move |_| wanted).map(|switch| (switch, "0".to_owned()))
 }
 
 fn transport(end: &KernelEnd<'_>) -> Result<Transport, String> {

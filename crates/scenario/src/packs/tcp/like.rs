@@ -83,6 +83,8 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
                 ("abc_limit", "1000"),
                 ("bursts", "\"deferred\""),
                 ("tick", "\"4 ms\""),
+                ("tcp_rmem", "\"6 MiB\""),
+                ("tcp_wmem", "\"4 MiB\""),
             ],
             profile: "linux",
             controls: &[
@@ -243,7 +245,8 @@ mod tests {
     /// One word is as good as what it stands for, and what is written beside it goes before.
     #[test]
     fn a_word_stands_for_its_settings() {
-        let long = "kind = \"tcp\", host = \"linux\", recovery = \"rack\", abc_limit = 1000, bursts = \"deferred\", tick = \"4 ms\"";
+        let long = "kind = \"tcp\", host = \"linux\", recovery = \"rack\", abc_limit = 1000, bursts = \"deferred\", \
+                    tick = \"4 ms\", tcp_rmem = \"6 MiB\", tcp_wmem = \"4 MiB\"";
         let hystart = "slow_start = \"hystart\", cc = { kind = \"cubic\", profile = \"linux\" }";
         assert_eq!(transport("kind = \"tcp\", like = \"linux\""), transport(&format!("{long}, {hystart}")));
         assert_eq!(

@@ -112,6 +112,7 @@ impl Endpoint for Tcp {
             tally: Tally::of(sender.stats().counts())
                 .with("busy_s", sender.busy_time(end))
                 .with("rwnd_limited_s", sender.rwnd_limited(end))
+                .with("sndbuf_limited_s", sender.sndbuf_limited(end))
                 .and("reordering", sender.reordering()),
             rtt: Cow::Borrowed(rtt),
             srtt: (rtt.count() > 0).then(|| sender.rtt().srtt()),

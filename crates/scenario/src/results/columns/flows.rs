@@ -129,11 +129,14 @@ columns! {
     "mark_reductions" => Counted(Sum), "times that the window came down because a queue marked data (ECN)";
     "busy_s" => Measured(Sum),
         "time in which the sender had something to send, or data or FIN of its own to be acknowledged (Linux's \
-         `tcpi_busy_time`); this and the next two are TCP's, NULL elsewhere";
+         `tcpi_busy_time`); this and the next three are TCP's, NULL elsewhere";
     "rwnd_limited_s" => Measured(Sum),
         "of that, time in which it had data that congestion window and pacer would have let out, and the receiver's window alone \
          did not (`tcpi_rwnd_limited`; SndLimTimeRwin of RFC 4898)";
     "reordering" => Counted(Most),
+    "sndbuf_limited_s" => Measured(Sum),
+        "of that, time in which it had sent all that its send buffer holds, and the congestion window would have let out what the \
+         application could not write because the buffer was full (`tcpi_sndbuf_limited`)";
         "by how many segments the sender believes the network to reorder, at the end (`tcpi_reordering`): 3 at first, and then \
          the most by which something sent once came behind others, as SACK, timestamps and D-SACK show it, 300 at most; of a page \
          or a video the largest of its connections; NULL for those of our recoveries that do not estimate it, which is all but \

@@ -62,4 +62,8 @@ impl Connection {
     pub fn rwnd_limited(&self, now: Time) -> Duration {
         self.tx.chronograph.rwnd_limited.total(now)
     }
+    /// Time that only the send buffer limited the sender (`tcpi_sndbuf_limited`).
+    pub fn sndbuf_limited(&self, now: Time) -> Duration {
+        self.tx.chronograph.sndbuf_limited.total(now)
+    }
 }

@@ -6,7 +6,7 @@ mod outgoing;
 mod subflow;
 
 use crate::common::{ByteStream, RtoRule, RttEstimator};
-use crate::tcp::config::Config;
+use crate::tcp::config::{Bursting, Config};
 use crate::tcp::ecn::EcnReceiver;
 use crate::tcp::fast_open::{Cookies, FastOpen};
 use crate::tcp::metrics::Metrics;
@@ -386,7 +386,8 @@ impl ByteStream for Connection {
         if self.tx.fin {
             return 0;
         }
-        let room = match self.config.send_buffer {
+        // With bursts the buffer is Linux's, which takes what it has room for from what is written here.
+        let room = match self.config.send_buffer.filter(|_| self.config.bursts == Bursting::Off) {
             Some(limit) => limit.saturating_sub(self.tx.end - self.tx.una),
             None => u64::MAX,
         };
@@ -400,6 +401,7 @@ impl ByteStream for Connection {
 
     fn unsent(&self) -> u64 {
         self.tx.end.saturating_sub(self.tx.nxt)
+        self.tx.blocked = taken < bytes;
     }
 
     fn discard_unsent(&mut self) -> u64 {

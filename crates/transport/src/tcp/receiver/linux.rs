@@ -3,7 +3,6 @@
 use super::{AckDue, Arrived, Reached, ReceiveState};
 use crate::tcp::clock::Clock;
 use crate::tcp::config::Config;
-use std::ops::Range;
 use vazao_engine::{Duration, Time, fetch};
 
 /// Receiver state of Linux: `icsk_ack`, `rcvq_space` and the fields around `rcv_ssthresh`.
@@ -39,8 +38,9 @@ pub(crate) struct LinuxReceiver {
 /// Receive memory and the window advertised from it.
 #[derive(Clone, Copy, Debug)]
 struct Window {
-    /// `sk_rcvbuf`, in bytes of memory.
+    /// `sk_rcvbuf`, in bytes of memory, and up to what it grows by itself (the maximum of `tcp_rmem`).
     buffer: u64,
+    limit: u64,
     /// Part of the memory that holds data, in 256ths (`scaling_ratio`).
     ratio: u64,
     /// Maximum window (`window_clamp`) and its current limit (`rcv_ssthresh`).
@@ -122,9 +122,10 @@ impl Compression {
     }
 }
 
-/// Initial buffer, and the buffer up to which short segments grow the window (`tcp_rmem`). Full segments grow it as far
-/// as the window scale can express, which Linux derives from `rmem_max`.
-const BUFFER: Range<u64> = 128 << 10..6 << 20;
+/// Initial buffer (the default of `tcp_rmem`).
+const INITIAL_BUFFER: u64 = 128 << 10;
+/// Unit of the timestamp clock.
+const TIMESTAMP_UNIT: Duration = Duration::from_millis(1);
 /// Memory per segment: part of a page used by the NIC, and metadata once per group of coalesced segments.
 const SEGMENT_MEMORY: u64 = 1536;
 const METADATA: u64 = 640;
@@ -197,7 +198,7 @@ impl Window {
 
     /// `__tcp_grow_window`: short segments grow the window only while it is small.
     fn part(&self, mut holds: u64, length: u64, segment: u64) -> u64 {
-        let mut window = self.win(BUFFER.end) / 2;
+        let mut window = self.win(self.limit) / 2;
         while self.threshold <= window {
             if holds <= length {
                 return 2 * segment;
@@ -212,7 +213,8 @@ impl LinuxReceiver {
     /// Creates a receiver; `sizes` are the segment sizes in the SYN, with the negotiated options, and of segments sent.
     pub fn new(config: &Config, sizes: [u64; 3], scale: u8, selective: bool) -> Self {
         let [in_syn, advertised, mss] = sizes;
-        let buffer = BUFFER.start;
+        let limit = config.largest_receive_buffer();
+        let buffer = INITIAL_BUFFER.min(limit);
         let space = config.receive_buffer.unwrap_or((buffer * UNKNOWN_RATIO) >> 8);
         // A whole number of segments, unless the buffer is configured.
         let offered = match config.receive_buffer {
@@ -230,7 +232,17 @@ impl LinuxReceiver {
             advertised,
             segment,
             short: 0,
-            window: Window { buffer, ratio: UNKNOWN_RATIO, clamp, threshold, offered, scale, unread: 0, beyond: 0 },
+            window: Window {
+                buffer,
+                limit,
+                ratio: UNKNOWN_RATIO,
+                clamp,
+                threshold,
+                offered,
+                scale,
+                unread: 0,
+                beyond: 0,
+            },
             given: config.receive_buffer,
             tuning: config.receive_buffer.is_none().then_some(Tuning { since: Time::ZERO, from: 1, most }),
             rtt: Rtt { estimate: Duration::ZERO, echo: None, round: None },
@@ -272,12 +284,13 @@ impl LinuxReceiver {
     }
 
     /// Takes an RTT sample, queueing included, from the first data segment that answers an ACK sent with timestamp
-    /// `echo` (`tcp_rcv_rtt_measure_ts`).
+    /// `echo` (`tcp_rcv_rtt_measure_ts`). Timestamps count milliseconds, of which less than one counts as one
+    /// (`tcp_rtt_tsopt_us`): on a shorter path a "round trip" of the tuning holds several windows.
     pub fn on_echo(&mut self, length: u64, echo: u32, rtt: Duration) {
         if self.rtt.echo != Some(echo) {
             self.rtt.echo = Some(echo);
             if length >= self.segment {
-                self.rtt.sample(rtt, true);
+                self.rtt.sample(rtt.max(TIMESTAMP_UNIT), true);
             }
         }
     }
@@ -300,7 +313,7 @@ impl LinuxReceiver {
         if used <= window.buffer || self.given.is_some() {
             return true;
         }
-        window.buffer = window.buffer.max(used.min(BUFFER.end));
+        window.buffer = window.buffer.max(used.min(window.limit));
         let admits = used <= window.buffer;
         if !admits {
             window.threshold = window.clamp.min(2 * self.advertised);
@@ -552,7 +565,7 @@ impl LinuxReceiver {
         let wanted =
             twice.saturating_add((2.0 * twice as f64 * (taken - tuning.most) as f64 / tuning.most as f64) as u64);
         tuning.most = taken;
-        let buffer = (wanted.saturating_mul(256) / self.window.ratio).min((super::MAX_BUFFER << 8) / self.window.ratio);
+        let buffer = (wanted.saturating_mul(256) / self.window.ratio).min(self.window.limit);
         if buffer > self.window.buffer {
             self.window.buffer = buffer;
             self.window.clamp = self.window.win(buffer);

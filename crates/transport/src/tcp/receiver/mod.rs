@@ -12,8 +12,8 @@ use rfc::RfcReceiver;
 use std::ops::Range;
 use vazao_engine::{Duration, Time, fetch};
 
-/// Maximum size of an auto-tuned receive buffer.
-const MAX_BUFFER: u64 = 64 << 20;
+/// Buffer that the window scale of an auto-tuned one can express at least (Linux: `rmem_max`, 64 MiB in its guests).
+const SCALED_BUFFER: u64 = 64 << 20;
 
 /// Time at which the next acknowledgement is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +154,7 @@ impl Receiver {
 
     /// Largest possible buffer, which the window scale must be able to express.
     pub fn largest_buffer(config: &Config) -> u64 {
-        config.receive_buffer.unwrap_or(MAX_BUFFER)
+        config.receive_buffer.unwrap_or(SCALED_BUFFER.max(config.largest_receive_buffer()))
     }
 
     /// Fetches what every event needs into the cache.

@@ -3,17 +3,18 @@
 use super::{AckDue, ReceiveState};
 use crate::tcp::clock::Clock;
 use crate::tcp::config::Config;
-use std::ops::Range;
 use vazao_engine::{Duration, Time};
 
-/// Initial and maximum size of an auto-tuned buffer.
-const BUFFER: Range<u64> = 128 << 10..super::MAX_BUFFER;
+/// Initial size of an auto-tuned buffer.
+const INITIAL_BUFFER: u64 = 128 << 10;
 
 /// Receiver with delayed acknowledgements (RFC 5681 section 4.2) and a window equal to the free buffer space.
 pub(crate) struct RfcReceiver {
     clock: Clock,
     buffer: u64,
     tuning: Option<Tuning>,
+    /// Maximum size of an auto-tuned buffer.
+    limit: u64,
     /// Smallest window increment that the window scale can express.
     granule: u64,
     mss: u64,
@@ -35,9 +36,11 @@ struct Tuning {
 impl RfcReceiver {
     pub fn new(config: &Config, mss: u64, scale: u8) -> Self {
         let tuning = Tuning { rtt: Duration::MAX, since: Time::ZERO, from: 1 };
+        let limit = config.largest_receive_buffer();
         RfcReceiver {
             clock: Clock::new(config.tick),
-            buffer: config.receive_buffer.unwrap_or(BUFFER.start),
+            buffer: config.receive_buffer.unwrap_or(INITIAL_BUFFER.min(limit)),
+            limit,
             tuning: config.receive_buffer.is_none().then_some(tuning),
             granule: 1 << scale,
             mss,
@@ -83,7 +86,7 @@ impl RfcReceiver {
         if now.since(tuning.since) >= tuning.rtt {
             let wanted = 4 * (read - tuning.from);
             (tuning.since, tuning.from) = (now, read);
-            self.buffer = self.buffer.max(wanted.min(BUFFER.end));
+            self.buffer = self.buffer.max(wanted.min(self.limit));
         }
     }
 

@@ -24,6 +24,7 @@ impl Sender {
         if self.board.outstanding() == 0 && self.nxt == self.finish() {
             self.window_limited = false;
             self.chronograph.rwnd_limited.end(now);
+            self.chronograph.sndbuf_limited.end(now);
             self.chronograph.busy.end(now);
             return None;
         }
@@ -60,6 +61,13 @@ impl Sender {
     fn fits(&self) -> bool {
         let pipe = self.pipe();
         pipe == 0 || pipe + self.mss <= self.allowance()
+    }
+
+    /// Whether only the send buffer keeps more from being sent: it is full of what is in flight, and the congestion window
+    /// is not (tcp_cwnd_validate in Linux).
+    fn lacks_buffer(&self) -> bool {
+        let full = self.bursts.as_ref().map_or(self.blocked, |bursts| bursts.buffer.is_blocking());
+        full && self.fits() && !(self.host.counts_use_of_window && self.uses_window())
     }
 
     /// Records that data is waiting for room: the sender is window-limited, or the pacer will wake it.
@@ -157,8 +165,12 @@ impl Sender {
         if data == 0 && !fin {
             self.window_limited = false;
             self.chronograph.rwnd_limited.end(now);
+            if self.lacks_buffer() {
+                self.chronograph.sndbuf_limited.begin(now);
+            }
             return None;
         }
+        self.chronograph.sndbuf_limited.end(now);
         let mut span = data + u64::from(fin);
         let pipe = self.pipe();
         if self.idle_since < Time::NEVER {
