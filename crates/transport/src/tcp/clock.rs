@@ -47,7 +47,7 @@ impl Clock {
     }
 
     fn wheel(self, now: Time, span: Duration) -> Time {
-        let count = span.as_nanos().div_ceil(self.tick).max(1);
+        let count = span.as_nanos().div_ceil(self.tick);
         let booted = (1 << 32) - BEFORE_ZERO / self.tick;
         let due = now.as_nanos() / self.tick + count + booted;
         let mut bucket = 1;
@@ -75,6 +75,8 @@ mod tests {
         assert_eq!(at(175, 11), ms(200));
         assert_eq!(at(170, 10), ms(190));
         assert_eq!(at(0, 620), ms(630));
+        // One that is due at once expires with the next tick.
+        assert_eq!(at(175, 0), ms(180));
         // 63 ticks and more round up to a multiple of 8, 504 to one of 64. Time 0 is 2^32 - 29 900, twelve before one.
         assert_eq!(at(0, 630), ms(680));
         assert_eq!(at(10, 1_000), ms(1_080));

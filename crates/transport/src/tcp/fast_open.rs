@@ -1,5 +1,6 @@
 //! TCP Fast Open (RFC 7413): data in the SYN for clients with a cookie from the server.
 
+use super::segment::SynOptions;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Fast Open cookie: 4 to 16 bytes, an even number (section 4.1.1).
@@ -33,26 +34,35 @@ impl From<u64> for Cookie {
     }
 }
 
-/// Cookie of a pair of hosts: the one that the server grants to the client (section 4.1.2) and the one that the client
-/// has cached (section 4.1.3). All connections between the two hosts share it.
+/// Cookie of a pair of hosts: the one that the server grants to the client (section 4.1.2) and what the client has cached
+/// (section 4.1.3). All connections between the two hosts share it.
 #[derive(Debug)]
 pub struct Cookies {
     granted: Cookie,
-    cached: Mutex<Option<Cookie>>,
+    cached: Mutex<Cached>,
+}
+
+/// Cookie that a client has from a server, and the MSS that came with it: more data than fits it does not go with a SYN.
+#[derive(Clone, Copy, Debug)]
+struct Cached {
+    cookie: Option<Cookie>,
+    mss: u16,
 }
 
 impl Cookies {
-    /// Creates the state of a pair of hosts whose server grants `granted`; `warm` means that the client has it already.
+    /// Creates the state of a pair of hosts whose server grants `granted`; `warm` means that the client has it already,
+    /// with an MSS that is no less than its own.
     pub fn new(granted: Cookie, warm: bool) -> Self {
-        Cookies { granted, cached: Mutex::new(warm.then_some(granted)) }
+        Cookies { granted, cached: Mutex::new(Cached { cookie: warm.then_some(granted), mss: u16::MAX }) }
     }
 
-    fn cached(&self) -> Option<Cookie> {
+    fn cached(&self) -> Cached {
         *self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn cache(&self, cookie: Cookie) {
-        *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(cookie);
+    fn cache(&self, cookie: Option<Cookie>, mss: u16) {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        *cached = Cached { cookie: cookie.or(cached.cookie), mss };
     }
 }
 
@@ -86,19 +96,26 @@ impl FastOpen {
 
     /// Client: option of the first SYN.
     pub fn ask(&self) -> CookieOption {
-        self.cookies.cached().map_or(CookieOption::Request, CookieOption::Cookie)
+        self.cookies.cached().cookie.map_or(CookieOption::Request, CookieOption::Cookie)
     }
 
     /// Whether data goes with the next SYN.
     pub fn has_cookie(&self) -> bool {
-        self.cookies.cached().is_some()
+        self.cookies.cached().cookie.is_some()
     }
 
-    /// Client: handles the option of the SYN-ACK.
-    pub fn on_answer(&mut self, option: Option<CookieOption>) {
-        if let Some(CookieOption::Cookie(cookie)) = option {
-            self.cookies.cache(cookie);
-        }
+    /// Client: MSS that the server had last time.
+    pub fn peer_mss(&self) -> u16 {
+        self.cookies.cached().mss
+    }
+
+    /// Client: handles the options of the SYN-ACK; without any the MSS is the default.
+    pub fn on_answer(&mut self, options: Option<SynOptions>) {
+        let cookie = match options.and_then(|options| options.fast_open) {
+            Some(CookieOption::Cookie(cookie)) => Some(cookie),
+            _ => None,
+        };
+        self.cookies.cache(cookie, options.map_or(536, |options| options.mss));
     }
 
     /// Server: handles the option of a SYN (section 4.2.2); returns whether its data is accepted.

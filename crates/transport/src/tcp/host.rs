@@ -28,9 +28,6 @@ impl Host {
 pub(super) struct Personality {
     /// The payload uses the space of timestamps that the peer declined.
     pub uses_declined_options: bool,
-    /// The MSS that a SYN-ACK advertises accounts for timestamps if this end would use them, whether the peer offered
-    /// them or not (RFC 6691).
-    pub counts_own_timestamps: bool,
     /// A SYN with data leaves room for the longest options, since middleboxes may add some (tcp_send_syn_data).
     pub reserves_syn_options: bool,
     /// The first retransmissions of a SYN are a timeout apart, without back-off.
@@ -43,10 +40,16 @@ pub(super) struct Personality {
     pub acknowledges_apart: bool,
     /// A segment that ends at the last acknowledgement sent is acceptable: its timestamp counts (tcp_sequence).
     pub accepts_last_segment: bool,
+    /// A reset is challenged between the last acknowledgement sent and the right edge of the window, both included
+    /// (tcp_sequence; RFC 5961 section 3.2: within the window).
+    pub challenges_at_edges: bool,
+    /// An unacceptable acknowledgement of a SYN lets it go again two ticks later (tcp_rcv_synsent_state_process).
+    pub repeats_refused_syn: bool,
+    /// In a simultaneous open the peer's SYN, which comes again with its acknowledgement of ours, is reported as a duplicate
+    /// (tcp_data_queue).
+    pub reports_syn_again: bool,
     /// Challenge ACKs leave twice a second at most (tcp_oow_rate_limited; RFC 5961 section 7).
     pub limits_challenges: bool,
-    /// In ESTABLISHED, an ACK for data not yet sent is ignored.
-    pub ignores_acks_ahead: bool,
     /// The receive buffer and the delay of acknowledgements follow from the segments that arrive (tcp_rcv_space_adjust,
     /// tcp_event_data_recv).
     pub weighs_segments: bool,
@@ -98,15 +101,16 @@ pub(super) struct Personality {
 
 static RFC: Personality = Personality {
     uses_declined_options: false,
-    counts_own_timestamps: false,
     reserves_syn_options: false,
     retries_syn_linearly: false,
     measures_resent_syn: false,
     forgives_lost_syn: false,
     acknowledges_apart: false,
     accepts_last_segment: false,
+    challenges_at_edges: false,
+    repeats_refused_syn: false,
+    reports_syn_again: false,
     limits_challenges: false,
-    ignores_acks_ahead: false,
     weighs_segments: false,
     forgets_in_time_wait: false,
     orders_window_updates: false,
@@ -132,15 +136,16 @@ static RFC: Personality = Personality {
 
 static LINUX: Personality = Personality {
     uses_declined_options: true,
-    counts_own_timestamps: true,
     reserves_syn_options: true,
     retries_syn_linearly: true,
     measures_resent_syn: true,
     forgives_lost_syn: true,
     acknowledges_apart: true,
     accepts_last_segment: true,
+    challenges_at_edges: true,
+    repeats_refused_syn: true,
+    reports_syn_again: true,
     limits_challenges: true,
-    ignores_acks_ahead: true,
     weighs_segments: true,
     forgets_in_time_wait: true,
     orders_window_updates: true,

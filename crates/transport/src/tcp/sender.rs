@@ -94,6 +94,8 @@ pub(crate) struct Sender {
     pub end: u64,
     /// Whether the application has closed: octet `end` is FIN.
     pub fin: bool,
+    /// Octet after the data that left with the SYN.
+    pub(super) early: u64,
     /// Octet after the last partial segment.
     pub(super) short_end: u64,
     /// Right edge of the peer's window, and the largest window it ever had.
@@ -177,6 +179,7 @@ impl Sender {
             nxt: 1,
             end: 1,
             fin: false,
+            early: 1,
             short_end: 1,
             edge: 1,
             largest_window: 0,
@@ -187,10 +190,10 @@ impl Sender {
             duplicates: 0,
             credit: 0,
             window_limited: false,
+            blocked: false,
             chronograph: Chronograph::default(),
             pipe_ack: (rules.validation == Validation::PipeAck).then(Box::default),
             rules,
-            blocked: false,
             idle_since: Time::NEVER,
             host: config.host.personality(),
             usage: Usage::default(),
@@ -319,9 +322,11 @@ impl Sender {
         }
     }
 
-    /// Skips octets that were acknowledged together with the SYN that carried them.
-    pub fn skip(&mut self, octets: u64) {
-        (self.una, self.nxt, self.round_end) = (1 + octets, 1 + octets, 1 + octets);
+    /// Goes on behind the first `taken` of `sent` octets that left with the SYN: these were acknowledged with it. The others
+    /// are sent again (RFC 7413 section 4.2.1; tcp_rcv_fastopen_synack in Linux).
+    pub fn skip(&mut self, taken: u64, sent: u64) {
+        (self.una, self.nxt, self.round_end) = (1 + taken, 1 + taken, 1 + taken);
+        self.early = 1 + sent;
     }
 
     /// Restarts the timer for data sent before the handshake completed.
@@ -517,16 +522,16 @@ impl Sender {
             return self.window_limited || self.rules.validation == Validation::Grow;
         }
         self.usage.update(una, self.nxt, flight, self.window_limited);
-        self.usage.limited || self.cwnd < 2 * self.usage.most && self.control.in_slow_start()
-    }
-
-    /// Advances the episode after `newly` octets were acknowledged; returns whether to restart the timer.
-    #[inline]
         self.uses_window()
     }
 
     /// Linux's tcp_is_cwnd_limited.
     pub(super) fn uses_window(&self) -> bool {
+        self.usage.limited || self.cwnd < 2 * self.usage.most && self.control.in_slow_start()
+    }
+
+    /// Advances the episode after `newly` octets were acknowledged; returns whether to restart the timer.
+    #[inline]
     fn progress(&mut self, newly: u64) -> bool {
         let Episode::Fast { recover, inflation, first_partial } = self.episode else {
             if self.episode != Episode::None && self.una >= self.episode.recover() {

@@ -4,7 +4,7 @@ use crate::config::plain;
 use crate::trace::Trace;
 use vazao_engine::{Duration, Time};
 use vazao_transport::ByteStream;
-use vazao_transport::tcp::{Config, Failure, State};
+use vazao_transport::tcp::{Config, Failure, Host, State};
 
 /// Figure 12: this side closes first.
 #[test]
@@ -226,10 +226,24 @@ fn giving_up() {
     assert_eq!(t.now.as_nanos() / 100_000_000, 111);
 }
 
-/// An acknowledgement of data never sent is answered, and its data dropped (section 3.10.7.4).
+/// An acknowledgement of data never sent is answered, and its data dropped (section 3.10.7.4; RFC 5961 section 5.2).
 #[test]
-fn an_acknowledgement_of_unsent_data_is_ignored() {
-    let mut t = Trace::established(plain());
-    assert_eq!(t.gets("1:501 ack 900"), ["1:1 ack 1"]);
-    assert_eq!(t.tcp.read(), None);
+fn an_acknowledgement_of_unsent_data_is_answered() {
+    for host in [Host::Rfc, Host::Linux] {
+        let mut t = Trace::established(Config { host, ..plain() });
+        assert_eq!(t.gets("1:501 ack 900"), ["1:1 ack 1"], "{host:?}");
+        assert_eq!(t.tcp.read(), None);
+    }
+}
+
+/// RFC 5961 section 3.2: the window ends before its right edge (RCV.NXT + RCV.WND), so that a reset there is dropped silently.
+/// Linux takes the edge for a part of the window (tcp_sequence).
+#[test]
+fn a_reset_at_the_right_edge_is_outside_the_window() {
+    for (host, answers) in [(Host::Rfc, [1, 0, 0]), (Host::Linux, [1, 1, 0])] {
+        for (place, answers) in [60_000, 60_001, 60_002].into_iter().zip(answers) {
+            let mut t = Trace::established(Config { host, ..plain() });
+            assert_eq!(t.gets(&format!("RST {place}:{place}")).len(), answers, "{host:?} {place}");
+        }
+    }
 }

@@ -36,6 +36,44 @@ fn the_first_connection_asks_for_a_cookie() {
     assert!(!t.tcp.is_connected());
 }
 
+/// Section 4.1.3: the MSS of the SYN-ACK is kept with its cookie, and bounds what goes with the next SYN: 500 bytes less the
+/// options of that, 4 for the MSS, 4 for the window scale, 12 for the cookie. The last MSS counts.
+#[test]
+fn the_mss_comes_with_the_cookie() {
+    let cache = cookies(false);
+    let mut t = client(&cache);
+    t.writes(10);
+    t.gets("SYN 0:1 ack 1 mss 500 cookie 9");
+    let mut t = client(&cache);
+    assert_eq!(t.writes(3_000), ["SYN 0:481 cookie 9"]);
+    t.gets("SYN 0:1 ack 481 mss 700");
+    assert_eq!(client(&cache).writes(3_000), ["SYN 0:681 cookie 9"]);
+}
+
+/// Section 4.2.1: what the server did not accept has been sent before.
+#[test]
+fn data_that_is_refused_counts_as_sent_again() {
+    for (answer, again) in
+        [("SYN 0:1 ack 1 mss 1000", 1), ("SYN 0:1 ack 201 mss 1000", 1), ("SYN 0:1 ack 501 mss 1000", 0)]
+    {
+        let mut t = client(&cookies(true));
+        t.writes(500);
+        t.gets(answer);
+        assert_eq!(t.tcp.stats().retransmissions, again, "{answer}");
+    }
+}
+
+/// The SYN-ACK acknowledges the data of the SYN (tcp_fastopen_add_skb): the next segment is the first of two that delayed
+/// acknowledgement waits for.
+#[test]
+fn data_of_a_syn_is_no_part_of_delayed_acknowledgement() {
+    let mut t = server();
+    t.gets("SYN 0:501 mss 1000 cookie 7");
+    t.tcp.read();
+    assert!(t.gets("501:1501 ack 1").is_empty());
+    assert_eq!(t.gets("1501:2501 ack 1"), ["1:1 ack 2501"]);
+}
+
 /// Section 4.1.1: cookies may have 4 to 16 bytes.
 #[test]
 fn cookies_of_every_length_are_kept() {

@@ -34,6 +34,36 @@ fn a_syn_goes_again_every_second_at_first() {
     assert_eq!(times(server).0, [1, 3, 7, 15, 31, 63]);
 }
 
+/// tcp_rcv_synsent_state_process: an acknowledgement that is not of its SYN lets it go again after TCP_TIMEOUT_MIN, two ticks,
+/// but not a second time.
+#[test]
+fn a_refused_syn_goes_again_at_once() {
+    for (host, next) in [(Host::Linux, [2, 1002]), (Host::Rfc, [1000, 3000])] {
+        let mut t = Trace::client(Config { host, max_rto: Duration::from_secs(120), ..plain() });
+        t.sent();
+        let mut times = Vec::new();
+        for _ in 0..2 {
+            assert_eq!(t.gets("1:1 ack 300"), ["RST 300:300"]);
+            t.now = t.tcp.next_timeout();
+            t.tcp.handle_timeout(t.now);
+            assert_eq!(t.sent(), ["SYN 0:1"]);
+            times.push(t.now.as_nanos() / 1_000_000);
+        }
+        assert_eq!(times, next, "{host:?}");
+    }
+}
+
+/// In a simultaneous open the peer's SYN-ACK repeats its SYN, which tcp_data_queue reports as a duplicate (RFC 2883).
+#[test]
+fn a_simultaneous_open_reports_the_syn_that_came_twice() {
+    for (host, answer) in [(Host::Linux, "1:1 ack 1 sack 0:1"), (Host::Rfc, "1:1 ack 1")] {
+        let mut t = Trace::client(Config { host, sack: true, ..plain() });
+        t.sent();
+        assert_eq!(t.gets("SYN 0:1 mss 1000 sackok"), ["SYN 0:1 ack 1"]);
+        assert_eq!(t.gets("SYN 0:1 ack 1 mss 1000 sackok"), [answer], "{host:?}");
+    }
+}
+
 /// A FIN without data carries no PSH, even when repeated; the end of the data does, with FIN or without.
 #[test]
 fn a_fin_by_itself_pushes_nothing() {
@@ -74,11 +104,11 @@ fn a_reset_carries_timestamps() {
     assert_eq!(t.gets("1:1 ack 300 ts 3 1"), ["RST 300:300"]);
 }
 
-/// The payload of a segment is the peer's MSS less the options in use: 12 bytes more without timestamps. The advertised
-/// MSS is the same in every SYN (RFC 6691).
+/// The payload of a segment is the peer's MSS less the options in use: 12 bytes more without timestamps with Linux. The
+/// advertised MSS is the same in every SYN, whatever the options (RFC 6691): the room of a packet.
 #[test]
 fn declined_timestamps_leave_room_for_data() {
-    for (host, segment, offered) in [(Host::Linux, 1012, 1012), (Host::Rfc, 1000, 1000)] {
+    for (host, segment, offered) in [(Host::Linux, 1012, 1012), (Host::Rfc, 1000, 1012)] {
         let config = || Config { host, timestamps: true, ..plain() };
         let mut t = Trace::client(config());
         t.sent();

@@ -117,7 +117,8 @@ columns! {
     "retransmissions" => Counted(Sum),
         "data segments sent again, for any reason: packets, never more than `packets_sent`, but over sctp chunks, of which a \
          packet bundles several";
-    "fast_retransmissions" => Counted(Sum), "of the retransmissions, those that duplicate ACKs or SACK called for";
+    "fast_retransmissions" => Counted(Sum), "of the retransmissions, those that duplicate ACKs or SACK called for, and what the peer did \
+         not take of the data with a SYN";
     "timeout_retransmissions" => Counted(Sum), "of the retransmissions, those after a timeout";
     "timeouts" => Counted(Sum), "expiries of the retransmission timer with data in flight; a lost SYN is none";
     "recoveries" => Counted(Sum), "recovery episodes that duplicate ACKs or SACK started";
@@ -133,10 +134,10 @@ columns! {
     "rwnd_limited_s" => Measured(Sum),
         "of that, time in which it had data that congestion window and pacer would have let out, and the receiver's window alone \
          did not (`tcpi_rwnd_limited`; SndLimTimeRwin of RFC 4898)";
-    "reordering" => Counted(Most),
     "sndbuf_limited_s" => Measured(Sum),
         "of that, time in which it had sent all that its send buffer holds, and the congestion window would have let out what the \
          application could not write because the buffer was full (`tcpi_sndbuf_limited`)";
+    "reordering" => Counted(Most),
         "by how many segments the sender believes the network to reorder, at the end (`tcpi_reordering`): 3 at first, and then \
          the most by which something sent once came behind others, as SACK, timestamps and D-SACK show it, 300 at most; of a page \
          or a video the largest of its connections; NULL for those of our recoveries that do not estimate it, which is all but \

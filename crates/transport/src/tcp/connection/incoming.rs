@@ -56,6 +56,7 @@ impl Connection {
         let early = self.fast_open.as_ref().and_then(|fast| fast.sent).unwrap_or(0);
         let taken = segment.acknowledgment.wrapping_sub(self.wire_sequence(1));
         if acknowledges && taken > u32::from(early) {
+            self.repeat_refused_syn(now);
             if !segment.flags.has(Flags::RST) {
                 self.reset_due = Some(Reset::answer(segment.acknowledgment));
             }
@@ -73,9 +74,8 @@ impl Connection {
         self.negotiate(segment, extra);
         if acknowledges {
             if let Some(fast) = &mut self.fast_open {
-                fast.on_answer(extra.and_then(|extra| extra.syn).and_then(|syn| syn.fast_open));
-                // Data that the server did not accept is sent again as new (RFC 7413 section 4.2.2).
-                self.tx.skip(u64::from(taken));
+                fast.on_answer(extra.and_then(|extra| extra.syn));
+                self.tx.skip(u64::from(taken), u64::from(early));
             }
             // The window in a SYN segment is never scaled (RFC 7323 section 2.2).
             self.establish(now, segment, 0);
@@ -101,8 +101,7 @@ impl Connection {
         self.tx.update_window(1, u64::from(segment.window));
         if segment.length > 0 {
             self.tx.stats.misplaced += u64::from(segment.stamp != stamp(0));
-            let arrived = self.arrived(segment);
-            self.rx.on_data(now, 1, u64::from(segment.length), false, &arrived);
+            self.rx.on_syn_data(u64::from(segment.length));
         }
     }
 
@@ -201,11 +200,14 @@ impl Connection {
                 return;
             }
             if early > 0 {
-                self.tx.skip(beyond);
+                self.tx.skip(beyond, early);
             }
             if segment.flags.has(Flags::SYN) {
                 // Simultaneous open: the peer's SYN was received, but it may not have ours. Its window is not scaled.
                 self.establish(now, segment, 0);
+                if self.config.host.personality().reports_syn_again {
+                    self.rx.report_duplicate(0, 1);
+                }
                 return;
             }
             self.establish(now, segment, self.negotiated.peer_scale);
@@ -236,10 +238,13 @@ impl Connection {
             }
         }
         if segment.flags.has(Flags::RST) {
+            let edges = self.config.host.personality().challenges_at_edges;
             if start == self.rx.nxt {
                 self.on_reset();
-            } else if self.rx.accepts(start, 0) {
-                self.challenge(now); // RFC 5961 section 3.
+            } else if self.rx.window().contains(&start)
+                || edges && (self.rx.acknowledged..=self.rx.window().end).contains(&start)
+            {
+                self.challenge(now); // RFC 5961 section 3.2.
             }
             return None;
         }
@@ -305,11 +310,9 @@ impl Connection {
     fn handle_ack(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>, start: Option<u64>) -> bool {
         let near = Self::octet(self.iss, segment.acknowledgment, self.tx.una);
         let Some(offset) = near.filter(|&offset| self.tx.accepts_ack(offset)) else {
-            // In ESTABLISHED, Linux ignores an ACK for data not yet sent.
-            let ahead = near.is_some_and(|offset| offset > self.tx.nxt);
-            if !(ahead && self.config.host.personality().ignores_acks_ahead && self.state == State::Established) {
-                self.challenge(now);
-            }
+            // Also if it is of data not yet sent, which Linux ignored in ESTABLISHED before 7.1 and the fix's way into
+            // older series (tcp_ack).
+            self.challenge(now);
             return false;
         };
         let echo = self.negotiated.ecn && segment.flags.has(Flags::ECE);

@@ -332,6 +332,15 @@ impl Connection {
         self.tx.stats.syn_timeouts <= u64::from(self.config.retries.min(SYN_RETRIES + linear))
     }
 
+    /// Lets a SYN that an old acknowledgement answered go again after the shortest timeout (TCP_TIMEOUT_MIN), as Linux
+    /// does unless it went again before: the reset that leaves now makes room for it.
+    fn repeat_refused_syn(&mut self, now: Time) {
+        if self.config.host.personality().repeats_refused_syn && !self.syn_resent {
+            let least = (self.config.tick * 2).max(Duration::from_millis(2));
+            self.tx.timer = self.tx.clock.expiry(now, least);
+        }
+    }
+
     fn enter_closed(&mut self) {
         self.state = State::Closed;
         (self.tx.timer, self.tx.release) = (Time::NEVER, Time::NEVER);
@@ -392,6 +401,7 @@ impl ByteStream for Connection {
             None => u64::MAX,
         };
         let taken = bytes.min(room);
+        self.tx.blocked = taken < bytes;
         if taken > 0 {
             self.tx.on_write();
         }
@@ -401,7 +411,6 @@ impl ByteStream for Connection {
 
     fn unsent(&self) -> u64 {
         self.tx.end.saturating_sub(self.tx.nxt)
-        self.tx.blocked = taken < bytes;
     }
 
     fn discard_unsent(&mut self) -> u64 {

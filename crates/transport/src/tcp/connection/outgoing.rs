@@ -3,7 +3,7 @@
 use super::*;
 use crate::common::stamp;
 use crate::tcp::fast_open::CookieOption;
-use crate::tcp::segment::{Extra, Flags, OPTIONS_BYTES, Segment, SynOptions, TIMESTAMPS_BYTES};
+use crate::tcp::segment::{Extra, Flags, OPTIONS_BYTES, Segment, SynOptions};
 use crate::tcp::sender::Chunk;
 use vazao_engine::Ecn;
 
@@ -83,13 +83,11 @@ impl Connection {
         }
         // A SYN-ACK has only the options that the peer offered.
         let timestamps = if answer { self.negotiated.timestamps } else { self.config.timestamps };
-        // The MSS that Linux advertises does not depend on them (RFC 6691).
-        let counted =
-            if self.config.host.personality().counts_own_timestamps { self.config.timestamps } else { timestamps };
         let scaled = !answer || self.negotiated.own_scale > 0 || self.negotiated.peer_scale > 0;
         *extra = Extra::default();
         extra.syn = Some(SynOptions {
-            mss: self.config.mss + if counted { TIMESTAMPS_BYTES as u16 } else { 0 },
+            // It does not depend on the options that are used (RFC 6691).
+            mss: full_segment(&self.config) as u16,
             window_scale: scaled.then(|| own_scale(&self.config)),
             sack_permitted: if answer { self.negotiated.sack } else { self.config.sack },
             fast_open: None,
@@ -135,7 +133,7 @@ impl Connection {
             return 0;
         }
         self.tx.stats.ready = Some(now);
-        let mss = u64::from(syn.mss);
+        let mss = u64::from(syn.mss.min(fast.peer_mss()));
         // Options take space from the payload. Linux reserves the maximum option space, since middleboxes may add
         // options (tcp_send_syn_data, net/ipv4/tcp_output.c).
         let options = if self.config.host.personality().reserves_syn_options {

@@ -322,6 +322,11 @@ impl LinuxReceiver {
         admits
     }
 
+    /// Keeps the data of a SYN for the application.
+    pub fn on_syn_data(&mut self) {
+        self.window.unread += 1;
+    }
+
     /// Handles an in-order segment; `fin` ends the data; `reached` gives the out-of-order octets before and after.
     pub fn on_in_order(
         &mut self,

@@ -276,6 +276,20 @@ impl Receiver {
         true
     }
 
+    /// Takes octets that came with the peer's SYN. The SYN-ACK acknowledges them: delayed acknowledgement does not count
+    /// them (tcp_fastopen_add_skb in Linux).
+    pub fn on_syn_data(&mut self, span: u64) {
+        self.nxt = (self.nxt + span).min(self.edge);
+        if let Policy::Linux(linux) = &mut self.policy {
+            linux.on_syn_data();
+        }
+    }
+
+    /// Reports octets as a duplicate with the next acknowledgement (RFC 2883).
+    pub fn report_duplicate(&mut self, start: u64, end: u64) {
+        self.duplicate = Some((start, end));
+    }
+
     /// Returns the first part of `start..end` that had arrived before, for a D-SACK (RFC 2883 section 4); the block
     /// that holds it is reported next.
     fn find_duplicate(&mut self, start: u64, end: u64) -> Option<(u64, u64)> {
@@ -492,6 +506,10 @@ impl Receiver {
     /// Whether the application has read everything up to FIN.
     pub fn is_drained(&self) -> bool {
         self.fin_reached() && self.read + 1 == self.nxt
+    }
+    /// Receive window.
+    pub fn window(&self) -> Range<u64> {
+        self.nxt..self.edge
     }
     /// Whether an octet range touches the window (RFC 9293 section 3.10.7.4).
     #[inline]

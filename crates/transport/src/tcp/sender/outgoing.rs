@@ -217,7 +217,12 @@ impl Sender {
         if self.rack_tlp.is_some() {
             self.arm_probe(now);
         }
-        Some(Chunk { start, span: span as u32, fin: fin && self.nxt == self.finish(), new: true })
+        let new = self.nxt > self.early;
+        if !new {
+            self.stats.retransmissions += 1;
+            self.stats.fast_retransmissions += 1;
+        }
+        Some(Chunk { start, span: span as u32, fin: fin && self.nxt == self.finish(), new })
     }
 
     /// RFC 6675 section 4, NextSeg rules 3 and 4: with nothing known lost and no new data, retransmits what may be
