@@ -191,6 +191,9 @@ TOLD: Mapping[str, tuple[Word, str]] = {
 }
 """Keys of a transport that are variables of ns-2, with their unit."""
 
+OTHERWISE: Mapping[str, str] = {"min_rto": "1 s"}
+"""What those say that follow from others, where these are as ns-2 has them."""
+
 ONLY: Mapping[str, tuple[Any, ...]] = {
     "kind": ("tcp",),
     "abc_limit": (1,),
@@ -204,12 +207,15 @@ ONLY: Mapping[str, tuple[Any, ...]] = {
     "host": ("auto", "rfc"),
     "initial_ssthresh": ("auto",),
     "metrics": (False,),
+    "nagle": (False,),
     "pacing": ("auto", "off"),
     "prr": (False,),
     "rtt": ("segments",),
     "sack": (True,),
     "sack_profile": ("rfc",),
     "send_buffer": ("auto",),
+    "tcp_rmem": ("auto",),
+    "tcp_wmem": ("auto",),
     "timestamps": (False,),
     "tls": ("none",),
     "undo": (False,),
@@ -307,7 +313,8 @@ def _agent(transport: _Table) -> tuple[int, Agent]:
     settings.append((Word.WINDOW, int(transport.quantity("receive_buffer", "bytes")) // mss))
     settings.append((Word.TICK, transport.quantity("tick", "s") or FINEST))
     for key, (variable, unit) in TOLD.items():
-        settings.append((variable, transport.quantity(key, unit) if unit else int(transport.take(key))))
+        otherwise = OTHERWISE.get(key)
+        settings.append((variable, transport.quantity(key, unit, otherwise) if unit else int(transport.take(key))))
     for key, accepted in ONLY.items():
         transport.only(key, *accepted)
     for key in IDLE:
@@ -356,9 +363,9 @@ class _Table:
         if value not in accepted:
             _refuse(self._path(key), value, " or ".join(map(_told, accepted)))
 
-    def quantity(self, key: str, unit: str) -> float:
+    def quantity(self, key: str, unit: str, otherwise: str | None = None) -> float:
         """The number of a key in a unit."""
-        return _quantity(self._path(key), self.take(key), unit)
+        return _quantity(self._path(key), self.take(key, otherwise), unit)
 
     def finish(self) -> None:
         """Refuse what is left."""

@@ -178,7 +178,7 @@ fn pftk(p: f64, t0: f64) -> f64 {
 /// root alone would be 18 % off at p = 0.02 and 50 % at 0.1.
 #[test]
 fn reno_under_heavy_loss() {
-    let cc = "\"reno\"\nrecovery = \"reno\"\nsack = false\nlimited_transmit = false";
+    let cc = "\"reno\"\nrecovery = \"reno\"\nsack = false\nlimited_transmit = false\nmin_rto = \"200 ms\"";
     for p in [0.02, 0.05, 0.1] {
         let model = pftk(p, 0.2);
         let seconds = time_for(150.0, p, model);

@@ -125,12 +125,15 @@ parameters! {
         pub tick: Duration = Kind::Duration(Duration::ZERO, Duration::from_millis(50)), "0 ms",
             "of the clock in which timers are counted, as Linux does (1/HZ: 1, 4 or 10 ms): they expire up to two \
              late; 0: none is late";
-        pub min_rto: Duration = TIMEOUT, "200 ms", "least retransmission timeout (RFC 6298: 1 s; Linux: 200 ms)";
         pub host: Host = Host::KIND, "auto",
             "where Linux goes its own way: min_rto bounds 4 RTTVAR, not the whole timeout; the window that is offered \
              grows with what arrives; SYN-ACK is acknowledged at once, and so is the end of a burst; slow start goes \
              on with half of the window in use; a SYN goes again every second at first; auto: linux with recovery \
              rack, else rfc", else if recovery == Recovery::Rack { Host::Linux } else { Host::Rfc };
+        pub min_rto: Duration = TIMEOUT, "",
+            "least retransmission timeout (RFC 6298 section 2.4), with host linux the least of what is added to SRTT; \
+             default: 200 ms with host linux (TCP_RTO_MIN), else 1 s",
+            else Duration::from_millis(if host == Host::Linux { 200 } else { 1_000 });
         pub bursts: Bursting = Bursting::KIND, "off",
             "whether new data leaves in bursts as from Linux, out of a buffer that grows as Linux's, each ended by \
              PSH: prompt: as soon as the windows let it; deferred: after up to 1 ms where the next acknowledgement may \
