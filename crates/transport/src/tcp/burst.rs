@@ -61,7 +61,7 @@ impl Sender {
             return;
         }
         let run = bursts.buffer.run_end(start);
-        let room = self.allowance().saturating_sub(self.board.pipe()) / self.mss;
+        let room = self.allowance().saturating_sub(self.pipe()) / self.mss;
         let lost = (number..).map_while(|number| self.board.get(number)).take_while(|sent| sent.is_pending());
         let ends = lost.map(|sent| sent.start + u64::from(sent.span)).take_while(|&end| end <= run);
         let end = ends.take(room.max(1) as usize).last().unwrap_or(start);
@@ -109,7 +109,7 @@ impl Sender {
     /// Begins a burst if there is data that need not be deferred. The application writes before that, or afterwards,
     /// when freed buffer space wakes it.
     fn begins_burst(&mut self, now: Time, allowed: u64) -> bool {
-        let opening = allowed.saturating_sub(self.board.pipe()) / self.mss * self.mss;
+        let opening = allowed.saturating_sub(self.pipe()) / self.mss * self.mss;
         let begins = self.fill_and_begin(now, allowed, opening);
         if begins && opening > 0 && self.unsent() > 0 {
             return true;
@@ -122,7 +122,7 @@ impl Sender {
     /// Updates the free space of the send buffer, when `leaving` octets are sent or an acknowledgement came.
     fn make_room(&mut self, leaving: u64) {
         let (una, mss, segments) = (self.una, self.mss, self.cwnd / self.mss);
-        let spare = self.board.pipe() + leaving + mss <= self.cwnd;
+        let spare = self.pipe() + leaving + mss <= self.cwnd;
         if let Some(bursts) = &mut self.bursts {
             bursts.buffer.make_room(una, mss, segments, spare);
         }

@@ -95,6 +95,9 @@ parameters! {
         pub sack: bool = Kind::Flag, "true", "offer selective acknowledgements (RFC 2018, D-SACK: RFC 2883)";
         pub timestamps: bool = Kind::Flag, "true", "offer timestamps (RFC 7323): 12 bytes a segment";
         pub limited_transmit: bool = Kind::Flag, "true", "two duplicate ACKs let new segments out (RFC 3042)";
+        pub nagle: bool = Kind::Flag, "false",
+            "keep a short segment back while data is unacknowledged (Nagle's algorithm, RFC 9293 section 3.7.4), with host \
+             linux while a short segment is; false is a socket's TCP_NODELAY";
         pub cwv: Option<Validation> = Validation::KIND, "auto",
             "a window that is not used: none: stays; grow: even grows (ns-3); restart: after a pause of a timeout it \
              is the initial one (RFC 5681); decay: it halves with each (RFC 2861, Linux); rfc7661: what is not used \

@@ -65,6 +65,10 @@ pub(super) struct Personality {
     /// The window grows by how much of it was used in the last round trip, and in slow start while half is in use
     /// (tcp_is_cwnd_limited).
     pub counts_use_of_window: bool,
+    /// With bursts, the congestion window counts segments, whatever their length (tcp_packets_in_flight).
+    pub counts_segments: bool,
+    /// A short segment waits only for the acknowledgement of another short one (tcp_minshall_check), not of any data.
+    pub waits_for_short: bool,
     /// The window grows by delivered data, on an acknowledgement that moves SND.UNA.
     pub grows_by_delivered: bool,
     /// The first segments are not paced.
@@ -117,6 +121,8 @@ static RFC: Personality = Personality {
     halves_small_windows: false,
     keeps_push_from_fin: false,
     counts_use_of_window: false,
+    counts_segments: false,
+    waits_for_short: false,
     grows_by_delivered: false,
     starts_unpaced: false,
     paces_in_bursts: false,
@@ -152,6 +158,8 @@ static LINUX: Personality = Personality {
     halves_small_windows: true,
     keeps_push_from_fin: true,
     counts_use_of_window: true,
+    counts_segments: true,
+    waits_for_short: true,
     grows_by_delivered: true,
     starts_unpaced: true,
     paces_in_bursts: true,

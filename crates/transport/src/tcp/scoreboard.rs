@@ -181,6 +181,10 @@ impl Scoreboard {
     pub fn sacked_segments(&self) -> u64 {
         self.sacked_segments
     }
+    /// Number of segments outstanding.
+    pub fn count(&self) -> u64 {
+        self.segments.len() as u64
+    }
     /// Whether exactly one segment is outstanding.
     pub fn has_single_segment(&self) -> bool {
         self.segments.len() == 1

@@ -21,6 +21,7 @@ use super::scoreboard::Scoreboard;
 use super::stats::Stats;
 use super::undo::{Detects, Undo};
 use crate::common::RttEstimator;
+use outgoing::Share;
 use rules::{Rules, scoreboard};
 pub(crate) use timer::Purpose;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Signal};
@@ -67,6 +68,8 @@ struct AckReport {
     rtt: Option<Duration>,
     echo_rtt: Option<Duration>,
     in_recovery: bool,
+    /// Share of the window that octets took before.
+    share: Share,
 }
 
 pub(crate) struct Sender {
@@ -369,9 +372,11 @@ impl Sender {
                 self.sample_sacked(now);
                 let delivered = if self.selective { ack.sacked } else { self.mss };
                 let rtt = self.board.last_newly_acked().map(|at| now.since(at));
-                let (flight, in_recovery, blocks) = (self.flight(), self.episode.is_fast(), ack.blocks);
+                let (flight, in_recovery, blocks, share) =
+                    (self.flight(), self.episode.is_fast(), ack.blocks, self.share());
+                let (advance, echo_rtt) = (0, None);
                 let report =
-                    AckReport { delivered, advance: 0, same_window, blocks, flight, rtt, echo_rtt: None, in_recovery };
+                    AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery, share };
                 self.report_ack(now, report);
             }
             self.on_duplicate_ack(now);
@@ -416,7 +421,7 @@ impl Sender {
 
     #[inline]
     fn on_new_ack(&mut self, now: Time, ack: &Acknowledgement, same_window: bool) {
-        let flight = self.flight();
+        let (flight, share) = (self.flight(), self.share());
         let newly = ack.offset - self.una;
         let acked = self.board.acknowledge(ack.offset);
         self.una = ack.offset;
@@ -460,7 +465,7 @@ impl Sender {
         let echo_rtt = ack.echo_rtt.filter(|_| acked.first_sent.is_none());
         self.report_ack(
             now,
-            AckReport { delivered, advance: newly, same_window, blocks, flight, rtt, echo_rtt, in_recovery },
+            AckReport { delivered, advance: newly, same_window, blocks, flight, rtt, echo_rtt, in_recovery, share },
         );
         if self.vegas_checks > 0 {
             self.check_vegas(now);
@@ -470,10 +475,10 @@ impl Sender {
     /// Reports an acknowledgement to the congestion control.
     #[inline]
     fn report_ack(&mut self, now: Time, report: AckReport) {
-        let AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery } = report;
+        let AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery, share } = report;
         // Linux grows the window by delivered data, on an acknowledgement that moves SND.UNA.
         let by_delivered = self.rack_tlp.is_some() || self.host.grows_by_delivered;
-        let acked = if by_delivered && advance > 0 { delivered } else { advance }.min(self.rules.max_counted);
+        let acked = share.of(if by_delivered && advance > 0 { delivered } else { advance }.min(self.rules.max_counted));
         // Linux waits for an octet sent after the last round began; in the historic recoveries, as in ns-2, it suffices
         // that everything sent before is acknowledged.
         let passed = if self.rack_tlp.is_some() { self.una > self.round_end } else { self.una >= self.round_end };
@@ -495,7 +500,7 @@ impl Sender {
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
             round,
-            window_limited: self.is_window_limited(flight, self.una - advance),
+            window_limited: self.is_window_limited(share.of(flight), self.una - advance),
             in_recovery: in_recovery || self.marks.suspends_growth(self.una) || self.reduction.is_lossless(),
             after_timeout: matches!(self.episode, Episode::Restart { .. }),
             marked: if self.marks.echoed { delivered } else { 0 },

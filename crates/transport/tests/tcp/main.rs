@@ -20,6 +20,7 @@ mod rack;
 mod rate;
 mod receiving;
 mod recovery;
+mod short_segments;
 mod timers;
 mod trace;
 mod undo;

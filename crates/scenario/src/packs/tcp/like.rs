@@ -83,6 +83,7 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
                 ("abc_limit", "1000"),
                 ("bursts", "\"deferred\""),
                 ("tick", "\"4 ms\""),
+                ("nagle", "true"),
                 ("tcp_rmem", "\"6 MiB\""),
                 ("tcp_wmem", "\"4 MiB\""),
             ],
@@ -246,7 +247,7 @@ mod tests {
     #[test]
     fn a_word_stands_for_its_settings() {
         let long = "kind = \"tcp\", host = \"linux\", recovery = \"rack\", abc_limit = 1000, bursts = \"deferred\", \
-                    tick = \"4 ms\", tcp_rmem = \"6 MiB\", tcp_wmem = \"4 MiB\"";
+                    tick = \"4 ms\", nagle = true, tcp_rmem = \"6 MiB\", tcp_wmem = \"4 MiB\"";
         let hystart = "slow_start = \"hystart\", cc = { kind = \"cubic\", profile = \"linux\" }";
         assert_eq!(transport("kind = \"tcp\", like = \"linux\""), transport(&format!("{long}, {hystart}")));
         assert_eq!(

@@ -6,6 +6,25 @@ use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
 use crate::tcp::scoreboard::{Sent, Status};
 use vazao_engine::Time;
 
+/// How much more of a window octets in flight take than they are, in one that counts segments: all segments together as
+/// many full ones. Of segments of several lengths each takes the mean.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Share {
+    whole: u64,
+    octets: u64,
+}
+
+impl Share {
+    #[inline]
+    pub fn of(self, octets: u64) -> u64 {
+        if self.whole <= self.octets {
+            octets
+        } else {
+            (octets as u128 * self.whole as u128).div_ceil(self.octets as u128) as u64
+        }
+    }
+}
+
 impl Sender {
     /// Returns the next chunk that may be sent now, for the caller to send; it is already on the scoreboard.
     #[inline(always)]
@@ -36,6 +55,10 @@ impl Sender {
         if self.defers(now, allowed) {
             return None;
         }
+        if self.rules.nagle && self.keeps_back() {
+            self.window_limited = false;
+            return None;
+        }
         if let Some(chunk) = self.next_new(now, allowed) {
             return Some(chunk);
         }
@@ -52,10 +75,28 @@ impl Sender {
         self.fits() && !self.board.has_pending() && self.paced.as_ref().is_none_or(|paced| paced.pacer.is_open(now))
     }
 
+    /// Whether Nagle's algorithm keeps back the rest of what was written: it fills no segment and does not end the stream.
+    #[cold]
+    fn keeps_back(&self) -> bool {
+        let waits = if self.host.waits_for_short { self.short_end > self.una } else { true };
+        self.board.outstanding() > 0 && waits && !self.fin && (1..self.mss).contains(&self.end.saturating_sub(self.nxt))
+    }
+
     /// Octets counted as in the network.
     #[inline]
-    fn pipe(&self) -> u64 {
-        if let Episode::Pipe { pipe, .. } = self.episode { pipe.max(0) as u64 } else { self.board.pipe() }
+    pub(in crate::tcp) fn pipe(&self) -> u64 {
+        let octets = if let Episode::Pipe { pipe, .. } = self.episode { pipe.max(0) as u64 } else { self.board.pipe() };
+        self.share().of(octets)
+    }
+
+    /// Share of the window that octets in flight take.
+    #[inline]
+    pub(in crate::tcp) fn share(&self) -> Share {
+        if self.rules.counts_segments {
+            Share { whole: self.board.count() * self.mss, octets: self.board.outstanding() }
+        } else {
+            Share::default()
+        }
     }
 
     fn fits(&self) -> bool {
@@ -176,7 +217,8 @@ impl Sender {
         if self.idle_since < Time::NEVER {
             self.after_pause(now);
         }
-        if pipe + data > allowed && pipe > 0 {
+        let counted = if self.rules.counts_segments && data > 0 { data.max(self.mss) } else { data };
+        if pipe + counted > allowed && pipe > 0 {
             self.window_limited = true;
             self.chronograph.rwnd_limited.end(now);
             return None;

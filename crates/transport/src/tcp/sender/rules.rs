@@ -1,6 +1,6 @@
 //! What configuration and congestion control decide of a sender for good.
 
-use crate::tcp::config::{Config, Counting, RttSource, SackProfile};
+use crate::tcp::config::{Bursting, Config, Counting, RttSource, SackProfile};
 use crate::tcp::cwv::Validation;
 use crate::tcp::recovery::Recovery;
 use crate::tcp::scoreboard::Scoreboard;
@@ -12,6 +12,10 @@ pub(in crate::tcp) struct Rules {
     /// Maximum octets that one acknowledgement counts for.
     pub max_counted: u64,
     pub limited_transmit: bool,
+    /// Whether a short segment waits while an earlier one is unacknowledged (Nagle).
+    pub nagle: bool,
+    /// Whether windows count segments, each as a full one.
+    pub counts_segments: bool,
     /// Whether RTT samples come from timestamp echoes.
     pub rtt_by_timestamps: bool,
     pub validation: Validation,
@@ -25,6 +29,8 @@ impl Rules {
             sack_profile: config.sack_profile,
             max_counted: if config.counting == Counting::Bytes { u64::MAX } else { mss },
             limited_transmit: config.limited_transmit,
+            nagle: config.nagle,
+            counts_segments: config.host.personality().counts_segments && config.bursts != Bursting::Off,
             rtt_by_timestamps: config.rtt == RttSource::Timestamps,
             validation: config.validation(),
             retries: config.retries,
