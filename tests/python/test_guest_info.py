@@ -88,4 +88,42 @@ def test_what_only_tcp_tells_is_missing_elsewhere() -> None:
     guest = TEXT.replace("WIRE", "").replace("APP", FILE.replace("10 MB", "1 MB"))
     for kind in "mptcp", "sctp":
         told = row(run_scenario(load(guest.replace('"tcp", cc = "cubic"', f'"{kind}"').replace("STACK", LINUX))))
-        assert [told[name] for name in ("busy_s", "rwnd_limited_s", "sndbuf_limited_s", "reordering")] == [None] * 4, kind
+        assert [told[name] for name in ("busy_s", "rwnd_limited_s", "sndbuf_limited_s", "reordering")] == [None] * 4, (
+            kind
+        )
+
+
+def test_short_writes_wait_alike() -> None:
+    """Nagle's algorithm in Minshall's variant: of messages of 100 bytes, 10 ms apart, what comes in a round trip of
+    40 ms leaves as one segment. `like = "linux"` sends as many packets as the kernel, whose program does not turn it off."""
+    app = 'kind = "cbr", rate = "80 kbps", message = "100 B", duration = "2 s"'
+    like = TEXT.replace("WIRE", "").replace("APP", app)
+    ours, linux = (row(run_scenario(load(like.replace("STACK", stack)))) for stack in ('like = "linux"', LINUX))
+    assert ours["app_bytes"] == linux["app_bytes"] == 20_000
+    assert ours["packets_sent"] == linux["packets_sent"] < 100
+
+
+WIDE = """
+[network]
+topology = "point-to-point"
+link = { rate = "1 Gbps", delay = "40 ms", queue = "2000 packets" }
+[[flow]]
+app = { kind = "upload", size = "15 MB" }
+transport = { kind = "tcp", cc = "cubic", STACK }
+"""
+
+
+@pytest.mark.parametrize(
+    ("buffers", "limited"),
+    [('tcp_rmem = "1 MiB"', "rwnd_limited_s"), ('tcp_wmem = "2 MiB"', ""), ('send_buffer = "1 MiB"', "")],
+)
+def test_buffers_bound_both_alike(buffers: str, limited: str) -> None:
+    """A receive buffer of which two thirds hold data, a send buffer of the kernel's own, and one of SO_SNDBUF, which is
+    doubled. When the kernel's program wakes it writes 256 KiB at once, an eighth of the buffer."""
+    ours, linux = (
+        row(run_scenario(load(WIDE.replace("STACK", f"{stack}, {buffers}")))) for stack in ('like = "linux"', LINUX)
+    )
+    assert ours["goodput_bps"] < 0.2e9
+    assert ours["goodput_bps"] == pytest.approx(linux["goodput_bps"], rel=0.02 if limited else 0.125)
+    if limited:
+        assert ours[limited] == pytest.approx(linux[limited], abs=2 * TICK_S)

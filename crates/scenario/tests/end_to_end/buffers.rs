@@ -27,3 +27,33 @@ fn a_receive_window_opens_on_a_short_path() {
     assert!(goodput > 0.95 * 1e9 * MSS / (MSS + 52.0), "{goodput}");
     assert!(limited < 0.01, "{limited}");
 }
+
+/// A full buffer blocks its application until a third of it is free (sk_stream_write_space): with 256 KiB of memory and a round
+/// trip of 100 ms no more than that leaves in each, and once slow start is over no less than two thirds, of which the kernel's
+/// structures take up to a quarter. SO_SNDBUF is doubled, so that half of it is as good.
+#[test]
+fn a_send_buffer_bounds_what_leaves_in_a_round_trip() {
+    const MEMORY: f64 = 262_144.0;
+    for buffer in ["tcp_wmem = \"256 KiB\"", "send_buffer = \"128 KiB\""] {
+        let link = "rate = \"100 Mbps\", delay = \"50 ms\"";
+        let [goodput, window, limited] = outcome(link, "5 MB", &format!(", {buffer}"));
+        let bytes = goodput / 8.0 * 0.1;
+        assert!((0.5 * MEMORY..MEMORY).contains(&bytes), "{buffer}: {bytes}");
+        let rounds = 5e6 / bytes * 0.1;
+        assert!(
+            limited > 0.75 * rounds && limited < rounds && window < 0.01,
+            "{buffer}: {limited} of {rounds}, {window}"
+        );
+    }
+}
+
+/// Segments of 1448 bytes in 2176 of memory: of 256 KiB two thirds hold data, which is the window (tcp_win_from_space).
+#[test]
+fn a_receive_buffer_bounds_what_leaves_in_a_round_trip() {
+    const WINDOW: f64 = 262_144.0 * MSS / 2176.0;
+    let link = "rate = \"100 Mbps\", delay = \"50 ms\"";
+    let [goodput, limited, buffer] = outcome(link, "5 MB", ", tcp_rmem = \"256 KiB\"");
+    let bytes = goodput / 8.0 * 0.1;
+    assert!((0.85 * WINDOW..1.02 * WINDOW).contains(&bytes), "{bytes}");
+    assert!(limited > 0.8 * 5e6 / bytes * 0.1 && buffer < 0.01, "{limited} {buffer}");
+}

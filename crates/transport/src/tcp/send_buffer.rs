@@ -253,7 +253,7 @@ mod tests {
             (None, 64 << 20, 10_000 * 2 * 2_304),
         ] {
             let mut buffer = SendBuffer::new(1, MSS, given, most);
-            buffer.fill(1, 1, u64::MAX, (44 * MSS, u64::MAX), false);
+            buffer.fill(1, 1, u64::MAX, (44 * MSS, 1 << 40), false);
             buffer.make_room(1, MSS, 10_000, true);
             assert_eq!(buffer.size, size, "{given:?} {most}");
         }

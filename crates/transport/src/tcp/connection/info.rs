@@ -34,9 +34,13 @@ impl Connection {
     pub fn lost_segments(&self) -> u64 {
         self.tx.board.lost().div_ceil(self.tx.mss)
     }
-    /// Segments that SACK blocks report, or without SACK the number of duplicate ACKs (`tcpi_sacked`).
+    /// Segments that SACK blocks report, or without SACK the number of duplicate ACKs (`tcpi_sacked`): no more than are in
+    /// flight and not lost, of which one at least is missing (tcp_limit_reno_sacked).
     pub fn sacked_segments(&self) -> u64 {
-        if self.tx.selective { self.tx.board.sacked_segments() } else { self.tx.dup_ack_segments() }
+        if self.tx.selective {
+            return self.tx.board.sacked_segments();
+        }
+        self.tx.dup_ack_segments().min(self.tx.board.count().saturating_sub(self.lost_segments().max(1)))
     }
     /// Rate at which data leaves (`tcpi_pacing_rate`), if it is paced.
     pub fn pacing_rate(&self) -> Option<Rate> {
