@@ -95,7 +95,7 @@ def test_what_only_tcp_tells_is_missing_elsewhere() -> None:
 
 def test_short_writes_wait_alike() -> None:
     """Nagle's algorithm in Minshall's variant: of messages of 100 bytes, 10 ms apart, what comes in a round trip of
-    40 ms leaves as one segment. `like = "linux"` sends as many packets as the kernel, whose program does not turn it off."""
+    40 ms leaves as one segment. Ours sends as many packets as the kernel, whose program does not turn it off."""
     app = 'kind = "cbr", rate = "80 kbps", message = "100 B", duration = "2 s"'
     like = TEXT.replace("WIRE", "").replace("APP", app)
     ours, linux = (row(run_scenario(load(like.replace("STACK", stack)))) for stack in ('like = "linux"', LINUX))
