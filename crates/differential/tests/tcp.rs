@@ -15,7 +15,7 @@ const KNOWN: &[(Class, usize)] = &[
     (Class::Time, 11),
     (Class::Push, 7),
     (Class::Sequence, 6),
-    (Class::Length, 5),
+    (Class::Length, 4),
     (Class::Window, 8),
     (Class::Offers, 1),
     (Class::Echo, 8),

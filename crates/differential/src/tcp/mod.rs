@@ -50,7 +50,8 @@ impl crate::Case for Case {
         };
         let ours = match player {
             Player::Ours => format!(
-                ", host = 'linux', recovery = 'rack', abc_limit = 1000, bursts = 'deferred', tick = '{} ms'",
+                ", host = 'linux', recovery = 'rack', abc_limit = 1000, bursts = 'deferred', nagle = true, tick = '{} ms', \
+                 tcp_rmem = '6 MiB'",
                 1000 / HZ
             ),
             Player::Linux => String::new(),

@@ -48,6 +48,9 @@ pub(super) struct Personality {
     /// In a simultaneous open the peer's SYN, which comes again with its acknowledgement of ours, is reported as a duplicate
     /// (tcp_data_queue).
     pub reports_syn_again: bool,
+    /// In ESTABLISHED, an ACK for data not yet sent is ignored, as by Linux before 7.1 and the fix's way into older series
+    /// (tcp_ack).
+    pub ignores_acks_ahead: bool,
     /// Challenge ACKs leave twice a second at most (tcp_oow_rate_limited; RFC 5961 section 7).
     pub limits_challenges: bool,
     /// The receive buffer and the delay of acknowledgements follow from the segments that arrive (tcp_rcv_space_adjust,
@@ -114,6 +117,7 @@ static RFC: Personality = Personality {
     challenges_at_edges: false,
     repeats_refused_syn: false,
     reports_syn_again: false,
+    ignores_acks_ahead: false,
     limits_challenges: false,
     weighs_segments: false,
     forgets_in_time_wait: false,
@@ -151,6 +155,7 @@ static LINUX: Personality = Personality {
     challenges_at_edges: true,
     repeats_refused_syn: true,
     reports_syn_again: true,
+    ignores_acks_ahead: true,
     limits_challenges: true,
     weighs_segments: true,
     forgets_in_time_wait: true,

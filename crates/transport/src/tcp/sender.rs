@@ -4,6 +4,7 @@ mod duplicates;
 mod fetch;
 mod outgoing;
 mod rules;
+mod short;
 mod timer;
 
 use super::burst::Bursts;
@@ -21,8 +22,8 @@ use super::scoreboard::Scoreboard;
 use super::stats::Stats;
 use super::undo::{Detects, Undo};
 use crate::common::RttEstimator;
-use outgoing::Share;
 use rules::{Rules, scoreboard};
+use short::Short;
 pub(crate) use timer::Purpose;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Signal};
 use vazao_engine::{Duration, Time};
@@ -68,8 +69,8 @@ struct AckReport {
     rtt: Option<Duration>,
     echo_rtt: Option<Duration>,
     in_recovery: bool,
-    /// Share of the window that octets took before.
-    share: Share,
+    /// Octets by which short segments fall short of full ones: those in flight, and the acknowledged ones of these.
+    padding: [u64; 2],
 }
 
 pub(crate) struct Sender {
@@ -99,6 +100,7 @@ pub(crate) struct Sender {
     pub fin: bool,
     /// Octet after the data that left with the SYN.
     pub(super) early: u64,
+    short: Short,
     /// Octet after the last partial segment.
     pub(super) short_end: u64,
     /// Right edge of the peer's window, and the largest window it ever had.
@@ -183,6 +185,7 @@ impl Sender {
             end: 1,
             fin: false,
             early: 1,
+            short: Short::new(),
             short_end: 1,
             edge: 1,
             largest_window: 0,
@@ -372,11 +375,10 @@ impl Sender {
                 self.sample_sacked(now);
                 let delivered = if self.selective { ack.sacked } else { self.mss };
                 let rtt = self.board.last_newly_acked().map(|at| now.since(at));
-                let (flight, in_recovery, blocks, share) =
-                    (self.flight(), self.episode.is_fast(), ack.blocks, self.share());
-                let (advance, echo_rtt) = (0, None);
+                let (flight, in_recovery, blocks) = (self.flight(), self.episode.is_fast(), ack.blocks);
+                let (advance, echo_rtt, padding) = (0, None, [self.padding(|_| true), 0]);
                 let report =
-                    AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery, share };
+                    AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery, padding };
                 self.report_ack(now, report);
             }
             self.on_duplicate_ack(now);
@@ -421,9 +423,10 @@ impl Sender {
 
     #[inline]
     fn on_new_ack(&mut self, now: Time, ack: &Acknowledgement, same_window: bool) {
-        let (flight, share) = (self.flight(), self.share());
+        let (flight, padding) = (self.flight(), self.padding(|_| true));
         let newly = ack.offset - self.una;
         let acked = self.board.acknowledge(ack.offset);
+        let padding = [padding, self.take_padding()];
         self.una = ack.offset;
         self.reduction.on_advance(acked.resent);
         if let Some(bursts) = &mut self.bursts {
@@ -465,7 +468,7 @@ impl Sender {
         let echo_rtt = ack.echo_rtt.filter(|_| acked.first_sent.is_none());
         self.report_ack(
             now,
-            AckReport { delivered, advance: newly, same_window, blocks, flight, rtt, echo_rtt, in_recovery, share },
+            AckReport { delivered, advance: newly, same_window, blocks, flight, rtt, echo_rtt, in_recovery, padding },
         );
         if self.vegas_checks > 0 {
             self.check_vegas(now);
@@ -475,10 +478,11 @@ impl Sender {
     /// Reports an acknowledgement to the congestion control.
     #[inline]
     fn report_ack(&mut self, now: Time, report: AckReport) {
-        let AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery, share } = report;
+        let AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery, padding } = report;
         // Linux grows the window by delivered data, on an acknowledgement that moves SND.UNA.
         let by_delivered = self.rack_tlp.is_some() || self.host.grows_by_delivered;
-        let acked = share.of(if by_delivered && advance > 0 { delivered } else { advance }.min(self.rules.max_counted));
+        let acked = if by_delivered && advance > 0 { delivered } else { advance }.min(self.rules.max_counted);
+        let acked = acked + padding[1];
         // Linux waits for an octet sent after the last round began; in the historic recoveries, as in ns-2, it suffices
         // that everything sent before is acknowledged.
         let passed = if self.rack_tlp.is_some() { self.una > self.round_end } else { self.una >= self.round_end };
@@ -500,7 +504,7 @@ impl Sender {
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
             round,
-            window_limited: self.is_window_limited(share.of(flight), self.una - advance),
+            window_limited: self.is_window_limited(flight + padding[0], self.una - advance),
             in_recovery: in_recovery || self.marks.suspends_growth(self.una) || self.reduction.is_lossless(),
             after_timeout: matches!(self.episode, Episode::Restart { .. }),
             marked: if self.marks.echoed { delivered } else { 0 },

@@ -310,9 +310,10 @@ impl Connection {
     fn handle_ack(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>, start: Option<u64>) -> bool {
         let near = Self::octet(self.iss, segment.acknowledgment, self.tx.una);
         let Some(offset) = near.filter(|&offset| self.tx.accepts_ack(offset)) else {
-            // Also if it is of data not yet sent, which Linux ignored in ESTABLISHED before 7.1 and the fix's way into
-            // older series (tcp_ack).
-            self.challenge(now);
+            let ahead = near.is_some_and(|offset| offset > self.tx.nxt);
+            if !(ahead && self.config.host.personality().ignores_acks_ahead && self.state == State::Established) {
+                self.challenge(now);
+            }
             return false;
         };
         let echo = self.negotiated.ecn && segment.flags.has(Flags::ECE);

@@ -6,25 +6,6 @@ use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
 use crate::tcp::scoreboard::{Sent, Status};
 use vazao_engine::Time;
 
-/// How much more of a window octets in flight take than they are, in one that counts segments: all segments together as
-/// many full ones. Of segments of several lengths each takes the mean.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::tcp) struct Share {
-    whole: u64,
-    octets: u64,
-}
-
-impl Share {
-    #[inline]
-    pub fn of(self, octets: u64) -> u64 {
-        if self.whole <= self.octets {
-            octets
-        } else {
-            (octets as u128 * self.whole as u128).div_ceil(self.octets as u128) as u64
-        }
-    }
-}
-
 impl Sender {
     /// Returns the next chunk that may be sent now, for the caller to send; it is already on the scoreboard.
     #[inline(always)]
@@ -75,28 +56,11 @@ impl Sender {
         self.fits() && !self.board.has_pending() && self.paced.as_ref().is_none_or(|paced| paced.pacer.is_open(now))
     }
 
-    /// Whether Nagle's algorithm keeps back the rest of what was written: it fills no segment and does not end the stream.
-    #[cold]
-    fn keeps_back(&self) -> bool {
-        let waits = if self.host.waits_for_short { self.short_end > self.una } else { true };
-        self.board.outstanding() > 0 && waits && !self.fin && (1..self.mss).contains(&self.end.saturating_sub(self.nxt))
-    }
-
     /// Octets counted as in the network.
     #[inline]
     pub(in crate::tcp) fn pipe(&self) -> u64 {
         let octets = if let Episode::Pipe { pipe, .. } = self.episode { pipe.max(0) as u64 } else { self.board.pipe() };
-        self.share().of(octets)
-    }
-
-    /// Share of the window that octets in flight take.
-    #[inline]
-    pub(in crate::tcp) fn share(&self) -> Share {
-        if self.rules.counts_segments {
-            Share { whole: self.board.count() * self.mss, octets: self.board.outstanding() }
-        } else {
-            Share::default()
-        }
+        octets + self.pipe_padding()
     }
 
     fn fits(&self) -> bool {
@@ -246,7 +210,7 @@ impl Sender {
         self.note_sent(now);
         self.nxt += span;
         if span < self.mss {
-            self.short_end = self.nxt;
+            self.note_short(span);
         }
         if self.paced.is_some() {
             self.pace(now, span as u32);
@@ -259,12 +223,16 @@ impl Sender {
         if self.rack_tlp.is_some() {
             self.arm_probe(now);
         }
+        Some(Chunk { start, span: span as u32, fin: fin && self.nxt == self.finish(), new: self.is_new() })
+    }
+
+    /// Whether the octets just sent had not left with the SYN.
+    #[inline]
+    fn is_new(&mut self) -> bool {
         let new = self.nxt > self.early;
-        if !new {
-            self.stats.retransmissions += 1;
-            self.stats.fast_retransmissions += 1;
-        }
-        Some(Chunk { start, span: span as u32, fin: fin && self.nxt == self.finish(), new })
+        self.stats.retransmissions += u64::from(!new);
+        self.stats.fast_retransmissions += u64::from(!new);
+        new
     }
 
     /// RFC 6675 section 4, NextSeg rules 3 and 4: with nothing known lost and no new data, retransmits what may be
