@@ -192,7 +192,7 @@ TOLD: Mapping[str, tuple[Word, str]] = {
 """Keys of a transport that are variables of ns-2, with their unit."""
 
 OTHERWISE: Mapping[str, str] = {"min_rto": "1 s"}
-"""What those say that follow from others, where these are as ns-2 has them."""
+"""Values of keys that follow from others, where these are as ns-2 has them."""
 
 ONLY: Mapping[str, tuple[Any, ...]] = {
     "kind": ("tcp",),

@@ -14,6 +14,8 @@ pub(crate) struct Chronograph {
     /// Time with everything sent that the send buffer holds, while it keeps the application from writing more and the
     /// congestion window would let more out.
     pub sndbuf_limited: Stopwatch,
+    /// Whether the send buffer did not take all of the application's last write.
+    pub blocked: bool,
 }
 
 /// Stopwatch: total time that a condition has held.

@@ -117,8 +117,6 @@ pub(crate) struct Sender {
     credit: u64,
     /// Whether only the congestion window kept data back.
     pub(super) window_limited: bool,
-    /// Whether the send buffer did not take all of the application's last write.
-    pub blocked: bool,
     /// Busy time, and time limited by the receiver's window or the send buffer.
     pub chronograph: Chronograph,
     /// Initial congestion window, and the measure of what is used of it.
@@ -196,7 +194,6 @@ impl Sender {
             duplicates: 0,
             credit: 0,
             window_limited: false,
-            blocked: false,
             chronograph: Chronograph::default(),
             pipe_ack: (rules.validation == Validation::PipeAck).then(Box::default),
             rules,

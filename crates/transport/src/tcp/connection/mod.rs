@@ -401,7 +401,7 @@ impl ByteStream for Connection {
             None => u64::MAX,
         };
         let taken = bytes.min(room);
-        self.tx.blocked = taken < bytes;
+        self.tx.chronograph.blocked = taken < bytes;
         if taken > 0 {
             self.tx.on_write();
         }

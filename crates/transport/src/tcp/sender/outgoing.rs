@@ -68,10 +68,20 @@ impl Sender {
         pipe == 0 || pipe + self.mss <= self.allowance()
     }
 
+    /// Records that nothing is left to send.
+    #[inline]
+    fn note_emptiness(&mut self, now: Time) {
+        self.window_limited = false;
+        self.chronograph.rwnd_limited.end(now);
+        if self.lacks_buffer() {
+            self.chronograph.sndbuf_limited.begin(now);
+        }
+    }
+
     /// Whether only the send buffer keeps more from being sent: it is full of what is in flight, and the congestion window
     /// is not (tcp_cwnd_validate in Linux).
     fn lacks_buffer(&self) -> bool {
-        let full = self.bursts.as_ref().map_or(self.blocked, |bursts| bursts.buffer.is_blocking());
+        let full = self.bursts.as_ref().map_or(self.chronograph.blocked, |bursts| bursts.buffer.is_blocking());
         full && self.fits() && !(self.host.counts_use_of_window && self.uses_window())
     }
 
@@ -168,11 +178,7 @@ impl Sender {
         let data = self.next_segment(now);
         let fin = self.fin && self.nxt + data == self.end;
         if data == 0 && !fin {
-            self.window_limited = false;
-            self.chronograph.rwnd_limited.end(now);
-            if self.lacks_buffer() {
-                self.chronograph.sndbuf_limited.begin(now);
-            }
+            self.note_emptiness(now);
             return None;
         }
         self.chronograph.sndbuf_limited.end(now);
