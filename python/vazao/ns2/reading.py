@@ -79,8 +79,8 @@ class FlowReading:
     def window_phases(self, path: float) -> tuple[float | None, float | None]:
         """Seconds to fill a path of so many packets after slow start, and to regain what the first cut later took.
 
-        As in our flows, both begin where slow start's losses are repaired and the window is not below its threshold.
-        Windows are seen at the looks alone.
+        As in our flows, both begin where slow start's losses are repaired and the window is not below its threshold,
+        and a window is regained to a packet. Windows are seen at the looks alone.
         """
         if self.slow_start is None:
             return None, None
@@ -95,7 +95,7 @@ class FlowReading:
             return filled, None
         before = max((look for look, _ in later if look.time_s < cut), key=lambda look: look.time_s).cwnd
         mended = (look for look, mending in later if look.time_s > cut and not mending)
-        return filled, next((look.time_s - cut for look in mended if look.cwnd >= before), None)
+        return filled, next((look.time_s - cut for look in mended if look.cwnd + 1 > before), None)
 
     def _after_slow_start(self) -> Iterator[tuple[Look, bool]]:
         """The looks since slow start has ended, each with whether losses are being repaired.

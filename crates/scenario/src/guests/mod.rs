@@ -143,11 +143,10 @@ impl Guests {
     pub fn add_flow(&mut self, number: usize, transport: &TransportSpec, sides: &Sides) {
         let kernel = transport.pack().kernel.as_ref().expect("a guest's kernel has the protocol");
         let (programs, is_datagrams) = (sides.programs(), transport.is_datagrams());
-        let full = || (transport.pack().load)(&transport.parameters).0 as u64;
         let sockets = self.addresses.sockets[number];
         let flow = GuestFlow {
             is_datagrams,
-            payload: (is_datagrams && programs.is_none()).then(full),
+            payload: (is_datagrams && programs.is_none()).then(|| transport.segment()),
             programs: programs.map(|programs| programs.map(str::to_owned)),
             client_sends: sides.client_sends,
             nodes: sockets.map(|socket| self.addresses.interfaces[socket.interface].node),

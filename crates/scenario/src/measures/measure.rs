@@ -28,11 +28,14 @@ pub(crate) struct FlowMeasure {
     pub cwnd_min: Option<u64>,
     /// Bandwidth-delay product of the path in bytes.
     pub bdp: u64,
+    /// Payload of a full segment in bytes.
+    segment: u64,
     /// First time that the window was as large as the bandwidth-delay product, after the first slow start and its repair.
     pub refilled: Option<Time>,
     /// First window cut in congestion avoidance: its time, and the window before it.
     cut: Option<(Time, u64)>,
-    /// Time from the cut until the window was as large again.
+    /// Time from the cut until the window was as large again, to a segment: it grows by about one a round trip, and where in
+    /// that round trip the next loss is found decides how far below the last peak or above it the next one is.
     pub recovery: Option<Duration>,
     last_cwnd: u64,
     last_cuts: u64,
@@ -56,8 +59,9 @@ enum Phase {
 }
 
 impl FlowMeasure {
-    pub fn new(bdp: u64) -> Self {
-        FlowMeasure { bdp, slow_start_end: Time::NEVER, first_event: Time::NEVER, ..FlowMeasure::default() }
+    /// Creates the measure of a flow with segments of this payload over a path of this bandwidth-delay product, in bytes.
+    pub fn new(bdp: u64, segment: u64) -> Self {
+        FlowMeasure { bdp, segment, slow_start_end: Time::NEVER, first_event: Time::NEVER, ..FlowMeasure::default() }
     }
 
     /// Fetches what the sender's events need into the cache.
@@ -89,7 +93,7 @@ impl FlowMeasure {
         let (delivered_bytes, lost) = (self.delivered_bytes + other.delivered_bytes, self.lost + other.lost);
         let mut owd = std::mem::take(&mut self.owd);
         owd.merge(&other.owd);
-        *self = FlowMeasure { owd, delivered_bytes, lost, ..FlowMeasure::new(self.bdp) };
+        *self = FlowMeasure { owd, delivered_bytes, lost, ..FlowMeasure::new(self.bdp, self.segment) };
     }
 
     /// Returns the interarrival jitter in seconds; `None` before two packets have arrived, or where they came by
@@ -150,7 +154,7 @@ impl FlowMeasure {
                 }
                 match self.cut {
                     None if cuts > self.last_cuts => self.cut = Some((now, self.last_cwnd)),
-                    Some((since, before)) if cwnd >= before && !sender.is_repairing() => {
+                    Some((since, before)) if cwnd + self.segment > before && !sender.is_repairing() => {
                         self.recovery = Some(now.since(since));
                     }
                     _ => {}
@@ -168,12 +172,56 @@ impl FlowMeasure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measures::series::{PathState, Sent};
+
+    /// Sender in congestion avoidance with this window and this many cuts, which repairs nothing.
+    struct Avoiding(u64, u64);
+
+    impl SenderState for Avoiding {
+        fn cwnd(&self) -> u64 {
+            self.0
+        }
+        fn in_slow_start(&self) -> bool {
+            false
+        }
+        fn is_repairing(&self) -> bool {
+            false
+        }
+        fn cuts(&self) -> u64 {
+            self.1
+        }
+        fn sent(&self) -> Sent {
+            Sent::default()
+        }
+        fn path(&self, _: usize) -> PathState {
+            PathState::default()
+        }
+    }
+
+    /// A window of 100 segments is cut at 1 s and is regained at 51 s, a segment a second: by a peak 0.004 segments lower,
+    /// which lets out as much, but not by one a segment lower.
+    #[test]
+    fn a_window_is_regained_to_a_segment() {
+        for (peak, recovery) in [(100_000, Some(50)), (99_996, Some(50)), (99_000, None)] {
+            let mut measure = FlowMeasure::new(u64::MAX, 1000);
+            let mut at = |seconds, cwnd, cuts| {
+                measure.on_sender_event(Time::ZERO + Duration::from_secs(seconds), &Avoiding(cwnd, cuts))
+            };
+            // Slow start ends, is repaired, and the window grows before its first cut.
+            (0..3).for_each(|_| at(0, 100_000, 0));
+            at(1, 50_000, 1);
+            (1..50).for_each(|second| at(1 + second, 50_000 + 1000 * second - 1000, 1));
+            at(51, peak, 1);
+            at(52, 50_000, 2);
+            assert_eq!(measure.recovery, recovery.map(Duration::from_secs), "{peak}");
+        }
+    }
 
     /// RFC 3550 section 6.4.1, by hand: transits of 10, 14, 14, 6 and 10 ms differ by 4, 0, 8 and 4 ms, so J is 4/16, then
     /// 4/16 * 15/16, then that * 15/16 + 8/16, then that * 15/16 + 4/16.
     #[test]
     fn jitter_of_a_sequence_made_by_hand() {
-        let mut measure = FlowMeasure::new(0);
+        let mut measure = FlowMeasure::new(0, 1000);
         assert_eq!(measure.jitter(), None);
         let mut seen = Vec::new();
         for transit in [10, 14, 14, 6, 10] {

@@ -46,6 +46,11 @@ impl TransportSpec {
         &self.entry.build
     }
 
+    /// Returns the payload of a full packet in bytes.
+    pub(crate) fn segment(&self) -> u64 {
+        (self.pack().load)(&self.parameters).0 as u64
+    }
+
     /// Returns the settings of the client (0) or the server (1).
     pub(crate) fn of_side(self: &Arc<Self>, side: usize) -> &Arc<TransportSpec> {
         self.receiver.as_ref().filter(|(receiver, _)| *receiver == side).map_or(self, |(_, spec)| spec)

@@ -83,7 +83,7 @@ pub(crate) fn build<P: Probe>(
             }
             sides = Sides::of_visit(world.visits.len() as u32 - 1, flow.part);
         }
-        let measure = FlowMeasure::new(flow.routes.bdp(graph, sides.client_sends));
+        let measure = FlowMeasure::new(flow.routes.bdp(graph, sides.client_sends), spec.segment());
         if spec.has_guest() {
             world.guests.add_flow(number, spec, &sides);
         }

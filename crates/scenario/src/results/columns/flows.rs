@@ -198,8 +198,8 @@ columns! {
         "from the end of the first slow start until the window is at least `bdp_bytes`, its losses repaired; NULL if that did not \
          happen";
     "recovery_s" = flow.account.measure.recovery.map(Duration::as_secs),
-        "from the first cut of the window in congestion avoidance until it is as large again and nothing is being repaired; NULL \
-         if that did not happen";
+        "from the first cut of the window in congestion avoidance until it is as large again, to a segment, and nothing is being \
+         repaired; NULL if that did not happen";
     "completed" = flow.account.completed,
         "everything was sent, read and closed; of datagrams: everything was sent, and something of it arrived; NULL for a flow \
          without an end of its own";
