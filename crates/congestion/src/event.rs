@@ -51,6 +51,8 @@ pub struct Ack {
     /// amount apart: only differences mean anything. Only for a control that
     /// [wants it](crate::CongestionControl::wants_one_way).
     pub one_way: Option<i64>,
+    /// Whether the transport has no timestamps by which one-way delays could be known.
+    pub untimed: bool,
     /// Delivery rate; only for a control that [wants it](crate::CongestionControl::wants_rate).
     pub rate: Option<RateSample>,
 }
@@ -79,6 +81,7 @@ impl Default for Ack {
             lost: 0,
             marked: 0,
             one_way: None,
+            untimed: false,
             rate: None,
         }
     }
@@ -88,6 +91,12 @@ impl Ack {
     /// Returns whether a loss is being repaired, by fast recovery or after a timeout.
     pub fn repairing(&self) -> bool {
         self.in_recovery || self.after_timeout
+    }
+
+    /// Delay of the path in nanoseconds, of which only differences mean anything: one-way, or of the round trip where the
+    /// transport has no timestamps, so that a queue on the way back counts too.
+    pub fn path_delay(&self) -> Option<i64> {
+        if self.untimed { self.rtt.map(|rtt| rtt.as_nanos() as i64) } else { self.one_way }
     }
 }
 

@@ -28,7 +28,8 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     aliases: &[],
     title: "LEDBAT",
     source: "RFC 6817",
-    help: "keeps a queue of 100 ms at most and yields to whoever queues more: for transfers that may wait",
+    help: "keeps a queue of 100 ms at most and yields to whoever queues more: for transfers that may wait; goes by the \
+           one-way delay of TCP's timestamps, elsewhere by the round-trip time",
     parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(Ledbat::from(p), setup),
 };
@@ -42,7 +43,9 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 ///
 /// It errs where the base delay is not seen. A flow that starts into the standing queue of another takes that queue
 /// for propagation and puts its own on top, the latecomer's advantage. In a queue shorter than `target` it
-/// is as aggressive as Reno. Where no timestamps tell of delays it grows as Reno, too.
+/// is as aggressive as Reno. Where the transport has no timestamps (QUIC, SCTP, TCP without them) the round-trip time takes
+/// the place of the one-way delay, as in LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus section 4.1), which needs no timestamps
+/// but yields to a queue on the way back as well; ns-3's (TcpLedbat) is Reno there.
 #[derive(Debug)]
 pub struct Ledbat {
     /// TARGET in nanoseconds.
@@ -77,7 +80,8 @@ impl Window for Ledbat {
     }
 
     fn observe(&mut self, _: &WindowState, ack: &Ack) {
-        let Some(delay) = ack.one_way else { return };
+        let delay = if self.settings.profile == Profile::Ns3 { ack.one_way } else { ack.path_delay() };
+        let Some(delay) = delay else { return };
         self.base.add(ack.now, delay);
         if self.current.len() == self.settings.current_filter {
             self.current.pop_front();

@@ -19,7 +19,8 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     aliases: &["lp"],
     title: "TCP-LP",
     source: "Kuzmanovic, Knightly, INFOCOM 2003",
-    help: "Reno that yields as soon as packets wait, down to one segment: takes what others leave",
+    help: "Reno that yields as soon as packets wait, down to one segment: takes what others leave; goes by the one-way \
+           delay of TCP's timestamps, elsewhere by the round-trip time",
     parameters: Settings::PARAMETERS,
     build: |p, setup| windowed(TcpLp::from(p), setup),
 };
@@ -38,7 +39,8 @@ const DELAYED_ACK: Duration = Duration::from_millis(40);
 /// The effect of halving the window shows a round trip and a half later, for nothing is sent during half of it; so smoothing
 /// begins anew then, and only then is there another indication. (The pseudocode says nothing of this; its text has a flow
 /// take two round trips from its full window to one segment.) It errs where d_max has not been seen: with a large queue that never filled,
-/// 15 % of what was seen is little; and alone on a path it leaves part of it idle after each halving.
+/// 15 % of what was seen is little; and alone on a path it leaves part of it idle after each halving. Where the transport has
+/// no timestamps it goes by the round-trip time, and yields to a queue on the way back as well.
 ///
 /// Linux's (net/ipv4/tcp_lp.c) is Reno. It takes the difference of the two ends' timestamps for the delay itself, in 29 bits
 /// where the smoothed one is kept, and since each connection's timestamps begin at random (4.10) the smoothed delay is below
@@ -107,7 +109,7 @@ impl Window for TcpLp {
         // A segment alone after such a silence waited for the receiver's timer, which would seem a queue for ever.
         let silence = ack.now.since(std::mem::replace(&mut self.last, ack.now));
         let timed = ack.delivered as f64 <= state.mss && silence >= DELAYED_ACK;
-        let delay = ack.one_way.filter(|_| self.linux.is_none() && !timed);
+        let delay = ack.path_delay().filter(|_| self.linux.is_none() && !timed);
         let Some(delay) = delay else { return };
         let new = || Delays { origin: delay, least: 0.0, most: 0.0, smoothed: None };
         let smooth = self.answered.is_none_or(|(last, _)| ack.now >= last + ack.srtt * 3 / 2);

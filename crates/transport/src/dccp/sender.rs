@@ -311,6 +311,7 @@ impl Sender {
             lost: found.lost,
             marked: found.marked,
             rate,
+            untimed: true,
             ..Ack::default()
         });
     }

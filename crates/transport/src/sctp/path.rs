@@ -317,6 +317,7 @@ impl Path {
                     round,
                     window_limited: used,
                     in_recovery: recovering,
+                    untimed: true,
                     ..Ack::default()
                 });
             }

@@ -80,6 +80,8 @@ pub(crate) struct Sender {
     /// Whether the congestion control needs one-way delays, and that of the current acknowledgement.
     wants_one_way: bool,
     one_way: Option<i64>,
+    /// Whether the current acknowledgement has no timestamp to tell one-way delays by.
+    untimed: bool,
     /// Round-trip time of the last segment that the current acknowledgement cumulatively acknowledged.
     pub(super) advanced: Option<Duration>,
     pub rtt: RttEstimator,
@@ -171,6 +173,7 @@ impl Sender {
             board: scoreboard(recovery, &*control),
             wants_one_way: control.wants_one_way(),
             one_way: None,
+            untimed: false,
             advanced: None,
             control,
             rtt,
@@ -436,6 +439,7 @@ impl Sender {
             // The echo belongs to the first octets, which may have waited for the receiver's delayed-ACK timer.
             let forth = |rtt: Duration, ms| rtt.as_nanos() as i64 - i64::from(ms) * 1_000_000;
             self.one_way = rtt.zip(ack.return_delay_ms).map(|(rtt, ms)| forth(rtt, ms));
+            self.untimed = ack.return_delay_ms.is_none();
         }
         let was = self.episode;
         let restart_timer = self.progress(newly);
@@ -507,6 +511,7 @@ impl Sender {
             marked: if self.marks.echoed { delivered } else { 0 },
             pipe: self.board.pipe(),
             one_way: self.one_way.filter(|_| acked > 0),
+            untimed: self.untimed,
             ..Ack::default()
         };
         if let Some(rates) = self.board.rates() {

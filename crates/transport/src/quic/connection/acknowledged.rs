@@ -274,6 +274,7 @@ impl Path {
             in_recovery: fresh == 0,
             // Marks count packets, not bytes: the fraction of newly acknowledged packets newly reported as marked.
             marked: newly.delivered * marks.min(newly.packets) / newly.packets,
+            untimed: true,
             ..Ack::default()
         };
         if self.rated {
