@@ -88,8 +88,6 @@ pub(super) struct Personality {
     pub forgets_duplicates: bool,
     /// After F-RTO finds a loss, the retransmission waits for the window.
     pub waits_after_frto: bool,
-    /// RACK's minimum round trip comes from what the cumulative acknowledgement covers too.
-    pub measures_advance: bool,
     /// SACKed data before the next hole that was not acknowledged cumulatively has been discarded
     /// (tcp_check_sack_reneging).
     pub notices_reneging: bool,
@@ -135,7 +133,6 @@ static RFC: Personality = Personality {
     keeps_to_window_edge: false,
     forgets_duplicates: false,
     waits_after_frto: false,
-    measures_advance: false,
     notices_reneging: false,
     credits_reordering_timeout: false,
     adds_slack: false,
@@ -173,7 +170,6 @@ static LINUX: Personality = Personality {
     keeps_to_window_edge: true,
     forgets_duplicates: true,
     waits_after_frto: true,
-    measures_advance: true,
     notices_reneging: true,
     credits_reordering_timeout: true,
     adds_slack: true,

@@ -1,6 +1,6 @@
 //! Time-based loss detection: RACK (RFC 8985 section 6).
 
-use super::newly_acked::NewlyAcked;
+use super::newly_acked::{Copy, NewlyAcked};
 use super::recovery::DUP_THRESHOLD;
 use super::scoreboard::{Scoreboard, Sent, Status};
 use crate::common::RttEstimator;
@@ -17,7 +17,7 @@ use vazao_engine::{Duration, Time};
 pub(crate) struct Rack {
     /// RACK.xmit_ts and RACK.end_seq: send time and end of the most recently sent segment that has arrived.
     newest: (Time, u64),
-    /// RACK.rtt: latest round-trip time of any segment.
+    /// RACK.rtt: round-trip time of the segment that arrived last.
     rtt: Duration,
     /// RACK.reordering_seen.
     reordering: bool,
@@ -55,31 +55,31 @@ impl Rack {
         }
     }
 
-    /// Steps 1 to 3: processes newly acknowledged segments.
+    /// Steps 1 to 3: processes newly acknowledged segments. RACK.rtt is that of the last one in the order of
+    /// processing, even if another was sent later (tcp_rack_advance in Linux): one that was long under way shows how long
+    /// the rest may take. `echo_rtt` is the round-trip time by the echoed timestamp.
     #[inline]
-    pub fn on_arrivals(&mut self, now: Time, newly_acked: &NewlyAcked, min_rtt: Duration) {
+    pub fn on_arrivals(&mut self, now: Time, newly_acked: &NewlyAcked, min_rtt: Duration, echo_rtt: Option<Duration>) {
         self.reordering |= newly_acked.reordered;
-        if let Some(sent) = newly_acked.once {
-            self.on_arrival(now, sent);
+        let (mut last, mut newest) = (newly_acked.last, newly_acked.once);
+        for copy in newly_acked.again.iter().filter(|copy| Self::is_of_copy(now, copy, min_rtt, echo_rtt)) {
+            last = last.max(Some((copy.place, copy.order.0)));
+            newest = newest.max(Some(copy.order));
         }
-        // An RTT below the minimum means that the original transmission arrived.
-        if let Some(sent) = newly_acked.again.filter(|&(at, _)| now.since(at) >= min_rtt) {
-            self.on_arrival(now, sent);
+        if let Some((_, at)) = last {
+            self.rtt = now.since(at);
         }
+        self.newest = newest.unwrap_or(self.newest).max(self.newest);
     }
 
-    #[inline]
-    fn on_arrival(&mut self, now: Time, sent: (Time, u64)) {
-        self.rtt = now.since(sent.0);
-        if sent > self.newest {
-            self.newest = sent;
-        }
-    }
-
-    /// Sets RACK.rtt as Linux does (tcp_rack_advance): if SND.UNA moved, to the round-trip time of the last segment
-    /// that it passed, even if a segment beyond it was sent later.
-    pub fn on_advance(&mut self, rtt: Duration) {
-        self.rtt = rtt;
+    /// Step 2: whether the last transmission of a segment arrived. An earlier one did if the round-trip time would be
+    /// below the minimum, or if a cumulative acknowledgement echoes an earlier timestamp (tcp_skb_spurious_retrans in
+    /// Linux); beyond a hole the echo is that of the segment before it (RFC 7323 section 4.3) and says nothing.
+    fn is_of_copy(now: Time, copy: &Copy, min_rtt: Duration, echo_rtt: Option<Duration>) -> bool {
+        let millis = |time: Time| time.as_nanos() / 1_000_000;
+        let echo = |rtt: Duration| millis(now).saturating_sub(rtt.as_nanos() / 1_000_000);
+        let earlier = copy.place.cumulative && echo_rtt.is_some_and(|rtt| echo(rtt) < millis(copy.order.0));
+        !earlier && now.since(copy.order.0) >= min_rtt
     }
 
     /// Step 4: widens the reordering window after a spurious retransmission, once a round trip.

@@ -38,14 +38,11 @@ impl Sender {
     pub(super) fn repair_by_time(&mut self, now: Time, ack: &Acknowledgement, before: Before) {
         let Some(rack_tlp) = &mut self.rack_tlp else { return };
         if let Some(newly_acked) = self.board.newly_acked() {
-            rack_tlp.rack.on_arrivals(now, newly_acked, self.rtt.min());
+            rack_tlp.rack.on_arrivals(now, newly_acked, self.rtt.min(), ack.echo_rtt);
             if let Some(lateness) = self.board.lateness(self.una) {
                 rack_tlp.rack.on_lateness(lateness, self.mss);
             }
             self.board.clear_newly_acked(self.una);
-            if let (Some(rtt), true) = (self.advanced.take(), self.host.measures_advance) {
-                rack_tlp.rack.on_advance(rtt);
-            }
         }
         let reported = self.stats.duplicate_reports > rack_tlp.reports;
         rack_tlp.reports = self.stats.duplicate_reports;

@@ -73,7 +73,7 @@ pub(crate) struct Acked {
 }
 
 /// All segments between the first unacknowledged octet and the next to send, in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     segments: VecDeque<Sent>,
     /// Number of the front segment. Segment numbers are absolute, so acknowledgements do not move the cursors below.
@@ -244,9 +244,9 @@ impl Scoreboard {
         std::mem::take(&mut self.late.1)
     }
 
-    fn note(&mut self, sent: &Sent) {
+    fn note(&mut self, sent: &Sent, cumulative: bool) {
         if let Some(newly_acked) = &mut self.newly_acked {
-            newly_acked.note(sent);
+            newly_acked.note(sent, cumulative);
         }
         self.late.1 |= sent.start < self.late.0 && !sent.state.has(Status::AMBIGUOUS);
     }
@@ -286,7 +286,7 @@ impl Scoreboard {
     pub fn clear_newly_acked(&mut self, una: u64) {
         let highest = self.highest(una);
         if let Some(newly_acked) = &mut self.newly_acked {
-            **newly_acked = NewlyAcked { highest, ..NewlyAcked::default() };
+            newly_acked.clear(highest);
         }
     }
 
@@ -342,7 +342,7 @@ impl Scoreboard {
         }
         acked.sacked = sacked - self.sacked;
         if let (Some(newly_acked), Some(first), Some(last)) = (&mut self.newly_acked, &first, &last) {
-            newly_acked.note_run(first, last);
+            newly_acked.note_run(first, last, true);
         }
         self.late.1 |= first.is_some_and(|sent| sent.start < self.late.0);
         // Data sent once may have waited at the receiver for data sent twice, so it gives no RTT sample either.
@@ -360,7 +360,7 @@ impl Scoreboard {
             self.sacked_segments -= 1;
             return;
         }
-        self.note(&sent);
+        self.note(&sent, true);
     }
 
     /// Handles the acknowledgement of part of a segment (middleboxes, other segmentation).
@@ -400,7 +400,7 @@ impl Scoreboard {
                 let Sent { start, span, state, .. } = sent;
                 if !state.has(Status::SACKED) && self.ranges.contains(start, start + u64::from(span)) {
                     self.forget(state, u64::from(span));
-                    self.note(&sent);
+                    self.note(&sent, false);
                     if let Some(newly_acked) = self.newly_acked.as_mut().filter(|_| !sent.state.has(Status::AMBIGUOUS))
                     {
                         newly_acked.first.get_or_insert(sent.at);

@@ -82,8 +82,6 @@ pub(crate) struct Sender {
     one_way: Option<i64>,
     /// Whether the current acknowledgement has no timestamp to tell one-way delays by.
     untimed: bool,
-    /// Round-trip time of the last segment that the current acknowledgement cumulatively acknowledged.
-    pub(super) advanced: Option<Duration>,
     pub rtt: RttEstimator,
     pub board: Scoreboard,
     pub(super) recovery: Recovery,
@@ -174,7 +172,6 @@ impl Sender {
             wants_one_way: control.wants_one_way(),
             one_way: None,
             untimed: false,
-            advanced: None,
             control,
             rtt,
             recovery,
@@ -434,7 +431,6 @@ impl Sender {
         }
         self.duplicates = 0;
         let rtt = self.sample_rtt(now, acked.first_sent, acked.last_sent, ack.echo_rtt);
-        self.advanced = rtt;
         if self.wants_one_way {
             // The echo belongs to the first octets, which may have waited for the receiver's delayed-ACK timer.
             let forth = |rtt: Duration, ms| rtt.as_nanos() as i64 - i64::from(ms) * 1_000_000;
