@@ -378,7 +378,7 @@ impl Sender {
                     AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery, padding };
                 self.report_ack(now, report);
             }
-            self.on_duplicate_ack(now);
+            self.on_duplicate_ack(now, before);
         }
         if ack.echo {
             self.on_echo(now, una);
@@ -398,7 +398,7 @@ impl Sender {
         let before = Before { una: self.una, sacked: self.board.sacked() - ack.sacked, new_sacks };
         self.check_spurious(now, ack, self.episode, self.una);
         if new_sacks {
-            self.on_duplicate_ack(now);
+            self.on_duplicate_ack(now, before);
         }
         self.repair(now, ack, before, self.board.losses());
     }

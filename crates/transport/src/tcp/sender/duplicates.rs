@@ -1,6 +1,7 @@
 //! Loss detection by duplicate ACKs and SACK blocks, and the start of recovery.
 
 use super::Sender;
+use crate::tcp::config::SackProfile;
 use crate::tcp::rack_tlp::Before;
 use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
 use crate::tcp::scoreboard::Status;
@@ -8,7 +9,7 @@ use vazao_congestion::Signal;
 use vazao_engine::Time;
 
 impl Sender {
-    pub(super) fn on_duplicate_ack(&mut self, now: Time) {
+    pub(super) fn on_duplicate_ack(&mut self, now: Time, before: Before) {
         self.duplicates += 1;
         self.stats.duplicate_acks += 1;
         if self.rack_tlp.is_some() {
@@ -29,7 +30,7 @@ impl Sender {
         // RFC 6582 section 3.2 step 2: without SACK, duplicates for the last recovery's retransmissions prove nothing.
         let stale = self.episode != Episode::None || (!self.selective && self.una <= self.guard);
         if enough && !stale && self.recovery != Recovery::TahoeNoFastRetransmit {
-            self.start_recovery(now, false);
+            self.start_recovery(now, before, false);
         }
     }
 
@@ -38,7 +39,7 @@ impl Sender {
         let pending = self.board.has_pending();
         self.board.mark_losses(DUP_THRESHOLD, self.mss);
         if self.episode == Episode::None && self.board.has_pending() {
-            self.start_recovery(now, true);
+            self.start_recovery(now, before, true);
         }
         if self.reduction.is_under_way() {
             self.reduce_in_proportion(before, !pending && self.board.has_pending());
@@ -55,7 +56,7 @@ impl Sender {
     }
 
     /// Starts recovery with the loss of the first segment; also if it was resent before, unless `once`.
-    fn start_recovery(&mut self, now: Time, once: bool) {
+    fn start_recovery(&mut self, now: Time, before: Before, once: bool) {
         if self.recovery == Recovery::Tahoe {
             self.reduction.end();
             self.reduce(now, Signal::Restart);
@@ -63,8 +64,9 @@ impl Sender {
             self.episode = Episode::Restart { recover: self.nxt };
         } else {
             if self.reduction.merge_loss().is_none() {
+                let from = self.reduction_base(self.recover_flight(before));
                 self.reduce(now, Signal::Loss);
-                self.reduction.begin(self.mss, self.control.ssthresh(), self.nxt - self.una);
+                self.reduction.begin(self.mss, self.control.ssthresh(), from);
             }
             self.board.declare_front_lost(once);
             self.episode = self.first_episode();
@@ -75,6 +77,15 @@ impl Sender {
         self.stats.recoveries += 1;
         self.force = true;
         self.rescued = false;
+    }
+
+    /// RFC 9937's RecoverFS: the flight without what earlier acknowledgements had SACKed, which will not be delivered in
+    /// this recovery.
+    fn recover_flight(&self, before: Before) -> u64 {
+        match self.rules.sack_profile {
+            SackProfile::Rfc => self.nxt - before.una - before.sacked,
+            SackProfile::Ns3 => self.nxt - self.una,
+        }
     }
 
     /// Episode that a fast recovery begins with.
