@@ -17,6 +17,7 @@ import pytest
 from vazao import _core, ns2
 from vazao.errors import RunError, ScenarioError
 from vazao.ns2 import program, script, translation
+from vazao.ns2.reading import FlowReading, Look, SlowStart, Totals
 from vazao.results import Result, Study, campaign, run_scenario
 from vazao.scenario import lacking, load, loading
 from vazao.study import parse_as
@@ -394,6 +395,21 @@ def test_slow_start_is_the_same_in_both(recovery: str) -> None:
 
 
 @needs_ns2
+@pytest.mark.parametrize(("recovery", "ours"), [("reno", "reno"), ("sack", "pipe")])
+def test_a_fast_retransmission_restarts_the_timer(recovery: str, ours: str) -> None:
+    """Behind 60 packets at 2 Mbit/s a repair outlasts the rest of a timeout: ns-2 has one at most, in slow start.
+
+    With RFC 6298's timer, which only new data restarts, ours had five timeouts where ns-2 had one or none.
+    """
+    long = [("until", "60 s"), ("trace", []), ("network.link.1.queue", "60 packets")]
+    long += [("network.link.1.rate", "2 Mbps"), ("network.link.1.delay", "50 ms")]
+    theirs = run(*long, (RECOVERY, recovery)).flows.row(0, named=True)
+    played = run(*long, (RECOVERY, ours), ("flow.0.transport.host", "ns2"), stack="vazao").flows.row(0, named=True)
+    assert played["timeouts"] == theirs["timeouts"]
+    assert played["retransmissions"] == pytest.approx(theirs["retransmissions"], rel=0.05)
+
+
+@needs_ns2
 def test_a_queue_holds_as_many_packets_as_the_scenario_says() -> None:
     """A window that is never full leaves its packets waiting, but for those on the way: 63 of 64 000 bytes and 26."""
     window = ("flow.0.transport.receive_buffer", "64 kB")
@@ -420,3 +436,13 @@ def test_bytes_beyond_2_to_the_32_are_counted() -> None:
 def test_what_ns2_does_not_write_cannot_be_had(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="--pcap: ns-2's packets have no bytes"):
         run_scenario(load(SCENARIO), pcap=tmp_path)
+
+
+def test_a_window_is_regained_to_a_packet() -> None:
+    """A window of 100 packets is cut at 1 s; its next peak at 51 s is 0.004 packets lower, and lets out as many."""
+    windows = [(0.0, 100.0), (1.0, 50.0), (50.0, 98.5), (51.0, 99.996), (52.0, 50.0)]
+    looks = [Look(time, cwnd, 50.0, 0.0, 0.0, 0.0, 0.0) for time, cwnd in windows]
+    totals = Totals(sent=0, again=0, acknowledged=0, highest_sent=0, timeouts=0)
+    slow_start = SlowStart(end_s=0.0, sent=0, lost=0, ssthresh=50.0)
+    flow = FlowReading(looks, totals, 0, [(1.0, 50.0), (52.0, 50.0)], slow_start, counts_duplicates=True)
+    assert flow.window_phases(1000.0) == (None, 50.0)

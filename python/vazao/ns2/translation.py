@@ -204,7 +204,7 @@ ONLY: Mapping[str, tuple[Any, ...]] = {
     "ecn": (False,),
     "fast_open": (False,),
     "frto": (False,),
-    "host": ("auto", "rfc"),
+    "host": ("auto", "rfc", "ns2"),
     "initial_ssthresh": ("auto",),
     "metrics": (False,),
     "nagle": (False,),

@@ -131,12 +131,12 @@ parameters! {
         pub host: Host = Host::KIND, "auto",
             "where Linux goes its own way: min_rto bounds 4 RTTVAR, not the whole timeout; the window that is offered \
              grows with what arrives; SYN-ACK is acknowledged at once, and so is the end of a burst; slow start goes \
-             on with half of the window in use; a SYN goes again every second at first; auto: linux with recovery \
-             rack, else rfc", else if recovery == Recovery::Rack { Host::Linux } else { Host::Rfc };
+             on with half of the window in use; a SYN goes again every second at first; ns2: a fast retransmission \
+              restarts the timer; auto: linux with recovery rack, else rfc", else if recovery == Recovery::Rack { Host::Linux } else { Host::Rfc };
         pub min_rto: Duration = TIMEOUT, "",
             "least retransmission timeout (RFC 6298 section 2.4), with host linux the least of what is added to SRTT; \
-             default: 200 ms with host linux (TCP_RTO_MIN), else 1 s",
-            else Duration::from_millis(if host == Host::Linux { 200 } else { 1_000 });
+             default: 1 s with host rfc, else 200 ms (Linux's TCP_RTO_MIN, ns-2's minrto_)",
+            else Duration::from_millis(if host == Host::Rfc { 1_000 } else { 200 });
         pub bursts: Bursting = Bursting::KIND, "off",
             "whether new data leaves in bursts as from Linux, out of a buffer that grows as Linux's, each ended by \
              PSH: prompt: as soon as the windows let it; deferred: after up to 1 ms where the next acknowledgement may \
@@ -184,7 +184,7 @@ impl Config {
     /// Congestion window validation: the host's, unless a rule is given.
     pub(super) fn validation(&self) -> Validation {
         self.cwv.unwrap_or(match self.host {
-            Host::Rfc => Validation::Restart,
+            Host::Rfc | Host::Ns2 => Validation::Restart,
             Host::Linux => Validation::Decay,
         })
     }

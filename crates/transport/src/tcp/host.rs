@@ -9,6 +9,8 @@ choice! {
         Rfc = "rfc",
         /// Follows Linux (net/ipv4/tcp*.c of 6.12).
         Linux = "linux",
+        /// Follows the RFCs as ns-2's agents do.
+        Ns2 = "ns2",
     }
 }
 
@@ -19,11 +21,12 @@ impl Host {
         match self {
             Host::Rfc => &RFC,
             Host::Linux => &LINUX,
+            Host::Ns2 => &NS2,
         }
     }
 }
 
-/// Answers of a host. Each is true where Linux deviates from the RFCs; another host may combine them.
+/// Answers of a host. Each is true where a host deviates from the RFCs; another one may combine them.
 #[derive(Debug)]
 pub(super) struct Personality {
     /// The payload uses the space of timestamps that the peer declined.
@@ -78,6 +81,9 @@ pub(super) struct Personality {
     pub starts_unpaced: bool,
     /// A pacer sends bursts, and makes up for timers that are late (tcp_tso_autosize).
     pub paces_in_bursts: bool,
+    /// A fast retransmission restarts the retransmission timer (ns-2's dupack_action, as BSD), not only an acknowledgement of
+    /// new data (RFC 6298 section 5.3): a segment that is repaired behind a long queue then does not time out.
+    pub restarts_timer: bool,
     /// The minimum RTO bounds four times RTTVAR, not the whole timeout (tcp_rtt_estimator).
     pub bounds_variation: bool,
     /// SACKed data that was sent once gives samples for the RTO.
@@ -104,7 +110,7 @@ pub(super) struct Personality {
     pub reduces_from_window: bool,
 }
 
-static RFC: Personality = Personality {
+const RFC: Personality = Personality {
     uses_declined_options: false,
     reserves_syn_options: false,
     retries_syn_linearly: false,
@@ -128,6 +134,7 @@ static RFC: Personality = Personality {
     grows_by_delivered: false,
     starts_unpaced: false,
     paces_in_bursts: false,
+    restarts_timer: false,
     bounds_variation: false,
     measures_sacked: false,
     keeps_to_window_edge: false,
@@ -140,6 +147,8 @@ static RFC: Personality = Personality {
     rearms_from_now: false,
     reduces_from_window: false,
 };
+
+static NS2: Personality = Personality { restarts_timer: true, ..RFC };
 
 static LINUX: Personality = Personality {
     uses_declined_options: true,
@@ -165,6 +174,7 @@ static LINUX: Personality = Personality {
     grows_by_delivered: true,
     starts_unpaced: true,
     paces_in_bursts: true,
+    restarts_timer: false,
     bounds_variation: true,
     measures_sacked: true,
     keeps_to_window_edge: true,

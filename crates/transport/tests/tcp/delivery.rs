@@ -24,7 +24,7 @@ fn settings() -> impl Strategy<Value = Config> {
     let recovery = prop::sample::select(Recovery::ALL).prop_map(|(_, recovery)| recovery);
     let window = (prop::sample::select(&CONTROLS[..]), 1u64..20);
     let buffer = || prop_oneof![Just(None), (256u64..20_000).prop_map(Some)];
-    let host = any::<bool>().prop_map(|linux| if linux { Host::Linux } else { Host::Rfc });
+    let host = prop::sample::select(vec![Host::Rfc, Host::Linux, Host::Ns2]);
     let pacing = prop::sample::select(&[Pacing::Auto, Pacing::On, Pacing::Off][..]);
     let switches = (
         any::<[bool; 5]>(),
@@ -63,7 +63,7 @@ fn settings() -> impl Strategy<Value = Config> {
                 quick_acks,
                 host,
                 bursts: match (host, delayed_ack) {
-                    (Host::Rfc, _) => Bursting::Off,
+                    (Host::Rfc | Host::Ns2, _) => Bursting::Off,
                     (Host::Linux, 1) => Bursting::Prompt,
                     (Host::Linux, _) => Bursting::Deferred,
                 },

@@ -3,7 +3,7 @@
 use crate::config::{control, plain};
 use crate::trace::Trace;
 use vazao_engine::{Duration, Time};
-use vazao_transport::tcp::{Config, Recovery, RttSource};
+use vazao_transport::tcp::{Config, Host, Recovery, RttSource};
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -147,5 +147,24 @@ fn the_echo_of_a_timestamp_may_measure() {
         t.wait(100);
         t.gets("1:1 ack 2001 ts 600 161");
         assert_eq!(t.tcp.rtt().srtt(), Duration::from_micros(srtt), "{rtt:?}");
+    }
+}
+
+/// RFC 6298 section 5.3 restarts the timer with new acknowledged data alone: the retransmission of 1, 200 ms after the flight,
+/// gets what is left of the second. ns-2 (2.35, dupack_action: reset_rtx_timer) and BSD give it a whole one.
+#[test]
+fn ns2_restarts_the_timer_with_a_fast_retransmission() {
+    for (host, wait) in [(Host::Rfc, 800), (Host::Ns2, 1000)] {
+        for recovery in [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Pipe] {
+            let control = control("reno", 8, Some(8));
+            let mut t =
+                Trace::established(Config { recovery, host, sack: recovery.is_selective(), control, ..plain() });
+            assert_eq!(t.writes_segments(8).len(), 8);
+            t.wait(200);
+            let sent = (2..=4).flat_map(|last| t.acks(1, &[(2, last)])).collect::<Vec<_>>();
+            assert_eq!(sent.first(), Some(&1), "{recovery:?}");
+            assert!(t.wait(wait - 1).is_empty(), "{host:?} {recovery:?}");
+            assert_eq!(t.wait(1).first().map(String::as_str), Some("1:1001 ack 1"), "{host:?} {recovery:?}");
+        }
     }
 }

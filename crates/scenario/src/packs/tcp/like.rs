@@ -153,7 +153,7 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
         parameters: &[],
         build: Personality {
             settings: &[
-                ("host", "\"rfc\""),
+                ("host", "\"ns2\""),
                 ("recovery", "\"pipe\""),
                 ("mss", "1000"),
                 ("initial_window", "2"),

@@ -125,7 +125,7 @@ impl Receiver {
     /// those it receives hold `sizes` octets, as advertised in the SYN and with the negotiated options.
     pub fn new(config: &Config, sizes: [u64; 2], mss: u64, scale: u8, selective: bool) -> Self {
         let policy = match config.host {
-            Host::Rfc => Policy::Rfc(RfcReceiver::new(config, mss, scale)),
+            Host::Rfc | Host::Ns2 => Policy::Rfc(RfcReceiver::new(config, mss, scale)),
             Host::Linux => {
                 let sizes = [sizes[0], sizes[1], mss];
                 Policy::Linux(Box::new(LinuxReceiver::new(config, sizes, scale, selective)))

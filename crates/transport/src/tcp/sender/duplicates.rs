@@ -74,6 +74,9 @@ impl Sender {
         if self.recovery != Recovery::Reno {
             self.guard = self.nxt;
         }
+        if self.host.restarts_timer {
+            self.restart_timer(now);
+        }
         self.stats.recoveries += 1;
         self.force = true;
         self.rescued = false;
