@@ -75,6 +75,11 @@ impl RttEstimator {
         (self.latest, self.min) = (latest, min);
     }
 
+    /// Takes a sample that affects only the minimum.
+    pub fn observe(&mut self, rtt: Duration) {
+        self.min = self.min.min(rtt.as_nanos());
+    }
+
     /// Takes a sample (never of a retransmitted segment: Karn's algorithm, section 3) and resets the back-off.
     #[inline]
     pub fn sample(&mut self, rtt: Duration) {

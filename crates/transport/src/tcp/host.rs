@@ -54,6 +54,8 @@ pub(super) struct Personality {
     /// In ESTABLISHED, an ACK for data not yet sent is ignored, as by Linux before 7.1 and the fix's way into older series
     /// (tcp_ack).
     pub ignores_acks_ahead: bool,
+    /// PAWS lets an acknowledgement pass that others have overtaken (tcp_disordered_ack).
+    pub forgives_old_timestamps: bool,
     /// Challenge ACKs leave twice a second at most (tcp_oow_rate_limited; RFC 5961 section 7).
     pub limits_challenges: bool,
     /// The receive buffer and the delay of acknowledgements follow from the segments that arrive (tcp_rcv_space_adjust,
@@ -77,6 +79,8 @@ pub(super) struct Personality {
     pub waits_for_short: bool,
     /// The window grows by delivered data, on an acknowledgement that moves SND.UNA.
     pub grows_by_delivered: bool,
+    /// The window grows by what is SACKed too, once segments arrived out of order by more than three (tcp_may_raise_cwnd).
+    pub grows_in_disorder: bool,
     /// The first segments are not paced.
     pub starts_unpaced: bool,
     /// A pacer sends bursts, and makes up for timers that are late (tcp_tso_autosize).
@@ -86,7 +90,9 @@ pub(super) struct Personality {
     pub restarts_timer: bool,
     /// The minimum RTO bounds four times RTTVAR, not the whole timeout (tcp_rtt_estimator).
     pub bounds_variation: bool,
-    /// SACKed data that was sent once gives samples for the RTO.
+    /// SACKed data that was sent once gives samples: the first for the RTO where the cumulative acknowledgement gives none, the
+    /// last for the least round-trip time and the congestion control, as the last segment of a cumulative one
+    /// (tcp_clean_rtx_queue, tcp_ack_update_rtt).
     pub measures_sacked: bool,
     /// Retransmissions other than the first never pass the right edge of the window (tcp_retransmit_skb).
     pub keeps_to_window_edge: bool,
@@ -97,6 +103,14 @@ pub(super) struct Personality {
     /// SACKed data before the next hole that was not acknowledged cumulatively has been discarded
     /// (tcp_check_sack_reneging).
     pub notices_reneging: bool,
+    /// RACK looks for losses when something has arrived, not at an acknowledgement of nothing new (tcp_rack_mark_lost).
+    pub awaits_arrivals: bool,
+    /// RACK examines what it has called lost only after it was sent again, even if a loss detection proves spurious
+    /// (tcp_rack_detect_loss takes it off its list).
+    pub judges_once: bool,
+    /// An acknowledgement that shows a segment presumed lost to have been late declares none lost while retransmissions are
+    /// in flight, and releases new data instead of further ones (tcp_try_undo_partial).
+    pub rests_while_late: bool,
     /// A recovery that the reordering timer starts counts one segment as delivered (tcp_rack_reo_timeout).
     pub credits_reordering_timeout: bool,
     /// Timers of RACK and TLP are two milliseconds longer (TCP_TIMEOUT_MIN_US).
@@ -121,6 +135,7 @@ const RFC: Personality = Personality {
     challenges_at_edges: false,
     repeats_refused_syn: false,
     reports_syn_again: false,
+    forgives_old_timestamps: false,
     ignores_acks_ahead: false,
     limits_challenges: false,
     weighs_segments: false,
@@ -132,6 +147,7 @@ const RFC: Personality = Personality {
     counts_segments: false,
     waits_for_short: false,
     grows_by_delivered: false,
+    grows_in_disorder: false,
     starts_unpaced: false,
     paces_in_bursts: false,
     restarts_timer: false,
@@ -141,6 +157,9 @@ const RFC: Personality = Personality {
     forgets_duplicates: false,
     waits_after_frto: false,
     notices_reneging: false,
+    awaits_arrivals: false,
+    judges_once: false,
+    rests_while_late: false,
     credits_reordering_timeout: false,
     adds_slack: false,
     resets_probe_timer: false,
@@ -161,6 +180,7 @@ static LINUX: Personality = Personality {
     challenges_at_edges: true,
     repeats_refused_syn: true,
     reports_syn_again: true,
+    forgives_old_timestamps: true,
     ignores_acks_ahead: true,
     limits_challenges: true,
     weighs_segments: true,
@@ -172,6 +192,7 @@ static LINUX: Personality = Personality {
     counts_segments: true,
     waits_for_short: true,
     grows_by_delivered: true,
+    grows_in_disorder: true,
     starts_unpaced: true,
     paces_in_bursts: true,
     restarts_timer: false,
@@ -181,6 +202,9 @@ static LINUX: Personality = Personality {
     forgets_duplicates: true,
     waits_after_frto: true,
     notices_reneging: true,
+    awaits_arrivals: true,
+    judges_once: true,
+    rests_while_late: true,
     credits_reordering_timeout: true,
     adds_slack: true,
     resets_probe_timer: true,

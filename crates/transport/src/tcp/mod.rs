@@ -23,6 +23,7 @@ mod scoreboard;
 mod segment;
 mod send_buffer;
 mod sender;
+mod sent;
 mod stats;
 mod tlp;
 mod undo;

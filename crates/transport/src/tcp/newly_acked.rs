@@ -1,6 +1,6 @@
 //! Newly acknowledged segments, as RACK needs them.
 
-use super::scoreboard::{Sent, Status};
+use super::sent::{Sent, Status};
 use vazao_engine::Time;
 
 /// Segments that arrived since the last reset, as RACK needs them.
@@ -8,8 +8,9 @@ use vazao_engine::Time;
 pub(crate) struct NewlyAcked {
     /// Last-sent segment among those sent once: send time and end.
     pub once: Option<(Time, u64)>,
-    /// Last-processed segment among those sent once, and when it was sent.
+    /// Last-processed segment among those sent once, and when it was sent; and the same of those that were SACKed.
     pub last: Option<(Place, Time)>,
+    pub last_sacked: Option<(u64, Time)>,
     /// Segments sent more than once.
     pub again: Vec<Copy>,
     /// Whether a segment sent once arrived after one that was sent later (reordering).
@@ -45,6 +46,7 @@ impl Default for NewlyAcked {
         NewlyAcked {
             once: None,
             last: None,
+            last_sacked: None,
             again: Vec::new(),
             reordered: false,
             lowest: u64::MAX,
@@ -58,9 +60,9 @@ impl NewlyAcked {
     /// Forgets what arrived; octets before `highest` have.
     #[inline]
     pub fn clear(&mut self, highest: u64) {
-        let mut again = std::mem::take(&mut self.again);
-        again.clear();
-        *self = NewlyAcked { again, highest, ..NewlyAcked::default() };
+        (self.once, self.last, self.last_sacked, self.first) = (None, None, None, None);
+        (self.reordered, self.lowest, self.highest) = (false, u64::MAX, highest);
+        self.again.clear();
     }
 
     /// Records the arrival of a segment, acknowledged cumulatively or by SACK.
@@ -83,6 +85,9 @@ impl NewlyAcked {
             self.once = Some(last.order());
         }
         self.last = self.last.max(Some((Place { cumulative, start: last.start }, last.at)));
+        if !cumulative {
+            self.last_sacked = self.last_sacked.max(Some((last.start, last.at)));
+        }
     }
 
     #[cold]

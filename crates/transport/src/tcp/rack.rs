@@ -2,7 +2,8 @@
 
 use super::newly_acked::{Copy, NewlyAcked};
 use super::recovery::DUP_THRESHOLD;
-use super::scoreboard::{Scoreboard, Sent, Status};
+use super::scoreboard::Scoreboard;
+use super::sent::{Sent, Status};
 use crate::common::RttEstimator;
 use std::collections::VecDeque;
 use vazao_engine::{Duration, Time};
@@ -33,7 +34,15 @@ pub(crate) struct Rack {
     examined: u64,
     /// Retransmissions in the order of sending: send time and segment number.
     resent: VecDeque<(Time, u64)>,
+    /// Whether a segment has arrived, or a loss detection proved spurious, since losses were last looked for.
+    advanced: bool,
+    /// Whether what it has called lost is never examined again unless it is sent again, even if a loss detection proves
+    /// spurious: in Linux it has left the list of what was sent then (tcp_rack_detect_loss), and only the timer repairs it.
+    judges_once: bool,
 }
+
+/// States of a segment sent once that there is nothing to examine of.
+const SETTLED: Status = Status::SACKED.or(Status::LOST).or(Status::AMBIGUOUS).or(Status::JUDGED);
 
 impl Rack {
     /// Recoveries for which a reordering window stays widened after a D-SACK.
@@ -41,7 +50,7 @@ impl Rack {
     /// Linux's net.ipv4.tcp_max_reordering.
     const MAX_REORDERING: u64 = 300;
 
-    pub fn new() -> Self {
+    pub fn new(judges_once: bool) -> Self {
         Rack {
             newest: (Time::ZERO, 0),
             rtt: Duration::ZERO,
@@ -52,6 +61,8 @@ impl Rack {
             widened: 0,
             examined: 0,
             resent: VecDeque::new(),
+            advanced: false,
+            judges_once,
         }
     }
 
@@ -68,6 +79,7 @@ impl Rack {
         }
         if let Some((_, at)) = last {
             self.rtt = now.since(at);
+            self.advanced = true;
         }
         self.newest = newest.unwrap_or(self.newest).max(self.newest);
     }
@@ -117,6 +129,7 @@ impl Rack {
     /// Judges all segments again after a spurious loss detection; retransmitted ones by their last copy.
     pub fn reconsider(&mut self, board: &Scoreboard) {
         self.examined = 0;
+        self.advanced = true;
         self.resent = board.copies().collect();
         self.resent.make_contiguous().sort_unstable();
     }
@@ -132,6 +145,11 @@ impl Rack {
         self.resent.push_back((now, number));
     }
 
+    /// Takes whether there is a reason to look for losses again.
+    pub fn take_advance(&mut self) -> bool {
+        std::mem::take(&mut self.advanced)
+    }
+
     /// Step 4: reordering window; zero in recovery or once three segments are SACKed, until reordering is seen.
     pub fn window(&self, board: &Scoreboard, recovering: bool, rtt: &RttEstimator) -> Duration {
         if !self.reordering && (recovering || board.sacked_segments() >= u64::from(DUP_THRESHOLD)) {
@@ -144,11 +162,11 @@ impl Rack {
     pub fn detect(&mut self, board: &mut Scoreboard, now: Time, window: Duration) -> Time {
         self.examined = self.examined.max(board.first_number());
         while let Some(&sent) = board.get(self.examined) {
-            if !sent.state.has(Status::SACKED.or(Status::LOST).or(Status::AMBIGUOUS)) {
+            if !sent.state.has(SETTLED) {
                 if self.due(&sent, window) > now {
                     break;
                 }
-                board.declare_lost(self.examined);
+                self.declare_lost(board, self.examined);
             }
             self.examined += 1;
         }
@@ -164,21 +182,24 @@ impl Rack {
                 continue;
             }
             if copy.is_some() {
-                board.declare_lost(number);
+                self.declare_lost(board, number);
             }
             self.resent.remove(waiting);
         }
         self.last_due(board, window)
     }
 
+    fn declare_lost(&self, board: &mut Scoreboard, number: u64) {
+        if self.judges_once { board.judge_lost(number) } else { board.declare_lost(number) }
+    }
+
     /// Time at which the last overtaken segment is due; never if none is overtaken.
     fn last_due(&self, board: &Scoreboard, window: Duration) -> Time {
         let overtaken = |sent: &&Sent| sent.order() < self.newest;
-        let settled = Status::SACKED.or(Status::LOST).or(Status::AMBIGUOUS);
         // A retransmitted segment keeps its place on the scoreboard but was sent later.
         let before = |sent: &&Sent| sent.state.has(Status::AMBIGUOUS) || overtaken(sent);
         let once = (self.examined..).map_while(|number| board.get(number)).take_while(before);
-        let once = once.filter(|sent| !sent.state.has(settled));
+        let once = once.filter(|sent| !sent.state.has(SETTLED));
         // Retransmissions are in the order of their times, so the last overtaken one is due last.
         let sent_before = self.resent.partition_point(|&(at, _)| at <= self.newest.0);
         let mut copies = self.resent.range(..sent_before).rev();

@@ -1,9 +1,9 @@
 //! Time-based recovery: RACK, tail loss probes and proportional rate reduction.
 
 use super::rack::Rack;
-use super::recovery::{Episode, Recovery};
-use super::scoreboard::Status;
+use super::recovery::{DUP_THRESHOLD, Episode, Recovery};
 use super::sender::{Acknowledgement, Chunk, Purpose, Sender};
+use super::sent::Status;
 use super::tlp::{Answer, LossProbe};
 use vazao_congestion::Signal;
 use vazao_engine::{Duration, Time};
@@ -15,11 +15,15 @@ pub(crate) struct RackTlp {
     pub probe: LossProbe,
     /// Duplicates that the peer had reported by D-SACK (RFC 2883) at the last check.
     reports: u64,
+    /// Whether the current acknowledgement shows that a segment presumed lost was late, while retransmissions are in flight.
+    pub late: bool,
+    /// Time of the last such acknowledgement, which releases new data only.
+    rested: Option<Time>,
 }
 
 impl RackTlp {
-    pub fn new() -> Self {
-        RackTlp { rack: Rack::new(), probe: LossProbe::default(), reports: 0 }
+    pub fn new(judges_once: bool) -> Self {
+        RackTlp { rack: Rack::new(judges_once), probe: LossProbe::default(), reports: 0, late: false, rested: None }
     }
 }
 
@@ -33,6 +37,16 @@ pub(crate) struct Before {
 }
 
 impl Sender {
+    /// Whether what is lost is not sent again at this time, as the acknowledgement that came showed a loss to be none.
+    pub(super) fn is_resting(&self, now: Time) -> bool {
+        self.rack_tlp.as_ref().is_some_and(|rack_tlp| rack_tlp.rested == Some(now))
+    }
+
+    /// Whether segments arrived further out of order than RFC 5681's three duplicates allow for.
+    pub(super) fn is_reordered(&self) -> bool {
+        self.rack_tlp.as_ref().is_some_and(|rack_tlp| rack_tlp.rack.degree() > u64::from(DUP_THRESHOLD))
+    }
+
     /// Detects losses after an acknowledgement and sets the window of a recovery.
     #[inline]
     pub(super) fn repair_by_time(&mut self, now: Time, ack: &Acknowledgement, before: Before) {
@@ -49,6 +63,8 @@ impl Sender {
         if reported {
             rack_tlp.rack.on_needless_resend(self.una, self.nxt);
         }
+        let rests = std::mem::take(&mut rack_tlp.late) && self.host.rests_while_late;
+        rack_tlp.rested = rests.then_some(now);
         let bare_duplicate = ack.bare && ack.sacked == 0 && ack.offset == before.una;
         if rack_tlp.probe.on_ack(&Answer { una: self.una, duplicate_report: reported, bare_duplicate })
             && self.episode == Episode::None
@@ -59,12 +75,19 @@ impl Sender {
             self.control.on_recovered(u64::MAX);
             self.cwnd = self.control.cwnd();
         }
+        if rests {
+            return self.reduce_in_proportion(before, false);
+        }
         // Everything arrived in order and nothing was retransmitted, so no segment in flight was overtaken.
         if self.episode != Episode::None || self.board.sacked() > 0 || self.board.pipe() != self.board.outstanding() {
             if self.host.notices_reneging && self.una > before.una && self.board.is_reneged() {
                 return self.await_reneging_timeout(now);
             }
-            self.find_losses(now, before);
+            let advanced = self.rack_tlp.as_mut().is_some_and(|rack_tlp| rack_tlp.rack.take_advance());
+            if advanced || !self.host.awaits_arrivals {
+                return self.find_losses(now, before);
+            }
+            self.reduce_in_proportion(before, false);
         } else if self.reduction.is_under_way() {
             self.reduce_in_proportion(before, false);
         }

@@ -2,8 +2,8 @@
 //! acknowledgement to the congestion control after loss detection.
 
 use super::recovery::Episode;
-use super::scoreboard::Sent;
 use super::sender::Sender;
+use super::sent::Sent;
 use crate::common::{DeliveryRate, PacketState};
 use std::collections::VecDeque;
 use vazao_congestion::{Ack, Sending};

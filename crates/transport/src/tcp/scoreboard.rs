@@ -2,63 +2,10 @@
 
 use super::newly_acked::NewlyAcked;
 use super::rate::Rates;
+use super::sent::{Sent, Status};
 use crate::common::RangeSet;
 use std::collections::VecDeque;
 use vazao_engine::{Time, fetch};
-
-/// Segment in flight. Offsets count from the SYN, which is octet 0.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
-    pub start: u64,
-    pub at: Time,
-    /// Sequence space occupied: payload and FIN.
-    pub span: u32,
-    pub state: Status,
-}
-
-impl Sent {
-    /// Key of the transmission order: send time, and end for segments sent at the same time.
-    #[inline]
-    pub fn order(&self) -> (Time, u64) {
-        (self.at, self.start + u64::from(self.span))
-    }
-    /// Whether the segment is lost and was not retransmitted.
-    #[inline]
-    pub fn is_pending(&self) -> bool {
-        self.state.has(Status::LOST) && !self.state.has(Status::RESENT)
-    }
-}
-
-/// State flags of a segment in flight.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Status(u8);
-
-impl Status {
-    pub const SACKED: Status = Status(1);
-    /// Presumed lost: not in the network, unless also `RESENT`.
-    pub const LOST: Status = Status(2);
-    /// Retransmitted since it was marked lost.
-    pub const RESENT: Status = Status(4);
-    /// Sent more than once: gives no RTT sample (Karn's algorithm).
-    pub const AMBIGUOUS: Status = Status(8);
-    /// Marked lost by the retransmission timer.
-    pub const TIMED_OUT: Status = Status(16);
-
-    /// Union of the flags.
-    pub const fn or(self, other: Status) -> Status {
-        Status(self.0 | other.0)
-    }
-    #[inline]
-    pub fn has(self, other: Status) -> bool {
-        self.0 & other.0 != 0
-    }
-    fn set(&mut self, other: Status) {
-        self.0 |= other.0;
-    }
-    fn clear(&mut self, other: Status) {
-        self.0 &= !other.0;
-    }
-}
 
 /// Segments that a cumulative acknowledgement removed from the scoreboard.
 #[derive(Clone, Copy, Debug, Default)]
@@ -234,6 +181,11 @@ impl Scoreboard {
         self.newly_acked.as_ref()?.first
     }
 
+    /// Send time of the last newly SACKed segment that was sent once.
+    pub fn last_newly_sacked(&self) -> Option<Time> {
+        self.newly_acked.as_ref()?.last_sacked.map(|(_, at)| at)
+    }
+
     /// Starts watching for the arrival of a segment that was sent once and begins before `octet`.
     pub fn watch_below(&mut self, octet: u64) {
         self.late = (octet, false);
@@ -322,7 +274,7 @@ impl Scoreboard {
                 break;
             }
             let sent = *front;
-            if sent.state == Status::default() {
+            if sent.state.is_plain() {
                 first = first.or(Some(sent));
                 last = Some(sent);
             } else {
@@ -474,6 +426,12 @@ impl Scoreboard {
         }
     }
 
+    /// Marks segment `number` lost, and has RACK pass over it until it is sent again.
+    pub fn judge_lost(&mut self, number: u64) {
+        self.declare_lost(number);
+        self.segments[(number - self.base) as usize].state.set(Status::JUDGED);
+    }
+
     /// Marks the first segment lost; also if it was resent, unless `once`.
     pub fn declare_front_lost(&mut self, once: bool) {
         let Some(front) = self.segments.front() else { return };
@@ -530,7 +488,8 @@ impl Scoreboard {
 
     /// Send times and numbers of segments sent more than once that have not arrived.
     pub fn copies(&self) -> impl Iterator<Item = (Time, u64)> {
-        let again = |sent: &Sent| sent.state.has(Status::AMBIGUOUS) && !sent.state.has(Status::SACKED);
+        let again =
+            |sent: &Sent| sent.state.has(Status::AMBIGUOUS) && !sent.state.has(Status::SACKED.or(Status::JUDGED));
         let numbered = self.segments.iter().zip(self.base..);
         numbered.filter(move |(sent, _)| again(sent)).map(|(sent, number)| (sent.at, number))
     }
@@ -589,6 +548,7 @@ impl Scoreboard {
                 self.pending -= u64::from(segment.span);
             }
         }
+        segment.state.clear(Status::JUDGED);
         segment.state.set(Status::RESENT.or(Status::AMBIGUOUS));
         let (index, total, pipe) = ((number - self.base) as usize, self.total, self.pipe());
         if let Some(rates) = &mut self.rates {

@@ -3,6 +3,7 @@
 mod duplicates;
 mod fetch;
 mod outgoing;
+mod report;
 mod rules;
 mod short;
 mod timer;
@@ -22,10 +23,11 @@ use super::scoreboard::Scoreboard;
 use super::stats::Stats;
 use super::undo::{Detects, Undo};
 use crate::common::RttEstimator;
+use report::AckReport;
 use rules::{Rules, scoreboard};
 use short::Short;
 pub(crate) use timer::Purpose;
-use vazao_congestion::{Ack, Congestion, CongestionControl, Signal};
+use vazao_congestion::{Congestion, CongestionControl, Signal};
 use vazao_engine::{Duration, Time};
 
 /// Contents of a segment to send: octets `start..start + span`, the last of them FIN if `fin`.
@@ -57,20 +59,6 @@ pub(crate) struct Acknowledgement {
     pub echo_rtt: Option<Duration>,
     /// One-way delay of the acknowledgement by the two clocks in milliseconds: our clock less the peer's timestamp.
     pub return_delay_ms: Option<i32>,
-}
-
-/// Facts about one acknowledgement for the congestion control, besides the sender's state.
-struct AckReport {
-    delivered: u64,
-    advance: u64,
-    same_window: bool,
-    blocks: bool,
-    flight: u64,
-    rtt: Option<Duration>,
-    echo_rtt: Option<Duration>,
-    in_recovery: bool,
-    /// Octets by which short segments fall short of full ones: those in flight, and the acknowledged ones of these.
-    padding: [u64; 2],
 }
 
 pub(crate) struct Sender {
@@ -162,6 +150,7 @@ impl Sender {
         let control = (config.control)(mss, seed);
         let recovery = config.recovery.with_peer(selective);
         let rules = Rules::new(config, mss);
+        let host = config.host.personality();
         Sender {
             cwnd: control.cwnd(),
             initial: control.cwnd(),
@@ -198,13 +187,13 @@ impl Sender {
             pipe_ack: (rules.validation == Validation::PipeAck).then(Box::default),
             rules,
             idle_since: Time::NEVER,
-            host: config.host.personality(),
+            host,
             usage: Usage::default(),
             force: false,
             rescued: false,
             round_end: 1,
             vegas_checks: 0,
-            rack_tlp: (recovery == Recovery::Rack).then(|| Box::new(RackTlp::new())),
+            rack_tlp: (recovery == Recovery::Rack).then(|| Box::new(RackTlp::new(host.judges_once))),
             undo: Undo::new(Detects { undo: config.undo, frto: config.frto }),
             marks: EcnSender::default(),
             bursts: Bursts::for_config(config, mss),
@@ -273,7 +262,7 @@ impl Sender {
     /// Whether the acknowledgement updates the window, being newer than the last update (RFC 9293 section 3.10.7.4).
     /// Linux ignores one that it cannot order, unless it closes the window (tcp_may_update_window).
     #[inline]
-    fn updates_window(&self, offset: u64, start: Option<u64>, window: u64) -> bool {
+    pub fn updates_window(&self, offset: u64, start: Option<u64>, window: u64) -> bool {
         if !self.host.orders_window_updates {
             return start.is_some_and(|start| start >= self.wl1);
         }
@@ -367,16 +356,24 @@ impl Sender {
         }
         // RFC 5681 section 2; RFC 6675 section 2: with SACK, any ACK that reports new data.
         let same = ack.bare && same_window && ack.offset == una;
+        let mut held = None;
         if self.board.outstanding() > 0 && if self.selective { ack.sacked > 0 } else { same } {
             if ack.offset == una {
-                self.sample_sacked(now);
+                if self.sample_sacked(now) {
+                    self.observe(now, None);
+                }
                 let delivered = if self.selective { ack.sacked } else { self.mss };
                 let rtt = self.board.last_newly_acked().map(|at| now.since(at));
                 let (flight, in_recovery, blocks) = (self.flight(), self.episode.is_fast(), ack.blocks);
                 let (advance, echo_rtt, padding) = (0, None, [self.padding(|_| true), 0]);
                 let report =
                     AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery, padding };
-                self.report_ack(now, report);
+                // Linux grows the window only after it has looked for losses (tcp_cong_control).
+                if self.host.grows_in_disorder && self.episode == Episode::None && !self.board.measures_rates() {
+                    held = Some(report);
+                } else {
+                    self.report_ack(now, report);
+                }
             }
             self.on_duplicate_ack(now, before);
         }
@@ -384,6 +381,11 @@ impl Sender {
             self.on_echo(now, una);
         }
         self.repair(now, ack, before, losses);
+        if let Some(report) = held {
+            let reduced = self.reduction.is_under_way().then_some(self.cwnd);
+            self.report_ack(now, AckReport { in_recovery: self.episode.is_fast(), ..report });
+            self.cwnd = reduced.unwrap_or(self.cwnd);
+        }
     }
 
     /// Handles a reordered acknowledgement of less than `una`. Its SACK blocks still count (RFC 6675 section 5: any
@@ -462,7 +464,7 @@ impl Sender {
         // Linux grows the window on the acknowledgement that ends a recovery too.
         let in_recovery = if self.rack_tlp.is_some() { self.episode.is_fast() } else { was.is_fast() };
         let blocks = ack.blocks;
-        let echo_rtt = ack.echo_rtt.filter(|_| acked.first_sent.is_none());
+        let echo_rtt = ack.echo_rtt.filter(|_| rtt.is_none());
         self.report_ack(
             now,
             AckReport { delivered, advance: newly, same_window, blocks, flight, rtt, echo_rtt, in_recovery, padding },
@@ -470,66 +472,6 @@ impl Sender {
         if self.vegas_checks > 0 {
             self.check_vegas(now);
         }
-    }
-
-    /// Reports an acknowledgement to the congestion control.
-    #[inline]
-    fn report_ack(&mut self, now: Time, report: AckReport) {
-        let AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery, padding } = report;
-        // Linux grows the window by delivered data, on an acknowledgement that moves SND.UNA.
-        let by_delivered = self.rack_tlp.is_some() || self.host.grows_by_delivered;
-        let acked = if by_delivered && advance > 0 { delivered } else { advance }.min(self.rules.max_counted);
-        let acked = acked + padding[1];
-        // Linux waits for an octet sent after the last round began; in the historic recoveries, as in ns-2, it suffices
-        // that everything sent before is acknowledged.
-        let passed = if self.rack_tlp.is_some() { self.una > self.round_end } else { self.una >= self.round_end };
-        let round = acked > 0 && passed;
-        if round {
-            self.round_end = self.nxt;
-        }
-        self.revalidate(now);
-        let ack = Ack {
-            now,
-            acked,
-            delivered,
-            advance,
-            blocks,
-            same_window,
-            flight,
-            rtt,
-            echo_rtt,
-            srtt: self.rtt.srtt(),
-            min_rtt: self.rtt.min(),
-            round,
-            window_limited: self.is_window_limited(flight + padding[0], self.una - advance),
-            in_recovery: in_recovery || self.marks.suspends_growth(self.una) || self.reduction.is_lossless(),
-            after_timeout: matches!(self.episode, Episode::Restart { .. }),
-            marked: if self.marks.echoed { delivered } else { 0 },
-            pipe: self.board.pipe(),
-            one_way: self.one_way.filter(|_| acked > 0),
-            untimed: self.untimed,
-            ..Ack::default()
-        };
-        if let Some(rates) = self.board.rates() {
-            rates.pending = Some(ack);
-            return;
-        }
-        self.control.on_ack(&ack);
-        let cwnd = self.control.cwnd();
-        if cwnd < self.cwnd && !ack.in_recovery && self.control.falls_gradually() {
-            return self.reduce_for_delay(self.reduction_base(flight));
-        }
-        self.cwnd = cwnd;
-    }
-
-    /// Whether the congestion window limited the `flight` from `una` on when an acknowledgement came.
-    #[inline]
-    fn is_window_limited(&mut self, flight: u64, una: u64) -> bool {
-        if !self.host.counts_use_of_window {
-            return self.window_limited || self.rules.validation == Validation::Grow;
-        }
-        self.usage.update(una, self.nxt, flight, self.window_limited);
-        self.uses_window()
     }
 
     /// Linux's tcp_is_cwnd_limited.

@@ -146,6 +146,7 @@ impl Sender {
         {
             // A hole was filled by a late original, not by a retransmission (tcp_try_undo_partial in Linux).
             rack_tlp.rack.on_lateness(self.board.highest(self.una) - before, self.mss);
+            rack_tlp.late = self.board.has_resent();
         }
         let late = undo.detects.undo
             && match was {

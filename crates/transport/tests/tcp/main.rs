@@ -7,6 +7,7 @@ mod closing;
 mod config;
 mod cwv;
 mod delivery;
+mod disorder;
 mod ecn;
 mod fast_open;
 mod flow_control;

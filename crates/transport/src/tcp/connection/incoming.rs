@@ -218,7 +218,7 @@ impl Connection {
         if in_window && self.negotiated.timestamps && segment.has_timestamps && start <= self.rx.acknowledged {
             // TS.Recent (RFC 7323 section 4.3): from the first segment covered by an ACK. A segment whose
             // acknowledgement RFC 5961 section 5.2 rejects does not update it: it may be forged.
-            self.recent_timestamp = segment.timestamp;
+            self.recent_timestamp = self.recent_timestamp.wrapping_add(self.lead(segment).max(0) as u32);
         }
         if segment.length > 0 || segment.flags.has(Flags::FIN) {
             self.handle_data(now, segment, start);
@@ -231,8 +231,7 @@ impl Connection {
     fn check(&mut self, now: Time, segment: &Segment, start: u64) -> Option<bool> {
         if self.negotiated.timestamps && segment.has_timestamps && !segment.flags.has(Flags::RST) {
             // PAWS (RFC 7323 section 5.3).
-            let age = segment.timestamp.wrapping_sub(self.recent_timestamp) as i32;
-            if age < 0 {
+            if self.lead(segment) < 0 && !self.is_forgiven(segment, start) {
                 self.answer_out_of_window(now, segment);
                 return None;
             }
@@ -269,6 +268,28 @@ impl Connection {
             self.answer_out_of_window(now, segment);
         }
         Some(in_window)
+    }
+
+    /// Ticks of the peer's clock by which a segment's timestamp is ahead of TS.Recent (RFC 7323 section 4.3).
+    fn lead(&self, segment: &Segment) -> i32 {
+        segment.timestamp.wrapping_sub(self.recent_timestamp) as i32
+    }
+
+    /// Whether PAWS forgives an old timestamp. Linux does so for one of the tick before, and for a duplicate
+    /// acknowledgement that was overtaken by others, not older than a retransmission timeout and a fifth, for what it SACKs
+    /// (tcp_paws_check, tcp_disordered_ack).
+    #[cold]
+    fn is_forgiven(&self, segment: &Segment, start: u64) -> bool {
+        let tx = &self.tx;
+        let replay = tx.rtt.rto().as_nanos() / 1_000_000 * 6 / 5;
+        let window = u64::from(segment.window) << self.negotiated.peer_scale;
+        let is_duplicate = segment.flags.has(Flags::ACK)
+            && segment.span() == 0
+            && start == self.rx.nxt
+            && Self::octet(self.iss, segment.acknowledgment, tx.una) == Some(tx.una)
+            && !tx.updates_window(tx.una, Some(start), window);
+        let late = u64::from(self.lead(segment).unsigned_abs());
+        self.config.host.personality().forgives_old_timestamps && (late <= 1 || is_duplicate && late <= replay)
     }
 
     /// Answers a segment outside the window. Data always gets an ACK: it cannot start an ACK loop.

@@ -4,7 +4,7 @@ use super::Sender;
 use crate::tcp::config::SackProfile;
 use crate::tcp::rack_tlp::Before;
 use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
-use crate::tcp::scoreboard::Status;
+use crate::tcp::sent::Status;
 use vazao_congestion::Signal;
 use vazao_engine::Time;
 

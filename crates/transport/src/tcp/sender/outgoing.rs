@@ -3,7 +3,7 @@
 use super::{Chunk, Purpose, Sender};
 use crate::tcp::config::SackProfile;
 use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
-use crate::tcp::scoreboard::{Sent, Status};
+use crate::tcp::sent::{Sent, Status};
 use vazao_engine::Time;
 
 impl Sender {
@@ -30,7 +30,7 @@ impl Sender {
         }
         self.chronograph.busy.begin(now);
         let allowed = self.allowance();
-        if self.board.has_pending() {
+        if self.board.has_pending() && !self.is_resting(now) {
             return self.next_lost(now, allowed);
         }
         if self.defers(now, allowed) {

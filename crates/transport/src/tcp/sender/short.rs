@@ -1,7 +1,7 @@
 //! Segments that are not full.
 
 use super::Sender;
-use crate::tcp::scoreboard::{Sent, Status};
+use crate::tcp::sent::{Sent, Status};
 use std::collections::VecDeque;
 
 /// Segments in flight that are not full: number and octets of each, in order. A window that counts segments has them take as

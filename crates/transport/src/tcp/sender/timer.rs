@@ -34,13 +34,14 @@ impl Sender {
             if let Some(latest) = latest {
                 self.stats.rtt.record(latest);
             }
-            return latest;
+            return if self.host.measures_sacked { self.observe(now, latest) } else { latest };
         }
         // Only retransmitted data was acknowledged: a timestamp tells which copy (RFC 7323 section 4), to the
         // millisecond. That is accurate enough for the timer only.
-        if !self.sample_sacked(now)
-            && let Some(rtt) = echo
-        {
+        if self.sample_sacked(now) {
+            return self.observe(now, None);
+        }
+        if let Some(rtt) = echo {
             self.rtt.sample_coarse(rtt.max(Duration::from_millis(1)), self.una..self.nxt);
         }
         None
@@ -53,6 +54,13 @@ impl Sender {
             self.rtt.sample_coarse(now.since(first), self.una..self.nxt);
         }
         first.is_some()
+    }
+
+    /// Records the round-trip time of the last SACKed segment, or else of the last one of a cumulative acknowledgement, as
+    /// the least if it is; returns it.
+    pub(super) fn observe(&mut self, now: Time, cumulative: Option<Duration>) -> Option<Duration> {
+        let rtt = self.board.last_newly_sacked().map(|at| now.since(at)).or(cumulative);
+        rtt.inspect(|&rtt| self.rtt.observe(rtt))
     }
 
     #[inline]
