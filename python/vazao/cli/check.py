@@ -60,7 +60,7 @@ def check(
         _check_study(path, text, overrides, seed, as_json)
         return
     only = scenario.load(text, file=str(path), overrides=overrides, seed=seed)
-    estimate, needs, runs = _estimate([only], 1), list(_needs([scenario.needs_of(only)])), programs.of([only])
+    estimate, needs, runs = _estimate([only], 1), list(_needs([scenario.needs_of(only)])), results.Asked.of([only])
     if as_json:
         told = {"file": str(path), "kind": "scenario", "runs": 1, "run_id": only.run_id, **asdict(estimate)}
         print(json.dumps(told | {"needs": [asdict(need) for need in needs], **asdict(runs)}))
@@ -69,7 +69,7 @@ def check(
     for need in needs:
         say(f"    {_sentence(need)}")
     if runs:
-        say(programs.told(str(path), runs))
+        say(runs.told(str(path)))
 
 
 def _check_study(path: Path, text: str, overrides: Sequence[tuple[str, Any]], seed: int | None, as_json: bool) -> None:
@@ -86,7 +86,7 @@ def _check_study(path: Path, text: str, overrides: Sequence[tuple[str, Any]], se
     for each in sizes:
         each.say(path)
     if runs:
-        say(programs.told(str(path), runs))
+        say(runs.told(str(path)))
     say(f"{path}: a valid study: {len(study.figures)} figures, {len(study.findings)} findings")
 
 

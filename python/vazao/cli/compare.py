@@ -39,9 +39,8 @@ def compare(
         raise ScenarioError(f"{path}: is a study; compare takes a scenario, and a factor `stack` compares in a study")
     first, count = options.seeds(seeds, seed)
     experiment = results.Experiment(path, text, tuple(change(one) for one in changes or []), first)
-    if not allow:
-        programs.ask(str(path), programs.of_experiment(experiment))
-    experiment = replace(experiment, allow_programs=True)
+    leave = True if allow else programs.ask_for(path, programs.of_experiment(experiment), built_in=False)
+    experiment = replace(experiment, allow_programs=leave)
     place = directory or comparing.default_directory(path)
     from vazao.cli.progress import progress
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from vazao import _core, results
+from vazao import _core, results, scenario
 from vazao.cli import (
     catalogue,
     check,
@@ -67,6 +67,8 @@ def main() -> None:
     # Threads for algebra, of which there is none here, would wait busily beside the simulations, one on each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     completion.answer(app)
+    # Started as a module, Python looks into the working directory first: a `colorsys.py` there may be a stranger's.
+    sys.path[:] = scenario.installed()
     try:
         try:
             app()

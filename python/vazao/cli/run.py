@@ -83,9 +83,8 @@ def run(
         study = studies.parse_as(results.Study, text, str(path)).changed(overrides, seed)
         place = directory or results.default_directory(study.name)
         study = study.with_inputs(results.kept_inputs(place))
-        if not allow:
-            programs.ask_for(path, programs.of_study(study, text, overrides), built_in)
-        told, where = studies.told_in(study.allowing(), lang), options.cluster(on, jobs) or jobs
+        leave = True if allow else programs.ask_for(path, programs.of_study(study, text, overrides), built_in)
+        told, where = studies.told_in(study.allowing(leave), lang), options.cluster(on, jobs) or jobs
         campaigns.run_study(told, size, where, place, options.shard(shard), as_json)
         return
     kind = "sweep" if vary or seeds or precision else "scenario"
@@ -95,9 +94,8 @@ def run(
     if kind == "sweep":
         varied = tuple(map(studies.variation, vary or ()))
         swept = results.Experiment(path, text, tuple(overrides), first, varied, kept)
-        if not allow:
-            programs.ask_for(path, programs.of_experiment(swept), built_in)
-        allowed, where = replace(swept, allow_programs=True), options.cluster(on, jobs) or jobs
+        leave = True if allow else programs.ask_for(path, programs.of_experiment(swept), built_in)
+        allowed, where = replace(swept, allow_programs=leave), options.cluster(on, jobs) or jobs
         sweeps.run(allowed, count, precision, where, directory, as_json)
         return
     more: dict[str, Any] = {"file": str(path), "overrides": overrides, "seed": first, "inputs": kept}

@@ -10,7 +10,7 @@ from typing import Any
 
 from vazao import _core
 from vazao.errors import ScenarioError
-from vazao.scenario import load
+from vazao.scenario import Allowed, load
 
 STACKS = ("vazao", "linux", "quinn")
 """The stacks that a flow can be given to; the last that ran is what the others are measured against."""
@@ -39,7 +39,7 @@ def variants(
     file: str = "",
     overrides: Sequence[tuple[str, Any]] = (),
     seed: int | None = None,
-    allow_programs: bool = False,
+    allow_programs: Allowed = False,
 ) -> list[Variant]:
     """The scenario of a TOML text, with `overrides` and `seed`, on every stack.
 
@@ -63,7 +63,7 @@ def plays(run: str, stack: str) -> bool:
     return run not in STACKS or run in stack.split("-")
 
 
-def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str, allow: bool) -> Variant:
+def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str, allow: Allowed) -> Variant:
     """The document with every flow on `stack`; what the loader refuses gives way, one thing at a time."""
     changed = deepcopy(document)
     for flow in changed["flow"]:

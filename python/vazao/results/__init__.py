@@ -6,6 +6,7 @@ from vazao import lazy
 
 if TYPE_CHECKING:
     from vazao.results.again import stored_scenario as stored_scenario
+    from vazao.results.asked import Asked as Asked
     from vazao.results.campaign import (
         Campaign as Campaign,
         Study as Study,

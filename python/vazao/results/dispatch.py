@@ -26,7 +26,8 @@ from vazao.results.rows import Rows
 from vazao.results.worker import Answer, Order
 
 if TYPE_CHECKING:
-    from vazao.study import PlannedRun
+    from vazao.scenario import Allowed
+    from vazao.study import Cell, PlannedRun
 
 CHUNK_SECONDS = 0.4
 """Time that a chunk is meant to take."""
@@ -210,7 +211,7 @@ class Dispatch:
             if sha256(contents[digest]).hexdigest() != digest:
                 raise ScenarioError(f"{path}: changed since it was read; run again when it is whole")
         return Order(
-            [replace(cell.recipe, plugins=(), inputs={}) for cell in cells],
+            [replace(cell.recipe, plugins=(), inputs={}, allow_programs=_leave(cell)) for cell in cells],
             [{**cell.needs.kernels, **cell.needs.simulators} for cell in cells],
             [(numbers[id(run.cell)], run.seed, run.run_id) for run in runs],
             worker.python(),
@@ -278,6 +279,11 @@ class Dispatch:
     def _again(self, places: Sequence[int]) -> None:
         """Put runs back to where they came from, before all others."""
         self._pending.extendleft(reversed(places))
+
+
+def _leave(cell: Cell) -> Allowed:
+    """Leave for workers to run the code that was read here, and none of their own that has its name."""
+    return cell.recipe.allow_programs and frozenset(digest for _, _, digest in cell.needs.inputs)
 
 
 def _pickled(plugins: Sequence[Sequence[tuple[str, str, type, str]]]) -> bytes | None:

@@ -15,7 +15,7 @@ from vazao.results.result import Result, run_scenario
 from vazao.results.running import Progress
 from vazao.results.single import StoredResult
 from vazao.results.store import Store
-from vazao.scenario import load as load_scenario
+from vazao.scenario import Allowed, load as load_scenario
 from vazao.study import Source, Variation, find, is_study, parse_as, read_text, sweep, variation
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class Experiment:
     variations: tuple[Variation, ...] = ()
     inputs: Mapping[str, Path] = field(default_factory=dict)
     """Copies of files that the scenario names, for want of any beside it."""
-    allow_programs: bool = False
-    """Whether algorithms that it names by their files (`mine.py:Cautious`) may be run."""
+    allow_programs: Allowed = False
+    """Leave to run algorithms that it names by their files (`mine.py:Cautious`)."""
 
     def set(self, changes: Mapping[str, Any]) -> Experiment:
         """The experiment with keys of its scenario changed: `{"network.bottleneck.loss": 0.01}`."""
@@ -67,7 +67,7 @@ class Experiment:
         document = Source(str(self.file), self.text).document
         text = sweep(document, self.name, self.variations, seeds, self.scenario.seed)
         study = parse_as(Study, text, str(self.file)).changed(list(self.overrides), None).with_inputs(self.inputs)
-        return study.allowing() if self.allow_programs else study
+        return study.allowing(self.allow_programs)
 
     @overload
     def run(

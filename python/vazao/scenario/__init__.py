@@ -21,9 +21,16 @@ if TYPE_CHECKING:
         needs_of as needs_of,
         simulators_of as simulators_of,
     )
-    from vazao.scenario.inputs import Input as Input, inputs_of as inputs_of, merged_inputs as merged_inputs
+    from vazao.scenario.importing import installed as installed
+    from vazao.scenario.inputs import (
+        Input as Input,
+        Named as Named,
+        inputs_of as inputs_of,
+        merged_inputs as merged_inputs,
+    )
     from vazao.scenario.loading import kernels_at_hand as kernels_at_hand, load as load
     from vazao.scenario.losing import LossModel as LossModel
+    from vazao.scenario.own import Allowed as Allowed
     from vazao.scenario.packaged import built_in as built_in, built_in_scenarios as built_in_scenarios
     from vazao.scenario.plugins import Plugins as Plugins, fingerprint as fingerprint
     from vazao.scenario.queueing import Queue as Queue

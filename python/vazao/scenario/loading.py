@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vazao import _core, kernel, ns2
-from vazao.scenario.own import Finder
+from vazao.scenario.own import Allowed, Finder
 
 
 def load(
@@ -20,7 +20,7 @@ def load(
     seed: int | None = None,
     plugins: Sequence[tuple[str, str, type, str]] = (),
     inputs: Mapping[str, Path] | None = None,
-    allow_programs: bool = False,
+    allow_programs: Allowed = False,
 ) -> _core.Scenario:
     """Read a scenario as `_core.load` does; guests get the kernels that were built. Raises `ScenarioError`.
 

@@ -7,48 +7,41 @@ is part of a run's identity, and is known without running any of it. It is run o
 from __future__ import annotations
 
 import ast
-import builtins
 import hashlib
 import json
-import linecache
 import re
-import sys
-import traceback
-from collections.abc import Mapping, Sequence
+import shlex
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
-from vazao.errors import ScenarioError, did_you_mean
+from vazao.errors import ScenarioError, VazaoError, did_you_mean
+from vazao.files import cache_folder, in_words, make_directory, read_file
 from vazao.scenario.conduct import check
+from vazao.scenario.importing import Text, is_installed, loaded
 from vazao.scenario.plugins import BASES
 
 Found = tuple[type | None, str, list[tuple[str, Path, str]]]
 """Answer of a finder to the engine: the class (None: not to be run), a digest of its code, its files."""
+
+Allowed: TypeAlias = bool | frozenset[str]
+"""Leave to run code: none; the scenario's own; or what has these SHA-256, which somebody was asked about.
+
+The scenario's own is what stands beside it or in the working directory, what the results that it is of keep, and what
+other results keep if it has run here before: these may be a stranger's, and a file of that name another one.
+"""
 
 _NAME = re.compile(r"([^:\0]+\.py)(?::(.*))?")
 
 MOST_BYTES = 1 << 20
 """Size of the largest file that is read."""
 
-
-@dataclass(frozen=True)
-class _Text:
-    """A Python file: its name as seen from the scenario, where it was read, what it holds."""
-
-    name: str
-    path: Path
-    text: str
-
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
-    @property
-    def module(self) -> str:
-        return Path(self.name).stem
+_Place = Callable[[str], Path | None]
+"""A place of files: the path of one, by its name."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +50,8 @@ class Finder:
 
     file: str
     inputs: Mapping[str, Path]
-    allowed: bool
-    """Whether code may be run."""
-    _texts: dict[str, tuple[_Text, ...]] = field(default_factory=dict)
+    allowed: Allowed
+    _texts: dict[str, tuple[Text, ...]] = field(default_factory=dict)
 
     def __call__(self, key: str, name: str, parameters: Mapping[str, Any]) -> Found | None:
         """Find an algorithm; None where `name` is none of a file. Raises `ScenarioError`."""
@@ -77,54 +69,120 @@ class Finder:
             raise ScenarioError(f"{file} has no class {wanted!r}{did_you_mean(wanted, known)}")
         inputs = [(text.name, text.path, text.digest) for text in texts]
         code = json.dumps(sorted((text.name, text.digest) for text in texts))
-        own = _class(texts, wanted, key, parameters) if self.allowed else None
+        own = self._run(texts, wanted, key, parameters) if self.allowed is not False else None
         return own, hashlib.sha256(code.encode()).hexdigest()[:16], inputs
 
-    def _read_all(self, file: str) -> tuple[_Text, ...]:
-        """A file, and the modules beside it that it imports, those that these import, and so on."""
-        first = self._read(file)
-        if first is None:
-            raise ScenarioError(f"{Path(self.file).parent / file}: there is no such file")
+    def _read_all(self, file: str) -> tuple[Text, ...]:
+        """A file, and the modules beside it that it imports, those that these import, and so on.
+
+        All are from one place: what results keep is imported by nothing that stands beside the scenario.
+        """
+        first, place = self._first(file)
         found, left = {first.module: first}, [first]
         while left:
             for module in _imported(left.pop()):
                 beside = str(Path(file).parent / f"{module}.py")
-                if module not in found and (text := self._read(beside)):
-                    found[module] = text
-                    left.append(text)
+                if module in found or (text := self._read(beside, place)) is None or is_installed(module):
+                    continue
+                if not self._is_meant(text):
+                    raise ScenarioError(f"{text.path}: has changed since it was asked about")
+                found[module] = text
+                left.append(text)
         return tuple(found.values())
 
-    def _read(self, name: str) -> _Text | None:
-        """The file of this name beside the scenario, or a copy, or else in the working directory."""
-        if not self.allowed and (Path(name).is_absolute() or ".." in Path(name).parts):
+    def _first(self, file: str) -> tuple[Text, _Place]:
+        """The file that a scenario names: beside it, in the working directory, or a copy; and where others are."""
+        if self.allowed is False and (Path(file).is_absolute() or ".." in Path(file).parts):
             raise ScenarioError(
-                f"{name} is not beside the scenario or below; it is read only where programs are allowed"
+                f"{file} is not beside the scenario or below; it is read only where programs are allowed"
             )
-        places = [Path(self.file).parent / name, self.inputs.get(name), Path(name)]
-        path = next((place for place in places if place is not None and place.is_file()), None)
-        if path is None:
+        others = []
+        for place in (lambda name: Path(self.file).parent / name, Path, self.inputs.get):
+            if text := self._read(file, place):
+                if self._is_meant(text):
+                    return text, place
+                others.append(text.path)
+        if others:
+            raise ScenarioError(f"{others[0]}: has changed since it was asked about")
+        raise ScenarioError(f"{Path(self.file).parent / file}: there is no such file")
+
+    def _is_meant(self, text: Text) -> bool:
+        return isinstance(self.allowed, bool) or text.digest in self.allowed
+
+    def _read(self, name: str, place: _Place) -> Text | None:
+        path = place(name)
+        if path is None or not path.is_file():
             return None
         try:
-            content = path.read_bytes()
+            content = read_file(path, links=True)
             if len(content) > MOST_BYTES:
                 raise ScenarioError(f"{path}: has {len(content)} bytes; the most are {MOST_BYTES}")
-            return _Text(name, path, content.decode())
+            text = Text(name, path, content.decode())
         except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+            reason = in_words(error) if isinstance(error, OSError) else "it is no text in UTF-8"
             raise ScenarioError(f"{path}: cannot be read: {reason}") from None
+        if path == self.inputs.get(name) and path.name != text.digest:
+            raise ScenarioError(f"{path}: is damaged: a copy is called by its SHA-256")
+        return text
+
+    def _run(self, texts: tuple[Text, ...], wanted: str, key: str, parameters: Mapping[str, Any]) -> type:
+        """The class, its module run. Raises `ScenarioError`, also where it is nothing that may be run."""
+        first, folder = texts[0], Path(self.file).parent
+        others = first.path == self.inputs.get(first.name) and not _is_kept_by(folder, first.path)
+        if self.allowed is True and others and not all(map(_has_run, texts)):
+            put = shlex.join(["cp", str(first.path), str(folder / first.name)])
+            raise ScenarioError(
+                f"{folder / first.name}: there is no such file; {first.path} is a copy, by whoever made these "
+                f"results, of code that has never run here. If you trust it, put it there: {put}"
+            )
+        _note_run(text.digest for text in texts)
+        own = getattr(loaded(texts), wanted, None)
+        name = f"{first.name}:{wanted}"
+        if not isinstance(own, type):
+            raise ScenarioError(f"{name} is {own!r}, no class")
+        check(own, BASES[key], name, parameters)
+        return own
+
+
+def _is_kept_by(folder: Path, copy: Path) -> bool:
+    """Whether a copy is one of the results directory that a scenario itself lies in."""
+    return copy.parent.parent.resolve() == folder.resolve()
+
+
+# Code that has run here: an empty file for each in the user's own cache, which no results directory reaches.
+
+
+def _has_run(text: Text) -> bool:
+    folder = cache_folder()
+    return folder is not None and (folder / "code" / text.digest).is_file()
+
+
+def _note_run(digests: Iterable[str]) -> None:
+    if (folder := cache_folder()) is not None:
+        for digest in digests:
+            _note(folder / "code" / digest)
+
+
+@cache
+def _note(path: Path) -> None:
+    # Where it cannot be kept, such code has never run here.
+    with suppress(VazaoError, OSError):
+        make_directory(path.parent)
+        path.touch()
 
 
 @lru_cache(maxsize=64)
-def _tree(text: _Text) -> ast.Module:
+def _tree(text: Text) -> ast.Module:
     try:
-        return ast.parse(text.text, text.name)
+        with warnings.catch_warnings(action="ignore"):  # They repeat lines of it.
+            return ast.parse(text.text, text.name)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         reason = error.msg if isinstance(error, SyntaxError) else error
         raise ScenarioError(f"{text.name}{line}: is no Python: {reason}") from None
 
 
-def _tops(text: _Text) -> list[str]:
+def _tops(text: Text) -> list[str]:
     """Names that a file defines at its top level and that could be classes."""
     names: list[str] = []
     for node in _tree(text).body:
@@ -138,7 +196,7 @@ def _tops(text: _Text) -> list[str]:
     return names
 
 
-def _imported(text: _Text) -> list[str]:
+def _imported(text: Text) -> list[str]:
     """Modules that a file imports anywhere, by the first part of their names. Ours is nobody else's."""
     names: list[str] = []
     for node in ast.walk(_tree(text)):
@@ -147,68 +205,3 @@ def _imported(text: _Text) -> list[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.append(node.module)
     return [first for name in dict.fromkeys(names) if (first := name.partition(".")[0]) != "vazao"]
-
-
-def _class(texts: tuple[_Text, ...], wanted: str, key: str, parameters: Mapping[str, Any]) -> type:
-    own = getattr(_loaded(texts), wanted, None)
-    name = f"{texts[0].name}:{wanted}"
-    if not isinstance(own, type):
-        raise ScenarioError(f"{name} is {own!r}, no class")
-    check(own, BASES[key], name, parameters)
-    return own
-
-
-@lru_cache(maxsize=64)
-def _loaded(texts: tuple[_Text, ...]) -> ModuleType:
-    return _Modules(texts).load(texts[0].module)
-
-
-class _Modules:
-    """Modules that are made of texts and import each other: nothing on Python's own path can take their places."""
-
-    def __init__(self, texts: Sequence[_Text]) -> None:
-        self._texts = {text.module: text for text in texts}
-        self._made: dict[str, ModuleType] = {}
-
-    def load(self, name: str) -> ModuleType:
-        """The module of this name, run when it is first asked for. Raises `ScenarioError` where it cannot be."""
-        if name in self._made:
-            return self._made[name]
-        text = self._texts[name]
-        shown = str(text.path)
-        module = self._made[name] = ModuleType(f"{name}@{text.digest[:16]}")
-        module.__file__ = shown
-        vars(module)["__builtins__"] = vars(builtins) | {"__import__": self._import}
-        sys.modules[module.__name__] = module  # Dataclasses look their module up there.
-        # Tracebacks show its lines as they were read, whatever becomes of the file.
-        linecache.cache[shown] = (len(text.text), None, text.text.splitlines(keepends=True), shown)
-        try:
-            exec(compile(text.text, shown, "exec", dont_inherit=True), vars(module))
-        except ScenarioError:
-            raise
-        except (Exception, SystemExit) as error:
-            del self._made[name]
-            raise ScenarioError(f"{_place(error, text)}: {type(error).__name__}: {error}") from None
-        return module
-
-    def _import(
-        self,
-        name: str,
-        globals: Mapping[str, Any] | None = None,  # noqa: A002
-        locals: Mapping[str, Any] | None = None,  # noqa: A002
-        fromlist: Sequence[str] = (),
-        level: int = 0,
-    ) -> ModuleType:
-        first, _, rest = name.partition(".")
-        if level or first not in self._texts:
-            return builtins.__import__(name, globals, locals, fromlist, level)
-        if rest:
-            raise ImportError(f"{first}.py is a module, no package: there is no {name}")
-        return self.load(first)
-
-
-def _place(error: BaseException, text: _Text) -> str:
-    """The place in a file at which it failed."""
-    calls = traceback.extract_tb(error.__traceback__)
-    lines = [call.lineno for call in calls if call.filename == str(text.path)]
-    return f"{text.name}:{lines[-1]}" if lines else text.name

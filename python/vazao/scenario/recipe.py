@@ -9,6 +9,7 @@ from pathlib import Path
 
 from vazao import _core
 from vazao.scenario.loading import load
+from vazao.scenario.own import Allowed
 
 _DRAWN = ("arrivals", "start_spread")
 """Words of scenarios in which the seed decides more than the random numbers of the run."""
@@ -24,7 +25,7 @@ class Recipe:
     overrides: Sequence[tuple[str, object]] = ()
     plugins: Sequence[tuple[str, str, type, str]] = ()
     inputs: Mapping[str, Path] = field(default_factory=dict)
-    allow_programs: bool = False
+    allow_programs: Allowed = False
 
     def read(self, seed: int) -> _core.Scenario:
         """The scenario under a seed. Raises `ScenarioError`."""

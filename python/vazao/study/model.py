@@ -21,6 +21,7 @@ from pydantic_core import PydanticCustomError
 
 from vazao import _core, display, units
 from vazao.errors import StudyError, did_you_mean
+from vazao.scenario import Allowed
 from vazao.study.source import Source
 from vazao.words import DEFAULT, ENGLISH, LANGUAGES, Words
 
@@ -404,7 +405,7 @@ class Study(Table):
     _file: Source = PrivateAttr()
     _overrides: list[tuple[str, Any]] = PrivateAttr(default_factory=list)
     _inputs: dict[str, Path] = PrivateAttr(default_factory=dict)
-    _allows: bool = PrivateAttr(default=False)
+    _allows: Allowed = PrivateAttr(default=False)
     _words: Words = PrivateAttr(default=ENGLISH)
     _telling: str = PrivateAttr(default="")
     _original: Self | None = PrivateAttr(default=None)
@@ -487,14 +488,14 @@ class Study(Table):
         return study
 
     @property
-    def allows_programs(self) -> bool:
-        """Whether algorithms that its scenarios name by their files may be run."""
+    def allows_programs(self) -> Allowed:
+        """Leave to run algorithms that its scenarios name by their files."""
         return self._allows
 
-    def allowing(self) -> Self:
+    def allowing(self, code: Allowed = True) -> Self:
         """The study with leave to run algorithms that its scenarios name by their files."""
         study = self.model_copy()
-        study._allows = True
+        study._allows = code
         return study
 
     @property

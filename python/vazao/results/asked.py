@@ -1,0 +1,96 @@
+"""Programs and code that scenarios would run: a user is asked about them, by name and place, before they are."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vazao import _core
+from vazao.scenario import Named
+
+MOST, LONGEST = 20, 200
+"""Programs that are shown, and characters of each."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Programs in guests and Python code in this process that a file would run."""
+
+    programs: list[str]
+    code: list[str]
+    """Algorithms, each by its name."""
+    files: list[Named] = field(default_factory=list)
+    """Every file that holds the code."""
+
+    @classmethod
+    def of(cls, scenarios: Iterable[_core.Scenario]) -> Asked:
+        """Programs and code of scenarios, each once, in their order."""
+        programs: dict[str, None] = {}
+        code: dict[str, None] = {}
+        files: dict[Named, None] = {}
+        for one in scenarios:
+            # Most say that they have none without being parsed, which takes a while where flows are many.
+            if '"command"' in (text := one.json):
+                apps = [flow["app"] for flow in json.loads(text)["flows"]]
+                commands = [app for app in apps if app.get("kind") == "command"]
+                programs |= dict.fromkeys(app[side] for app in commands for side in ("server", "client"))
+            if one.code:
+                code |= dict.fromkeys(name for name, _ in one.code)
+                files |= dict.fromkeys(each for each in one.inputs if each[0].endswith(".py"))
+        return cls(list(programs), list(code), list(files))
+
+    def __bool__(self) -> bool:
+        return bool(self.programs or self.code)
+
+    @property
+    def leave(self) -> frozenset[str]:
+        """Leave to run just this code, as it was when it was read (`vazao.scenario.Allowed`)."""
+        return frozenset(digest for _, _, digest in self.files)
+
+    def trusted(self) -> Asked:
+        """The part of a built-in file that is not its own: code that the command line names."""
+        return Asked([], self.code, self.files)
+
+    def told(self, file: str) -> str:
+        """The sentences that `file` runs programs or code, and which."""
+        lines: list[str] = []
+        if self.programs:
+            lines += [f"{file}: its guests run programs of this machine:", *_listed(self.programs)]
+            if _core.has_walls():
+                lines.append("They can read what is installed here, nothing of yours, and write nothing.")
+            else:
+                lines.append("This machine's Linux has no Landlock: only their guest keeps them from your files.")
+        if self.code:
+            lines += [f"{file}: it runs Python code as an algorithm:", *_listed(self._algorithms())]
+            # However many they are: what is imported from a file that is left out would run as well.
+            lines += [f"    {shown(f'{name} ({_place(path)})')}, imported" for name, path in self._imported()]
+            lines.append("Such code can do all that you can: read, change and delete your files.")
+        return "\n".join(lines)
+
+    def _algorithms(self) -> list[str]:
+        places = {name: str(path) for name, path, _ in reversed(self.files)}
+        return [f"{name} ({_place(places[name.rpartition(':')[0]])})" for name in self.code]
+
+    def _imported(self) -> list[tuple[str, str]]:
+        named = {name.rpartition(":")[0] for name in self.code}
+        return list(dict.fromkeys((name, str(path)) for name, path, _ in self.files if name not in named))
+
+
+def _place(path: str) -> str:
+    """A path, and where it leads if that is elsewhere."""
+    real = os.path.realpath(path)
+    return path if real == os.path.normpath(Path(path).absolute()) else f"{path}, which is {real}"
+
+
+def _listed(names: Sequence[str]) -> list[str]:
+    more = [f"    … and {len(names) - MOST} more"] if len(names) > MOST else []
+    return [*(f"    {shown(each)}" for each in names[:MOST]), *more]
+
+
+def shown(program: str) -> str:
+    """A program in one line, without what would command the terminal; of a long one the beginning and the length."""
+    line = "".join(c if c.isprintable() else "⏎" if c == "\n" else "?" for c in program.strip())
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}… ({len(line)} characters)"
