@@ -378,34 +378,44 @@ def test_a_value_that_is_sql_is_a_value(client: TestClient, sql: str) -> None:
 
 def test_a_page_stands_until_a_run_is_there(client: TestClient) -> None:
     told = client.get("/running/0000000000000001?dir=first&beside=0000000000000002&beside_dir=second", headers=KNOWN)
-    to = "/view/0000000000000001?dir=first&amp;beside=0000000000000002&amp;beside_dir=second"
-    assert (told.status_code, f'content="0; url={to}"' in told.text) == (200, True), told.text
+    assert (told.status_code, "<script src=/static/explore.js defer>" in told.text) == (200, True), told.text
     odd = client.get('/running/%22%3E%3Cscript%3E?dir="><script>', headers=KNOWN).text
-    assert "<script" not in odd
+    assert odd == told.text
     assert client.get("/running/0000000000000001?dir=first").status_code == 403
 
 
 def test_a_run_has_a_place_and_its_maker_is_a_hook(directories: list[explore.Directory], client: TestClient) -> None:
     # The rows are made up: no run of this study has that identity.
-    answer = client.get("/view/0000000000000001?dir=first", headers=KNOWN)
-    assert (answer.status_code, "400" in answer.text) == (400, True), answer.text
-    assert client.get("/view/no-such-run?dir=first", headers=KNOWN).status_code == 404
+    answer = client.post("/api/run", json={"dir": "first", "run": "0000000000000001"}, headers=KNOWN)
+    assert (answer.status_code, list(answer.json())) == (400, ["error"])
     asked: list[tuple[Path, str]] = []
 
-    def page(runs: Sequence[tuple[Path, str]]) -> str:
+    def page(runs: Sequence[tuple[Path, str]], _: object) -> str:
         asked.extend(runs)
-        return "<p>here"
+        return f"<p>{len(asked)}"
 
     hooked = TestClient(explore.application(directories, token=TOKEN, port=PORT, open_runs=page))
-    one = "/view/0000000000000001?dir=second"
-    assert hooked.get(one, headers=KNOWN).text == "<p>here"
+    one = {"dir": "second", "run": "0000000000000001"}
+    key = hooked.post("/api/run", json=one, headers=KNOWN).json()["page"]
+    assert hooked.get(f"/view/{key}", headers=KNOWN).text == "<p>1"
     assert asked == [(directories[1].path, "0000000000000001")]
     asked.clear()
-    beside = "&beside=0000000000000002&beside_dir=first"
-    assert hooked.get(one + beside, headers=KNOWN).text == "<p>here"
+    beside = one | {"beside": "0000000000000002", "beside_dir": "first"}
+    assert hooked.post("/api/run", json=beside, headers=KNOWN).status_code == 200
     assert asked == [(directories[1].path, "0000000000000001"), (directories[0].path, "0000000000000002")]
-    for wrong in ("&beside=0000000000000002", "&beside=none&beside_dir=first", beside.replace("first", "..")):
-        assert hooked.get(one + wrong, headers=KNOWN).status_code == 404
+    for wrong in ({"beside": "none"}, {"leave": [3]}, {"beside_dir": ".."}, {"dir": ".."}, {"run": ""}):
+        assert hooked.post("/api/run", json=beside | wrong, headers=KNOWN).status_code == 400
+    # Looking at a page makes none, and of many the latest are kept.
+    assert len(asked) == 2
+    for _ in range(4):
+        hooked.post("/api/run", json=one, headers=KNOWN)
+    assert hooked.get(f"/view/{key}", headers=KNOWN).status_code == 404
+
+
+def looked_at(client: TestClient, asked: dict[str, Any]) -> Any:
+    """The page of runs that a page asks for."""
+    told = client.post("/api/run", json=asked, headers=KNOWN).json()
+    return client.get(f"/view/{told['page']}", headers=KNOWN)
 
 
 @pytest.mark.skipif(not seeing.is_built(), reason="the viewer is not built; make web")
@@ -426,12 +436,13 @@ def test_a_run_is_run_again_and_drawn(tmp_path: Path) -> None:
     (opened,) = explore.opened([str(tmp_path / "there")])
     client = TestClient(explore.application([opened], token=TOKEN, port=PORT))
     run_id = opened.store.read("runs")["run_id"][0]
-    answer = client.get(f"/view/{run_id}?dir={opened.label}", headers=KNOWN)
+    one = {"dir": opened.label, "run": run_id}
+    answer = looked_at(client, one)
     assert (answer.status_code, "data-recording" in answer.text) == (200, True)
     assert answer.headers["content-security-policy"] == "frame-ancestors 'none'"
     assert "script-src 'sha256-" in answer.text
     assert "alert(1)" not in answer.text.replace("&lt;script&gt;alert(1)", "")
-    both = client.get(f"/view/{run_id}?dir={opened.label}&beside={run_id}&beside_dir={opened.label}", headers=KNOWN)
+    both = looked_at(client, one | {"beside": run_id, "beside_dir": opened.label})
     assert both.text.count('<script type="application/octet-stream" data-recording') == 2
 
 

@@ -12,7 +12,7 @@ import typer
 
 from vazao import _core, scenario, study
 from vazao.errors import ScenarioError
-from vazao.results import Asked
+from vazao.results import Asked, Gate
 from vazao.scenario import Allowed
 
 if TYPE_CHECKING:
@@ -63,6 +63,11 @@ def ask_for(path: Path, asked: Asked, built_in: bool) -> Allowed:
     """
     ask(str(path), asked.trusted() if built_in else asked)
     return asked.leave
+
+
+def gate(allow: bool) -> Gate:
+    """The question at the door of a stored run: none where `--allow-programs` was given."""
+    return lambda name, asked: True if allow else ask_for(Path(name), asked, built_in=False)
 
 
 def permitted(path: Path, text: str, more: dict[str, Any], allow: bool, built_in: bool) -> _core.Scenario:

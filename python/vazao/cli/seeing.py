@@ -155,7 +155,7 @@ def _recorded(
     if directory and re.fullmatch(r"[0-9a-f]{4,16}", run_id) and Path(directory).is_dir():
         if changes or beside or seed is not None:
             raise ScenarioError(f"{run}: is a stored run; leave --set, --beside and --seed out")
-        name, stored = results.stored_scenario(directory, run_id)
+        name, stored = results.stored_scenario(directory, run_id, programs.gate(allow))
         return [seeing.record(stored, name, most=most)]
     path = studies.find(run)
     text = studies.read_text(path)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from vazao.errors import ResultsError
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Label = Annotated[str, StringConstraints(max_length=4096)]
 Table = Literal["runs", "flows", "paths", "links"]
 Kind = Literal["mean", "points", "heat", "box", "ecdf", "hist", "counts", "runs", "domain"]
 Value = str | int | float | bool | None
 
 MOST_BINS = 400
+
+D = TypeVar("D", bound="_Described")
 
 
 class _Described(BaseModel):
@@ -59,10 +62,30 @@ class Ask(_Described):
     limit: int = Field(default=4000, ge=1, le=20_000)
 
 
+class Look(_Described):
+    """A run that is to be run again and looked at, and one to be drawn over it."""
+
+    dir: Label
+    run: Name
+    beside_dir: Label = ""
+    beside: str = Field(default="", max_length=200)
+    leave: list[Name] = Field(default=[], max_length=8)
+    """What the user has allowed of what was told to be run."""
+
+
 def read(content: bytes) -> Ask:
     """A description of JSON. Raises `ResultsError` that says what is wrong with it."""
+    return _read(Ask, content)
+
+
+def look(content: bytes) -> Look:
+    """The run that a page asks for in JSON. Raises `ResultsError` that says what is wrong with it."""
+    return _read(Look, content)
+
+
+def _read(kind: type[D], content: bytes) -> D:
     try:
-        return Ask.model_validate_json(content)
+        return kind.model_validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the description"

@@ -8,21 +8,20 @@ from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from vazao.errors import VazaoError
+from vazao.errors import ResultsError, VazaoError
 from vazao.explore import asking
 from vazao.explore.answering import Answers
 from vazao.explore.directories import Directory
 from vazao.explore.guarding import MOST_BYTES, Guard
-from vazao.explore.viewing import POLICY, OpenRuns, open_runs as run_again
+from vazao.explore.viewing import POLICY, OpenRuns, Pages, Run, UnaskedError, open_runs as run_again
 
 HERE = Path(__file__).parent
 STATIC = {"explore.js": "text/javascript", "explore.css": "text/css"}
@@ -61,7 +60,8 @@ def application(
         Route("/api/findings", site.findings, methods=["POST"]),
         Route("/figure", site.figure, methods=["GET"]),
         Route("/running/{run_id}", site.running, methods=["GET"]),
-        Route("/view/{run_id}", site.view, methods=["GET"]),
+        Route("/api/run", site.run, methods=["POST"]),
+        Route("/view/{key}", site.view, methods=["GET"]),
     ]
     return Guard(Starlette(routes=routes), token=token, port=port)
 
@@ -69,6 +69,7 @@ def application(
 class _Site:
     def __init__(self, answers: Answers, open_runs: OpenRuns, front: str | None) -> None:
         self._answers, self._open_runs, self._front = answers, open_runs, front or ""
+        self._pages = Pages()
 
     async def first(self, _: Request) -> Response:
         return HTMLResponse(self._front, headers={"Content-Security-Policy": POLICY})
@@ -113,34 +114,44 @@ class _Site:
             return PlainTextResponse(f"404: {error}\n", status_code=404)
         return Response(drawn, media_type="image/svg+xml")
 
-    async def running(self, request: Request) -> Response:
-        """A page to look at while a run is run again: a browser keeps it until the viewer's has come."""
-        to = f"/view/{quote(request.path_params['run_id'], safe='')}?{request.url.query}"
-        refresh = f'<meta http-equiv=refresh content="0; url={escape(to)}">'
+    async def running(self, _: Request) -> Response:
+        """A page that has a run, which its address names, run again by a POST: a GET runs nothing."""
+        script = "<script src=/static/explore.js defer></script>"
         told = "The run is run again, with every packet recorded: a moment for most, a minute for a very long one."
-        return HTMLResponse(_said("Running …", told, refresh))
+        return HTMLResponse(_said("Running …", told, script))
+
+    async def run(self, request: Request) -> Response:
+        """The key of the page of a run, once it has run again; or what its user has to allow before."""
+        content = await request.body()
+        try:
+            page = await run_in_threadpool(self._made, asking.look(content))
+        except UnaskedError as unasked:
+            return JSONResponse({"asked": unasked.told, "leave": unasked.leave})
+        except VazaoError as error:
+            return JSONResponse({"error": str(error)}, status_code=400)
+        return JSONResponse({"page": self._pages.keep(page)})
+
+    def _made(self, look: asking.Look) -> str:
+        return self._open_runs(self._runs(look), look.leave)
+
+    def _runs(self, look: asking.Look) -> list[Run]:
+        """The runs that a page names. Raises `ResultsError` for one that is not there."""
+        found = []
+        for label, run_id in [(look.dir, look.run), *([(look.beside_dir, look.beside)] if look.beside else [])]:
+            directory = next((each for each in self._answers.directories if each.label == label), None)
+            if directory is None or not self._answers.has_run(directory, run_id):
+                raise ResultsError("there is no such run")
+            found.append((directory.path, run_id))
+        return found
 
     async def view(self, request: Request) -> Response:
-        asked = [("dir", request.path_params["run_id"])]
-        if beside := request.query_params.get("beside"):
-            asked.append(("beside_dir", beside))
-        try:
-            runs = []
-            for key, run_id in asked:
-                directory = self._named(request, key)
-                if directory is None:
-                    told = f"404: no such results; ?{key}= names a directory by its label\n"
-                    return PlainTextResponse(told, status_code=404)
-                if not await run_in_threadpool(self._answers.has_run, directory, run_id):
-                    return PlainTextResponse("404: no such run\n", status_code=404)
-                runs.append((directory.path, run_id))
-            page = await run_in_threadpool(self._open_runs, runs)
-            return HTMLResponse(page, headers={"Content-Security-Policy": POLICY})
-        except VazaoError as error:
-            return HTMLResponse(_said("400", str(error)), status_code=400)
+        page = self._pages.get(request.path_params["key"])
+        if page is None:
+            return PlainTextResponse("404: this page is not kept any more; open the run again\n", status_code=404)
+        return HTMLResponse(page, headers={"Content-Security-Policy": POLICY})
 
-    def _named(self, request: Request, key: str = "dir") -> Directory | None:
-        wanted = request.query_params.get(key)
+    def _named(self, request: Request) -> Directory | None:
+        wanted = request.query_params.get("dir")
         return next((each for each in self._answers.directories if each.label == wanted), None)
 
 

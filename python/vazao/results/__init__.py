@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
-    from vazao.results.again import stored_scenario as stored_scenario
+    from vazao.results.again import Gate as Gate, stored_scenario as stored_scenario
     from vazao.results.asked import Asked as Asked
     from vazao.results.campaign import (
         Campaign as Campaign,

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from vazao import _core, study
 from vazao.errors import ResultsError
+from vazao.results.asked import Asked
 from vazao.results.campaign import open_campaign
+from vazao.scenario import Allowed
+
+Gate: TypeAlias = Callable[[str, Asked], Allowed]
+"""A question to the user, who has to allow what a stored run, called by a name, would run: gives leave, or raises."""
 
 
-def stored_scenario(directory: str | Path, run_id: str) -> tuple[str, _core.Scenario]:
+def stored_scenario(directory: str | Path, run_id: str, gate: Gate) -> tuple[str, _core.Scenario]:
     """The scenario of a stored run, by the beginning of its `run_id`, and its levels and seed in words.
 
-    Code that the study names is not run. Raises `ResultsError` when there is no such run, or none that this engine
-    would run alike.
+    Results may be a stranger's: programs and code that the run names pass the `gate` first. Raises `ResultsError` when
+    there is no such run, or none that this engine would run alike, and whatever the gate does.
     """
     campaign = open_campaign(directory)
     planned = campaign.store.planned
@@ -31,4 +39,9 @@ def stored_scenario(directory: str | Path, run_id: str) -> tuple[str, _core.Scen
         told = "is another one with this engine; `vazao run` runs the study again"
         raise ResultsError(f"{directory}: run {wanted} {told}")
     labels = [f"{factor} {label}" for factor, label in run.labels.items()]
-    return ", ".join([*labels, f"seed {run.seed}"]), run.scenario
+    scenario = run.scenario
+    if asked := Asked.of([scenario]):
+        leave = gate(f"{directory}/{wanted}", asked)
+        recipe = replace(run.cell.recipe, allow_programs=leave)
+        scenario = replace(run, cell=replace(run.cell, recipe=recipe)).scenario
+    return ", ".join([*labels, f"seed {run.seed}"]), scenario

@@ -4,6 +4,8 @@ import { el } from "../dom";
 import { Controls } from "./controls";
 import { Crossfilter } from "./crossfilter";
 import type { Again, Desk } from "./desk";
+import { RUNNING } from "./pair";
+import { running } from "./running";
 import { Latest, Refused, tell } from "./server";
 import { read, type State, written } from "./state";
 import { Survey } from "./survey";
@@ -170,6 +172,7 @@ class Page implements Desk {
 }
 
 async function begin(): Promise<void> {
+  if (location.pathname.startsWith(RUNNING)) return running();
   const root = document.getElementById("app");
   if (!root) return;
   try {

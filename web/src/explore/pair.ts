@@ -7,6 +7,9 @@ export interface Run {
   dir: string;
 }
 
+/** Path of the page that waits for a run. */
+export const RUNNING = "/running/";
+
 /** Address at which one run is drawn, or two over each other. */
 export function address([first, second]: readonly Run[]): string {
   const asked = new URLSearchParams({ dir: first?.dir ?? "" });
@@ -14,7 +17,15 @@ export function address([first, second]: readonly Run[]): string {
     asked.set("beside", second.id);
     asked.set("beside_dir", second.dir);
   }
-  return `/running/${encodeURIComponent(first?.id ?? "")}?${asked}`;
+  return `${RUNNING}${encodeURIComponent(first?.id ?? "")}?${asked}`;
+}
+
+/** The runs of such an address, as the server is asked for them. */
+export function asked(path: string, search: string): Record<string, string> {
+  const query = new URLSearchParams(search);
+  const named = ["dir", "beside", "beside_dir"].filter((name) => query.has(name));
+  const run = decodeURIComponent(path.slice(RUNNING.length));
+  return { run, ...Object.fromEntries(named.map((name) => [name, query.get(name)!])) };
 }
 
 interface Ticked {

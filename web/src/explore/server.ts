@@ -4,7 +4,7 @@ import type { Answer, Ask } from "./types";
 
 export class Refused extends Error {}
 
-async function post<T>(path: string, body: unknown): Promise<T> {
+export async function post<T>(path: string, body: unknown): Promise<T> {
   const answer = await fetch(path, {
     method: "POST",
     credentials: "same-origin",
