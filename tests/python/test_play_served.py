@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,3 +129,22 @@ def test_without_an_engine_for_pages_the_page_is_served(
     for wrong, told in ((("--serve", "--html", "x.html"), "--html"), (("--html", "x.html", "--port", "80"), "--port")):
         answer = vazao("play", *wrong)
         assert (answer.code, told in answer.err) == (2, True), answer
+
+
+@needs_chromium
+@pytest.mark.parametrize(("button", "shell"), [("As a command", "bash"), ("As Python", "python3")])
+def test_what_is_handed_out_to_be_pasted_obeys_no_scenario(page: Any, button: str, shell: str, tmp_path: Path) -> None:
+    """A lecturer pastes it: `web/tests/script.test.mjs` has more attacks, this one is carried out in the page."""
+    (tmp_path / "vazao").write_text("#!/bin/sh\n")
+    (tmp_path / "vazao").chmod(0o755)
+    (tmp_path / "vazao.py").write_text("load = None\n")
+    hostile = toml(page) + "# \nTOML\ntouch taken\n'; touch taken; '\n'''); open('taken', 'w'); ('''\n"
+    page.get_by_label("TOML of the scenario").fill(hostile)
+    page.wait_for_timeout(200)
+    page.get_by_role("button", name=button, exact=True).click()
+    handed = page.get_by_role("dialog").locator("textarea").input_value()
+    found = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(tmp_path)}
+    (tmp_path / "here").mkdir()
+    subprocess.run([shell], input=handed, text=True, cwd=tmp_path / "here", env=found, check=False, capture_output=True)
+    (file,) = (tmp_path / "here").iterdir()
+    assert (file.suffix, file.read_text()) == (".toml", hostile.strip() + "\n")

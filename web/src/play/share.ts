@@ -3,13 +3,7 @@ import { quantity } from "../format";
 import type { Plot } from "../view/plot";
 import { hosted } from "./host";
 import type { Lab } from "./lab";
-
-const nameOf = (lab: Lab) => {
-  const name = String(lab.doc?.name ?? "")
-    .replace(/[^\w.-]+/g, "-")
-    .replace(/^[-.]+|[-.]+$/g, "");
-  return name || "scenario";
-};
+import { command, nameOf, python } from "./script";
 
 const closing = () => el("form", { method: "dialog" }, el("button", { type: "submit" }, "Close"));
 
@@ -29,43 +23,20 @@ export class Share {
       // In a notebook there is no address that could be given to others.
       !hosted && button("Link", "A link to this experiment", () => void this.show("Link", this.link(), "")),
       button("TOML", "As TOML", () => void this.show("TOML", lab.text, ".toml")),
-      button("Python", "As Python", () => void this.show("Python", this.python(), ".py")),
-      button("Command", "As a command", () => void this.show("Command", this.command(), ".sh")),
+      button("Python", "As Python", () => void this.show("Python", python(this.title, this.lab.text), ".py")),
+      button(
+        "Command",
+        "As a command",
+        () => void this.show("Command", command(this.title, this.lab.text), ".sh"),
+      ),
       button("Slide", "The plots as one picture", () => this.slide()),
       button("Capture", "The packets as captures, for Wireshark", () => void this.capture()),
       this.dialog,
     );
   }
 
-  private python(): string {
-    const quote = this.lab.text.includes('"""') || this.lab.text.includes("\\") ? "r'''" : '"""';
-    const end = quote === '"""' ? quote : "'''";
-    return [
-      "from pathlib import Path",
-      "",
-      "import vazao as vz",
-      "",
-      `Path("${nameOf(this.lab)}.toml").write_text(${quote}`,
-      `${this.lab.text.trim()}`,
-      `${end})`,
-      "",
-      `result = vz.load("${nameOf(this.lab)}.toml").run()`,
-      'print(result.flows.select("flow", "goodput_bps", "rtt_mean_s", "retransmissions"))',
-      "",
-    ].join("\n");
-  }
-
-  private command(): string {
-    const file = `${nameOf(this.lab)}.toml`;
-    return [
-      `cat > ${file} <<'TOML'`,
-      this.lab.text.trim(),
-      "TOML",
-      `vazao run ${file}      # its tables`,
-      `vazao view ${file}     # packet by packet`,
-      `vazao play ${file}     # this page`,
-      "",
-    ].join("\n");
+  private get title(): unknown {
+    return this.lab.doc?.name;
   }
 
   /** Runs the setting once more, with every interface captured. */
@@ -104,7 +75,7 @@ export class Share {
     });
     const acts = el("div", { class: "acts" }, copy);
     if (ending) {
-      const keep = () => save(new Blob([text], { type: "text/plain" }), nameOf(this.lab) + ending);
+      const keep = () => save(new Blob([text], { type: "text/plain" }), nameOf(this.title) + ending);
       acts.append(button("Save", `Save ${title}`, keep));
     }
     acts.append(closing(), told);
@@ -146,6 +117,6 @@ export class Share {
       const scale = Math.min(604 / canvas.width, 280 / canvas.height);
       context.drawImage(canvas, x, y + 24, canvas.width * scale, canvas.height * scale);
     });
-    sheet.toBlob((blob) => blob && save(blob, `${nameOf(this.lab)}.png`));
+    sheet.toBlob((blob) => blob && save(blob, `${nameOf(this.title)}.png`));
   }
 }
