@@ -1,6 +1,8 @@
 """The report: what it says, that it needs nothing from outside, and that a browser shows it well."""
 
 import re
+import subprocess
+import unicodedata
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 import synthetic
 from vazao import figures, report
 from vazao.report import network
+from vazao.report.page import commands
 from vazao.scenario import load
 
 pytestmark = pytest.mark.process
@@ -438,3 +441,21 @@ def test_a_network_that_is_part_of_another_is_drawn_as_that() -> None:
     svg = network.draw([small, large], "Network")
     assert svg.count("7 more") == 2
     assert "10 Mbit/s – 1 Gbit/s" in svg
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["'; touch taken; '", "$(touch taken)`touch taken`", "a\nb", "\x03\x1b[201~\rtouch taken\r", "\u202e\u2028\x9b"],
+)
+def test_a_command_that_a_report_shows_is_safe_to_paste(text: str, tmp_path: Path) -> None:
+    """What a stranger's manifest says was set is a word of the command, and no key of a terminal."""
+    study = synthetic.study().changed([("network.link.rate", text)], 1)
+    command = commands(study, synthetic.store(tmp_path)).splitlines(keepends=True)
+    line = "".join(command).partition("\nvazao show")[0]
+    assert not [each for each in line if each != "\n" and unicodedata.category(each) in ("Cc", "Cf", "Zl", "Zp")]
+    script = f'vazao() {{ for word; do printf "%s\\0" "$word"; done; }}\n{line}\n'
+    told = subprocess.run(
+        ["bash"], input=script.encode(), capture_output=True, cwd=tmp_path, check=True
+    ).stdout.decode()
+    assert f"network.link.rate={text}" in told.split("\0")
+    assert not (tmp_path / "taken").exists()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from vazao import ScenarioError, StudyError
+from vazao import ResultsError, ScenarioError, StudyError
 from vazao.cli import programs
 from vazao.results import Asked, Study, kept_inputs, load_study, merge, run_study
 from vazao.results.manifest import read_manifest
@@ -237,3 +237,13 @@ def test_reading_code_repeats_nothing_of_it(home: Path, capfd: pytest.CaptureFix
     (home / "mine.py").write_text(MINE + '"\x1b]0;taken\x07 \\d"\n')
     load(SCENARIO, file=str(home / "one.toml"))
     assert capfd.readouterr().err == ""
+
+
+def test_a_copy_is_no_larger_than_what_it_is_of(home: Path, tmp_path: Path) -> None:
+    """Shards that are merged may be a stranger's, and a file without a byte on disk as large as it likes."""
+    bob = tmp_path / "bob"
+    run_study(own(home), out=bob, shard=Shard(1, 3))
+    with (bob / "inputs" / hashlib.sha256(MINE.encode()).hexdigest()).open("wb") as copy:
+        copy.truncate(1 << 40)
+    with pytest.raises(ResultsError, match="is larger than 64 MiB"):
+        merge([bob], tmp_path / "merged")

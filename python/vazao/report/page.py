@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 from vazao.errors import ScenarioError
 from vazao.figures import PAGE, Drawing, Face, drawing
 from vazao.report import network
+from vazao.report.pasting import joined, quoted
 from vazao.results import Store
 from vazao.scenario import load
 from vazao.study import Factor, Figure, Part, Ruling, Size, Study, Summary, built_in_studies, reasons, told_not_run
@@ -398,7 +399,7 @@ def commands(study: Study, store: Store) -> str:
         run += ["--seed", str(study.seed)]
     folder = shlex.quote(f"results/{study.name}")
     spoken = [] if study.words.lang == study.lang else ["--lang", study.words.lang]
-    lines = [shlex.join([*run, *spoken]), f"vazao show {folder}", " ".join(["vazao report", folder, *spoken])]
+    lines = [joined([*run, *spoken]), f"vazao show {folder}", " ".join(["vazao report", folder, *spoken])]
     return "\n".join(lines if built_in else [f"# {study.words.say('page.beside')}", *lines])
 
 
@@ -408,4 +409,4 @@ def questions(study: Study) -> str:
     asked = ["SELECT part, count(*) AS runs, avg(utilisation) AS utilisation FROM runs GROUP BY part"]
     if study.figures:
         asked.append(re.sub(r"\s+", " ", study.figures[0].sql).strip())
-    return "\n\n".join(f"vazao sql {folder} {shlex.quote(sql)}" for sql in asked)
+    return "\n\n".join(f"vazao sql {folder} {quoted(sql)}" for sql in asked)

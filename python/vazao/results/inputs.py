@@ -16,6 +16,10 @@ INPUTS = "inputs"
 """The folder of a results directory that has them, each under the SHA-256 of what it holds."""
 
 
+MOST_BYTES = 64 << 20
+"""Bytes of the largest file that a scenario may name."""
+
+
 def digests(inputs: Mapping[str, Input]) -> dict[str, str]:
     """SHA-256 of each file, as a manifest has them."""
     return {name: inputs[name].digest for name in sorted(inputs)}
@@ -43,7 +47,10 @@ def keep(directory: Path, inputs: Mapping[str, Input]) -> None:
 def copy(path: Path, directory: Path) -> None:
     """Copy a copy that another results directory has."""
     make_folder(directory / INPUTS)
-    content = path.read_bytes()
+    with explained(path, "read"), path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ResultsError(f"{path}: is larger than {MOST_BYTES >> 20} MiB, the most that a scenario may name")
     write_atomically(directory / INPUTS / hashlib.sha256(content).hexdigest(), content)
 
 
