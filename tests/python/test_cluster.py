@@ -385,6 +385,14 @@ def test_what_does_not_go_together_is_told(vazao: Vazao, toy: Study, toy_file: P
         toy.run(on=7, out=tmp_path)  # type: ignore[arg-type]
 
 
+def test_workers_that_anybody_on_the_machine_could_command_are_not_started(
+    toy: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(ClusterError, match="needs cryptography, which is not installed"):
+        toy.run(on="local:1", out=tmp_path)
+
+
 def test_without_dask_the_extra_is_named(
     vazao: Vazao, toy_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,7 +51,7 @@ def commands() -> Iterator[str]:
 
 
 def places(parameter: str, hint: Any) -> Iterator[str]:
-    """What a parameter of a command may name: `FILE`, `--out DIR`."""
+    """Things that a parameter of a command may name: `FILE`, `--out DIR`."""
     kind, *told = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint, None)
     metavar = getattr(told[0], "metavar", None) or ""
     words = re.findall(r"\b(?:FILE|DIR/RUN_ID|DIR|PATH|CLUSTER)\b", metavar)

@@ -448,7 +448,7 @@ def test_a_network_that_is_part_of_another_is_drawn_as_that() -> None:
     ["'; touch taken; '", "$(touch taken)`touch taken`", "a\nb", "\x03\x1b[201~\rtouch taken\r", "\u202e\u2028\x9b"],
 )
 def test_a_command_that_a_report_shows_is_safe_to_paste(text: str, tmp_path: Path) -> None:
-    """What a stranger's manifest says was set is a word of the command, and no key of a terminal."""
+    """A setting that a stranger's manifest has is a word of the command, and no key of a terminal."""
     study = synthetic.study().changed([("network.link.rate", text)], 1)
     command = commands(study, synthetic.store(tmp_path)).splitlines(keepends=True)
     line = "".join(command).partition("\nvazao show")[0]

@@ -111,6 +111,15 @@ test("Python writes the scenario and obeys nothing in it", async () => {
   }
 });
 
+test("a shell takes a word as it is", async () => {
+  const { word } = await load("shell.ts");
+  for (const [name, text] of Object.entries(ATTACKS)) {
+    const input = `printf '%s\\0' ${word(text)}`;
+    const told = spawnSync("sh", ["-s"], { input, encoding: "utf8" }).stdout;
+    assert.equal(told, `${text.toWellFormed()}\0`, name);
+  }
+});
+
 test("what is handed out has no letter that a terminal obeys", async () => {
   const { command, python } = await load("play/script.ts");
   for (const [, title, text] of cases()) {

@@ -70,7 +70,7 @@ class Look(_Described):
     beside_dir: Label = ""
     beside: str = Field(default="", max_length=200)
     leave: list[Name] = Field(default=[], max_length=8)
-    """What the user has allowed of what was told to be run."""
+    """Leave that the user has given: that of an `UnaskedError` each."""
 
 
 def read(content: bytes) -> Ask:

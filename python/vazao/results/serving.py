@@ -44,19 +44,25 @@ LOOK_SECONDS = 1.0
 def serving(name: str, workers: int) -> Iterator[Any]:
     """A cluster with workers of this machine, one run at a time each; `name` is its name for messages.
 
-    Its ports obey nobody else, where `cryptography` is installed: all it takes to have a Dask worker run something is
-    to reach it. Workers that die are replaced. They end with the block, or with this process.
+    Its ports obey nobody else: all it takes to have a Dask worker run something is to reach it, as whoever has an
+    account on this machine can. Workers that die are replaced. They end with the block, or with this process.
     """
+    if find_spec("cryptography") is None:
+        raise ClusterError(f"{name}: needs cryptography, which is not installed: pip install 'vazao[dask]'")
     import dask
     from distributed import LocalCluster
     from distributed.security import Security
 
-    security = Security.temporary() if find_spec("cryptography") else None
-    secured = {"security": security, "protocol": "tls"} if security else {}
-    where = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    security = Security.temporary()
+    where: dict[str, Any] = {
+        "security": security,
+        "protocol": "tls",
+        "host": "127.0.0.1",
+        "dashboard_address": "127.0.0.1:0",
+    }
     try:
         with dask.config.set(FRUGAL):
-            cluster = LocalCluster(n_workers=0, silence_logs=False, **where, **secured)
+            cluster = LocalCluster(n_workers=0, silence_logs=False, **where)
     except (OSError, RuntimeError, TimeoutError) as error:
         raise ClusterError(f"{name}: no scheduler can be started ({str(error)[:200]})") from None
     over = threading.Event()
@@ -79,14 +85,12 @@ def serving(name: str, workers: int) -> Iterator[Any]:
             _gone(process)
 
 
-def _told(address: str, security: Security | None) -> dict[str, str]:
+def _told(address: str, security: Security) -> dict[str, str]:
     """The environment of a worker."""
     told = os.environ | {"VAZAO_SCHEDULER": address, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    if security is not None:
-        parts = {"CA-FILE": security.tls_ca_file, "WORKER__CERT": security.tls_worker_cert}
-        parts["WORKER__KEY"] = security.tls_worker_key
-        told |= {f"DASK_DISTRIBUTED__COMM__TLS__{name.replace('-', '_')}": str(part) for name, part in parts.items()}
-    return told
+    parts = {"CA-FILE": security.tls_ca_file, "WORKER__CERT": security.tls_worker_cert}
+    parts["WORKER__KEY"] = security.tls_worker_key
+    return told | {f"DASK_DISTRIBUTED__COMM__TLS__{name.replace('-', '_')}": str(part) for name, part in parts.items()}
 
 
 def _start(told: dict[str, str]) -> subprocess.Popen[bytes]:

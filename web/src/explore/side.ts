@@ -2,6 +2,7 @@
 
 import { copier, el } from "../dom";
 import { integer } from "../format";
+import { word } from "../shell";
 import { told } from "./columns";
 import { label, type Mark } from "./marks";
 import type { State } from "./state";
@@ -80,7 +81,7 @@ export function findings(
   return root;
 }
 
-/** The SQL of what is seen, as it can be put to `vazao sql`. */
+/** The SQL of what is seen; what is copied puts it to `vazao sql`, whatever values are in it. */
 export function sql(statements: Told[], ms: number): HTMLElement {
   const root = el(
     "div",
@@ -88,11 +89,16 @@ export function sql(statements: Told[], ms: number): HTMLElement {
     el(
       "p",
       { class: "dim" },
-      `Answered in ${Math.round(ms)} ms. The same rows in a terminal: vazao sql DIR 'SELECT …'`,
+      `Answered in ${Math.round(ms)} ms. The same rows in a terminal are what is copied: vazao sql DIR 'SELECT …'`,
     ),
   );
   for (const one of statements) {
-    const button = copier("copy", "copied", () => one.sql, "quiet link");
+    const button = copier(
+      "copy",
+      "copied",
+      () => `vazao sql ${word(one.path)} ${word(one.sql)}`,
+      "quiet link",
+    );
     root.append(
       el(
         "div",

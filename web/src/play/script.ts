@@ -1,11 +1,10 @@
+import { UNSEEN, word } from "../shell";
+
 /**
  * A scenario as a program that somebody pastes: a link or a file gave its text, which may be a stranger's. Each line of it is a
  * literal of the program's language by itself, of letters that can be seen: none ends the literal, steers a terminal, or turns
  * the direction of what is read.
  */
-
-/** Letters that are no sight: controls, marks of direction, separators of lines. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 const LONGEST = 64;
 
@@ -24,15 +23,6 @@ const lines = (text: string): string[] =>
     .replaceAll("\r\n", "\n")
     .trim()
     .split("\n");
-
-/** A text as a word of a POSIX shell. */
-function word(text: string): string {
-  const quoted = text.replaceAll("'", "'\\''");
-  return `'${quoted.replace(UNSEEN, (letter) => `'"$(printf '${octal(letter)}')"'`)}'`;
-}
-
-const octal = (letter: string): string =>
-  Array.from(new TextEncoder().encode(letter), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
 
 /** A text as a literal of Python. */
 function literal(text: string): string {
