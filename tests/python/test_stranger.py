@@ -299,6 +299,19 @@ def test_a_file_of_results_is_a_regular_file(name: str, kind: str, results: Path
         Store(results).query("SELECT * FROM runs")
 
 
+@pytest.mark.parametrize("name", ["study.toml", "study.pt.toml"])
+@pytest.mark.parametrize("asking", ["show", "report"])
+def test_a_study_that_results_keep_is_read_from_nowhere_else(
+    name: str, asking: str, results: Path, tmp_path: Path, command: Vazao
+) -> None:
+    (tmp_path / "secret.toml").write_text("hunter2-is-my-password\n")
+    (results / name).unlink(missing_ok=True)
+    (results / name).symlink_to(tmp_path / "secret.toml")
+    answer = command(asking, str(results), "--lang", "pt")
+    assert (answer.code, f"{name}: is a symbolic link where" in answer.err) == (2, True), answer
+    assert "hunter2" not in answer.err + answer.out
+
+
 def _tree(path: Path) -> dict[str, bytes]:
     return {str(each): each.read_bytes() for each in [path, *path.rglob("*")] if each.is_file()}
 

@@ -347,6 +347,8 @@ def open_campaign(directory: str | Path, *, lang: str | None = None) -> Campaign
     if store.manifest["kind"] != "study":
         raise ResultsError(f"{directory}: holds the results of a scenario, not of a study")
     path = directory / STUDY
+    for text in [path, *directory.glob(f"{path.stem}.*{path.suffix}")]:  # the study, and its texts in other languages
+        owned(text)
     study = parse_as(Study, read_text(path), str(path))
     study = study.changed(store.manifest["overrides"], store.manifest["seed"])
     return Campaign(told_in(study.with_inputs(inputs.kept(directory, store.manifest)), lang), directory)
