@@ -17,7 +17,7 @@ from vazao.cli import programs
 from vazao.results import Asked, Study, kept_inputs, load_study, merge, run_study
 from vazao.results.manifest import read_manifest
 from vazao.results.shard import Shard
-from vazao.scenario import load, own as own_module
+from vazao.scenario import installed, load, own as own_module
 from vazao.study import plan
 
 MINE = """
@@ -121,6 +121,13 @@ def test_nothing_of_the_working_directory_is_imported(home: Path, tmp_path: Path
     command = [sys.executable, "-c", start, "run", str(home / "own.toml"), "--allow-programs", "--out", "out"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, taken(tmp_path)) == (0, ""), done.stderr
+
+
+def test_where_vazao_is_from_is_no_place_in_passing(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = Path(own_module.__file__).parents[2]
+    monkeypatch.chdir(package)
+    monkeypatch.syspath_prepend(package)
+    assert str(package) in installed()
 
 
 @pytest.mark.parametrize("name", ["math.py", "colorsys.py", "tomli_w.py", "vazao.py"])

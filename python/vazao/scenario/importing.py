@@ -56,6 +56,7 @@ def installed() -> list[str]:
     """Python's path but for what is on it because Python was started there: the working directory, that of a script."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     passing = {_real(""), *([_real(str(Path(script).parent))] if script else [])}
+    passing.discard(_real(str(Path(__file__).parents[2])))  # Vazão itself is from there.
     return [place for place in sys.path if _real(place) not in passing]
 
 
