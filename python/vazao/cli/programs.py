@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vazao import _core, scenario, study
+from vazao import _core, results, scenario, study
 from vazao.errors import ScenarioError
-from vazao.results import Asked, Gate
-from vazao.scenario import Allowed
 
 if TYPE_CHECKING:
-    from vazao.results import Experiment
+    from vazao.results import Asked, Experiment, Gate
+    from vazao.scenario import Allowed
     from vazao.study import Study
 
 
 def of_study(asked: Study, text: str, overrides: Sequence[tuple[str, Any]]) -> Asked:
     """Programs and code of a study at full size, of which quick is a part."""
     return (
-        Asked.of(cell.scenario for cell in study.plan(asked, "full").cells)
+        results.Asked.of(cell.scenario for cell in study.plan(asked, "full").cells)
         if may_have(text, overrides)
-        else Asked([], [])
+        else results.Asked([], [])
     )
 
 
@@ -34,7 +33,7 @@ def of_experiment(asked: Experiment) -> Asked:
     only = asked.scenario
     given = (*asked.overrides, *((each.key, each.values) for each in asked.variations))
     if not asked.variations or not may_have(asked.text, given):
-        return Asked.of([only])
+        return results.Asked.of([only])
     return of_study(asked.study(), asked.text, given)
 
 
@@ -75,7 +74,7 @@ def permitted(path: Path, text: str, more: dict[str, Any], allow: bool, built_in
     leave: Allowed = True
     if not allow:
         only = scenario.load(text, **more)
-        asked = Asked.of([only])
+        asked = results.Asked.of([only])
         leave = ask_for(path, asked, built_in)
         if not asked.code:
             return only
