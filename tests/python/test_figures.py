@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -102,6 +103,33 @@ def test_json_is_the_description_with_its_rows(written: dict[str, Path]) -> None
     assert described["$schema"].endswith("v6.json")
     assert len(described["datasets"]["rows"]) == len(synthetic.RATES) * len(synthetic.VARIANTS) * 2
     assert described["description"].startswith("Utilisation of the bottleneck. Line chart of Utilisation")
+
+
+def middle(path: str) -> float:
+    """The middle of a drawn point or bar on the x axis."""
+    moved = re.search(r'transform="translate\(([\d.]+),', path)
+    bar = re.search(r' d="M([\d.]+),[-\d.]+h([-\d.]+)', path)
+    return float(moved[1] if moved else 0) + (float(bar[1]) + float(bar[2]) / 2 if bar else 0)
+
+
+@pytest.mark.parametrize("kind", ["line", "point", "box"])
+def test_intervals_stand_on_their_marks(kind: str, store: Store) -> None:
+    """Where x is text, series stand side by side: each interval on its own mark, which is on no other's."""
+    sql = "SELECT *, CASE WHEN bandwidth_bps < 1e8 THEN 'slow' ELSE 'fast' END AS class FROM runs"
+    svg = draw(store, sql=sql, x="class", y="utilisation", color="variant", kind=kind, error="ci95").svg()
+    rules = re.findall(r'<line [^>]*aria-roledescription="rule mark" transform="translate\(([\d.]+),', svg)
+    drawn = re.findall(
+        rf'<path [^>]*aria-roledescription="{"point" if kind in ("line", "point") else "bar"}"[^>]*>', svg
+    )
+    marks = {round(middle(path), 2) for path in drawn}
+    assert len(marks) == len(rules) == 2 * len(synthetic.VARIANTS)
+    assert max(min(abs(float(rule) - mark) for mark in marks) for rule in rules) < 0.02
+
+
+def test_a_mark_at_the_edge_is_whole(store: Store) -> None:
+    """A mark whose value is the axis's last is not cut in half there."""
+    described = draw(store, sql="SELECT * FROM runs", x="variant", y="utilisation", kind="point").spec(Face.STILL)
+    assert [layer["mark"]["clip"] for layer in described["layer"] if layer["mark"]["type"] == "point"] == [False]
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 30])

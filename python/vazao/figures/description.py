@@ -378,16 +378,24 @@ def opacity_channel(plot: Plot, full: float = 1.0, faint: float = 0.1) -> Spec:
     return {"condition": {**test, "value": full}, "value": faint}
 
 
+SIDE_BY_SIDE: dict[str, Spec | None] = {
+    "bar": None, "point": None,
+    # The scale leaves the gaps: bars that are a share of their band wide stand beside its middle.
+    "box": {"paddingInner": 0.3, "paddingOuter": 0.15},
+    # Lines go from category to category: near enough to its middle that each is seen to pass there.
+    "line": {"paddingInner": 0, "paddingOuter": 2},
+}  # fmt: skip
+"""Kinds whose series of one category stand side by side, with the scale of their places."""
+
+
 def offset_channel(plot: Plot) -> Spec:
-    """Series of one category stand side by side."""
-    color = plot.figure.color
-    if not (color and plot.x_is_category and color != plot.figure.x):
+    """Series of one category stand side by side, in every layer alike: marks, intervals, what was reported."""
+    color, kind = plot.figure.color, plot.figure.kind
+    if not (color and plot.x_is_category and color != plot.figure.x and kind in SIDE_BY_SIDE):
         return {}
-    offset: Spec = {"field": color, "type": "nominal", "sort": plot.present(color)}
-    if plot.figure.kind == "box":
-        # The scale leaves the gaps: bars that are a share of their band wide stand beside its middle.
-        offset["scale"] = {"paddingInner": 0.3, "paddingOuter": 0.15}
-    return {"xOffset": offset}
+    scale = SIDE_BY_SIDE[kind]
+    more = {"scale": scale} if scale else {}
+    return {"xOffset": {"field": color, "type": "nominal", "sort": plot.present(color), **more}}
 
 
 def legend_pick(plot: Plot) -> list[Spec]:
@@ -403,7 +411,7 @@ def legend_pick(plot: Plot) -> list[Spec]:
 
 def base(plot: Plot) -> Spec:
     """The channels every layer of every kind has."""
-    return {"x": x_channel(plot), "y": y_channel(plot), "color": color_channel(plot)}
+    return {"x": x_channel(plot), **offset_channel(plot), "y": y_channel(plot), "color": color_channel(plot)}
 
 
 def intervals(plot: Plot) -> list[Spec]:
@@ -411,7 +419,7 @@ def intervals(plot: Plot) -> list[Spec]:
     if not plot.rows.interval:
         return []
     encoding = {
-        **base(plot), **offset_channel(plot), "y": y_channel(plot, "low"), "y2": {"field": "high"},
+        **base(plot), "y": y_channel(plot, "low"), "y2": {"field": "high"},
         "opacity": opacity_channel(plot, 0.8),
     }  # fmt: skip
     if plot.figure.kind == "bar":
@@ -429,12 +437,7 @@ def line(plot: Plot, interpolate: str = "linear") -> list[Spec]:
         encoding["detail"] = [{"field": c, "type": "nominal"} for c in detail]
     mark = {"type": "line", "strokeWidth": 1.3 if dense else 2, "interpolate": interpolate, "clip": True}
     lines = {"mark": mark, "encoding": encoding, "params": legend_pick(plot)}
-    return [
-        *intervals(plot),
-        lines,
-        *(points(plot) if drawn_marked(plot) else []),
-        *hover(plot),
-    ]
+    return [*intervals(plot), lines, *(points(plot) if drawn_marked(plot) else []), *hover(plot)]
 
 
 FEW = 60
@@ -446,10 +449,15 @@ STEPS = ("step", "ecdf")
 CROWD = 1500  # rows beyond which lines are drawn thinner
 
 
+def zoomed(plot: Plot) -> bool:
+    """Whether a reader may zoom, so that marks are cut at the axes; elsewhere those at an edge are whole."""
+    return plot.face is Face.CHART
+
+
 def points(plot: Plot) -> list[Spec]:
     """The marks of a line's points."""
     encoding = {**base(plot), "shape": shape_channel(plot), "opacity": opacity_channel(plot)}
-    mark = {"type": "point", "filled": True, "size": 46, "clip": True}
+    mark = {"type": "point", "filled": True, "size": 46, "clip": zoomed(plot)}
     return [{"mark": mark, "encoding": encoding}]
 
 
@@ -488,9 +496,7 @@ def band(plot: Plot) -> list[Spec]:
 
 def bar(plot: Plot) -> list[Spec]:
     """Bars side by side, intervals as rules."""
-    encoding = {
-        **base(plot), **offset_channel(plot), "opacity": opacity_channel(plot), "tooltip": tooltip(plot),
-    }  # fmt: skip
+    encoding = {**base(plot), "opacity": opacity_channel(plot), "tooltip": tooltip(plot)}
     mark = {"type": "bar", "cornerRadiusEnd": 1.5}
     return [{"mark": mark, "encoding": encoding, "params": legend_pick(plot)}, *intervals(plot)]
 
@@ -498,17 +504,17 @@ def bar(plot: Plot) -> list[Spec]:
 def point(plot: Plot) -> list[Spec]:
     """Points, intervals as rules."""
     encoding = {
-        **base(plot), **offset_channel(plot), "shape": shape_channel(plot),
+        **base(plot), "shape": shape_channel(plot),
         "opacity": opacity_channel(plot, 0.9), "tooltip": tooltip(plot),
     }  # fmt: skip
     size = 70 if plot.rows.frame.height <= HOVER_ROWS // 2 else 22
-    mark = {"type": "point", "filled": True, "size": size, "clip": True}
+    mark = {"type": "point", "filled": True, "size": size, "clip": zoomed(plot)}
     return [*intervals(plot), {"mark": mark, "encoding": encoding, "params": legend_pick(plot)}]
 
 
 def box(plot: Plot) -> list[Spec]:
     """Quartiles as a box, whiskers, the median as a white line."""
-    shared = {**base(plot), **offset_channel(plot), "tooltip": tooltip(plot)}
+    shared = {**base(plot), "tooltip": tooltip(plot)}
     q1 = {**shared, "y": y_channel(plot, "q1"), "y2": {"field": "q3"}, "opacity": opacity_channel(plot)}
     median = {**shared, "y": y_channel(plot, "median"), "y2": {"field": "median"}}
     width = {} if offset_channel(plot) else {"width": {"band": 0.7}}
@@ -538,7 +544,7 @@ def outliers(plot: Plot) -> list[Spec]:
     if not plot.rows.outliers.height:
         return []
     mark = {"type": "point", "size": 16, "strokeWidth": 1}
-    encoding = {**base(plot), **offset_channel(plot)}
+    encoding = base(plot)
     return [{"transform": [{"filter": "datum.mark === 'outlier'"}], "mark": mark, "encoding": encoding}]
 
 
@@ -551,15 +557,14 @@ def reported(plot: Plot) -> list[Spec]:
     if plot.figure.color:  # what belongs to no series has the text's colour
         none = {"test": f"datum[{plot.figure.color!r}] === null", "value": plot.theme.ink}
         encoding["color"] = {**encoding["color"], "condition": none}
-    at = {**encoding, **offset_channel(plot)}
-    halo = {**at, "color": {"value": plot.theme.paper}}
+    halo = {**encoding, "color": {"value": plot.theme.paper}}
     ring = {"type": "point", "shape": "diamond", "filled": False, "size": 130}
-    across = {channel: value for channel, value in encoding.items() if channel != "x"}
+    across = {channel: value for channel, value in encoding.items() if channel not in ("x", "xOffset")}
     rule = {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 2}
     x = f"datum[{plot.figure.x!r}]"
     layers = [
         ("!==", {"mark": {**ring, "strokeWidth": 5}, "encoding": halo}),
-        ("!==", {"mark": {**ring, "strokeWidth": 2}, "encoding": at}),
+        ("!==", {"mark": {**ring, "strokeWidth": 2}, "encoding": encoding}),
         ("===", {"mark": rule, "encoding": across}),
     ]
     return [
