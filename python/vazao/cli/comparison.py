@@ -80,7 +80,7 @@ def _differences(made: Comparison, flow: int) -> Table:
     said = told(made, flow)
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for n, name in enumerate(said.headings):
-        table.add_column(name, justify="right" if n else "left")
+        table.add_column(name, justify="right" if n else "left", overflow="fold")
     for first, *cells in said.lines:
         table.add_row(f"  {first}", *cells)
     return table
@@ -145,7 +145,7 @@ def _packets(one: str, other: str, found: Parting) -> Table:
         ("", "left"), (one, "right"), (other, "right"), ("", "left"), ("flags", "left"),
         ("sequence", "right"), ("length", "right"), ("ack", "right"),
     ):  # fmt: skip
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
     later = [(packet, side) for side, rest in enumerate(found.after) for packet in rest]
     sacked = any(packet["sack"] for packet in [*(p for pair in found.before for p in pair), *(p for p, _ in later)])
     if sacked:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
-from rich.measure import Measurement
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from vazao import study
-from vazao.cli.terminal import out, table
+from vazao.cli.terminal import grid, measured, out, table
 from vazao.words import ENGLISH, Words
 
 if TYPE_CHECKING:
@@ -118,17 +118,14 @@ SPARE = ["sent", "packets", "RTT_s", "hosts"]
 """Columns that a narrow terminal does without, the first to go first."""
 
 
-def _narrowed(rows: pl.DataFrame, title: str) -> Table:
+def _narrowed(rows: pl.DataFrame, title: str) -> RenderableType:
     """A table without as many of the spare columns as do not fit."""
-    made = table(rows, title=title)
     for name in SPARE:
-        # Measured without the terminal's own limit.
-        if Measurement.get(out, out.options.update(max_width=1000), made).maximum <= out.width:
+        if measured(grid(rows, title=title)).maximum <= out.width:
             break
         if name in rows.columns:
             rows = rows.drop(name)
-            made = table(rows, title=title)
-    return made
+    return table(rows, title=title)
 
 
 def show_findings(results: Sequence[Ruling], words: Words = ENGLISH, *, explained: bool = False) -> None:

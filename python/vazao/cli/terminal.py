@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
+from rich.measure import Measurement
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
@@ -36,14 +37,26 @@ if not out.is_terminal:
 err = Cleaned(stderr=True, soft_wrap=True)
 
 
-def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
+def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> RenderableType:
     """A data frame as a table: units in the cells, or (`raw`) names and numbers as they are stored.
 
-    Where the terminal is too narrow, what is the same in all rows goes into the title, and lines break between words.
+    Where the terminal is too narrow, what is the same in all rows goes into the title, and lines break between words;
+    where that is not enough, rows are told one value a line, as a table would be cut.
     """
-    columns = dict.fromkeys(frame.columns) if raw else told_columns(frame.columns)
-    names = {name: name if raw else heading(name) for name in columns}
-    cells = {name: _cells(frame, name, half, raw) for name, half in columns.items()}
+    made = grid(frame, title=title, raw=raw)
+    if measured(made).minimum <= out.width:
+        return made
+    return Text.assemble((f"{title}\n" if title else "", "bold"), records(frame, raw=raw))
+
+
+def measured(made: Table) -> Measurement:
+    """The least and the largest width of a table, whatever the terminal's."""
+    return Measurement.get(out, out.options.update(max_width=10_000), made)
+
+
+def grid(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
+    """A data frame as a table, which may be wider than the terminal; see `table`."""
+    names, cells = _told(frame, raw)
     wide = sum(max(map(len, [names[name], *cells[name]])) + 2 for name in cells) > out.width
     if wide and not raw and frame.height > 1:
         same = [name for name in cells if len(set(cells[name])) == 1]
@@ -68,18 +81,28 @@ def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
     return made
 
 
+def _told(frame: pl.DataFrame, raw: bool) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Heading and cells of each column that is told."""
+    columns = dict.fromkeys(frame.columns) if raw else told_columns(frame.columns)
+    names = {name: name if raw else heading(name) for name in columns}
+    return names, {name: _cells(frame, name, half, raw) for name, half in columns.items()}
+
+
 def _cells(frame: pl.DataFrame, name: str, half: str | None, raw: bool) -> list[str]:
     halves = frame[half] if half else [None] * frame.height
     pairs = zip(frame[name], halves, strict=True)
     return [_raw(value) if raw else interval(name, value, around) for value, around in pairs]
 
 
-def records(frame: pl.DataFrame) -> str:
+def records(frame: pl.DataFrame, *, raw: bool = True) -> str:
     """Rows that are too wide for the terminal, one value a line."""
-    width = max((len(name) for name in frame.columns), default=0)
-    rows = frame.iter_rows(named=True)
-    blocks = ["\n".join(f"{name:<{width}}  {_raw(value)}" for name, value in row.items()) for row in rows]
-    return "\n\n".join(blocks) or f"no rows; columns: {', '.join(frame.columns)}"
+    names, cells = _told(frame, raw)
+    width = max(map(len, names.values()), default=0)
+    rows = zip(*cells.values(), strict=True)
+    blocks = [
+        "\n".join(f"{name:<{width}}  {cell}" for name, cell in zip(names.values(), row, strict=True)) for row in rows
+    ]
+    return "\n\n".join(blocks) or f"no rows; columns: {', '.join(names.values())}"
 
 
 def fits(frame: pl.DataFrame) -> bool:
