@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given, strategies as st
 
@@ -140,6 +141,106 @@ def test_seeds_are_added_until_it_is_known(vazao: Vazao) -> None:
     assert row["± goodput_bps"] <= 0.05 * row["goodput_bps"]
     assert row["runs"] > 3
     assert "3 seeds: goodput is known to" in done.err
+
+
+RIVALS = (
+    SCENARIO.replace("bottleneck =", "pairs = 3\nbottleneck =")
+    + """
+[[flow]]
+count = 2
+app = { kind = "upload", size = "200 kB" }
+transport = { kind = "tcp", cc = "reno" }
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def rivals(tmp_path_factory: pytest.TempPathFactory) -> vz.Campaign:
+    """A flow whose control is varied, and two that are in its way."""
+    file = tmp_path_factory.mktemp("rivals") / "rivals.toml"
+    file.write_text(RIVALS)
+    experiment = vz.load(file)
+    assert isinstance(experiment, vz.Experiment)
+    return experiment.vary("flow.0.transport.cc", "vegas,cubic").run(seeds=4, out=file.parent / "results")
+
+
+def test_rivals_are_never_averaged(rivals: vz.Campaign) -> None:
+    """Each `[[flow]]` table has rows of its own; flows of one table are alike, and of a run they count as one."""
+    means = rivals.table("means")
+    assert means.columns[:3] == ["cc", "flow", "runs"]
+    assert means.select("cc", "flow", "runs").rows() == [
+        (cc, flow, 4) for cc in ("cubic", "vegas") for flow in ("flow.0", "flow.1")
+    ]
+    of_run = rivals.flows.group_by("run_id", "group").agg(pl.col("goodput_bps").mean())
+    runs = rivals.runs.select("run_id", level="cc")
+    for row in means.iter_rows(named=True):
+        own = of_run.join(runs, on="run_id").filter(level=row["cc"], group=int(row["flow"][-1]))["goodput_bps"]
+        assert row["goodput_bps"] == pytest.approx(own.mean())
+        # Student's t for three degrees of freedom.
+        assert row["± goodput_bps"] == pytest.approx(3.182446305 * float(own.std() or 0) / 2)  # type: ignore[arg-type]
+    question = (
+        "Goodput of each flow by `flow.0.transport.cc` (vegas, cubic): 4 runs (seeds 1 to 4) of each combination."
+    )
+    assert rivals.study.question == question
+
+
+def drawn(chart: Any) -> pl.DataFrame:
+    (rows,) = chart.to_dict()["datasets"].values()
+    return pl.DataFrame(rows)
+
+
+def test_charts_keep_rivals_apart(rivals: vz.Campaign) -> None:
+    means = rivals.table("means").sort("cc", "flow").select("cc", "flow", "goodput_bps", "± goodput_bps").rows()
+    figure = drawn(rivals.figure("goodput")).sort("cc", "flow")
+    assert figure.select("cc", "flow").rows() == [row[:2] for row in means]
+    plotted = drawn(rivals.plot("goodput_bps", x="cc")).sort("cc", "flow_table")
+    told = plotted.with_columns(half=(pl.col("high") - pl.col("low")) / 2)
+    for found, wanted in zip(told.select("cc", "flow_table", "goodput_bps", "half").rows(), means, strict=True):
+        assert found[:2] == wanted[:2]
+        assert found[2:] == pytest.approx(wanted[2:])
+    panels = drawn(rivals.plot("goodput_bps", kind="ecdf", color="cc"))
+    assert sorted(panels["flow_table"].unique()) == ["flow.0", "flow.1"]
+    one = drawn(rivals.plot("goodput_bps", x="cc", flow=0)).sort("cc")
+    assert one["goodput_bps"].to_list() == pytest.approx([row[2] for row in means if row[1] == "flow.0"])
+    assert "flow_table" not in drawn(rivals.plot("goodput_bps", kind="box", x="group", color="cc")).columns
+    with pytest.raises(
+        vz.ResultsError, match=r"is of flow\.0, flow\.1, which would be averaged: name one, as in flow=0"
+    ):
+        rivals.plot("goodput_bps", x="replication", color="cc", facet="seed")
+    with pytest.raises(vz.ResultsError, match=r"flow: 2 has no 'goodput_bps'; these have: flow\.0, flow\.1"):
+        rivals.plot("goodput_bps", x="cc", flow=2)
+
+
+def test_a_band_of_a_measure_keeps_rivals_apart(tmp_path: Path) -> None:
+    file = tmp_path / "rivals.toml"
+    file.write_text('trace = ["cwnd"]\n' + RIVALS)
+    experiment = vz.load(file)
+    assert isinstance(experiment, vz.Experiment)
+    campaign = experiment.run(seeds=2, out=tmp_path / "results")
+    assert sorted(drawn(campaign.plot("cwnd"))["flow_table"].unique()) == ["flow.0", "flow.1"]
+
+
+def test_precision_is_that_of_the_varied_flow(vazao: Vazao) -> None:
+    """Nothing of a rival's spread counts, and nothing of its steadiness."""
+    Path("rivals.toml").write_text(RIVALS)
+    done = vazao("run", "rivals.toml", "--vary", "flow.0.transport.cc=vegas,cubic", "--until-precision", "25%")
+    assert done.code == 0, done.err
+    campaign = results.open_campaign("results/wan")
+    means = campaign.table("means").with_columns(share=pl.col("± goodput_bps") / pl.col("goodput_bps"))
+    assert means.filter(flow="flow.0")["share"].max() <= 0.25  # type: ignore[operator]
+    assert "seeds: goodput of flow.0 is known to" in done.err
+    # All that the command has simulated, not what was left for its last step.
+    assert f"{campaign.runs.height} runs in results/wan ({campaign.runs.height} simulated now)" in done.out
+
+
+def test_more_keys_than_colours_give_each_flow_a_figure() -> None:
+    varied = [Variation("network.bottleneck.loss", (0, 0.1)), Variation("flow.0.transport.cc", ("a", "b"))]
+    flows = {"flow": [{}, {}]}
+    ids = [one["id"] for one in tomllib.loads(sweep(flows, "x", varied, 1))["figure"]]
+    assert ids == ["goodput"]
+    more = [*varied, Variation("flow.1.transport.cc", ("a", "b"))]
+    assert [one["id"] for one in tomllib.loads(sweep(flows, "x", more, 1))["figure"]] == ["goodput-0", "goodput-1"]
+    assert "figure" not in tomllib.loads(sweep(flows, "x", [], 1))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,16 @@ def run_study(
     directory: Path,
     shard: Shard,
     as_json: bool,
+    *,
+    before: int = 0,
 ) -> None:
-    """Run what is missing of a study, or of a shard of it, and show what came out."""
+    """Run what is missing of a study, or of a shard of it, and show what came out.
+
+    `before` are runs that the same command has simulated already.
+    """
     done = campaign(study, size, place, directory, shard)
+    if before:
+        done = replace(done, started=done.started + before)
     if shard != WHOLE:
         _show_shard(done, shard, as_json)
         return

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from math import inf, isnan
 from pathlib import Path
 
 from vazao import results
 from vazao.cli import campaigns
 from vazao.errors import ScenarioError
 from vazao.results.shard import WHOLE
+from vazao.study import FLOW, varied_flows
 
 FEWEST, MOST = 3, 1000
 """Seeds of the first look, and most of them."""
@@ -27,17 +30,20 @@ def run(
 
     wanted = None if precision is None else _share(precision)
     count = seeds or (1 if wanted is None else FEWEST)
+    started = 0
     while True:
         study = swept.study(count)
         out = directory or results.default_directory(study.name)
         if wanted is None:
             break
-        known = _known(campaigns.campaign(study, None, place, out))
+        done = campaigns.campaign(study, None, place, out)
+        started += done.started
+        known, flow = _known(done, varied_flows(swept.variations))
         if known <= wanted or count >= MOST:
             break
-        err.print(f"{count} seeds: goodput is known to {known:.1%}", soft_wrap=True)
+        err.print(f"{count} seeds: goodput{f' of {flow}' * bool(flow)} is known to {known:.1%}", soft_wrap=True)
         count = min(MOST, max(count + 1, min(2 * count, round(count * (known / wanted) ** 2))))
-    campaigns.run_study(study, None, place, out, WHOLE, as_json)
+    campaigns.run_study(study, None, place, out, WHOLE, as_json, before=started)
 
 
 def _share(text: str) -> float:
@@ -52,8 +58,15 @@ def _share(text: str) -> float:
     raise ScenarioError(f"--until-precision {text!r}: write a share between 0 and 100 %, as in --until-precision 5%")
 
 
-def _known(done: results.Campaign) -> float:
-    """Half of the widest 95 % interval of the mean goodput of a combination, as a share of the mean."""
+def _known(done: results.Campaign, flows: Sequence[str]) -> tuple[float, str]:
+    """Half of the widest 95 % interval of a mean goodput, as a share of the mean, and the flow that it is of.
+
+    Of several flows those count that the sweep is about, `flows`, or else all; the name of a single one is empty.
+    """
     (means,) = (done.table(table.id) for table in done.study.tables)
+    if FLOW in means.columns and flows:
+        means = means.filter(means[FLOW].is_in(flows))
     shares = means["± goodput_bps"] / means["goodput_bps"]
-    return float("inf") if shares.null_count() else max(shares.to_list(), default=0.0)
+    labels = means[FLOW].to_list() if FLOW in means.columns else [""] * means.height
+    known = (inf if share is None or isnan(share) else share for share in shares)
+    return max(zip(known, labels, strict=True), default=(0.0, ""))

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from vazao.figures.faces import Drawing as Drawing, files as files
     from vazao.figures.gallery import chart as chart, drawing as drawing, render as render
     from vazao.figures.plots import Kind as Kind, column_chart as column_chart, measure_chart as measure_chart
+    from vazao.figures.rivals import apart as apart, of_tables as of_tables
     from vazao.figures.rows import Rows as Rows, query as query, thin as thin
     from vazao.figures.styles import Style as Style, style as style
     from vazao.figures.theme import (

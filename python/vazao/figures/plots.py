@@ -70,7 +70,16 @@ def column_chart(
         )
     else:
         titles = {"x": x, "y": column, "error": "ci95"}
+        frame = _of_runs(frame, column, [x, color, facet])
     return _chart(frame, column, kind, titles, (color, facet), orders or {})
+
+
+def _of_runs(frame: pl.DataFrame, column: str, groups: Sequence[str | None]) -> pl.DataFrame:
+    """Means of a column over the rows of each run and group: a run with many flows counts once in an interval."""
+    if "run_id" not in frame.columns:
+        return frame
+    by = list(dict.fromkeys(["run_id", *filter(None, groups)]))
+    return frame.group_by(by, maintain_order=True).agg(pl.col(column).mean())
 
 
 def measure_chart(

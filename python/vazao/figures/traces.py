@@ -8,6 +8,7 @@ import polars as pl
 
 from vazao.errors import ResultsError, did_you_mean
 from vazao.figures.plots import Kind, measure_chart
+from vazao.figures.rivals import OWNER
 
 if TYPE_CHECKING:
     from vazao.figures.faces import AnyChart
@@ -26,14 +27,16 @@ def trace_chart(samples: pl.DataFrame, measure: str, kind: Kind = "step") -> Any
 def series(samples: pl.DataFrame, measure: str) -> pl.DataFrame:
     """Samples of one measure, the column `series` saying of which flow, path or link; of several runs with `run_id`.
 
-    Raises `ResultsError` when there are none.
+    Where `samples` has the number of the `[[flow]]` table of each flow, `group`, the column `OWNER` names that table,
+    or the link. Raises `ResultsError` when there are none.
     """
     chosen = samples.filter(pl.col("measure") == measure)
     if chosen.is_empty():
         hint = did_you_mean(measure, samples["measure"].unique())
         raise ResultsError(f"no samples of {measure!r} were traced{hint}")
     runs = [name for name in samples.columns if name == "run_id"]
-    frame = chosen.select(*runs, "time_s", "value", series=_series(chosen)).sort(
+    owner = {OWNER: _series(chosen, "flow.{}", "group")} if "group" in chosen.columns else {}
+    frame = chosen.select(*runs, "time_s", "value", series=_series(chosen), **owner).sort(
         *runs, "series", "time_s", maintain_order=True
     )
     # Of many links few have a queue; where none has, all are shown.
@@ -41,10 +44,10 @@ def series(samples: pl.DataFrame, measure: str) -> pl.DataFrame:
     return frame if queued.is_empty() else queued
 
 
-def _series(samples: pl.DataFrame) -> pl.Expr:
+def _series(samples: pl.DataFrame, called: str = "flow {}", number: str = "flow") -> pl.Expr:
     """Name of what a sample belongs to: a link's direction, a flow, or one of several paths of a flow."""
     columns = set(samples.columns)
-    flow = pl.format("flow {}", pl.col("flow")) if "flow" in columns else pl.lit(None, pl.String)
+    flow = pl.format(called, pl.col(number)) if number in columns else pl.lit(None, pl.String)
     if "path" in columns and samples["path"].drop_nulls().n_unique() > 1:
         flow = pl.when(pl.col("path").is_null()).then(flow).otherwise(pl.format("{} path {}", flow, pl.col("path")))
     link = pl.format("{} {}", pl.col("link"), pl.col("direction")) if "link" in columns else pl.lit(None, pl.String)

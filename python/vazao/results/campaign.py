@@ -191,31 +191,44 @@ class Campaign:
         x: str | None = None,
         color: str | None = None,
         facet: str | None = None,
+        flow: int | None = None,
     ) -> Chart | LayerChart | FacetChart:
         """An Altair chart of a traced measure over time, or of a column of runs or flows, over all runs.
 
         `x`, `color` and `facet` are factors or other columns of these tables. A traced measure ("cwnd") is a "band" by
         default: the mean over time with its 95 % interval over the runs; or "step", "ecdf", "box". A column
         ("goodput_bps") has its mean with the interval over `x` ("line", "point", "bar", "band"), or without an x its
-        distribution ("box", "ecdf"). Raises `ResultsError`.
+        distribution ("box", "ecdf"). Flows of different `[[flow]]` tables are never averaged: each table is a colour or
+        a panel, or `flow` names the one that is drawn, from 0. Raises `ResultsError`.
         """
+        of_runs = measure in self.runs.columns
+        traced = measure in self.samples["measure"].unique().to_list()
+        rows = self.runs if of_runs and not traced else self._of_flows(measure, traced)
+        if not of_runs or traced:
+            rows, color, facet = figures.apart(rows, measure, x, color, facet, flow)
         chosen = [column for column in (x, color, facet) if column]
         labels = {column: [str(label) for label in self.study.labels(column)] for column in chosen}
         orders = {column: known for column, known in labels.items() if known}
-        if measure in self.samples["measure"].unique().to_list():
-            rows = self._of_runs(figures.series(self.samples, measure))
+        if traced:
             return figures.measure_chart(rows, measure, kind or "band", color=color, facet=facet, orders=orders)
-        runs = self.runs
-        rows = runs if measure in runs.columns else self._of_runs(self.flows)
         default: figures.Kind = (
             "box" if x is None else "line" if rows.schema.get(x, pl.String()).is_numeric() else "point"
         )
         return figures.column_chart(rows, measure, kind or default, x=x, color=color, facet=facet, orders=orders)
 
-    def _of_runs(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows of another table with the columns of their runs."""
-        more = [name for name in self.runs.columns if name == "run_id" or name not in rows.columns]
+    def _of_flows(self, measure: str, traced: bool) -> pl.DataFrame:
+        """The flows, or what was traced, with the columns of their runs, of which a factor hides a flow's own."""
+        rows = figures.series(self._samples_of_tables(), measure) if traced else figures.of_tables(self.flows)
+        factors = {name for part in self.study.parts for name in part.factor_names}
+        more = [name for name in self.runs.columns if name == "run_id" or name in factors or name not in rows.columns]
+        rows = rows.drop(name for name in factors if name in rows.columns)
         return rows.join(self.runs.select(more), on="run_id", how="inner", maintain_order="left")
+
+    def _samples_of_tables(self) -> pl.DataFrame:
+        """What was traced, each flow with the number of its `[[flow]]` table."""
+        samples = self.samples
+        tables = self.flows.select("run_id", pl.col("flow").cast(samples.schema["flow"]), "group")
+        return samples.join(tables, on=["run_id", "flow"], how="left", maintain_order="left")
 
     def effects(self, part: str, response: str) -> pl.DataFrame:
         """Main effects and interactions of a two-level part on a column of `runs`; see `two_level_effects`."""

@@ -75,11 +75,26 @@ def _spread(text: str, first: str, last: str, count: str) -> Iterable[float | in
         yield f"{written} {other}" if other else int(written) if whole else float(written)
 
 
+FLOW = "flow"
+"""Column of a sweep's table that says of which `[[flow]]` table a row is, where there are several."""
+
+
+def flow_label(number: int) -> str:
+    """A `[[flow]]` table as keys call it: flow.0."""
+    return f"flow.{number}"
+
+
+def varied_flows(variations: Iterable[Variation]) -> list[str]:
+    """The `[[flow]]` tables that the varied keys name: the flows that a sweep is about; none for keys of all flows."""
+    found = (re.match(r"flow\.(\d+)\.", each.key) for each in variations)
+    return list(dict.fromkeys(flow_label(int(one[1])) for one in found if one))
+
+
 def name_of(key: str, taken: Iterable[str]) -> str:
     """The column that a key's levels are in: its last word, or as many of its words as it takes to be the only one."""
     words = [re.sub(r"\W", "_", word).strip("_").lower() for word in key.split(".")]
     words = [word for word in words if word and not word.isdecimal() and word != "*"] or ["level"]
-    known = {*RESERVED, *taken}
+    known = {*RESERVED, FLOW, *taken}
     for count in range(1, len(words) + 1):
         if (name := "_".join(words[-count:])) not in known and name[0].isalpha():
             return name
@@ -91,8 +106,10 @@ def sweep(
 ) -> str:
     """The text of a study that runs a scenario with every combination of what is varied, each `replications` times.
 
-    Its table has the mean of each measure with the half-width of its 95 % interval; its figure draws goodput.
+    Its table has the mean of each measure with the half-width of its 95 % interval; its figures draw goodput. Rivals
+    are never averaged: where the scenario has several `[[flow]]` tables, each has rows of its own.
     """
+    flows = len(scenario.get("flow", []))
     factors: list[dict[str, Any]] = []
     names: list[str] = []
     for varied in variations:
@@ -101,13 +118,13 @@ def sweep(
         factors.append({"name": name, "title": varied.key} | _levels(varied))
     slug = re.sub(r"[^a-z0-9._-]+", "-", title.lower()).strip("-._") or "sweep"
     study: dict[str, Any] = {
-        "study": {"name": slug, "title": title, "question": _told(variations, replications, seed), "seed": seed},
+        "study": {"name": slug, "title": title, "question": _told(variations, replications, seed, flows), "seed": seed},
         "scenario": {key: value for key, value in scenario.items() if key != "seed"},
         "part": [{"name": "sweep", "replications": replications, "factor": factors}],
-        "table": [{"id": "means", "title": "Means and half of their 95 % intervals", "sql": _means(names)}],
+        "table": [{"id": "means", "title": "Means and half of their 95 % intervals", "sql": _means(names, flows)}],
     }
     if names:
-        study["figure"] = [_figure(variations, names)]
+        study["figure"] = _figures(variations, names, flows)
     return tomli_w.dumps(study)
 
 
@@ -115,14 +132,15 @@ MOST_TOLD = 6
 """Levels of a key that are told one by one."""
 
 
-def _told(variations: Sequence[Variation], replications: int, seed: int) -> str:
+def _told(variations: Sequence[Variation], replications: int, seed: int, flows: int) -> str:
     """A sweep in a sentence: the response, what is varied, and how often each combination is run."""
+    response = "Goodput of each flow" if flows > 1 else "Goodput"
     seeds = f"seed {seed}" if replications == 1 else f"seeds {seed} to {seed + replications - 1}"
     often = f"{replications} {'run' if replications == 1 else 'runs'} ({seeds})"
     if not variations:
-        return f"Goodput of one scenario: {often}."
+        return f"{response} of one scenario: {often}."
     keys = " and ".join(f"`{each.key}` ({_values(each)})" for each in variations)
-    return f"Goodput by {keys}: {often} of each combination."
+    return f"{response} by {keys}: {often} of each combination."
 
 
 def _values(varied: Variation) -> str:
@@ -154,33 +172,61 @@ MEASURES = {
 """Measures in a sweep's table: the table that each comes from, and how a run's rows become one number."""
 
 
-def _means(names: Sequence[str]) -> str:
-    by = "".join(f'"{name}", ' for name in names)
-    per_run = ", ".join(f"{how} AS {name}" for name, (table, how) in MEASURES.items() if table == "flows")
-    measures = ", ".join(f'avg({name}) AS {name}, ci95({name}) AS "± {name}"' for name in MEASURES)
-    group = f" GROUP BY {by[:-2]} ORDER BY min(runs.rowid)" if names else ""
+def _means(names: Sequence[str], flows: int) -> str:
+    """The table's query: a row for each combination, and for each flow of it where there are several."""
+    several = flows > 1
+    columns = [f'"{name}"' for name in names]
+    number, label = (['"group"'], [f"{_FLOW} AS {FLOW}"]) if several else ([], [])
+    measures = [f'avg({name}) AS {name}, ci95({name}) AS "± {name}"' for name in MEASURES]
+    by, order = ", ".join([*columns, *number]), ", ".join(["min(runs.rowid)", *number])
     return (
-        f"WITH f AS (SELECT run_id, {per_run} FROM flows GROUP BY run_id)\n"
-        f"SELECT {by}count(*) AS runs, {measures}\nFROM runs JOIN f USING (run_id){group}"
+        f"WITH f AS ({_per_run(several)})\n"
+        f"SELECT {', '.join([*columns, *label, 'count(*) AS runs', *measures])}\n"
+        "FROM runs JOIN f USING (run_id)" + (f" GROUP BY {by} ORDER BY {order}" if by else "")
     )
 
 
-def _figure(variations: Sequence[Variation], names: Sequence[str]) -> dict[str, Any]:
-    """Goodput over the quantity with most levels, or else over the first key; the next two are colours and facets."""
+_FLOW = """concat('flow.', "group")"""
+
+
+def _per_run(several: bool) -> str:
+    """The query of a run's measures: of all its flows, or of each `[[flow]]` table's by itself."""
+    measures = ", ".join(f"{how} AS {name}" for name, (table, how) in MEASURES.items() if table == "flows")
+    by = 'run_id, "group"' if several else "run_id"
+    return f"SELECT {by}, {measures} FROM flows GROUP BY {by}"
+
+
+def _figures(variations: Sequence[Variation], names: Sequence[str], flows: int) -> list[dict[str, Any]]:
+    """Goodput over the quantity with most levels, or else over the first key; the next two are colours and facets.
+
+    Several flows are a colour or a facet too; where these are taken, each flow has a figure of its own.
+    """
     columns = {name: _column(name, varied.values) for name, varied in zip(names, variations, strict=True)}
     counts = dict(zip(names, (len(varied.values) for varied in variations), strict=True))
     measured = [name for name in names if columns[name]]
     over = max(measured, key=lambda name: counts[name]) if measured else names[0]
-    others = [name for name in names if name != over][:2]
+    series = [name for name in names if name != over][:2]
     x = columns[over] or over
-    selected = ", ".join(f'"{column}"' for column in dict.fromkeys([x, *others]))
-    figure = {
-        "id": "goodput", "title": "Goodput", "kind": "line" if measured else "point", "error": "ci95",
-        "sql": "WITH f AS (SELECT run_id, avg(goodput_bps) AS goodput_bps FROM flows GROUP BY run_id)\n"
-               f"SELECT {selected}, goodput_bps FROM runs JOIN f USING (run_id)",
-        "x": x, "y": "goodput_bps", "x_title": variations[names.index(over)].key, "y_title": "Goodput",
-    }  # fmt: skip
-    return figure | dict(zip(("color", "facet"), others, strict=False))
+    selected = [f'"{column}"' for column in dict.fromkeys([x, *series])]
+    several = flows > 1
+    alone = several and len(series) == 2
+    order = ' ORDER BY runs.rowid, "group"' if several else ""
+    if several and not alone:
+        series = [*series, FLOW]
+        selected.append(f"{_FLOW} AS {FLOW}")
+
+    def figure(number: int | None) -> dict[str, Any]:
+        of = "" if number is None else f' WHERE "group" = {number}'
+        return {
+            "id": "goodput" if number is None else f"goodput-{number}",
+            "title": "Goodput" if number is None else f"Goodput of {flow_label(number)}",
+            "kind": "line" if measured else "point", "error": "ci95",
+            "sql": f"WITH f AS ({_per_run(several)})\n"
+                   f"SELECT {', '.join(selected)}, goodput_bps FROM runs JOIN f USING (run_id){of}{order}",
+            "x": x, "y": "goodput_bps", "x_title": variations[names.index(over)].key, "y_title": "Goodput",
+        } | dict(zip(("color", "facet"), series, strict=False))  # fmt: skip
+
+    return [figure(number) for number in (range(flows) if alone else [None])]
 
 
 def _column(name: str, values: Sequence[Any]) -> str | None:
