@@ -114,7 +114,7 @@ def middle(path: str) -> float:
 
 @pytest.mark.parametrize("kind", ["line", "point", "box"])
 def test_intervals_stand_on_their_marks(kind: str, store: Store) -> None:
-    """Where x is text, series stand side by side: each interval on its own mark, which is on no other's."""
+    """Series stand side by side where x is text: each interval on its own mark, which is on no other's."""
     sql = "SELECT *, CASE WHEN bandwidth_bps < 1e8 THEN 'slow' ELSE 'fast' END AS class FROM runs"
     svg = draw(store, sql=sql, x="class", y="utilisation", color="variant", kind=kind, error="ci95").svg()
     rules = re.findall(r'<line [^>]*aria-roledescription="rule mark" transform="translate\(([\d.]+),', svg)

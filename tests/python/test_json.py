@@ -63,7 +63,7 @@ class Call:
 CALLS = [
     Call("run small.toml", "run flows paths links"),
     Call("run small.toml --trace cwnd", "run flows paths links samples"),
-    Call("run small.toml --vary network.link.rate='1 Mbps','2 Mbps' --out swept", "study runs findings"),
+    Call("run small.toml --vary network.link.rate='1 Mbps','2 Mbps' --out swept", "study runs started findings tables"),
     Call("run toy.toml --out fresh --quick", "study directory runs findings not_run"),
     Call("run toy.toml --shard 1/2 --out shard", "directory shard runs started"),
     Call("compare small.toml --out compared", "files"),
@@ -77,6 +77,8 @@ CALLS = [
     Call("explore stored", "address"),
     Call("merge half rest --out whole", "directory runs missing report"),
     Call("gc stored", "runs bytes"),
+    Call("verify stored", "directory engine stored_engine runs same differing not_run"),
+    Call("run one", "run flows paths links again"),
     Call("check small.toml", "file kind runs packet_hops seconds at_least needs programs code"),
     Call("check toy.toml", "file kind sizes figures findings programs code"),
     Call("list", ""),

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from vazao import results, study as studies
+from vazao.cli.judging import Demands, check, record
 from vazao.cli.questions import publish
 from vazao.errors import RunError
 from vazao.results.shard import WHOLE, Shard
 from vazao.words import DEFAULT, Words
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def run_study(
@@ -24,10 +29,12 @@ def run_study(
     as_json: bool,
     *,
     before: int = 0,
+    asked: Demands | None = None,
 ) -> None:
     """Run what is missing of a study, or of a shard of it, and show what came out.
 
-    `before` are runs that the same command has simulated already.
+    `before` are runs that the same command has simulated already. Raises `RunError` where a run failed, or a claim has
+    a verdict that is `asked` to fail.
     """
     done = campaign(study, size, place, directory, shard)
     if before:
@@ -37,14 +44,19 @@ def run_study(
         return
     page = publish(done)
     if as_json:
-        _write(_told(done))
+        _write(_told(done), _tables(done))
     else:
         _show(done, page)
-    _ended(done)
+    _ended([done], asked or Demands())
 
 
 def run_theses(
-    size: studies.Size | None, place: int | results.Cluster | None, directory: Path, lang: str | None, as_json: bool
+    size: studies.Size | None,
+    place: int | results.Cluster | None,
+    directory: Path,
+    lang: str | None,
+    as_json: bool,
+    asked: Demands,
 ) -> None:
     """The studies that re-run an original, one after the other, and a page over their answers."""
     from vazao import report
@@ -63,8 +75,7 @@ def run_theses(
         _write({"page": str(page), "studies": [_told(done) for done in campaigns]})
     else:
         out.print(f"answers: {page}", soft_wrap=True)
-    for done in campaigns:
-        _ended(done)
+    _ended(campaigns, asked)
 
 
 def _show_shard(done: results.Campaign, shard: Shard, as_json: bool) -> None:
@@ -76,7 +87,7 @@ def _show_shard(done: results.Campaign, shard: Shard, as_json: bool) -> None:
     else:
         there = f"{done.runs.height} runs in {done.directory} ({done.started} simulated now)"
         out.print(f"shard {shard.number} of {shard.of}: {there}; `vazao merge` puts shards together", soft_wrap=True)
-    _ended(done)
+    _ended([done], Demands())
 
 
 def campaign(
@@ -98,18 +109,23 @@ def campaign(
         raise typer.Exit(130) from None
 
 
-def _write(told: dict[str, Any]) -> None:
+def _write(told: dict[str, Any], tables: Mapping[str, Mapping[str, pl.DataFrame]] | None = None) -> None:
     from vazao.cli.printing import write_object
 
-    write_object(told)
+    write_object(told, tables)
 
 
 def _told(done: results.Campaign) -> dict[str, Any]:
     """A campaign as data."""
     return {
-        "study": done.study.name, "directory": str(done.directory), "runs": done.runs.height,
+        "study": done.study.name, "directory": str(done.directory), "runs": done.runs.height, "started": done.started,
         "not_run": studies.reasons(done.not_run), "findings": [asdict(result) for result in done.findings],
     }  # fmt: skip
+
+
+def _tables(done: results.Campaign) -> dict[str, dict[str, pl.DataFrame]]:
+    """A study's tables, by their ids: of a sweep its means, half of their intervals, and how many runs each is of."""
+    return {"tables": {one.id: done.table(one.id) for one in done.study.tables}}
 
 
 def _show(done: results.Campaign, page: Path) -> None:
@@ -126,18 +142,25 @@ def _show(done: results.Campaign, page: Path) -> None:
     out.print(f"{runs}; report: {page}", soft_wrap=True)
 
 
-def _ended(done: results.Campaign) -> None:
-    """Say what was not run, and what is left out. Raises `RunError` where a run failed."""
+def _ended(campaigns: Sequence[results.Campaign], asked: Demands) -> None:
+    """Say what was not run, and what is left out; write the verdicts where that is asked.
+
+    Raises `RunError` where a run failed, or a claim has a verdict that is asked to fail.
+    """
     from vazao.cli.terminal import err
 
-    if done.left_out:
-        reasons = "; ".join(done.left_out)
-        err.print(
-            f"stored runs that the study does not have now: {reasons}. `vazao gc {done.directory}` removes them",
-            soft_wrap=True,
-        )
-    if done.not_run.height:
-        err.print(studies.told_not_run(studies.reasons(done.not_run)))
-    if failures := done.failures():
-        run_id, reason = failures[0]
-        raise RunError(f"{len(failures)} runs failed; the first, {run_id}: {reason}")
+    for done in campaigns:
+        if done.left_out:
+            reasons = "; ".join(done.left_out)
+            err.print(
+                f"stored runs that the study does not have now: {reasons}. `vazao gc {done.directory}` removes them",
+                soft_wrap=True,
+            )
+        if done.not_run.height:
+            err.print(studies.told_not_run(studies.reasons(done.not_run)))
+    record(campaigns, asked)
+    for done in campaigns:
+        if failures := done.failures():
+            run_id, reason = failures[0]
+            raise RunError(f"{len(failures)} runs failed; the first, {run_id}: {reason}")
+    check(campaigns, asked)

@@ -12,6 +12,7 @@ import typer
 
 from vazao import _core, results, scenario
 from vazao.cli import (
+    again,
     catalogue,
     check,
     compare,
@@ -48,6 +49,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "explore": explore.explore,
     "merge": upkeep.merge,
     "gc": upkeep.gc,
+    "verify": again.verify,
     "check": check.check,
     "list": catalogue.list_,
     "explain": catalogue.explain,

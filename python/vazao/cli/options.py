@@ -75,6 +75,14 @@ Precision = Annotated[
     str | None, typer.Option("--until-precision", metavar="PERCENT", help="Add seeds until goodput is known to 5%.")
 ]
 
+FailOn = Annotated[
+    str | None,
+    typer.Option("--fail-on", metavar="VERDICTS", help="Exit with 1 if a claim has one of these: differs,undecided."),
+]
+Junit = Annotated[
+    Path | None, typer.Option("--junit", metavar="FILE", help="Verdicts as JUnit's XML, for continuous integration.")
+]
+
 MOST_SEEDS = 10_000
 """Runs that each combination of a sweep may have."""
 

@@ -17,13 +17,17 @@ ROWS = 4096
 """Rows that are Python's objects at a time."""
 
 
-def write_result(result: Result) -> None:
+def write_result(result: Result, facts: Mapping[str, Any] | None = None) -> None:
     """A run as one JSON object: its row, a list of rows for each table, and what was traced if anything was."""
-    write_run(result.rows(), result.samples_batches() if len(result.samples_stream()) else None)
+    write_run(result.rows(), result.samples_batches() if len(result.samples_stream()) else None, facts)
 
 
-def write_run(rows: Mapping[str, pl.DataFrame], samples: Iterable[pl.DataFrame] | None = None) -> None:
-    """The tables of a run, stored or not, as one JSON object."""
+def write_run(
+    rows: Mapping[str, pl.DataFrame],
+    samples: Iterable[pl.DataFrame] | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> None:
+    """The tables of a run, stored or not, as one JSON object, with further facts of it."""
     tables: dict[str, Iterable[pl.DataFrame]] = {name: [frame] for name, frame in rows.items() if name != "runs"}
     if samples is not None:
         tables["samples"] = samples
@@ -32,6 +36,8 @@ def write_run(rows: Mapping[str, pl.DataFrame], samples: Iterable[pl.DataFrame] 
     for name, frames in tables.items():
         sys.stdout.write(f", {json.dumps(name)}: ")
         _write_rows(frames)
+    for name, fact in (facts or {}).items():
+        sys.stdout.write(f", {json.dumps(name)}: {json.dumps(finite(fact), allow_nan=False, default=str)}")
     sys.stdout.write("}\n")
 
 

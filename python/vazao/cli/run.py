@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from vazao import _core, results, study as studies
-from vazao.cli import campaigns, completing, options, programs, sweeps
+from vazao.cli import again, campaigns, completing, judging, options, programs, sweeps
 from vazao.cli.options import (
     Allow,
     Changes,
+    FailOn,
     Full,
     Jobs,
+    Junit,
     Lang,
     On,
     Out,
@@ -31,6 +34,7 @@ from vazao.cli.options import (
 )
 from vazao.cli.signals import terminable
 from vazao.errors import RunError, ScenarioError
+from vazao.scenario import Recipe
 
 Named = Annotated[
     str,
@@ -60,6 +64,8 @@ def run(
     seeds: Seeds = None,
     precision: Precision = None,
     lang: Lang = None,
+    fail_on: FailOn = None,
+    junit: Junit = None,
     allow: Allow = False,
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object, nothing else.")] = False,
 ) -> None:
@@ -68,11 +74,20 @@ def run(
     given = {
         "--set": changes, "--seed": seed, "--quick/--full": full, "--trace": trace, "--pcap": pcap, "--snap": snap,
         "--qlog": qlog, "--shard": shard, "--on": on, "--vary": vary, "--seeds": seeds, "--until-precision": precision,
-        "--lang": lang,
+        "--lang": lang, "--fail-on": fail_on, "--junit": junit,
     }  # fmt: skip
+    how = _Campaign(size, on, jobs, directory, shard, lang, fail_on, junit, as_json)
     if studies.is_all_theses(name):
         _refuse(name, "all-theses", given)
-        campaigns.run_theses(size, options.cluster(on, jobs) or jobs, directory or Path("results"), lang, as_json)
+        campaigns.run_theses(size, how.place(), directory or Path("results"), lang, as_json, how.demands())
+        return
+    if stored := again.stored_run(name):
+        _refuse(name, "stored run", given | {"--out": directory, "--jobs": jobs})
+        again.run(*stored, trace, pcap, snap, qlog, allow, as_json)
+        return
+    if (Path(name) / results.MANIFEST).is_file():
+        _refuse(name, "results directory", given)
+        how.run(lambda: again.study_of(Path(name), allow), Path(name))
         return
     path = studies.find(name)
     text = studies.read_text(path)
@@ -83,9 +98,7 @@ def run(
         study = studies.parse_as(results.Study, text, str(path)).changed(overrides, seed)
         place = directory or results.default_directory(study.name)
         study = study.with_inputs(results.kept_inputs(place))
-        leave = True if allow else programs.ask_for(path, programs.of_study(study, text, overrides), built_in)
-        told, where = studies.told_in(study.allowing(leave), lang), options.cluster(on, jobs) or jobs
-        campaigns.run_study(told, size, where, place, options.shard(shard), as_json)
+        how.run(lambda: _allowed(study, path, text, overrides, allow, built_in), place)
         return
     kind = "sweep" if vary or seeds or precision else "scenario"
     _refuse(path, kind, given)
@@ -99,7 +112,49 @@ def run(
         sweeps.run(allowed, count, precision, where, directory, as_json)
         return
     more: dict[str, Any] = {"file": str(path), "overrides": overrides, "seed": first, "inputs": kept}
-    _run_scenario(programs.permitted(path, text, more, allow, built_in), trace, pcap, snap, qlog, directory, as_json)
+    only = programs.permitted(path, text, more, allow, built_in)
+    _run_scenario(only, Recipe(text, overrides=overrides), trace, pcap, snap, qlog, directory, as_json)
+
+
+@dataclass(frozen=True)
+class _Campaign:
+    """Options of a campaign, as they were typed."""
+
+    size: studies.Size | None
+    on: str | None
+    jobs: int | None
+    directory: Path | None
+    shard: str | None
+    lang: str | None
+    fail_on: str | None
+    junit: Path | None
+    as_json: bool
+
+    def place(self) -> int | results.Cluster | None:
+        """Cores, or a cluster. Raises `ClusterError`."""
+        return options.cluster(self.on, self.jobs) or self.jobs
+
+    def demands(self) -> judging.Demands:
+        """Demands on verdicts. Raises `StudyError`."""
+        return judging.demands(self.fail_on, self.junit)
+
+    def run(self, study: Callable[[], results.Study], place: Path) -> None:
+        """Run a study, which is asked for when all else is known to be right."""
+        asked, shard = self.demands(), options.shard(self.shard)
+        if shard != results.WHOLE:
+            _refuse("--shard", "shard", {"--fail-on": self.fail_on, "--junit": self.junit})
+        told = studies.told_in(study(), self.lang)
+        where = self.place()
+        campaigns.run_study(told, self.size, where, self.directory or place, shard, self.as_json, asked=asked)
+
+
+def _allowed(
+    study: results.Study, path: Path, text: str, overrides: list[tuple[str, Any]], allow: bool, built_in: bool
+) -> results.Study:
+    """A study that may run its programs and own algorithms. Raises `ScenarioError`."""
+    return study.allowing(
+        True if allow else programs.ask_for(path, programs.of_study(study, text, overrides), built_in)
+    )
 
 
 REFUSED = {
@@ -119,8 +174,23 @@ REFUSED = {
         ),
     ),
     "study": ("is a study", ("--trace", "--pcap", "--snap", "--qlog", "--vary", "--seeds", "--until-precision")),
-    "scenario": ("is a scenario", ("--quick/--full", "--shard", "--on", "--lang")),
-    "sweep": ("is swept", ("--trace", "--pcap", "--snap", "--qlog", "--quick/--full", "--shard", "--lang")),
+    "stored run": (
+        "is a stored run",
+        (
+            *("--set", "--seed", "--quick/--full", "--shard", "--on", "--vary", "--seeds", "--until-precision"),
+            *("--lang", "--fail-on", "--junit", "--out", "--jobs"),
+        ),
+    ),
+    "results directory": (
+        "holds results of a study as it is",
+        ("--set", "--seed", "--trace", "--pcap", "--snap", "--qlog", "--vary", "--seeds", "--until-precision"),
+    ),
+    "shard": ("is a part of a study, whose claims are judged when it is whole", ("--fail-on", "--junit")),
+    "scenario": ("is a scenario", ("--quick/--full", "--shard", "--on", "--lang", "--fail-on", "--junit")),
+    "sweep": (
+        "is swept",
+        ("--trace", "--pcap", "--snap", "--qlog", "--quick/--full", "--shard", "--lang", "--fail-on", "--junit"),
+    ),
 }
 """Options that a kind of file does not take, and what it is called."""
 
@@ -135,6 +205,7 @@ def _refuse(file: str | Path, kind: str, given: dict[str, Any]) -> None:
 
 def _run_scenario(
     only: _core.Scenario,
+    recipe: Recipe,
     trace: str | None,
     pcap: Path | None,
     snap: int | None,
@@ -143,16 +214,15 @@ def _run_scenario(
     as_json: bool,
 ) -> None:
     from vazao.cli import showing
-    from vazao.cli.progress import Clock
 
-    if trace:
-        only = only.with_trace([measure.strip() for measure in trace.split(",")])
+    measures = [measure.strip() for measure in trace.split(",")] if trace else []
+    if measures:
+        only = only.with_trace(measures)
     if directory:
         results.check_place(directory, only)
-    with Clock(only.until_s, lambda: _ends(only)) as clock:
-        result = results.run_scenario(only, pcap=pcap, snap=snap, qlog=qlog, on_tick=clock)
+    result = again.simulated(only, pcap, snap, qlog)
     if directory:
-        results.keep(result, directory)
+        results.keep(result, directory, recipe, measures)
     if as_json:
         from vazao.cli.printing import write_result
 
@@ -167,11 +237,3 @@ def _run_scenario(
     if failed:
         flow, failure = failed[0]
         raise RunError(f"{len(failed)} of {result.flows.height} flows failed; flow {flow}: {failure.splitlines()[0]}")
-
-
-def _ends(only: _core.Scenario) -> float | None:
-    """The simulated time at which a run will probably end.
-
-    What a user's own code keeps for itself would see the piece that is run for it: there, nobody knows.
-    """
-    return None if '"code"' in only.json else results.forecast_run(only).ends_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +12,9 @@ import polars as pl
 
 from vazao.errors import VazaoError
 from vazao.report import behind
-from vazao.results import Store
+from vazao.results import Store, planned_runs
 from vazao.seeing import can_run_again
-from vazao.study import Cell, Figure, PlannedRun, Size, Study, plan
+from vazao.study import Cell, Figure, PlannedRun, Study
 from vazao.units import unit_of
 from vazao.words import Words
 
@@ -31,7 +32,9 @@ def content(study: Study, store: Store, explorer: str = "") -> dict[str, Any] | 
     """
     if not can_run_again():
         return None
-    runs = _planned(study, store)
+    runs: dict[str, PlannedRun] = {}
+    with suppress(VazaoError):  # what the study names is not here, or this version reads it otherwise
+        runs = planned_runs(study, store)
     told = _Told(study.words, runs)
     figures = {}
     for figure in study.figures if runs else []:
@@ -53,30 +56,6 @@ def content(study: Study, store: Store, explorer: str = "") -> dict[str, Any] | 
         "explorer": explorer,
         "command": f"vazao view {shlex.quote(f'results/{study.name}')}/",
     }
-
-
-def _planned(study: Study, store: Store) -> dict[str, PlannedRun]:
-    """The runs of the plan by the `run_id` under which each is stored.
-
-    They are known by part, levels and replication: the `run_id` of an earlier engine's run is another one.
-    """
-    size: Size = "full" if store.manifest["size"] == "full" else "quick"
-    planned = store.planned
-    if planned is None:
-        return {}
-    try:
-        every = plan(study, size)
-    except VazaoError:  # what the study names is not here, or this version reads it otherwise
-        return {}
-    design = list(every.columns)
-    if set(design) - set(planned.columns):
-        return {}
-    rows = every.rows(every.runs).with_row_index("_nth").select("_nth", *design)
-    try:
-        joined = planned.unique("run_id", keep="first", maintain_order=True).join(rows, on=design, nulls_equal=True)
-    except pl.exceptions.PolarsError:  # columns of other types: another study than the one that was run
-        return {}
-    return {run_id: every.runs[nth] for run_id, nth in joined.select("run_id", "_nth").iter_rows()}
 
 
 @dataclass

@@ -29,10 +29,17 @@ if TYPE_CHECKING:
         forecast_runs as forecast_runs,
     )
     from vazao.results.made import product as product
+    from vazao.results.manifest import MANIFEST as MANIFEST, read_manifest as read_manifest
     from vazao.results.merging import merge as merge
     from vazao.results.pace import SMALLEST as SMALLEST, Pace as Pace, measured as measured
     from vazao.results.playing import play as play
     from vazao.results.rehearsal import rehearse as rehearse
+    from vazao.results.repeating import (
+        Repeated as Repeated,
+        Stored as Stored,
+        planned_runs as planned_runs,
+        stored_runs as stored_runs,
+    )
     from vazao.results.result import Result as Result, run as run, run_scenario as run_scenario, table as table
     from vazao.results.running import Progress as Progress
     from vazao.results.shard import WHOLE as WHOLE, Shard as Shard

@@ -14,7 +14,7 @@ import polars as pl
 from vazao import display, figures
 from vazao.errors import ClusterError, ResultsError, StudyError, VazaoError, did_you_mean
 from vazao.files import locked, owned, write_atomically
-from vazao.results import inputs
+from vazao.results import inputs, readme
 from vazao.results.cluster import Cluster, cluster_of
 from vazao.results.growth import left_out, planned_rows
 from vazao.results.made import Product, product
@@ -225,7 +225,7 @@ class Campaign:
         return rows.join(self.runs.select(more), on="run_id", how="inner", maintain_order="left")
 
     def _samples_of_tables(self) -> pl.DataFrame:
-        """What was traced, each flow with the number of its `[[flow]]` table."""
+        """All that was traced, each flow with the number of its `[[flow]]` table."""
         samples = self.samples
         tables = self.flows.select("run_id", pl.col("flow").cast(samples.schema["flow"]), "group")
         return samples.join(tables, on=["run_id", "flow"], how="left", maintain_order="left")
@@ -278,7 +278,7 @@ def run_study(
         return done.told_in(lang)
     rehearse(study)
     begun = read_manifest(directory) or {}
-    study = study.with_inputs(inputs.kept(directory, begun))
+    study = study.with_inputs({**study.inputs, **inputs.kept(directory, begun)})
     planned = plan(study, size or begun.get("size", "quick"))
     refuse_unasked(cell.scenario for cell in planned.cells if cell.needs.code)
     # A quick study asked of a directory that was begun as full is a part of what belongs there.
@@ -290,6 +290,7 @@ def run_study(
         inputs.keep(directory, planned.inputs)
         for name, texts in sources(study).items():
             write_atomically((directory / STUDY).with_suffix(f".{name}.toml"), texts.text.encode())
+        readme.write(directory, manifest, study)
         stored = Store(directory) if there and owned(directory / PLANNED) else None
         rows = planned_rows(whole, stored)
         left = left_out(whole, rows, stored) if stored else []

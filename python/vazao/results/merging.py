@@ -11,11 +11,12 @@ from pyarrow import parquet
 
 from vazao.errors import ResultsError
 from vazao.files import owned, read_file, write_atomically
-from vazao.results import inputs, parts
+from vazao.results import inputs, parts, readme
 from vazao.results.manifest import check_origin
 from vazao.results.parts import TABLES
 from vazao.results.store import STUDY, Store
 from vazao.results.writer import Writer, writing
+from vazao.study import Study, parse_as, read_text
 
 SAME = {"name": "study", "overrides": "set of --set changes", "seed": "seed", "versions": "versions"}
 """Fields of manifests in which parts of one campaign agree, and what a message calls each."""
@@ -48,6 +49,8 @@ def merge(sources: Sequence[str | Path], out: str | Path) -> Merged:
     with writing(directory, best.manifest | {"not_run": {}}, read_file(first.directory / STUDY).decode()) as writer:
         for name in sorted(first.directory.glob("study.*.toml")):
             write_atomically(directory / name.name, read_file(name))
+        study = parse_as(Study, read_text(directory / STUDY), str(directory / STUDY))
+        readme.write(directory, best.manifest, study)
         for store in stores:
             for copy in inputs.kept(store.directory, store.manifest).values():
                 inputs.copy(copy, directory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,16 +11,25 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from vazao import _core, display, figures
-from vazao.results import inputs
+from vazao.errors import ResultsError
+from vazao.files import owned, write_atomically
+from vazao.results import inputs, readme
 from vazao.results.manifest import check_usable, read_manifest
 from vazao.results.result import Result, facts, shown
 from vazao.results.store import Store
 from vazao.results.version import versions
 from vazao.results.writer import writing
-from vazao.scenario import inputs_of
+from vazao.scenario import Recipe, inputs_of
+from vazao.study import read_text
 
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
+
+    from vazao.scenario import Allowed
+
+
+SCENARIO = "scenario.toml"
+"""The file that a single run was read from; its changes, seed and trace are in the manifest."""
 
 
 @dataclass(frozen=True)
@@ -93,14 +103,40 @@ def check_place(directory: Path, scenario: _core.Scenario) -> None:
     check_usable(directory, _manifest_of(scenario))
 
 
-def keep(result: Result, directory: Path) -> None:
-    """Store a single run, so that `vazao sql` can ask it. Raises `ResultsError`."""
+def keep(result: Result, directory: Path, recipe: Recipe | None = None, trace: Sequence[str] = ()) -> None:
+    """Store a single run, so that `vazao sql` can ask it, with the recipe by which it can be run again.
+
+    `trace` are measures that were traced besides what the recipe says. Raises `ResultsError`.
+    """
     scenario = result.scenario
     evidence = pl.DataFrame({"run_id": [scenario.run_id], "scenario": [scenario.json]})
-    with writing(directory, _manifest_of(scenario)) as writer:
+    manifest = _manifest_of(scenario)
+    if recipe is not None:
+        manifest |= {"overrides": [list(change) for change in recipe.overrides], "trace": list(trace)}
+    with writing(directory, manifest) as writer:
         inputs.keep(directory, inputs_of([scenario]))
+        if recipe is not None:
+            write_atomically(directory / SCENARIO, recipe.text.encode())
+        readme.write(directory, manifest)
         if not Store(directory).batches():
             writer.commit(result.rows() | {"scenarios": evidence}, [result.samples_stream()])
+
+
+def recipe_of(
+    directory: Path, manifest: Mapping[str, Any], kept: Mapping[str, Path], allow_programs: Allowed
+) -> Callable[[], _core.Scenario]:
+    """The reader of the scenario of a single run's directory. Raises `ResultsError` where its file is not stored."""
+    file = directory / SCENARIO
+    if not owned(file):
+        raise ResultsError(f"{directory}: has no {SCENARIO}, of which its run could be run again")
+    changes = [(str(key), value) for key, value in manifest.get("overrides", [])]
+    recipe = Recipe(read_text(file), str(file), overrides=changes, inputs=kept, allow_programs=allow_programs)
+
+    def read() -> _core.Scenario:
+        scenario = recipe.read(int(manifest["seed"]))
+        return scenario.with_trace(trace) if (trace := manifest.get("trace")) else scenario
+
+    return read
 
 
 def _manifest_of(scenario: _core.Scenario) -> dict[str, Any]:

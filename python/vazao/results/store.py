@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,14 @@ class Store:
                 return rows
             self._answers[question] = rows
         return self._answers[question].clone()
+
+    def of_runs(self, table: str, run_ids: Sequence[str]) -> pl.DataFrame:
+        """Rows of some runs in their canonical order, which are not kept for the next time. Raises `ResultsError`."""
+        if table != "samples" and not self.files(table):
+            return pl.DataFrame()
+        named = {f"run_{n}": run_id for n, run_id in enumerate(run_ids)}
+        ids = ", ".join(f"${name}" for name in named)
+        return self._asked().query(f"SELECT * FROM {database.quoted(table)} WHERE run_id IN ({ids})", named)
 
     def _asked(self) -> Enclosure:
         """The tables as of now: loaded again when a batch has come since, or the last question was too much."""

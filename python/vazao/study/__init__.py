@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         Asked as Asked,
         Pair as Pair,
         Ruling as Ruling,
+        Verdict as Verdict,
         counted as counted,
         reasons as reasons,
         told_not_run as told_not_run,

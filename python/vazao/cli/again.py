@@ -1,0 +1,177 @@
+"""`vazao verify`, and `vazao run` of stored results: runs again from what is stored, compared to the bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vazao import _core, results
+from vazao.cli import programs
+from vazao.cli.judging import Case, write
+from vazao.cli.options import Allow, AsJson, Directory, Jobs, Junit
+from vazao.cli.signals import terminable
+from vazao.cli.texts import say
+from vazao.errors import RunError, ScenarioError
+
+_RUN_ID = re.compile(r"[0-9a-f]{4,16}")
+
+MOST = 20
+"""Runs that differ that are told one by one."""
+
+
+def stored_run(name: str) -> tuple[str, str] | None:
+    """A results directory and the beginning of a `run_id`, where a name is both: `results/wan/1f0c`.
+
+    The directory of a single run names it by itself.
+    """
+    directory, _, run_id = name.rpartition("/")
+    if directory and _RUN_ID.fullmatch(run_id) and Path(directory).is_dir() and not Path(name).exists():
+        return directory, run_id
+    manifest = results.read_manifest(Path(name)) if Path(name).is_dir() else None
+    return (name, str(manifest["run"])) if manifest and manifest["kind"] == "scenario" else None
+
+
+def asked_for(directory: str, run_ids: Sequence[str], allow: bool) -> results.Stored:
+    """Stored runs that may run their programs and own algorithms. Raises `ScenarioError` where they may not."""
+    stored = results.stored_runs(directory, run_ids)
+    asked = results.Asked.of(point.read() for point in stored.points)
+    return results.stored_runs(directory, run_ids, allow_programs=programs.gate(allow)(directory, asked))
+
+
+def simulated(only: _core.Scenario, pcap: Path | None, snap: int | None, qlog: Path | None) -> results.Result:
+    """The result of a run, whose progress is shown."""
+    from vazao.cli.progress import Clock
+
+    with Clock(only.until_s, lambda: _ends(only)) as clock:
+        return results.run_scenario(only, pcap=pcap, snap=snap, qlog=qlog, on_tick=clock)
+
+
+def _ends(only: _core.Scenario) -> float | None:
+    """The simulated time at which a run will probably end.
+
+    What a user's own code keeps for itself would see the piece that is run for it: there, nobody knows.
+    """
+    return None if '"code"' in only.json else results.forecast_run(only).ends_s
+
+
+def study_of(source: Path, allow: bool) -> results.Study:
+    """The study of a results directory, as it was run there. Raises `ScenarioError` where its code may not run."""
+    study = results.open_campaign(source).study
+    asked = programs.of_study(study, study.text, study.overrides)
+    return study.allowing(programs.gate(allow)(str(source), asked))
+
+
+def run(
+    source: str,
+    run_id: str,
+    trace: str | None,
+    pcap: Path | None,
+    snap: int | None,
+    qlog: Path | None,
+    allow: bool,
+    as_json: bool,
+) -> None:
+    """Run a stored run again from what is stored with it, and say whether it is the same to the bit."""
+    stored = asked_for(source, [run_id], allow)
+    (point,) = stored.points
+    if point.lacking is not None:
+        raise ScenarioError(f"{source}/{point.run_id}: cannot be run here: {point.lacking}")
+    only = point.read()
+    measures = [measure.strip() for measure in trace.split(",")] if trace else []
+    result = simulated(only.with_trace(measures) if measures else only, pcap, snap, qlog)
+    # What is traced now besides says nothing of what was.
+    one = stored.compared(point, only, result.rows() if measures else result.tables())
+    if as_json:
+        from vazao.cli.printing import write_result
+
+        there, here = stored.engines
+        write_result(result, {"again": told(one) | {"engine": here, "stored_engine": there}})
+    else:
+        from vazao.cli import showing
+
+        showing.show_run(f"{only.name} ({point.label})", result.scenario.run_id, result.rows())
+        showing.show_places({"captures": pcap, "logs": qlog}, len(result.samples_stream()) if measures else 0)
+        say(f"\nrun {point.run_id} of {source}: {one.told()} ({stored.told_engine()})")
+    check([one])
+
+
+@terminable()
+def verify(
+    directory: Directory,
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN_ID…]", help="Runs, or the beginnings of their names; all without any."),
+    ] = None,
+    jobs: Jobs = None,
+    junit: Junit = None,
+    allow: Allow = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run stored runs again from what is stored with them, and compare their tables to the bit."""
+    from vazao.cli.progress import progress
+
+    stored = asked_for(directory, runs or [], allow)
+    done = list(stored.repeat(jobs or os.cpu_count() or 1, progress()))
+    if junit:
+        write(junit, [(str(stored.store.manifest["name"]), [_case(one) for one in done])])
+    if as_json:
+        print(json.dumps(_told(stored, done), default=str))
+    else:
+        _say(stored, done)
+    check(done)
+
+
+def check(done: Sequence[results.Repeated]) -> None:
+    """See that all runs are the same. Raises `RunError` for those that differ."""
+    if differ := [one for one in done if one.differences]:
+        raise RunError(
+            f"{len(differ)} of {len(done)} runs differ; the first, {differ[0].point.run_id}: {differ[0].told()}"
+        )
+
+
+def _say(stored: results.Stored, done: Sequence[results.Repeated]) -> None:
+    same = sum(one.same for one in done)
+    say(f"{same} of {len(done)} runs are the same to the bit ({stored.told_engine()})")
+    others = [one for one in done if not one.same]
+    for one in others[:MOST]:
+        say(f"  {one.point.run_id} ({one.point.label}): {one.told()}")
+    if len(others) > MOST:
+        say(f"  … and {len(others) - MOST} more; --json has all of them")
+
+
+def _told(stored: results.Stored, done: Sequence[results.Repeated]) -> dict[str, Any]:
+    there, here = stored.engines
+    return {
+        "directory": str(stored.store.directory), "engine": here, "stored_engine": there, "runs": len(done),
+        "same": sum(one.same for one in done), "differing": [told(one) for one in done if one.differences],
+        "not_run": [{"run_id": one.point.run_id, "reason": one.not_run} for one in done if one.not_run is not None],
+    }  # fmt: skip
+
+
+def told(one: results.Repeated) -> dict[str, Any]:
+    """A run that was run again, as data."""
+    scenario = [{"key": key, "stored": was, "now": now} for key, (was, now) in one.scenario.items()]
+    rows = [asdict(each) for each in one.differences]
+    return {
+        "run_id": one.point.run_id,
+        "label": one.point.label,
+        "same": one.same,
+        "scenario": scenario,
+        "differences": rows,
+    }
+
+
+def _case(one: results.Repeated) -> Case:
+    name = f"run {one.point.run_id} ({one.point.label})"
+    if one.not_run is not None:
+        return Case(name, "skipped", "not run", one.not_run)
+    if one.same:
+        return Case(name)
+    return Case(name, "failure", "differs", one.told(), "\n".join(map(str, one.differences)))

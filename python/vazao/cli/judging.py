@@ -1,0 +1,128 @@
+"""Verdicts for continuous integration: as an exit code, and as a file of JUnit's XML, which such services draw."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+from xml.etree import ElementTree
+
+from vazao.errors import RunError, StudyError, did_you_mean
+from vazao.files import explained, write_atomically
+from vazao.study import Verdict
+
+if TYPE_CHECKING:
+    from vazao.results import Campaign
+    from vazao.study import Ruling
+
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+DEFAULT: tuple[Verdict, ...] = ("differs",)
+"""Verdicts that are failures in a file where none are named."""
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class Demands:
+    """Demands on a study's verdicts: those that fail the command, and the file that tells all of them."""
+
+    fail_on: tuple[Verdict, ...] = ()
+    junit: Path | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test of a suite: a claim, or a run."""
+
+    name: str
+    outcome: str = ""
+    """"failure", "error" or "skipped"; empty for one that passed."""
+    kind: str = ""
+    message: str = ""
+    text: str = ""
+
+
+def demands(fail_on: str | None, junit: Path | None) -> Demands:
+    """Demands as the command line has them. Raises `StudyError` for a verdict or a directory that is not there."""
+    if junit and not junit.parent.is_dir():
+        raise StudyError(f"--junit {str(junit)!r}: there is no directory {str(junit.parent)!r}")
+    names = [name.strip() for name in (fail_on or "").split(",") if name.strip()]
+    known = {verdict.replace(" ", "-"): verdict for verdict in VERDICTS}
+    for name in names:
+        if name.replace(" ", "-") not in known:
+            raise StudyError(f"--fail-on {name!r}: is no verdict{did_you_mean(name, known)}")
+    if fail_on is not None and not names:
+        raise StudyError(f"--fail-on {fail_on!r}: names no verdict (known: {', '.join(known)})")
+    return Demands(tuple(known[name.replace(" ", "-")] for name in names), junit)
+
+
+def record(campaigns: Sequence[Campaign], asked: Demands) -> None:
+    """Write the file that was asked for, if one was. Raises `ResultsError` where it cannot be."""
+    if asked.junit:
+        write(asked.junit, [(done.study.name, list(_cases(done, asked.fail_on or DEFAULT))) for done in campaigns])
+
+
+def check(campaigns: Sequence[Campaign], asked: Demands) -> None:
+    """See that no claim has a verdict that fails the command. Raises `RunError`."""
+    failed = [(done.study.name, one) for done in campaigns for one in done.findings if one.verdict in asked.fail_on]
+    if failed:
+        study, first = failed[0]
+        of = sum(len(done.findings) for done in campaigns)
+        told = f"{study}: {_named(first)}: {first.verdict}" + (f" ({first.measured})" if first.measured else "")
+        raise RunError(f"--fail-on {','.join(asked.fail_on)}: {len(failed)} of {of} claims; the first, {told}")
+
+
+def _cases(done: Campaign, failing: Sequence[Verdict]) -> Iterable[Case]:
+    """The claims of a campaign, and its runs that failed."""
+    for one in done.findings:
+        verdict = "failure" if one.verdict in failing else "skipped" if one.verdict == "not testable" else ""
+        measured = f": {one.measured}" if one.measured else ""
+        yield Case(_named(one), verdict, one.verdict, f"{one.verdict}{measured}", _told(one))
+    for run_id, reason in done.failures():
+        yield Case(f"run {run_id}", "error", "failed", reason.partition("\n")[0], reason)
+
+
+def _named(one: Ruling) -> str:
+    return f"{one.id} [{one.level}]" if one.level else one.id
+
+
+def _told(one: Ruling) -> str:
+    """A claim with everything that was said of it."""
+    lines = {"claim": one.claim, "reported": one.reported, "measured": one.measured, "criterion": one.criterion}
+    return "\n".join(
+        [f"{key}: {text}" for key, text in lines.items() if text] + [one.explanation] * bool(one.explanation)
+    )
+
+
+def write(path: Path, suites: Sequence[tuple[str, Sequence[Case]]]) -> None:
+    """Write suites of tests as JUnit's XML. Raises `ResultsError` where they cannot be."""
+    root = ElementTree.Element(
+        "testsuites", {"name": "vazao"} | _counts([case for _, cases in suites for case in cases])
+    )
+    for name, cases in suites:
+        suite = ElementTree.SubElement(root, "testsuite", {"name": _text(name)} | _counts(cases))
+        for case in cases:
+            element = ElementTree.SubElement(suite, "testcase", {"classname": _text(name), "name": _text(case.name)})
+            if case.outcome:
+                more = {} if case.outcome == "skipped" else {"type": _text(case.kind)}
+                told = ElementTree.SubElement(element, case.outcome, {"message": _text(case.message)} | more)
+                told.text = _text(case.text)
+            elif case.text:
+                ElementTree.SubElement(element, "system-out").text = _text(case.text)
+    ElementTree.indent(root)
+    with explained(path):
+        write_atomically(path, ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n")
+
+
+def _counts(cases: Sequence[Case]) -> dict[str, str]:
+    outcomes = [case.outcome for case in cases]
+    counted = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+    return {"tests": str(len(cases))} | {key: str(outcomes.count(outcome)) for key, outcome in counted.items()}
+
+
+def _text(text: str) -> str:
+    """A text without the characters that XML has none of."""
+    return _NOT_XML.sub("?", text)

@@ -1,0 +1,94 @@
+"""The README.md of a results directory: what it is, and how whoever receives it looks into it and does it again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vazao.files import write_atomically
+from vazao.study import Study
+
+README = "README.md"
+
+FILES = {
+    "report.html": "figures, tables and claims in one page, which needs no network",
+    "findings.json": "the claims with their verdicts",
+    "figures/": "each figure as SVG, PDF, PNG and as a Vega-Lite description with its numbers",
+    "study.toml": "the study as it was run",
+    "scenario.toml": "the scenario as it was run; changes to it and its seed are in `manifest.json`",
+    "inputs/": "copies of the files that scenarios name, each under its SHA-256; `manifest.json` has their names",
+    "runs/, flows/, paths/, links/, samples/": "the rows, as Parquet",
+    "scenarios/": "the resolved scenario of each run, as JSON",
+    "manifest.json": "what was run and with which versions",
+}
+"""Files of a results directory, in the order in which a reader wants them."""
+
+STUDY_ONLY = ("report.html", "findings.json", "figures/", "study.toml")
+SCENARIO_ONLY = ("scenario.toml",)
+
+
+def write(directory: Path, manifest: Mapping[str, Any], study: Study | None = None) -> None:
+    """Write the README of a results directory, of a study's or of a single run's."""
+    write_atomically(directory / README, text(manifest, study).encode())
+
+
+def text(manifest: Mapping[str, Any], study: Study | None) -> str:
+    """Text of the README. It names no place: all its commands are for the directory that it is in."""
+    title = _line(study.title if study else manifest["name"])
+    versions = manifest["versions"]
+    left_out = SCENARIO_ONLY if study else STUDY_ONLY
+    files = [f"| `{name.replace(', ', '`, `')}` | {what} |" for name, what in FILES.items() if name not in left_out]
+    about = (
+        [_line(part) for part in (study.question, study.source and f"Source: {study.source}.") if part] if study else []
+    )
+    runs = f"{manifest['runs']} planned runs ({manifest['size']})" if study else f"One run, `{manifest['run']}`"
+    made = f"{runs} of `{manifest['name']}`, by Vazão {versions['vazao']} with engine {versions['engine']}."
+    parts = [
+        f"# {title}", *about, made, "The commands below are for a terminal in this directory, wherever it is now.",
+        "## Look", _fenced(_looking(study)), "\n".join(["| file | what it is |", "| --- | --- |", *files]),
+        "## Do it again", _fenced(_again(manifest, study)), SAME, *_code(manifest),
+    ]  # fmt: skip
+    return "\n\n".join(parts) + "\n"
+
+
+SAME = """The same engine gives the same rows to the bit, on any machine and any number of cores; `vazao verify` says
+where they differ, and names the engines where these do."""
+
+
+def _looking(study: Study | None) -> list[str]:
+    asked = "vazao sql . 'SELECT run_id, seed, utilisation FROM runs'"
+    return ["vazao show .", asked, *(["vazao explore ."] if study else [])]
+
+
+def _again(manifest: Mapping[str, Any], study: Study | None) -> list[str]:
+    verify = "vazao verify .                    # every stored run again, compared to the bit"
+    if study is None:
+        return [verify, f"vazao run ./{manifest['run']}      # the run, with --pcap or --trace if you like"]
+    return [
+        verify,
+        "vazao run ./RUN_ID                # one run, compared too; with --pcap or --trace if you like",
+        "vazao run . --out ../again        # the whole campaign anew, in another directory",
+    ]
+
+
+def _code(manifest: Mapping[str, Any]) -> list[str]:
+    """Sentences on own algorithms, which nobody runs unasked."""
+    files = sorted(name for name in manifest.get("inputs", {}) if name.endswith(".py"))
+    if not files:
+        return []
+    named = ", ".join(f"`{_line(name)}`" for name in files)
+    told = (
+        f"Runs use algorithms in Python ({named}), whose copies are in `inputs/`. Vazão lists them before it runs them;"
+    )
+    return [f"{told}\nif you trust them, `--allow-programs` says so."]
+
+
+def _fenced(lines: list[str]) -> str:
+    return "\n".join(["```sh", *lines, "```"])
+
+
+def _line(told: str) -> str:
+    """A text in one line."""
+    return re.sub(r"\s+", " ", told).strip()
