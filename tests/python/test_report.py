@@ -189,9 +189,18 @@ def test_the_counts_are_those_of_the_ledger() -> None:
 
 
 def test_the_page_says_how_to_make_it_again(html: str) -> None:
-    assert "vazao run study.toml --quick" in html
+    assert "vazao verify .\nvazao run . --out ../again\nvazao show .\nvazao report ." in html
     assert synthetic.study().hash in html
-    assert "vazao sql results/invented" in html
+    assert "vazao sql . &#39;SELECT" in html
+
+
+def test_a_study_of_ones_own_is_no_rerun_and_has_no_author(tmp_path: Path) -> None:
+    own = synthetic.study(synthetic.TEXT.replace('source = "Nobody, Nowhere, 2024"', ""))
+    written = report.html(own, synthetic.store(tmp_path), synthetic.FINDINGS)
+    assert "Study invented · run with Vazão" in written
+    assert "What came out" in written
+    assert "re-run" not in re.sub(r"<script.*?</script>", "", written, flags=re.DOTALL)
+    assert "author" not in written.partition("<main")[2].partition("<script")[0].lower()
 
 
 def test_text_of_the_study_is_text_not_markup(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str,
         "versions": store.manifest["versions"], "hash": study.hash, "facts": facts(study, store),
         "commands": commands(study, store), "questions": questions(study),
         "contents": _contents(
-            words, answer=answers, summary=ledger, tables=study.tables, results=sections, letter=ledger, ledger=ledger
+            study, answer=answers, summary=ledger, tables=study.tables, results=sections, letter=ledger, ledger=ledger
         ),
         "not_run": told_not_run(reasons(not_run), words), "script": _json(words.script),
     }  # fmt: skip
@@ -116,10 +116,15 @@ UNCLAIMED = ("tables", "results", "setting", "reproduce")
 """Anchors of the sections where a study, such as a sweep, states no claims."""
 
 
-def _contents(words: Words, **optional: Sized) -> list[tuple[str, str]]:
-    """The sections that the page has; an optional one is left out where it would be empty."""
+def _contents(study: Study, **optional: Sized) -> list[tuple[str, str]]:
+    """The sections that the page has; an optional one is left out where it would be empty.
+
+    Where nothing is re-run, there is no author to be told.
+    """
     order = CONTENTS if len(optional["ledger"]) else UNCLAIMED
-    return [(anchor, words.of("contents", anchor)) for anchor in order if len(optional.get(anchor, anchor))]
+    called = {} if study.source else {"letter": "outcome"}
+    there = [anchor for anchor in order if len(optional.get(anchor, anchor))]
+    return [(anchor, study.words.of("contents", called.get(anchor, anchor))) for anchor in there]
 
 
 # Claims and verdicts
@@ -391,21 +396,25 @@ def facts(study: Study, store: Store) -> list[tuple[str, str]]:
 
 def commands(study: Study, store: Store) -> str:
     """The commands that give this page again."""
-    built_in = study.name in built_in_studies()
-    run = ["vazao", "run", study.name if built_in else "study.toml", f"--{store.manifest['size']}"]
+    spoken = [] if study.words.lang == study.lang else ["--lang", study.words.lang]
+    if study.name not in built_in_studies():
+        # Wherever the directory is: with its own study, changes, seed and files.
+        again = ["vazao verify .", joined(["vazao", "run", ".", "--out", "../again", *spoken])]
+        look = ["vazao show .", joined(["vazao", "report", ".", *spoken])]
+        return "\n".join([f"# {study.words.say('page.beside')}", *again, *look])
+    run = ["vazao", "run", study.name, f"--{store.manifest['size']}"]
     for key, value in study.overrides:
         run += ["--set", f"{key}={value if isinstance(value, str) else _toml(value)}"]
     if study.overrides or study.seed != 1:
         run += ["--seed", str(study.seed)]
     folder = shlex.quote(f"results/{study.name}")
-    spoken = [] if study.words.lang == study.lang else ["--lang", study.words.lang]
-    lines = [joined([*run, *spoken]), f"vazao show {folder}", " ".join(["vazao report", folder, *spoken])]
-    return "\n".join(lines if built_in else [f"# {study.words.say('page.beside')}", *lines])
+    return "
+".join([joined([*run, *spoken]), f"vazao show {folder}", " ".join(["vazao report", folder, *spoken])])
 
 
 def questions(study: Study) -> str:
     """Questions to the stored rows that work as they stand."""
-    folder = shlex.quote(f"results/{study.name}")
+    folder = shlex.quote(f"results/{study.name}") if study.name in built_in_studies() else "."
     asked = ["SELECT part, count(*) AS runs, avg(utilisation) AS utilisation FROM runs GROUP BY part"]
     if study.figures:
         asked.append(re.sub(r"\s+", " ", study.figures[0].sql).strip())

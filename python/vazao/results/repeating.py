@@ -44,7 +44,7 @@ class Difference:
     table: str
     column: str
     rows: int
-    """How many rows differ."""
+    """Number of rows that differ."""
     stored: Any
     """The first of the stored values that differ, and the one of now."""
     now: Any
@@ -60,7 +60,7 @@ class Point:
 
     run_id: str
     label: str
-    """Its levels and seed in words."""
+    """Levels and seed in words."""
     read: Callable[[], _core.Scenario] = field(repr=False)
     """Read its scenario. Raises `VazaoError`."""
     lacking: str | None = None
@@ -84,7 +84,7 @@ class Repeated:
         return self.not_run is None and not self.differences
 
     def told(self) -> str:
-        """What came out, in one sentence."""
+        """Result in one sentence."""
         if self.not_run is not None:
             return f"was not run: {self.not_run}"
         if self.same:
