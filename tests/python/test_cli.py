@@ -191,7 +191,10 @@ def test_version(vazao: Vazao) -> None:
         (["run", "small.toml", "--set", "network.botleneck.rate=1 Mbps"], "did you mean"),
         (["run", "small.toml", "--set", "network.bottleneck.rate=10 Mbs"], "is not a rate; did you mean"),
         (["run", "small.toml", "--set", "flow.0.transport.cc=cubc"], "cubic"),
-        (["run", "small.toml", "--quick"], "is a scenario; leave --quick/--full, --shard, --on and --lang out"),
+        (
+            ["run", "small.toml", "--quick"],
+            "is a scenario; leave --quick/--full, --shard, --on, --lang, --fail-on and --junit out",
+        ),
         (["run", "small.toml", "--trace", "cwmd"], "cwnd"),
         (["run", "small.toml", "--out", "small.toml"], "small.toml: is a file"),
         (["run", "small.toml", "--out", "folder"], "folder: holds other files"),

@@ -204,7 +204,7 @@ class Cautious(vz.CongestionControl):
 
 def planned(recipe: Recipe, seeds: Sequence[int]) -> list[PlannedRun]:
     first = recipe.read(seeds[0])
-    cell = Cell("part", {}, recipe, seeds[0], first.work(), needs_of(first))
+    cell = Cell("part", {}, recipe, first.run_id, seeds[0], first.work(), needs_of(first))
     return [PlannedRun(cell, number, run_id) for number, run_id in enumerate(recipe.run_ids(first, seeds))]
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
-T = TypeVar("T")
+from vazao.study import PlannedRun
 
 
 @dataclass(frozen=True)
@@ -16,9 +15,13 @@ class Shard:
     number: int
     of: int
 
-    def share(self, scenarios: Sequence[T]) -> Sequence[T]:
-        """Scenarios of a plan that belong to it: every `of`-th in the plan's order."""
-        return scenarios[self.number - 1 :: self.of]
+    def share(self, runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+        """Runs of a plan that belong to it: of each combination every `of`-th replication.
+
+        Where a combination begins follows from what it is, not from its place in the plan: a study that grows leaves
+        each run in the shard that has it.
+        """
+        return [run for run in runs if (int(run.cell.run_id, 16) + run.replication) % self.of == self.number - 1]
 
 
 WHOLE = Shard(1, 1)

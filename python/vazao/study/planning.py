@@ -31,6 +31,8 @@ class Cell:
     part: str
     combination: Combination
     recipe: Recipe
+    run_id: str
+    """The first replication's."""
     seed: int
     """The seed of the first replication."""
     work: tuple[float, float, int, bool]
@@ -206,7 +208,7 @@ def _part_runs(study: Study, part: Part, size: Size) -> list[PlannedRun]:
     for combination in combinations(part, size):
         recipe, first = _first(study, part, combination)
         needs = needs_of(first)
-        cell = Cell(part.name, combination, recipe, study.seed, first.work(), needs)
+        cell = Cell(part.name, combination, recipe, first.run_id, study.seed, first.work(), needs)
         try:
             run_ids = list(recipe.run_ids(first, seeds))
         except ScenarioError as error:
