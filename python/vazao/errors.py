@@ -14,18 +14,31 @@ __all__ = [
     "VazaoError",
     "did_you_mean",
     "nearest",
+    "printable",
 ]
 
 
-class StudyError(VazaoError):
+def printable(text: str) -> str:
+    """A text for a message: lines stay, letters that steer a terminal or the direction of its text are escaped."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+class _TextError(VazaoError):
+    """An error whose message may repeat what a file says, which may be anybody's."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(printable(message))
+
+
+class StudyError(_TextError):
     """A study file is wrong: `file:line: key: problem; what would be accepted`."""
 
 
-class ResultsError(VazaoError):
+class ResultsError(_TextError):
     """A results directory cannot be used as asked, or a query over it is wrong."""
 
 
-class ClusterError(VazaoError):
+class ClusterError(_TextError):
     """A cluster on which runs were to go cannot be used: it is not there, or another version is."""
 
 

@@ -1,12 +1,14 @@
 """The study file: what it says is read, and what is wrong in it is named with line, key and remedy."""
 
+import json
+import re
 from collections.abc import Callable
 
 import pytest
 from hypothesis import given, strategies as st
 
 from vazao.errors import StudyError
-from vazao.results import load_study
+from vazao.results import load_study, rehearse
 from vazao.study import built_in_studies, is_study, parse_study, plan
 from vazao.study.source import Source
 
@@ -207,3 +209,27 @@ def test_lines_are_those_where_the_keys_stand(pairs: list[tuple[str, str]]) -> N
     assert lines["t", 1, "u", "y"] == last
     found = {line for key, line in lines.items() if key[0] != "t"}
     assert set(expected.values()) <= found
+
+
+@pytest.mark.parametrize("letter", ["\x1b[2J", "\x07", "\x7f", "\x9b", "\u202e"])
+def test_a_message_repeats_no_letter_that_steers_a_terminal(letter: str, toy_text: str) -> None:
+    """Keys of a file may be anybody's (`python -m fuzz`, seed 7700474)."""
+    text = toy_text.replace("x_scale =", f"{json.dumps(letter)} =", 1)
+    with pytest.raises(StudyError, match=r"toy\.toml:\d+: figure\.0\.\\[xu].*: unknown key") as refused:
+        parse_study(text, "toy.toml")
+    assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("SELECT bandwidth_bps,", "-1 ms", "the query failed: Parser Error"),
+        ('y = "utilisation"', 'y = "utilization"', "y: 'utilization' is not a column of its query"),
+    ],
+)
+def test_a_figures_mistake_names_file_line_and_key(
+    old: str, new: str, told: str, edited: Callable[[str, str], str]
+) -> None:
+    """Also where only the database finds it (`python -m fuzz`, seeds 7700744 and 7701014)."""
+    with pytest.raises(StudyError, match=r"^toy\.toml:\d+: figure\.0: figure utilisation: " + re.escape(told)):
+        rehearse(parse_study(edited(old, new), "toy.toml"))

@@ -28,7 +28,10 @@ def drawing(study: Study, asked: Asked, figure: Figure) -> Drawing:
     figure = figure.model_copy(update=dict(_texts(figure)))
     words = study.words
     columns = [column for column in (figure.x, figure.color, figure.facet) if column]
-    rows = told(prepare(figure, asked, words), columns, words)
+    try:
+        rows = told(prepare(figure, asked, words), columns, words)
+    except StudyError as error:
+        raise study.placed(figure, error) from None
     orders = {column: [words.label(label) for label in labels(study, asked, column)] for column in columns}
     colors = orders.get(figure.color or "", [])
     return Drawing(Plot(figure, rows, PAPER, Face.STILL, colors, orders, words))

@@ -35,7 +35,10 @@ def rehearse(study: Study) -> None:
         except ResultsError as error:
             raise StudyError(f"{study.file}: table {summary.id!r}: {error}") from None
     for figure in study.figures:
-        query(figure, stage)
+        try:
+            query(figure, stage)
+        except StudyError as error:
+            raise study.placed(figure, error) from None
 
 
 class Stage:

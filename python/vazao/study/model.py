@@ -461,6 +461,11 @@ class Study(Table):
         """The study file's name, as the user gave it."""
         return self._file.file
 
+    def placed(self, figure: Figure, error: StudyError) -> StudyError:
+        """An error of a figure with its place in the study file: `study.toml:12: figure.0: …`."""
+        number = next((n for n, one in enumerate(self.figures) if one.id == figure.id), None)
+        return error if number is None else self._file.error(("figure", number), str(error))
+
     @property
     def text(self) -> str:
         """The study file's whole text."""
