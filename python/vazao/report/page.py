@@ -408,8 +408,7 @@ def commands(study: Study, store: Store) -> str:
     if study.overrides or study.seed != 1:
         run += ["--seed", str(study.seed)]
     folder = shlex.quote(f"results/{study.name}")
-    return "
-".join([joined([*run, *spoken]), f"vazao show {folder}", " ".join(["vazao report", folder, *spoken])])
+    return "\n".join([joined([*run, *spoken]), f"vazao show {folder}", " ".join(["vazao report", folder, *spoken])])
 
 
 def questions(study: Study) -> str:
