@@ -7,13 +7,16 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import polars as pl
 import pytest
 import typer.main
+from typer.testing import CliRunner
 
 import vazao as vz
 from documents import DOCUMENTS, ROOT, blocks, name, saved
+from test_json import commands as every_command
 from vazao import _core
 from vazao.cli import app
 from vazao.results import load_study, run_study
@@ -210,3 +213,25 @@ def test_sql_functions_that_are_shown_exist(tmp_path: Path) -> None:
     known |= set(re.findall(r"CREATE MACRO (\w+)\(", dynamics.MACROS))
     assert len(shown) >= 8
     assert set(shown) <= known
+
+
+HELPED = list(every_command())
+
+
+@pytest.mark.parametrize(("words", "command"), HELPED, ids=[" ".join(words) for words, _ in HELPED])
+def test_the_help_of_a_command_has_an_example_that_it_takes(words: tuple[str, ...], command: Any) -> None:
+    told = str(command.epilog).split("\n\n")[1:]
+    assert told
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    for line in told:
+        first, *arguments = shlex.split(line)
+        assert (first, *arguments[: len(words)]) == ("vazao", *words)
+        assert {argument for argument in arguments if argument.startswith("--")} <= known
+
+
+def test_help_tells_no_default_that_is_none() -> None:
+    """A flag that turns something off is not on, and a free port is not port 0."""
+    told = CliRunner().invoke(app, ["report", "--help"], env={"COLUMNS": "200"}).output
+    assert "--no-browser" in told
+    assert "[default:" not in told
+    assert "vazao report results/tcp-bakeoff --serve" in " ".join(told.split())

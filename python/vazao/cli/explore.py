@@ -18,8 +18,12 @@ LIBRARIES = ("starlette", "uvicorn")
 """Libraries of the extra `web`."""
 
 
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback (default: one that is free).")]
-Browser = Annotated[bool, typer.Option(" /--no-browser", help="Print the address, and open no browser.")]
+Port = Annotated[
+    int, typer.Option(min=0, max=65535, show_default=False, help="Port on loopback (default: one that is free).")
+]
+Browser = Annotated[
+    bool, typer.Option(" /--no-browser", show_default=False, help="Print the address, and open no browser.")
+]
 
 
 def explore(

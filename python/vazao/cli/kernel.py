@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vazao import kernel as api
+from vazao.cli.examples import epilog
 from vazao.cli.options import AsJson
 from vazao.units import duration, quantity
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Linux kernels for guests: build one, list them, choose one.", no_args_is_help=True)
 
 
-@app.command("build")
+@app.command("build", epilog=epilog("kernel build"))
 def build_(
     series: Annotated[str | None, typer.Argument(metavar="[6.12|6.1]", help="The series (default: 6.12).")] = None,
     source: Annotated[Path | None, typer.Option(metavar="PATH", help="Build this tree; it is only read.")] = None,
@@ -79,7 +80,7 @@ def meaning(kernel: Kernel) -> str:
     return f"`{kernel.series}` means {meant}; choose this one with: vazao kernel use {kernel.name}"
 
 
-@app.command("list")
+@app.command("list", epilog=epilog("kernel list"))
 def list_(as_json: AsJson = False) -> None:
     """List the kernels that are built or chosen, and which of them each series means."""
     kernels, gone = {kernel.name: kernel for kernel in api.kernels()}, []
@@ -126,7 +127,7 @@ def _row(kernel: Kernel) -> dict[str, str | int]:
     }
 
 
-@app.command()
+@app.command(epilog=epilog("kernel use"))
 def use(
     name: Annotated[str, typer.Argument(metavar="PATH|NAME", help="A User Mode Linux binary, or a name of the list.")],
     as_json: AsJson = False,

@@ -18,6 +18,7 @@ from vazao.cli import (
     compare,
     completion,
     doctor,
+    examples,
     explore,
     kernel,
     questions,
@@ -60,7 +61,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 """All commands, in the order of the help."""
 
 for name, command in COMMANDS.items():
-    app.command(name)(command)
+    app.command(name, epilog=examples.epilog(name))(command)
 app.add_typer(kernel.app, name="kernel")
 
 

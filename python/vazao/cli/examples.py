@@ -1,0 +1,48 @@
+"""Examples of each command, which its help ends with."""
+
+from __future__ import annotations
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "run": (
+        "vazao run two.toml --set flow.0.transport.cc=bbr --trace cwnd --out results/bbr",
+        "vazao run two.toml --vary flow.0.transport.cc=cubic,bbr --seeds 10",
+        "vazao run tcp-bakeoff --quick --fail-on differs --junit claims.xml",
+        "vazao run results/bbr/1f0c3d --pcap captures",
+    ),
+    "compare": ("vazao compare two.toml --seeds 10",),
+    "view": (
+        "vazao view two.toml --beside flow.0.transport.cc=bbr",
+        "vazao view results/tcp-bakeoff/1f0c3d --html run.html",
+    ),
+    "play": ("vazao play two.toml", "vazao play --lesson slow-start --html lesson.html"),
+    "report": ("vazao report results/tcp-bakeoff", "vazao report results/tcp-bakeoff --serve"),
+    "show": ("vazao show results/tcp-bakeoff", "vazao show results/tcp-bakeoff --json"),
+    "sql": (
+        "vazao sql results/tcp-bakeoff 'SELECT transport, avg(goodput_bps) FROM flows GROUP BY transport'",
+        "vazao sql results/tcp-bakeoff 'SELECT * FROM links' --out links.csv",
+    ),
+    "explore": ("vazao explore results/before results/after",),
+    "merge": ("vazao merge part-1 part-2 part-3 --out results/whole",),
+    "gc": ("vazao gc results/tcp-bakeoff",),
+    "verify": (
+        "vazao verify results/tcp-bakeoff --jobs 4 --junit again.xml",
+        "vazao verify results/tcp-bakeoff 1f0c3d",
+    ),
+    "check": ("vazao check two.toml --set network.bottleneck.loss=0.01",),
+    "list": ("vazao list", "vazao list congestion-controls"),
+    "explain": ("vazao explain cubic", "vazao explain network.bottleneck.queue", "vazao explain goodput_bps"),
+    "new": ("vazao new mine", "vazao new mine --study", "vazao new my-bakeoff --from tcp-bakeoff"),
+    "doctor": ("vazao doctor",),
+    "completion": ("vazao completion bash >> ~/.bashrc",),
+    "kernel build": ("vazao kernel build",),
+    "kernel list": ("vazao kernel list --json",),
+    "kernel use": ("vazao kernel use 6.12",),
+}
+"""Examples by the words of the command."""
+
+
+def epilog(command: str) -> str:
+    """The end of a command's help."""
+    lines = EXAMPLES[command]
+    # A blank line between: else help makes one paragraph of them.
+    return "\n\n".join(["Example:" if len(lines) == 1 else "Examples:", *lines])
