@@ -23,6 +23,7 @@ pytest.importorskip("httpx2", reason="httpx2 is not installed")
 
 from starlette.testclient import TestClient
 
+import vazao as vz
 from vazao import explore, results, seeing
 from vazao.errors import ResultsError, VazaoError
 from vazao.explore.answering import Answers
@@ -38,6 +39,21 @@ KNOWN = {**HERE, "x-vazao-token": TOKEN}
 
 MARKUP = "<script>document.title='taken'</script>"
 ODD = "a\"b'; DROP TABLE runs; --<img src=x onerror=alert(1)>"
+
+RIVALS = """
+name = "rivals"
+[network]
+topology = "dumbbell"
+pairs = 2
+access = { rate = "1 Gbps", delay = "1 ms" }
+bottleneck = { rate = "10 Mbps", delay = "5 ms", queue = "20 packets" }
+[[flow]]
+app = { kind = "upload", size = "200 kB" }
+transport = { kind = "tcp", cc = "reno" }
+[[flow]]
+app = { kind = "upload", size = "200 kB" }
+transport = { kind = "tcp", cc = "cubic" }
+"""
 
 STUDY = """
 [study]
@@ -185,6 +201,26 @@ def test_a_list_counts_under_all_filters_but_its_own(answers: Answers) -> None:
     mine = {v: n for v, n, label in zip(dim["v"], dim["n"], dim["results"], strict=True) if label == "first"}
     assert mine == dict(wanted.iter_rows())
     assert told["rows"] == sum(told["dims"][1]["n"])
+
+
+def test_rivals_are_kept_apart_by_their_table_and_by_the_factor(tmp_path: Path) -> None:
+    """A flow whose control is varied beside one that is not: the level is the run's, and `own.cc` the flow's."""
+    path = tmp_path / "rivals.toml"
+    path.write_text(RIVALS)
+    experiment = vz.load(path)
+    assert isinstance(experiment, vz.Experiment)
+    done = experiment.vary("flow.0.transport.cc", "vegas,cubic").run(seeds=2, out=tmp_path / "r")
+    answers = Answers(explore.opened([tmp_path / "r"]))
+    columns = {one["name"]: one for one in answers.about()["tables"]["flows"]}
+    assert (columns["cc"]["of"], columns["own.cc"]["of"], columns["group"]["kind"]) == ("runs", "flows", "number")
+    ask = {"kind": "mean", "table": "flows", "part": "sweep", "x": {"column": "cc"}, "y": {"column": "goodput_bps"}}
+    told = answers.answer(read(json.dumps(ask | {"color": "group"}).encode()))["columns"]
+    found = {(x, color): mean for x, color, mean in zip(told["x"], told["color"], told["mean"], strict=True)}
+    level = done.runs.select("run_id", level="cc")
+    own = done.flows.join(level, on="run_id").group_by("level", "group").agg(pl.col("goodput_bps").mean())
+    assert found == {(cc, group): pytest.approx(mean) for cc, group, mean in own.iter_rows()}
+    rival = {"filters": [{"column": "group", "values": [1]}], "x": {"column": "own.cc"}}
+    assert answers.answer(read(json.dumps(ask | rival).encode()))["columns"]["x"] == ["cubic"]
 
 
 def test_another_tables_column_is_a_runs_mean(answers: Answers) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+import vazao as vz
 from browsers import FLAGS, chromium, needs_chromium
-from test_explore import BUILT, MARKUP, RUNNING, running, stored
+from test_explore import BUILT, MARKUP, RIVALS, RUNNING, running, stored
 from vazao import explore
 from vazao.results.writer import writing
 
@@ -337,3 +338,24 @@ def test_new_rows_leave_an_open_finding_and_the_keyboards_place(browser: Any, tm
         assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "goodput_bps from"
         assert page.locator(".finding[open]").count() == 1
         assert "20 of 20 runs" in page.inner_text("header.top")
+
+
+def test_rivals_are_apart_at_first_and_can_be_filtered(browser: Any, tmp_path: Path) -> None:
+    """The view begins with a colour for each flow; without it the page says what a mark mixes."""
+    file = tmp_path / "rivals.toml"
+    file.write_text(RIVALS)
+    experiment = vz.load(file)
+    assert isinstance(experiment, vz.Experiment)
+    experiment.vary("flow.0.transport.cc", "vegas,cubic").run(seeds=2, out=tmp_path / "r")
+    with running(tmp_path / "r") as address, opened(browser, address) as page:
+        assert page.locator(".key span").count() == 2
+        assert "mixes" not in page.inner_text(".note")
+        assert page.locator("[data-facet=group] label.level").count() == 2
+        page.click("[data-facet=group] label:has-text('1')")
+        rows(page, 4)
+        page.click("[data-facet=group] button")
+        rows(page, 8)
+        page.select_option(".choice:has-text('colour') select", "")
+        page.wait_for_function(
+            "() => document.querySelector('.note').textContent.includes('mixes all levels of flow table')"
+        )

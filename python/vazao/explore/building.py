@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from vazao.errors import ResultsError, did_you_mean
 from vazao.explore.asking import Ask, Dimension, Filter, Value
-from vazao.explore.columns import RESULTS, Column, Tables
+from vazao.explore.columns import OWN, RESULTS, Column, Tables
 
 MOST_ROWS = 200_000
 """Rows of an answer; a grouping by something that is different in each row has more, and is cut."""
@@ -254,7 +254,10 @@ class Builder:
             if name in self._known:
                 return "NULL"
             raise ResultsError(f"{name!r} is not a column of {self._ask.table}{did_you_mean(name, self._known)}")
-        if name in self._tables.columns.get(self._ask.table, {}):
+        hidden = self._tables.hidden(self._ask.table)
+        if name.startswith(OWN) and name.removeprefix(OWN) in hidden:
+            return f"t.{quoted(name.removeprefix(OWN))}"
+        if name in self._tables.columns.get(self._ask.table, {}) and name not in hidden:
             return f"t.{quoted(name)}"
         if name in self._tables.columns.get("runs", {}):
             self._runs = True

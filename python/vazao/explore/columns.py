@@ -19,6 +19,9 @@ RESULTS = "results"
 DESIGN = ("run_id", "part", "replication", "seed")
 """Columns of planned runs that are no factors."""
 
+OWN = "own."
+"""Begins the name of a table's own column that a factor hides: `own.cc` is the control that a flow has."""
+
 Kind = Literal["number", "text", "flag"]
 
 
@@ -41,17 +44,28 @@ class Tables:
     def of(self, table: str) -> dict[str, Column]:
         """Every column that rows of a table can be asked for: its own, its runs', and means of other tables' numbers.
 
-        A column that a table and its runs both have is the table's.
+        A column that a table and its runs both have is the table's, but for a factor: a flow's rival, which has
+        another control than the one that is varied, is of the same level.
         """
-        known = {**self.columns.get("runs", {}), **self.columns.get(table, {})}
+        runs, own = self.columns.get("runs", {}), self.columns.get(table, {})
+        known = {**runs, **own, **{name: runs[name] for name in self.factors if name in runs}}
+        known |= {OWN + name: Column(OWN + name, own[name].kind) for name in self.hidden(table)}
         for other, columns in self.columns.items():
             if other not in (table, "runs"):
                 means = (Column(f"{other}.{one.name}", "number") for one in columns.values() if one.kind == "number")
                 known |= {one.name: one for one in means if one.name not in known}
         return known
 
+    def hidden(self, table: str) -> list[str]:
+        """Columns of a table that factors hide."""
+        return [name for name in self.factors if table != "runs" and name in self.columns.get(table, {})]
+
     def owner(self, table: str, name: str) -> str:
         """The table that a column of `of` is from."""
+        if name in self.factors and name in self.columns.get("runs", {}):
+            return "runs"
+        if name.startswith(OWN):
+            return table
         near = (one for one in (table, "runs") if name in self.columns.get(one, {}))
         return next(near, name.partition(".")[0])
 

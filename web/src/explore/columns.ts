@@ -16,6 +16,8 @@ export function told(value: number | null | undefined, column = "", digits = 3):
 
 /** A column as it is read: `goodput_bps` is goodput in bit/s, `links.utilisation` a run's mean. */
 export function title(column: string): string {
+  if (column === "group") return "flow table";
+  if (column.startsWith("own.")) return `${title(column.slice(4))} of its own`;
   const name = unit(column);
   const bare = name ? column.replace(/_(bps|bytes|s)$/, "") : column;
   const words = bare.replaceAll("_", " ").replace(/^(\w+)\.(.*)$/, "$2 (run’s mean of $1)");

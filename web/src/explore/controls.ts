@@ -93,7 +93,10 @@ export class Controls {
       ...(survey.several ? ["results"] : []),
       ...[...all].filter((name) => known.has(name) && name !== "run_id"),
     ];
-    const group = every.filter((name) => factors.includes(name) || known.get(name)?.kind !== "number");
+    const rivals = survey.rivals(state.table);
+    const group = every.filter(
+      (name) => factors.includes(name) || known.get(name)?.kind !== "number" || rivals.includes(name),
+    );
     return [every, survey.numbers(state.table).map((one) => one.name), group];
   }
 

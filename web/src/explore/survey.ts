@@ -21,6 +21,9 @@ export const FIRST = [
   "timeouts",
 ];
 
+/** Columns that say of which flow a row is: number of its `[[flow]]` table, its own number. */
+const RIVALS = ["group", "flow"];
+
 export class Survey {
   private domains = new Map<string, Domain | null>();
 
@@ -28,7 +31,7 @@ export class Survey {
 
   /** Learn the domains of the columns that are shown first, so that those that say nothing are left out. */
   async look(table: TableName, part: string | null): Promise<void> {
-    const names = FIRST.filter((name) =>
+    const names = [...FIRST, ...RIVALS].filter((name) =>
       this.numbers(table).some((one) => one.name === name && one.kind === "number"),
     );
     const answer = await ask({
@@ -43,7 +46,8 @@ export class Survey {
   /** Take in what a running campaign has now. */
   renew(about: About): void {
     this.about = about;
-    this.domains = new Map();
+    // Which flows there are is known from the first runs.
+    this.domains = new Map([...this.domains].filter(([name]) => RIVALS.includes(name)));
   }
 
   /** Whether a column's numbers are positive and far apart. */
@@ -83,15 +87,26 @@ export class Survey {
     return [...new Set(named.length ? named : all)];
   }
 
+  /** The columns that keep flows apart that are not alike, the coarsest first; none where there is one flow, or many. */
+  rivals(table: TableName): string[] {
+    return RIVALS.filter((name) => {
+      const found = this.domains.get(name)?.distinct ?? 0;
+      return found > 1 && found <= MOST_LEVELS && this.columns(table).some((one) => one.name === name);
+    });
+  }
+
   /** Factors whose levels are together in one mark of the view. */
-  pooled({ part, kind, x, y, color, facet, filters }: State): string[] {
+  pooled({ table, part, kind, x, y, color, facet, filters }: State): string[] {
     if (kind === "points") return [];
     const axis = kind === "hist" || kind === "ecdf" ? null : x;
     const apart = [axis, color, facet, kind === "heat" ? y : null];
     const one = filters.filter((each) => each.values?.length === 1).map((each) => each.column);
-    return this.factors(part).filter(
-      (name) => this.order(name).length > 1 && !apart.includes(name) && !one.includes(name),
-    );
+    const mixed = (name: string): boolean => !apart.includes(name) && !one.includes(name);
+    const rivals = this.rivals(table);
+    return [
+      ...this.factors(part).filter((name) => this.order(name).length > 1 && mixed(name)),
+      ...(rivals.every(mixed) ? rivals.slice(0, 1) : []),
+    ];
   }
 
   /** The factors of a part as axes of a view: those with the most levels first. */
@@ -115,6 +130,7 @@ export class Survey {
     const part = this.parts()[0]?.[0] ?? null;
     const [x, color] = this.axes(part);
     const measures = this.measures(table);
+    const rivals = this.rivals(table)[0] ?? null;
     return {
       table,
       part,
@@ -122,10 +138,11 @@ export class Survey {
       logX: false,
       logY: this.wide(measures.y),
       filters: [],
-      facet: this.several ? "results" : null,
+      facet: this.several ? "results" : color ? rivals : null,
       ...measures,
       x: x ?? ["flow", "link"].find((name) => this.columns(table).some((one) => one.name === name)) ?? null,
-      color: color ?? null,
+      // A mean over rivals is nobody's.
+      color: color ?? (x ? rivals : null),
     };
   }
 
@@ -164,9 +181,17 @@ export class Survey {
 
   /** Columns whose values stand in lists: factors, and texts that tell rows apart. */
   listed(state: State): string[] {
-    const more = ["transport", "cc", "stack", "app", "direction", "link", "path", "completed"].filter(
-      (name) => this.columns(state.table).some((one) => one.name === name && one.of === state.table),
-    );
+    const more = [
+      ...this.rivals(state.table),
+      "transport",
+      "cc",
+      "stack",
+      "app",
+      "direction",
+      "link",
+      "path",
+      "completed",
+    ].filter((name) => this.columns(state.table).some((one) => one.name === name && one.of === state.table));
     return [...new Set([...(this.several ? ["results"] : []), ...this.factors(state.part), ...more])].slice(
       0,
       20,
