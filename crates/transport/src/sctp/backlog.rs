@@ -268,10 +268,15 @@ impl Backlog {
         self.closing = true;
     }
 
-    /// Discards messages not yet begun; returns the total bytes that are or will be sent.
+    /// Discards messages not yet begun; returns the total bytes that are or will be sent. Of a single stream they are
+    /// cut off, so that what is written later follows the message under way, as the alert does that ends DTLS; with
+    /// several streams no message begins any more.
     pub fn discard(&mut self) -> u64 {
-        self.stopped = true;
         self.closing = true;
+        match self.streams[..] {
+            [only] => self.truncate(only),
+            _ => self.stopped = true,
+        }
         let rest = |outbound: &OutboundStream| {
             let (start, end) = self.place(outbound.message);
             if outbound.offset > 0 { end - start - outbound.offset } else { 0 }
@@ -279,6 +284,15 @@ impl Backlog {
         let begun: u64 = self.streams.iter().map(rest).sum();
         self.forgotten = self.written - self.cut - begun;
         self.cut + begun
+    }
+
+    /// Cuts off what is written after the message under way of the only stream.
+    fn truncate(&mut self, only: OutboundStream) {
+        let (start, end) = self.place(only.message);
+        self.written = self.written.min(if only.offset > 0 { end } else { start });
+        while self.rows.len() > 1 && self.rows[self.rows.len() - 1].start > self.written {
+            self.rows.pop_back();
+        }
     }
 
     /// Start and end of a message, possibly beyond what is written.

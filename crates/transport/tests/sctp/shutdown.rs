@@ -2,6 +2,7 @@
 
 use crate::lab::{Lab, Laboratory, Weather, at, config, text};
 use crate::pair::{answer, converse, said, standing, standing_with};
+use vazao_engine::registry::Raw;
 use vazao_engine::{Duration, Time};
 use vazao_transport::ByteStream;
 use vazao_transport::sctp::{Association, Control, Data, DataFlags, Failure, Packet, State};
@@ -154,4 +155,30 @@ fn the_guard_ends_before_the_last_shutdown() {
         client.handle_timeout(now);
     }
     assert_eq!((now, client.failure()), (at(300_000), Some(Failure::TimedOut)));
+}
+
+/// What is discarded is never waited for, and what is written afterwards follows the message under way, whole or in
+/// fragments (of 528 bytes with an MTU of 576): DTLS ends so, with its close_notify.
+#[test]
+fn what_is_written_after_a_discard_arrives_and_the_shutdown_ends() {
+    for (mtu, fragment) in [(1500.0, 1000), (576.0, 528)] {
+        let (mut client, mut server) = standing_with(&[("mtu", Raw::Number(mtu))], &[]);
+        client.set_clock(at(1));
+        client.write((1 << 40) + 24);
+        client.end_message();
+        let first = said(&mut client, at(1)).expect("data");
+        assert_eq!(first.data.iter().map(|data| data.length).collect::<Vec<_>>(), [fragment]);
+        assert_eq!((client.discard_unsent(), client.unsent()), (1000, 1000 - u64::from(fragment)));
+        assert_eq!(client.write(24), 24);
+        client.end_message();
+        client.close();
+        server.handle(at(1), 0, &first);
+        for ms in [1, 250, 500] {
+            server.handle_timeout(at(ms));
+            converse(&mut client, &mut server, at(ms));
+        }
+        assert_eq!(server.read(), Some(0..1024));
+        assert_eq!([client.state(), server.state()], [State::Closed; 2]);
+        assert_eq!([client.failure(), server.failure()], [None; 2]);
+    }
 }
