@@ -121,7 +121,7 @@ impl Cause {
         })
     }
 
-    /// Value of the cause length field.
+    /// Value of the cause length field, which does not count padding (section 3.2).
     pub fn length(self) -> u16 {
         let unknown = self.unknown().map_or(0, |unknown| unknown.bytes);
         // The second half of the last word is padding.

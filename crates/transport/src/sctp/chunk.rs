@@ -316,6 +316,11 @@ fn init_bytes(init: &Init) -> u32 {
 }
 
 impl Control {
+    /// Whether it must be the only chunk in its packet (section 6.10).
+    pub(super) fn is_solitary(&self) -> bool {
+        matches!(self, Control::Init(_) | Control::InitAck(..) | Control::ShutdownComplete(_))
+    }
+
     /// Bytes of the chunk, including padding.
     pub fn bytes(&self) -> u32 {
         match self {
@@ -323,7 +328,7 @@ impl Control {
             Control::InitAck(init, cookie) => init_bytes(init) + cookie.map_or(0, |_| 4 + Cookie::BYTES),
             Control::CookieEcho(_) => 4 + Cookie::BYTES,
             Control::CookieAck | Control::ShutdownAck | Control::ShutdownComplete(_) => 4,
-            Control::Unknown(unknown) => u32::from(unknown.bytes),
+            Control::Unknown(unknown) => unknown.padded(),
             Control::Abort(_, cause) => 4 + cause.map_or(0, Cause::bytes),
             Control::Error(cause) => 4 + cause.bytes(),
             Control::Heartbeat(_) | Control::HeartbeatAck(_) => 4 + 4 + 16,

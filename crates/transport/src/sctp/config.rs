@@ -53,6 +53,9 @@ parameters! {
             "do not take for lost what left by another path before new data changed over (SFR-CACC)";
         pub path_choice: PathChoice = PathChoice::KIND, "largest-free-cwnd", "which path new data goes by with cmt";
         pub streams: u16 = Kind::Integer(1, 65_535), "1", "outgoing streams; messages take turns among them";
+        pub max_inbound_streams: u16 = Kind::Integer(1, 65_535), "65535",
+            "streams that the peer may have (MIS): with fewer than it asks for it makes do (RFC 9260 section 5.1.1), and \
+             data for others is dropped and answered by an error";
         pub scheduler: StreamScheduler = StreamScheduler::KIND, "fcfs",
             "which stream may send next (RFC 8260 section 3)";
         pub priorities: Vec<u64> = Kind::Integers, "",

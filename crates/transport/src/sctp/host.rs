@@ -74,6 +74,12 @@ pub(super) struct Personality {
     pub ignores_init_round_trip: bool,
     /// The ABORT for a peer that gave no tag carries zero, not this end's own tag.
     pub aborts_without_tag: bool,
+    /// An INIT ACK or SHUTDOWN COMPLETE that is awaited and bundled is a violation that aborts the association
+    /// (`sctp_sf_do_5_1C_ack`, `sctp_sf_do_4_C`); else its packet is discarded.
+    pub aborts_for_bundles: bool,
+    /// Causes count the padding of the chunk or the parameters that they return (`sctp_sf_unk_chunk`,
+    /// `sctp_process_unk_param`).
+    pub pads_causes: bool,
     /// A SHUTDOWN cancels the delayed SACK, as everything is acknowledged at the peer, and T5-shutdown-guard, which
     /// does not run in SHUTDOWN-ACK-SENT (`sctp_sf_timer_ignore`).
     pub ignores_timers_in_shutdown: bool,
@@ -153,6 +159,8 @@ static RFC9260: Personality = Personality {
     adopts_stream_limits: false,
     ignores_init_round_trip: false,
     aborts_without_tag: false,
+    aborts_for_bundles: false,
+    pads_causes: false,
     ignores_timers_in_shutdown: false,
     renews_bursts: false,
     replies_first: false,
@@ -199,6 +207,8 @@ static LINUX: Personality = Personality {
     adopts_stream_limits: true,
     ignores_init_round_trip: true,
     aborts_without_tag: true,
+    aborts_for_bundles: true,
+    pads_causes: true,
     ignores_timers_in_shutdown: true,
     renews_bursts: true,
     replies_first: true,

@@ -20,11 +20,13 @@ pub(super) struct Receiver {
     initial: u32,
     /// TSN after the cumulative one, counted from 0.
     next: u64,
-    /// Number of the peer's streams.
+    /// Number of streams that the peer may send on.
     streams: u16,
     above: RangeSet,
     inbound: Inbound,
     duplicates: Vec<u32>,
+    /// Streams that the peer may not send on, of data in the packet at hand.
+    invalid: Vec<u16>,
     /// Whether nothing has arrived yet, so that the first packet is acknowledged at once.
     is_first_awaited: bool,
     /// Data packets since the last SACK.
@@ -54,6 +56,7 @@ impl Receiver {
             above: RangeSet::default(),
             inbound: Inbound::default(),
             duplicates: Vec::new(),
+            invalid: Vec::new(),
             is_first_awaited: !config.delayed_first_sack,
             packets: 0,
             due: Time::NEVER,
@@ -131,9 +134,9 @@ impl Receiver {
         used <= self.config.receive_buffer && used + bytes <= self.config.receive_buffer + spill
     }
 
-    /// Handles the data chunks of a packet that arrived on `path`. Returns an invalid stream, if any: its data is
+    /// Handles the data chunks of a packet that arrived on `path`. Returns the invalid streams of the new ones, whose data is
     /// acknowledged and dropped (section 6.5).
-    pub fn on_data(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) -> Option<u16> {
+    pub fn on_data(&mut self, now: Time, path: usize, packet: &Packet, stats: &mut Stats) -> Vec<u16> {
         self.hear_from(path);
         let gap_before = !self.above.is_empty() && !self.config.host().delays_sack_of_last_gap;
         // Section 5.1: the first acknowledgement of an association is not delayed.
@@ -150,7 +153,7 @@ impl Receiver {
             self.due = self.due.min(now + self.config.delayed_sack_timeout);
         }
         self.report(stats);
-        packet.data.iter().map(|data| data.stream).find(|&stream| stream >= self.streams)
+        std::mem::take(&mut self.invalid)
     }
 
     fn hear_from(&mut self, path: usize) {
@@ -212,6 +215,8 @@ impl Receiver {
             let data = Data { fsn: data.fsn + u32::from(is_later), ..*data };
             self.inbound.take(tsn, &data, interleaved);
             self.deliver_partially(&data, interleaved);
+        } else {
+            self.invalid.push(data.stream);
         }
         true
     }

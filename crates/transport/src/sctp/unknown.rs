@@ -7,7 +7,7 @@ pub struct Unknown {
     pub kind: u16,
     /// Number of parameters.
     pub count: u16,
-    /// Total bytes including padding.
+    /// Total bytes; padding counts where another parameter follows it (section 3.2).
     pub bytes: u16,
     /// Index of the kept bytes; [`Unknown::LOST`] if none were kept.
     pub number: u32,
@@ -19,7 +19,7 @@ impl Unknown {
 
     /// Creates one of `bytes` bytes, which are not kept.
     pub fn new(kind: u16, bytes: u16) -> Unknown {
-        Unknown { kind, count: 1, bytes: bytes.next_multiple_of(4), number: Unknown::LOST }
+        Unknown { kind, count: 1, bytes, number: Unknown::LOST }
     }
 
     /// Whether the second highest bit of the type requests a report.
@@ -32,6 +32,17 @@ impl Unknown {
         kind & 0x80 != 0
     }
 
+    /// Bytes with the padding behind it.
+    pub(super) fn padded(self) -> u32 {
+        u32::from(self.bytes).next_multiple_of(4)
+    }
+
+    /// Counts the padding behind it as part of it.
+    #[must_use]
+    pub(super) fn with_padding(self) -> Unknown {
+        Unknown { bytes: self.bytes.next_multiple_of(4), ..self }
+    }
+
     /// Truncates it to at most `room` bytes.
     #[must_use]
     pub(super) fn within(self, room: u32) -> Unknown {
@@ -40,6 +51,6 @@ impl Unknown {
 
     /// Bytes of the Unrecognized Parameter parameters that return them in an INIT ACK (section 3.3.3.1).
     pub(super) fn wrapped_bytes(self) -> u32 {
-        u32::from(self.bytes) + 4 * u32::from(self.count)
+        self.padded() + 4 * u32::from(self.count)
     }
 }

@@ -1,7 +1,9 @@
 //! Error reports (RFC 9260 sections 3.2 and 3.3.10), and answers to packets out of the blue (section 8.4).
 
-use crate::lab::at;
-use crate::pair::{answer, chunk, connect, listen, said, standing};
+use crate::lab::{at, text};
+use crate::pair::{answer, chunk, connect, connect_with, listen, said, standing, standing_with};
+use vazao_engine::registry::Raw;
+use vazao_transport::ByteStream;
 use vazao_transport::sctp::{
     Addresses, Association, Cause, Control, Data, DataFlags, Failure, Init, Packet, Sack, State, Unknown, stamp,
 };
@@ -13,6 +15,10 @@ fn controls(packet: Option<Packet>) -> Vec<Control> {
 /// A whole message of 100 bytes to the server, with the TSN that it expects.
 fn data() -> Data {
     Data { tsn: 100, length: 100, flags: DataFlags::WHOLE, stamp: stamp(0, 0, 0), ..Data::default() }
+}
+
+fn data_after(tsn: u32) -> Data {
+    Data { tsn, ..data() }
 }
 
 fn to_server(data: Data) -> Packet {
@@ -29,6 +35,28 @@ fn streams_that_do_not_exist() {
     assert_eq!((said(&mut server, at(1)), server.stats().messages_delivered), (None, 0));
     server.handle(at(2), 0, &to_server(Data { tsn: 101, ..data() }));
     assert_eq!(server.stats().messages_delivered, 1);
+}
+
+/// Section 5.1.1: a server that accepts two streams gets no more of a client that asks for five, and section 6.5: data for
+/// the third is dropped, as is each chunk for others, and each is reported.
+#[test]
+fn streams_beyond_what_is_accepted() {
+    let number = |number: u32| Raw::Number(f64::from(number));
+    let given = [("streams", number(5))];
+    let (mut client, mut server) = standing_with(&given, &[("max_inbound_streams", number(2))]);
+    client.set_clock(at(1));
+    client.write(4_000);
+    let sent: Vec<_> = std::iter::from_fn(|| said(&mut client, at(1))).flat_map(|packet| packet.data).collect();
+    assert_eq!(sent.iter().map(|data| data.stream).collect::<Vec<_>>(), [0, 1, 0, 1]);
+    let beyond = |tsn, stream| Data { tsn, stream, ..data() };
+    let packet = Packet { tag: 9, data: vec![beyond(100, 2), beyond(101, 4), data_after(102)], ..Packet::default() };
+    let all = answer(&mut server, at(1), &packet);
+    assert_eq!(all.as_ref().and_then(|packet| packet.sack).map(|sack| sack.cumulative), Some(102));
+    let errors = [2, 4].map(|stream| Control::Error(Cause::InvalidStream(stream)));
+    assert_eq!((controls(all), server.stats().messages_delivered), (errors.to_vec(), 1));
+    // What comes again is no news.
+    let again = answer(&mut server, at(2), &packet).expect("a SACK");
+    assert_eq!((again.control.len(), again.duplicates.len()), (0, 3));
 }
 
 /// Section 6.2: DATA without user data ends the association.
@@ -65,6 +93,7 @@ fn chunks_that_are_not_known() {
         // The first data would be acknowledged at once.
         assert!(answer(&mut server, at(1), &to_server(data())).is_some());
         let unknown = Unknown::new(kind, 21);
+        assert_eq!(Cause::UnrecognisedChunk(unknown).length(), 4 + 21);
         let second = Data { tsn: 101, number: 1, stamp: stamp(0, 1, 0), ..data() };
         let packet = Packet { control: vec![Control::Unknown(unknown)], ..to_server(second) };
         let answer = answer(&mut server, at(1), &packet);
@@ -204,6 +233,36 @@ fn silently_dropped_packets() {
         assert_eq!(server.state(), State::Closed);
     }
     assert_eq!(controls(answer(&mut fresh(), at(0), &chunk(9, echo))), [Control::CookieAck]);
+}
+
+/// Section 6.10: neither is an INIT ACK or a SHUTDOWN COMPLETE taken from a packet with other chunks. Linux takes that for a
+/// violation where it waits for them (`sctp_sf_do_5_1C_ack`, `sctp_sf_do_4_C`).
+#[test]
+fn chunks_that_must_be_alone() {
+    for (semantics, causes) in [("rfc9260", &[][..]), ("linux", &[Cause::ProtocolViolation])] {
+        let aborts: Vec<_> = causes.iter().map(|cause| Control::Abort(false, Some(*cause))).collect();
+        let given = [("semantics", text(semantics))];
+        let mut client = connect_with(5, 100, &given);
+        let init = said(&mut client, at(0)).expect("INIT");
+        let init_ack = answer(&mut listen(9, 200, &[]), at(0), &init).expect("INIT ACK");
+        let bundled = Packet { control: vec![init_ack.control[0], Control::CookieAck], ..init_ack.clone() };
+        assert_eq!(controls(answer(&mut client, at(1), &bundled)), aborts, "{semantics}");
+        let after = if causes.is_empty() { State::CookieWait } else { State::Closed };
+        assert_eq!(client.state(), after, "{semantics}");
+
+        let (mut client, mut server) = standing_with(&[], &given);
+        client.close();
+        let ack = answer(&mut server, at(1), &said(&mut client, at(1)).expect("SHUTDOWN")).expect("SHUTDOWN ACK");
+        let complete = answer(&mut client, at(1), &ack).expect("SHUTDOWN COMPLETE");
+        let bundled = Packet { data: vec![data()], ..complete.clone() };
+        assert_eq!(controls(answer(&mut server, at(2), &bundled)), aborts, "{semantics}");
+        assert_eq!(server.failure().is_some(), !causes.is_empty());
+        if causes.is_empty() {
+            assert_eq!(server.state(), State::ShutdownAckSent);
+            assert_eq!(answer(&mut server, at(3), &complete), None);
+        }
+        assert_eq!(server.state(), State::Closed);
+    }
 }
 
 /// Section 8.5.1 E: during setup, a SHUTDOWN ACK with any tag is answered as the end of an earlier association.

@@ -10,7 +10,7 @@ pub fn connect(tag: u32, tsn: u32) -> Association {
     connect_with(tag, tsn, &[])
 }
 
-fn connect_with(tag: u32, tsn: u32, given: &[(&str, Raw)]) -> Association {
+pub fn connect_with(tag: u32, tsn: u32, given: &[(&str, Raw)]) -> Association {
     Association::connect(Arc::new(config(Some(1000), given)), 1, tag, tsn)
 }
 

@@ -203,15 +203,17 @@ fn is_known(kind: u16) -> bool {
     )
 }
 
-/// Keeps parameters as they came, padded, if there are any.
+/// Keeps parameters as they came, padded, if there are any. The padding of the last is not its own.
 fn as_they_came<'a>(found: impl Iterator<Item = (u16, &'a [u8])>, guest: &mut GuestState) -> Option<Unknown> {
-    let (mut bytes, mut first, mut count) = (Vec::new(), None, 0);
+    let (mut bytes, mut first, mut end, mut count) = (Vec::new(), None, None, 0);
     for (kind, value) in found {
+        end = Some(bytes.len() + 4 + value.len());
         vazao_wire::sctp::parameter(kind, &mut bytes, |out| out.extend(value));
         first.get_or_insert(kind);
         count += 1;
     }
-    let mut unknown = Unknown { count, ..Unknown::new(first?, bytes.len() as u16) };
+    let length = end? as u16;
+    let mut unknown = Unknown { count, ..Unknown::new(first?, length) };
     keep(bytes, &mut unknown, guest);
     Some(unknown)
 }

@@ -13,9 +13,11 @@ impl Association {
     }
 
     fn receive(&mut self, now: Time, path: usize, packet: &Packet) {
-        // Section 8.5.1 A: an INIT is never bundled.
-        if packet.control.iter().any(|chunk| matches!(chunk, Control::Init(_))) && packet.chunks() > 1 {
-            return;
+        let solitary = packet.control.iter().find(|chunk| chunk.is_solitary());
+        if packet.chunks() > 1
+            && let Some(chunk) = solitary
+        {
+            return self.on_bundled(path, packet, chunk);
         }
         if !self.is_ours(packet) {
             return self.on_out_of_the_blue(path, packet);
@@ -45,6 +47,23 @@ impl Association {
             self.tx.refill();
         }
         self.tx.report_changes();
+    }
+
+    /// Handles a packet in which other chunks accompany one that must be alone (section 6.10). Section 8.5.1 A has the
+    /// packet discarded if that is an INIT; nothing is said of the others.
+    fn on_bundled(&mut self, path: usize, packet: &Packet, chunk: &Control) {
+        if !self.config.host().aborts_for_bundles || !self.is_ours(packet) {
+            return;
+        }
+        match chunk {
+            Control::InitAck(init, _) if self.state == State::CookieWait => {
+                self.refuse_init_ack(path, init.tag, Cause::ProtocolViolation);
+            }
+            Control::ShutdownComplete(_) if self.state == State::ShutdownAckSent => {
+                self.abort_for(Cause::ProtocolViolation);
+            }
+            _ => {}
+        }
     }
 
     /// Section 8.5: checks the verification tag, which is zero in INIT and may be the receiver's in two other chunks.
@@ -97,7 +116,7 @@ impl Association {
                 let kind = unknown.kind as u8;
                 if Unknown::is_reported(kind) {
                     // As much of it as fits after the two headers.
-                    let unknown = unknown.within(self.config.room() - 8);
+                    let unknown = self.returned(unknown.within(self.config.room() - 8));
                     self.send(path, Control::Error(Cause::UnrecognisedChunk(unknown)));
                 }
                 return Unknown::is_skipped(kind);
@@ -133,7 +152,7 @@ impl Association {
         if let Some(empty) = packet.data.iter().find(|data| data.length == 0) {
             return self.abort_for(Cause::NoUserData(empty.tsn));
         }
-        if let Some(stream) = self.rx.on_data(now, path, packet, &mut self.tx.stats) {
+        for stream in self.rx.on_data(now, path, packet, &mut self.tx.stats) {
             self.send(path, Control::Error(Cause::InvalidStream(stream)));
         }
         if self.state == State::ShutdownSent {
@@ -142,6 +161,11 @@ impl Association {
             self.rx.sack_now(now);
             self.start_shutdown_timer(now, path);
         }
+    }
+
+    /// A chunk or parameters as a cause returns them.
+    pub(super) fn returned(&self, unknown: Unknown) -> Unknown {
+        if self.config.host().pads_causes { unknown.with_padding() } else { unknown }
     }
 
     pub(super) fn notify_aborted(&mut self) {

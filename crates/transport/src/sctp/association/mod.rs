@@ -104,7 +104,7 @@ impl Association {
             own: Init {
                 tag: tag.max(1),
                 window,
-                streams: (streams, u16::MAX),
+                streams: (streams, config.max_inbound_streams),
                 tsn,
                 addresses: Addresses::of_paths(paths),
                 extensions: Extensions {

@@ -165,7 +165,7 @@ impl Association {
 
 /// Whether a chunk must not be bundled (section 6.10), or nothing may follow it (ABORT).
 fn is_unbundled(chunk: &Control) -> bool {
-    matches!(chunk, Control::Init(_) | Control::InitAck(..) | Control::ShutdownComplete(_) | Control::Abort(..))
+    chunk.is_solitary() || matches!(chunk, Control::Abort(..))
 }
 
 fn sack_bytes(packet: &Packet) -> u32 {

@@ -112,14 +112,14 @@ impl Association {
         }
         self.send(path, Control::CookieEcho(cookie));
         if let Some(unknown) = init.unknown {
-            self.send(path, Control::Error(Cause::UnrecognisedParameters(unknown)));
+            self.send(path, Control::Error(Cause::UnrecognisedParameters(self.returned(unknown))));
         }
         self.start_timer(now);
     }
 
     /// Sections 3.3.3 and 5.1: aborts because of an invalid INIT ACK. If the peer gave no tag, the ABORT carries our
     /// own, or zero if the host says so.
-    fn refuse_init_ack(&mut self, path: usize, tag: u32, cause: Cause) {
+    pub(super) fn refuse_init_ack(&mut self, path: usize, tag: u32, cause: Cause) {
         self.failure = Some(Failure::Refused(cause));
         let is_reflected = tag == 0 && !self.config.host().aborts_without_tag;
         let tag = if is_reflected { self.own.tag } else { tag };
@@ -209,7 +209,9 @@ impl Association {
         self.restart_at = self.restart.take().map_or(self.restart_at, |after| now + after);
         (self.timer, self.guard) = (Time::NEVER, Time::NEVER);
         let extensions = self.own.extensions.and(self.peer.extensions);
-        self.rx.open(self.peer.tsn, self.peer.streams.0, extensions.partial);
+        // Section 5.1.1: the peer has as many streams as it wants, but not more than we accept.
+        let inbound = self.peer.streams.0.min(self.own.streams.1);
+        self.rx.open(self.peer.tsn, inbound, extensions.partial);
         self.notify_aborted();
         self.tx.establish(now, self.peer.window, self.peer.streams.1, extensions);
         if self.tx.backlog.streams() > self.peer.streams.1 {
