@@ -50,6 +50,16 @@ choice! {
 }
 
 choice! {
+    /// What becomes of the loss detection thresholds when a packet that was declared lost arrives after all.
+    pub enum Reordering {
+        /// They stay (RFC 9002).
+        Fixed = "fixed",
+        /// They grow, so that packets as late as that one are not lost.
+        Adaptive = "adaptive",
+    }
+}
+
+choice! {
     /// Order in which the streams with data are served.
     pub enum StreamScheduler {
         /// In turn, packet by packet.
@@ -99,6 +109,21 @@ parameters! {
         pub recovery: Rules = Rules::KIND, "rfc9002",
             "how losses are found: rfc9002; google: three later packets, early retransmit, two tail loss probes, then \
              timeouts of 200 ms at least that close the window (draft-tsvwg-quic-loss-recovery-01)";
+        pub packet_threshold: u64 = Kind::Integer(1, 1_000_000), "3",
+            "a packet is lost once one sent so many later is acknowledged (RFC 9002 section 6.1.1: 3, and no less)";
+        pub time_threshold: f64 = Kind::Number(1.0, 100.0), "",
+            "round-trip times after which a packet is lost that a later one has overtaken (RFC 9002 section 6.1.2); \
+             with google's rules, once nothing later can be acknowledged; default: 1.125, or 1.25 with recovery google",
+            else if recovery == Rules::Google { 1.25 } else { 1.125 };
+        pub reordering: Reordering = Reordering::KIND, "",
+            "whether both thresholds grow when a packet called lost arrives after all, up to its distance and to twice \
+             the round-trip time (Chromium's packet threshold grows so; quinn, neqo and msquic have fixed ones); \
+             default: adaptive, or fixed with recovery google",
+            else if recovery == Rules::Google { Reordering::Fixed } else { Reordering::Adaptive };
+        pub undo: bool = Kind::Flag, "",
+            "take a reduction back once every packet whose loss it answered has arrived (msquic does, and neqo and quinn in \
+             recent versions); default: with recovery rfc9002",
+            else recovery == Rules::Rfc9002;
         pub fec: usize = Kind::Integer(0, 100), "0",
             "packets with data to which a packet of their parity is added, from which one that is lost is made again \
              (Google's QUIC up to version 31); 0: none";
@@ -142,6 +167,10 @@ parameters! {
              controlled, what is lost is not sent again, and nothing waits for it";
         pub max_streams: u64 = Kind::Integer(1, 1_000_000), "100",
             "streams of each kind that a peer may have open at a time";
+        pub window_update: f64 = Kind::Number(0.0, 1.0), "0.125",
+            "part of a window that is read before its receiver lets so much more be sent (MAX_DATA, MAX_STREAM_DATA): a \
+             sender that only the window limits sends the rest of it in a round trip, or more; 0: after each read \
+             (quinn: 0.125; neqo, msquic and quic-go: 0.25; Chromium: 0.5)";
         pub stream_window: u64 = Kind::Size(1200, u64::MAX), "1 MB",
             "what a stream's receiver lets be sent at first; it widens while it limits the sender, up to \
              receive_buffer";

@@ -16,8 +16,8 @@ const PACKETS_ON_TIMEOUT: u32 = 2;
 /// Maximum doublings of the handshake timeout.
 const HANDSHAKE_BACKOFFS: u32 = 5;
 
-/// Early retransmit: 5/4 of the round-trip time, and kMinLossDelay.
-pub(super) const TIME_THRESHOLD: ((u64, u64), Duration) = ((5, 4), Duration::from_millis(5));
+/// kMinLossDelay: least time for early retransmit.
+pub(super) const MIN_LOSS_DELAY: Duration = Duration::from_millis(5);
 
 /// Timeout of a space after `expired` consecutive expiries; `several` tells whether more than one packet is in flight.
 pub(super) fn wait(rtt: &RttEstimator, space: Space, expired: u32, several: bool) -> Duration {

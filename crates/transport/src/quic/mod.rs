@@ -20,8 +20,10 @@ mod packet;
 mod recovery;
 mod sent;
 mod stream;
+mod thresholds;
+mod undo;
 
-pub use config::{Config, Handshake, Rules, StreamScheduler};
+pub use config::{Config, Handshake, Reordering, Rules, StreamScheduler};
 pub use connection::{Connection, Failure, MAX_PATH_ID, PathStats, PathView, Stats};
 pub use event::{DropReason, Event, Loss, Phase};
 pub use frame::{AckFrame, Frame, StreamFrame};

@@ -4,13 +4,10 @@ use super::config::Rules;
 use super::google;
 use super::packet::Space;
 use super::sent::{Sent, SentPackets};
+use super::thresholds::Thresholds;
 use crate::common::{RtoRule, RttEstimator};
 use vazao_engine::{Duration, Time};
 
-/// kPacketThreshold.
-pub(crate) const PACKET_THRESHOLD: u64 = 3;
-/// kTimeThreshold: 9/8.
-const TIME_THRESHOLD: (u64, u64) = (9, 8);
 /// kGranularity.
 const GRANULARITY: Duration = Duration::from_millis(1);
 /// kPersistentCongestionThreshold.
@@ -25,6 +22,7 @@ pub(crate) struct Recovery {
     pub pto_count: u32,
     max_ack_delay: Duration,
     rules: Rules,
+    pub thresholds: Thresholds,
     /// Time of the first RTT sample.
     measured: Option<Time>,
 }
@@ -34,9 +32,9 @@ pub(crate) struct Recovery {
 pub(crate) struct Losses {
     /// Lost packets in the order of sending.
     pub lost: Vec<Sent>,
-    /// Their numbers, and the largest acknowledged number.
+    /// Their numbers, and the first number that the packet threshold alone would not have made lost.
     pub numbers: Vec<u64>,
-    pub largest: u64,
+    pub near: u64,
     /// Whether this is persistent congestion (section 7.6).
     pub persistent: bool,
 }
@@ -53,13 +51,14 @@ impl Recovery {
             pto_count: 0,
             max_ack_delay,
             rules: Rules::Rfc9002,
+            thresholds: Thresholds::default(),
             measured: None,
         }
     }
 
-    /// Sets the loss detection rules.
-    pub fn with_rules(self, rules: Rules) -> Recovery {
-        Recovery { rules, ..self }
+    /// Sets the loss detection rules and their thresholds.
+    pub fn with_rules(self, rules: Rules, thresholds: Thresholds) -> Recovery {
+        Recovery { rules, thresholds, ..self }
     }
 
     pub fn space(&mut self, space: Space) -> &mut SentPackets {
@@ -174,18 +173,18 @@ impl Recovery {
     /// Checks packets below the largest acknowledged one, some of which may be missing.
     #[cold]
     fn detect_among(&mut self, now: Time, space: Space, largest: u64) -> Option<Losses> {
-        let rtt = self.rtt.latest().max(self.rtt.srtt());
-        let (part, least) = match self.rules {
-            Rules::Rfc9002 => (TIME_THRESHOLD, GRANULARITY),
-            Rules::Google => google::TIME_THRESHOLD,
+        let least = match self.rules {
+            Rules::Rfc9002 => GRANULARITY,
+            Rules::Google => google::MIN_LOSS_DELAY,
         };
-        let delay = (rtt * part.0 / part.1).max(least);
+        let delay = self.thresholds.delay(self.longer_rtt()).max(least);
+        let near = (largest + 1).saturating_sub(self.thresholds.packets);
         // Google's rules use the time threshold only if no later packet can be acknowledged (early retransmit).
         let by_time = self.rules == Rules::Rfc9002 || largest >= self.spaces[space as usize].largest_eliciting;
         let mut numbers = Vec::new();
         let mut first_left = Time::NEVER;
         for (number, at) in self.spaces[space as usize].outstanding_through(largest) {
-            if by_time && now.since(at) >= delay || largest >= number + PACKET_THRESHOLD {
+            if by_time && now.since(at) >= delay || number < near {
                 numbers.push(number);
             } else {
                 // Packets are in the order of sending, so all later ones are younger.
@@ -198,7 +197,18 @@ impl Recovery {
             return None;
         }
         let lost: Vec<_> = numbers.iter().filter_map(|&number| self.space(space).declare_lost(number)).collect();
-        Some(Losses { persistent: self.is_persistent(&numbers, &lost), lost, numbers, largest })
+        Some(Losses { persistent: self.is_persistent(&numbers, &lost), lost, numbers, near })
+    }
+
+    /// The greater of the latest and the smoothed round-trip time, by which the time threshold goes.
+    fn longer_rtt(&self) -> Duration {
+        self.rtt.latest().max(self.rtt.srtt())
+    }
+
+    /// Learns that a packet sent at `at`, which was declared lost, is acknowledged after all.
+    pub fn on_late(&mut self, now: Time, space: Space, number: u64, at: Time) {
+        let overtaken = self.spaces[space as usize].largest_acked.map_or(0, |largest| largest.saturating_sub(number));
+        self.thresholds.on_late(overtaken, now.since(at), self.longer_rtt());
     }
 
     /// Section 7.6: whether two ack-eliciting packets were lost, with nothing acknowledged between them, that were sent
@@ -228,9 +238,9 @@ impl Recovery {
     }
 
     /// Resets the path's properties after a migration; packets in flight on the old path no longer count.
-    pub fn reset_path(&mut self, initial_rtt: Duration) {
+    pub fn reset_path(&mut self, initial_rtt: Duration, thresholds: Thresholds) {
         let max_ack_delay = self.max_ack_delay;
-        let mut fresh = Recovery::new(initial_rtt, max_ack_delay).with_rules(self.rules);
+        let mut fresh = Recovery::new(initial_rtt, max_ack_delay).with_rules(self.rules, thresholds);
         std::mem::swap(&mut self.spaces, &mut fresh.spaces);
         std::mem::swap(self, &mut fresh);
         self.space(Space::Data).forget_flight();

@@ -157,21 +157,20 @@ impl SentPackets {
         Some(packet)
     }
 
-    /// Whether a packet that counted as in flight was declared lost and is now acknowledged.
-    pub fn acknowledge_lost(&mut self, number: u64) -> bool {
-        let index = number.checked_sub(self.base);
-        let packet = index.and_then(|index| self.packets.get_mut(index as usize));
-        packet.is_some_and(|packet| {
-            let was = packet.state == State::Lost;
-            if was {
-                packet.state = State::Acknowledged;
-            }
-            was && packet.bytes > 0
-        })
+    /// Acknowledges a packet that was declared lost and counted as in flight. `None`: it is none, or forgotten.
+    pub fn acknowledge_lost(&mut self, number: u64) -> Option<Sent> {
+        let index = number.checked_sub(self.base)?;
+        let packet = self.packets.get_mut(index as usize).filter(|packet| packet.state == State::Lost)?;
+        packet.state = State::Acknowledged;
+        let content = std::mem::take(&mut packet.content);
+        Some(Sent { content, ..packet.clone() }).filter(|packet| packet.bytes > 0)
     }
 
+    /// Declares a packet lost. Its content is kept too, as it may yet arrive.
     pub fn declare_lost(&mut self, number: u64) -> Option<Sent> {
-        self.settle(number, State::Lost)
+        let lost = self.settle(number, State::Lost)?;
+        self.packets[(number - self.base) as usize].content = lost.content.clone();
+        Some(lost)
     }
 
     #[inline]

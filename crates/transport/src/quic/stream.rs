@@ -220,33 +220,45 @@ impl Incoming {
 
 /// Flow control window of a receiver. It advances as data is read, and is auto-tuned: it doubles when half of it was
 /// read in less than two round-trip times, as in Chromium and quic-go.
+///
+/// RFC 9000 section 4.2 leaves open when a new limit is announced, but not so late that the sender waits for it. If it
+/// is announced once a part `p` of the window was read, up to `p` of each window is not announced while the sender waits, which
+/// therefore sends `1 - p` of a window in a round trip at least.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     /// Limit announced to the sender.
     pub limit: u64,
     size: u64,
     most: u64,
-    since: Time,
-    told_at: u64,
+    /// Part of the window that is read before a new limit is announced.
+    part: f64,
+    /// When half of the window was last read, and the bytes read by then.
+    half: Option<(Time, u64)>,
 }
 
 impl Window {
-    pub fn new(size: u64, most: u64) -> Window {
-        Window { limit: size, size, most, since: Time::ZERO, told_at: 0 }
+    pub fn new(size: u64, most: u64, part: f64) -> Window {
+        Window { limit: size, size, most, part, half: None }
     }
 
     /// Records that `read` bytes were read; returns the new limit, if it should be announced.
     #[inline]
     pub fn on_read(&mut self, now: Time, read: u64, rtt: Duration) -> Option<u64> {
-        if self.limit - read > self.size / 2 {
-            return None;
+        let before = self.size;
+        if read - self.half.map_or(0, |(_, at)| at) >= self.size.div_ceil(2) {
+            if self.half.is_some_and(|(since, _)| rtt > Duration::ZERO && now.since(since) < rtt * 2) {
+                self.size = (2 * self.size).min(self.most);
+            }
+            self.half = Some((now, read));
         }
-        if self.told_at > 0 && rtt > Duration::ZERO && now.since(self.since) < rtt * 2 {
-            self.size = (2 * self.size).min(self.most);
-        }
-        (self.since, self.told_at) = (now, read.max(1));
-        self.limit = read + self.size;
-        Some(self.limit)
+        let limit = read + self.size;
+        let enough = ((self.size as f64 * self.part) as u64).max(1);
+        // A wider window is announced at once.
+        let is_due = limit - self.limit >= enough || self.size > before;
+        is_due.then(|| {
+            self.limit = limit;
+            limit
+        })
     }
 }
 
@@ -349,13 +361,24 @@ mod tests {
 
     #[test]
     fn a_limiting_window_grows() {
-        let mut window = Window::new(100, 1000);
+        let mut window = Window::new(100, 1000, 0.5);
         let (rtt, ms) = (Duration::from_millis(10), |ms: u64| Time::from_nanos(ms * 1_000_000));
         assert_eq!(window.on_read(ms(0), 40, rtt), None);
         assert_eq!(window.on_read(ms(5), 50, rtt), Some(150));
         assert_eq!(window.on_read(ms(10), 100, rtt), Some(300));
         // Slow reading: the window is not the limit.
         assert_eq!(window.on_read(ms(100), 200, rtt), Some(400));
+    }
+
+    /// An eighth of 100 bytes is 12: limits follow what is read in steps of that, and the window widens as late as it does
+    /// when they follow in halves.
+    #[test]
+    fn limits_are_announced_in_steps() {
+        let mut window = Window::new(100, 1000, 0.125);
+        let (rtt, ms) = (Duration::from_millis(10), |ms: u64| Time::from_nanos(ms * 1_000_000));
+        let told = [(0, 11), (1, 12), (2, 23), (3, 24), (5, 60), (10, 109), (11, 110)];
+        let told = told.map(|(at, read)| window.on_read(ms(at), read, rtt));
+        assert_eq!(told, [None, Some(112), None, Some(124), Some(160), Some(209), Some(310)]);
     }
 
     proptest! {

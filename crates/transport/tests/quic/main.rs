@@ -11,4 +11,5 @@ mod flow_control;
 mod google;
 mod handshake;
 mod lab;
+mod late;
 mod multipath;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::quic::event::Loss;
 use crate::quic::frame::{AckFrame, StreamFrame};
-use crate::quic::recovery::{Losses, PACKET_THRESHOLD};
+use crate::quic::recovery::Losses;
 use crate::quic::sent::{Content, Sent};
 use vazao_congestion::{Ack, Signal};
 
@@ -34,7 +34,7 @@ impl Connection {
         self.update_coupling(number);
         let mut newly = Newly::default();
         for &(first, last) in ranges {
-            self.take_range(number, space, (first, last), largest, &mut newly);
+            self.take_range(now, number, space, (first, last), largest, &mut newly);
         }
         let path = &mut self.paths[number];
         path.stats.delivered += newly.delivered;
@@ -77,13 +77,21 @@ impl Connection {
         path.recovery.space(space).forget_settled(long_ago);
     }
 
-    fn take_range(&mut self, number: usize, space: Space, (first, last): (u64, u64), largest: u64, newly: &mut Newly) {
+    fn take_range(
+        &mut self,
+        now: Time,
+        number: usize,
+        space: Space,
+        (first, last): (u64, u64),
+        largest: u64,
+        newly: &mut Newly,
+    ) {
         let mut parts = std::mem::take(&mut self.parts);
         self.paths[number].recovery.space(space).note_acked(first, last + 1, &mut parts);
         for packet in parts.iter().flat_map(|&(from, to)| from..to) {
             let path = &mut self.paths[number];
             let Some(sent) = path.recovery.space(space).acknowledge(packet) else {
-                self.stats.spurious_losses += u64::from(path.recovery.space(space).acknowledge_lost(packet));
+                self.on_late(now, number, space, packet);
                 continue;
             };
             newly.packets += 1;
@@ -103,6 +111,18 @@ impl Connection {
         }
         parts.clear();
         self.parts = parts;
+    }
+
+    /// Handles the acknowledgement of a packet that was acknowledged before, or declared lost and only late.
+    #[cold]
+    fn on_late(&mut self, now: Time, number: usize, space: Space, packet: u64) {
+        let path = &mut self.paths[number];
+        let Some(late) = path.recovery.space(space).acknowledge_lost(packet) else { return };
+        path.recovery.on_late(now, space, packet, late.at);
+        self.stats.spurious_losses += 1;
+        self.stats.spurious_recoveries += u64::from(path.on_late(now, late.at));
+        // What waits to be sent again has arrived.
+        self.on_arrived(space, late.content);
     }
 
     /// Handles the acknowledgement of a packet's content.
@@ -147,8 +167,7 @@ impl Connection {
     /// OnPacketsLost (appendix B.8); returns the bytes lost.
     pub(super) fn on_lost(&mut self, now: Time, number: usize, found: Losses) -> u64 {
         if let (Some(events), Some(first)) = (&mut self.events, found.lost.first()) {
-            let reason =
-                |number| if found.largest >= number + PACKET_THRESHOLD { Loss::Reordering } else { Loss::Time };
+            let reason = |number| if number < found.near { Loss::Reordering } else { Loss::Time };
             let lost = |&number: &u64| Event::Lost { space: first.space, number, reason: reason(number) };
             events.extend(found.numbers.iter().map(lost));
         }
@@ -161,6 +180,10 @@ impl Connection {
         let path = &mut self.paths[number];
         let flight = path.recovery.in_flight() + bytes;
         path.marking.on_lost(found.lost.iter().filter(|sent| sent.capable).count() as u64);
+        self.stats.recoveries += u64::from(path.on_congestion(now, last, Signal::Loss, flight));
+        if let Some(reduction) = &mut path.reduction {
+            found.lost.iter().filter(|sent| sent.bytes > 0).for_each(|sent| reduction.on_lost(sent.at));
+        }
         for sent in found.lost {
             self.stats.lost += u64::from(sent.bytes > 0);
             self.paths[number].stats.lost += u64::from(sent.bytes > 0);
@@ -170,7 +193,6 @@ impl Connection {
         if let Some(sampler) = path.recovery.space(Space::Data).sampler() {
             sampler.on_lost(bytes);
         }
-        self.stats.recoveries += u64::from(path.on_congestion(now, last, Signal::Loss, flight));
         if found.persistent {
             self.stats.persistent_congestions += 1;
             path.signal(now, Signal::RepeatedTimeout, flight);

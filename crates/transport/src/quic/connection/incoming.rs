@@ -75,11 +75,13 @@ impl Connection {
         if space == Space::Data {
             self.check_address(now, path, datagram, header.number, frames);
         }
-        let mut eliciting = false;
+        let (mut eliciting, mut carries_data, fresh) = (false, false, self.streams.fresh_frames);
         for frame in frames {
             eliciting |= frame.is_ack_eliciting();
+            carries_data |= matches!(frame, Frame::Stream(_));
             self.handle_frame(now, path, space, frame, ranges, datagram.address);
         }
+        self.stats.duplicates_received += u64::from(carries_data && self.streams.fresh_frames == fresh);
         let (every, wait) = match space {
             Space::Data => match self.asked {
                 Some((_, every, wait)) => (every, wait),
@@ -207,9 +209,12 @@ impl Connection {
         self.knows_streams = true;
         let Some(stream) = self.named(frame.id) else { return };
         let beyond = frame.end() > stream.window.limit;
-        let (grown, _) = stream.inc.insert(frame.offset, frame.end(), frame.fin);
+        let opens = frame.end() == 0 && stream.inc.highest == 0;
+        let ends = frame.fin && stream.inc.fin.is_none();
+        let (grown, new) = stream.inc.insert(frame.offset, frame.end(), frame.fin);
         let empty_end = frame.fin && stream.inc.is_drained();
         let unwanted = stream.inc.unwanted;
+        self.streams.fresh_frames += u64::from(new > 0 || ends || opens);
         self.streams.data_received += grown;
         self.check_flow_control(beyond);
         if unwanted {

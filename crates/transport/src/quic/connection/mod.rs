@@ -98,6 +98,8 @@ counters! {
         pub parities: u64 = "parity_packets",
         /// Receiver: packets recovered by FEC.
         pub recovered: u64 = receiver "recovered_packets",
+        /// Window reductions taken back, as every packet whose loss they answered had arrived.
+        pub spurious_recoveries: u64,
         /// Window reductions due to losses, and occurrences of persistent congestion.
         pub recoveries: u64 = "recoveries",
         /// See `recoveries`.
@@ -108,7 +110,7 @@ counters! {
         pub migrations: u64,
         /// Round-trip time samples.
         pub rtt: Histogram,
-        /// Receiver: packets that had arrived before.
+        /// Receiver: packets that had arrived before, and packets with stream data of which all had.
         pub duplicates_received: u64 = receiver "duplicates",
         /// Receiver: STREAM frames whose data does not match their stream offset.
         pub misplaced: u64,

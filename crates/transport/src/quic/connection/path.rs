@@ -7,6 +7,8 @@ use crate::quic::frame::StreamFrame;
 use crate::quic::identifiers::Identifiers;
 use crate::quic::packet::Address;
 use crate::quic::recovery::Recovery;
+use crate::quic::thresholds::Thresholds;
+use crate::quic::undo::Reduction;
 use vazao_congestion::{Congestion, Sending, Sibling, Signal};
 
 /// Maximum burst in datagrams (RFC 9002 section 7.7).
@@ -87,6 +89,8 @@ pub(super) struct Path {
     /// the same recovery.
     pub cut_at: Option<Time>,
     pub last_cut: Option<Time>,
+    /// Last window reduction for losses, while it can be taken back.
+    pub reduction: Option<Reduction>,
     /// First packet number in the data space sent since the last migration.
     pub first: u64,
     /// Packet number in the data space whose acknowledgement ends the round trip.
@@ -129,7 +133,9 @@ impl Path {
     /// Creates a path of unknown properties; `seed` is for its congestion control.
     pub fn new(config: Arc<Config>, role: Role, seed: u64) -> Path {
         let control = (config.control)(u64::from(config.datagram), seed);
-        let mut recovery = Recovery::new(config.initial_rtt, config.max_ack_delay).with_rules(config.recovery);
+        let thresholds = Thresholds::new(&config);
+        let mut recovery =
+            Recovery::new(config.initial_rtt, config.max_ack_delay).with_rules(config.recovery, thresholds);
         let rated = control.wants_rate();
         if rated {
             recovery.space(Space::Data).measure_rates();
@@ -143,6 +149,7 @@ impl Path {
             rated,
             cut_at: None,
             last_cut: None,
+            reduction: None,
             first: 0,
             round_end: 0,
             window_limited: false,
@@ -181,12 +188,12 @@ impl Path {
 
     /// Resets the path's properties after a migration (section 9.4): packets in flight on the old path no longer count.
     pub fn reset_properties(&mut self, seed: u64) {
-        self.recovery.reset_path(self.config.initial_rtt);
+        self.recovery.reset_path(self.config.initial_rtt, Thresholds::new(&self.config));
         self.first = self.recovery.space(Space::Data).next_number();
         self.control = (self.config.control)(u64::from(self.config.datagram), seed);
         self.follow_control();
         self.marking.test_again();
-        (self.cut_at, self.last_cut) = (None, None);
+        (self.cut_at, self.last_cut, self.reduction) = (None, None, None);
         self.pacer = Bucket::default();
     }
 
@@ -288,8 +295,21 @@ impl Path {
             return false;
         }
         self.signal(now, signal, flight);
+        self.reduction = (self.config.undo && signal == Signal::Loss).then(|| Reduction::new(self.last_cut, now));
         (self.cut_at, self.last_cut) = (Some(now), Some(now));
         true
+    }
+
+    /// Records that a packet sent at `sent_at` and declared lost has arrived after all; returns whether that takes the
+    /// last window reduction back.
+    pub fn on_late(&mut self, now: Time, sent_at: Time) -> bool {
+        let needless = self.reduction.as_mut().is_some_and(|reduction| reduction.on_late(sent_at));
+        if needless && let Some(reduction) = self.reduction.take() {
+            (self.cut_at, self.last_cut) = (None, reduction.before);
+            self.control.on_spurious(now);
+            self.follow_control();
+        }
+        needless
     }
 
     /// Handles a retransmission timeout (draft-tsvwg-quic-loss-recovery-01 section 4.2.4): slow start restarts.
@@ -298,7 +318,7 @@ impl Path {
         let flight = self.recovery.in_flight();
         self.signal(now, if again { Signal::RepeatedTimeout } else { Signal::Timeout }, flight);
         // Packets sent before are part of the same event.
-        (self.cut_at, self.last_cut) = (None, Some(now));
+        (self.cut_at, self.last_cut, self.reduction) = (None, Some(now), None);
     }
 
     /// Reports congestion to the congestion control.

@@ -34,6 +34,8 @@ pub(super) struct StreamSet {
     pub data_received: u64,
     pub data_read: u64,
     pub window_due: bool,
+    /// STREAM frames that brought something new.
+    pub fresh_frames: u64,
 }
 
 impl StreamSet {
@@ -53,10 +55,11 @@ impl StreamSet {
             resets: VecDeque::new(),
             peer_limit: config.connection_window,
             data_sent: 0,
-            window: Window::new(config.connection_window, config.receive_buffer),
+            window: Window::new(config.connection_window, config.receive_buffer, config.window_update),
             data_received: 0,
             data_read: 0,
             window_due: false,
+            fresh_frames: 0,
         }
     }
 
@@ -221,8 +224,8 @@ impl Connection {
     /// Creates the state of a new stream.
     pub(super) fn admit(&mut self, id: u64) {
         let config = &self.config;
-        let mut stream =
-            StreamState::new(config.stream_window, Window::new(config.stream_window, config.receive_buffer));
+        let window = Window::new(config.stream_window, config.receive_buffer, config.window_update);
+        let mut stream = StreamState::new(config.stream_window, window);
         let ours = id & 1 == u64::from(self.role == Role::Server);
         match (one_way(id), ours) {
             (1, true) => stream.inc = Incoming::none(),
