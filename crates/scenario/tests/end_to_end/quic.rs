@@ -309,3 +309,43 @@ fn a_window_that_limits_is_used_in_spite_of_pacing() {
         assert_eq!(taken(true), taken(false), "{rate}");
     }
 }
+
+/// A window of 100 kB over a round trip of 100 ms carries 100 kB in each at most, so that 10 MB take 10 s and more. Credit
+/// that comes once an eighth of the window was read leaves 7/8 of it at least: 11.4 s, and half a second for the handshake
+/// and slow start. (With credit for half a window at a time it was 20 s; TCP takes 10.4 s and quinn 11.5 s.)
+#[test]
+fn a_small_window_is_used_whole() {
+    let windows = "stream_window = \"100 kB\", connection_window = \"100 kB\", receive_buffer = \"100 kB\"";
+    let text = format!(
+        "[network]\ntopology = \"point-to-point\"\nlink = {{ rate = \"1 Gbps\", delay = \"50 ms\" }}\n[[flow]]\n\
+         app = {{ kind = \"upload\", size = \"10 MB\" }}\ntransport = {{ kind = \"quic\", {windows} }}\n"
+    );
+    let outcome = play(&text, 1);
+    assert_whole(&outcome, windows);
+    let taken = number(&outcome.flows, "completion_s", 0);
+    assert!((10.0..11.9).contains(&taken), "{taken} s");
+}
+
+/// One packet in twenty comes 30 ms late; none is lost. 1 MB takes at least its bytes' time at 10 Mbps, and with thresholds
+/// that adapt and reductions that are taken back little more than TCP, which does both (RFC 8985, RFC 4015). Fixed
+/// thresholds without undo, as RFC 9002 has them at least, take it for congestion again and again.
+#[test]
+fn late_packets_are_not_taken_for_congestion() {
+    let play = |transport: &str| {
+        let text = format!(
+            "[network]\ntopology = \"point-to-point\"\n[network.link]\nrate = \"10 Mbps\"\ndelay = \"20 ms\"\n\
+             forward.reorder = {{ probability = 0.05, delay = \"30 ms\" }}\n[[flow]]\n\
+             app = {{ kind = \"upload\", size = \"1 MB\" }}\ntransport = {{ {transport} }}\n"
+        );
+        play(&text, 1)
+    };
+    let taken = |outcome: &Outcome| number(&outcome.flows, "completion_s", 0);
+    let [quic, tcp] = ["kind = \"quic\"", "kind = \"tcp\""].map(play);
+    assert_whole(&quic, "late packets");
+    assert!((0.8..1.5 * taken(&tcp)).contains(&taken(&quic)), "{} s, and TCP {}", taken(&quic), taken(&tcp));
+    let fixed = play("kind = \"quic\", reordering = \"fixed\", undo = false");
+    assert!(taken(&fixed) > 2.0 * taken(&quic), "{} s, and {}", taken(&fixed), taken(&quic));
+    // What was sent again although it had arrived, the receiver gets twice.
+    let [again, twice] = ["spurious_retransmissions", "duplicates"].map(|name| number(&fixed.flows, name, 0));
+    assert!(again > 10.0 && twice > 0.5 * again && number(&fixed.flows, "packets_lost", 0) == 0.0, "{again}, {twice}");
+}
