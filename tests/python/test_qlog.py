@@ -1,6 +1,7 @@
 """qlog of QUIC connections: the format's rules, and the same counts as in the results and the other side's log."""
 
 import json
+import resource
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -226,6 +227,24 @@ def test_watching_changes_nothing(tmp_path: Path) -> None:
     files = [sorted((tmp_path / name).iterdir()) for name in ("one", "two")]
     assert [path.name for path in files[0]] == ["flow-0.client.sqlog", "flow-0.server.sqlog"]
     assert [path.read_bytes() for path in files[0]] == [path.read_bytes() for path in files[1]]
+
+
+def test_there_may_be_more_logs_than_open_files(tmp_path: Path) -> None:
+    """Two of each of 250 connections, where 400 files may be open; they are written once all have 32 MiB, and then on."""
+    net = vz.point_to_point(vz.link("1 Gbps", "5 ms", queue="100000 packets"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
+    try:
+        vz.run(net, [vz.flow(vz.upload("250 kB"), vz.quic()) for _ in range(250)], qlog=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    names = {f"flow-{number}.{side}.sqlog" for number in range(250) for side in ("client", "server")}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) > 1.1 * (32 << 20)
+    for name in sorted(names)[::50]:
+        header, events = read(tmp_path / name)
+        assert header["qlog_version"] == "0.3"
+        check(events)
 
 
 def test_without_quic_there_is_nothing_to_log(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ use crate::{InputError, PyScenario, RunError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
@@ -80,16 +80,20 @@ struct Leavings {
     recording: Option<usize>,
 }
 
+/// Files held open at a time, far fewer than a process may open (1024 on most systems): each of many flows has two logs.
+const OPEN: usize = 256;
+
 /// Files that appear under their names only when they are whole.
 struct Files {
     directory: PathBuf,
     extension: &'static str,
-    files: BTreeMap<String, File>,
+    names: BTreeSet<String>,
+    open: BTreeMap<String, File>,
 }
 
 impl Files {
     fn new(directory: &Option<PathBuf>, extension: &'static str) -> Option<Files> {
-        Some(Files { directory: directory.clone()?, extension, files: BTreeMap::new() })
+        Some(Files { directory: directory.clone()?, extension, names: BTreeSet::new(), open: BTreeMap::new() })
     }
 
     fn partial(&self, name: &str) -> PathBuf {
@@ -101,22 +105,37 @@ impl Files {
     }
 
     fn append(&mut self, name: &str, bytes: &[u8]) -> std::io::Result<()> {
-        if !self.files.contains_key(name) {
-            std::fs::create_dir_all(&self.directory)?;
-            self.files.insert(name.to_owned(), File::create(self.partial(name))?);
+        if !self.open.contains_key(name) {
+            if self.open.len() == OPEN {
+                self.open.clear();
+            }
+            let file = self.reopen(name)?;
+            self.open.insert(name.to_owned(), file);
         }
-        self.files.get_mut(name).expect("a file just opened").write_all(bytes)
+        self.open.get_mut(name).expect("a file just opened").write_all(bytes)
+    }
+
+    /// Opens a file at its end, or anew.
+    fn reopen(&mut self, name: &str) -> std::io::Result<File> {
+        let path = self.partial(name);
+        if self.names.contains(name) {
+            return File::options().append(true).open(path);
+        }
+        std::fs::create_dir_all(&self.directory)?;
+        let file = File::create(path)?;
+        self.names.insert(name.to_owned());
+        Ok(file)
     }
 
     fn finish(self) -> std::io::Result<()> {
-        for name in self.files.keys() {
+        for name in &self.names {
             std::fs::rename(self.partial(name), self.directory.join(format!("{name}.{}", self.extension)))?;
         }
         Ok(())
     }
 
     fn discard(self) {
-        for name in self.files.keys() {
+        for name in &self.names {
             let _ = std::fs::remove_file(self.partial(name));
         }
     }

@@ -65,8 +65,13 @@ impl Log {
         }
     }
 
-    /// Hands buffered bytes to the output: all of them, or those of files with many.
+    /// Hands buffered bytes to the output: all of them, also once all files together have very many, or those of files with
+    /// many.
     pub fn flush(&mut self, all: bool, output: Output<'_>) -> Result<(), String> {
+        /// Bytes that the logs of many flows may take.
+        const MOST: usize = 32 << 20;
+        let held: usize = self.0.values().flat_map(|log| &log.files).map(|file| file.bytes.len()).sum();
+        let all = all || held >= MOST;
         let mut files = self.0.values_mut().flat_map(|log| &mut log.files);
         files.try_for_each(|file| file.flush(all, &mut *output).map(drop))
     }
