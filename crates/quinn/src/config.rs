@@ -15,6 +15,7 @@ use ring::{hkdf, hmac};
 use rustls::KeyLog;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
+use vazao_engine::registry::Value;
 use vazao_transport::library::Plan;
 
 /// A result whose error says what the library cannot do.
@@ -42,6 +43,7 @@ pub fn transport(plan: &Plan, watch: &Arc<Mutex<Watch>>, records: &Records) -> R
         .mtu_discovery_config(Some(discovery))
         .enable_segmentation_offload(false)
         .initial_rtt(span(duration("initial_rtt")))
+        .packet_threshold(given.integer("packet_threshold") as u32)
         .max_idle_timeout(Some(idle))
         .keep_alive_interval(given.duration("keep_alive").map(span))
         .stream_receive_window(varint(size("stream_window"))?)
@@ -49,6 +51,9 @@ pub fn transport(plan: &Plan, watch: &Arc<Mutex<Watch>>, records: &Records) -> R
         .congestion_controller_factory(Arc::new(watching));
     if plan.logs {
         config.qlog_stream(records.stream());
+    }
+    if let Some(Value::Number(threshold)) = given.get("time_threshold") {
+        config.time_threshold(*threshold as f32);
     }
     if let Some(bytes) = given.size("send_buffer") {
         config.send_window(bytes);

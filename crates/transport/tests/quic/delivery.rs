@@ -60,14 +60,29 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    /// Any rules for what is lost, and for when more may be sent. (Drawn last, so that saved cases stay what they are.)
+    pub fn tolerance()(
+        reordering in choice(&["fixed", "adaptive"]), undo: bool, packets in 1_u8..30, time in 1.0..3.0_f64, part in 0.0..=1.0_f64,
+    ) -> Vec<(&'static str, Raw)> {
+        vec![
+            ("reordering", reordering),
+            ("undo", Raw::Flag(undo)),
+            ("packet_threshold", Raw::Number(f64::from(packets))),
+            ("time_threshold", Raw::Number(time)),
+            ("window_update", Raw::Number(part)),
+        ]
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 4))]
     #[test]
     fn every_byte_arrives_once_and_in_order(
         seed: u32, given in treatment(), weather in weather(), up in 0_u64..300_000, down in 0_u64..300_000,
-        slow in prop::option::of(2_000_u64..20_000),
+        slow in prop::option::of(2_000_u64..20_000), tolerance in tolerance(),
     ) {
-        let mut lab = Lab::new(config(&given), [up, down], weather, u64::from(seed));
+        let mut lab = Lab::new(config(&[given, tolerance].concat()), [up, down], weather, u64::from(seed));
         lab.ends[1].user.reads_slowly(slow);
         lab.paths.calm_after = 3_000;
         lab.run(20_000);
@@ -106,8 +121,9 @@ proptest! {
     fn every_stream_arrives_wherever_the_client_is(
         seed: u32, given in treatment(), weather in weather(), changes in changes(), most in 1_u64..8,
         ours in prop::collection::vec(exchange(), 0..16), theirs in prop::collection::vec(exchange(), 0..16),
+        tolerance in tolerance(),
     ) {
-        let mut config = config(&given);
+        let mut config = config(&[given, tolerance].concat());
         config.changes = changes;
         config.max_streams = most;
         config.keep_alive = Duration::from_secs(1);

@@ -69,7 +69,7 @@ fn a_reduction_for_losses_that_were_none_is_taken_back() {
         } else {
             assert_eq!((after, client.control().ssthresh()), (cut, cut));
         }
-        assert!(!client.is_repairing() == undo);
+        assert_eq!(client.is_repairing(), !undo);
         let again = said(client, at(1_070));
         assert!(again.iter().flat_map(|datagram| &datagram.frames).all(|frame| !matches!(frame, Frame::Stream(_))));
     }

@@ -1,6 +1,6 @@
 //! Multipath QUIC (RFC 10069).
 
-use crate::delivery::{exchange, treatment, weather};
+use crate::delivery::{exchange, tolerance, treatment, weather};
 use crate::exchange::{Exchange, Fate};
 use crate::lab::{Lab, Laboratory, Weather, config, over_paths, text};
 use proptest::prelude::*;
@@ -178,10 +178,12 @@ proptest! {
         seed: u32, given in treatment(), weathers in prop::collection::vec(weather(), 3), changes in changes(),
         most in 1_u64..8, scheduler in scheduler(), backups in prop::collection::vec(1_u64..4, 0..2),
         ours in prop::collection::vec(exchange(), 0..16), theirs in prop::collection::vec(exchange(), 0..16),
+        tolerance in tolerance(),
     ) {
         // Google's QUIC has one path only.
         let given: Vec<_> = given
             .into_iter()
+            .chain(tolerance)
             .filter(|(name, value)| *name != "fec" && !matches!(value, Raw::Text(text) if text.starts_with("gquic")))
             .collect();
         let mut config = over_paths(config(&given), scheduler);

@@ -20,6 +20,8 @@ const PARAMETERS: &[&str] = &[
     "initial_window",
     "initial_ssthresh",
     "abc_limit",
+    "packet_threshold",
+    "time_threshold",
     "initial_rtt",
     "keep_alive",
     "idle_timeout",

@@ -111,7 +111,8 @@ columns! {
         "of these, what the network dropped: queues, loss models, damage (`corrupt`), and copies that a link made of them \
          (`duplicate`), so that only there it may be above `packets_sent`. Over udp, datagrams of which no copy came";
     "duplicates" => Counted(Sum),
-        "packets that reached the receiver with nothing new: datagrams a second time, segments without a new byte";
+        "packets that reached the receiver with nothing new: datagrams a second time, segments or packets of streams without a \
+         new byte; over sctp chunks that had come";
     "reordered" => Counted(Sum),
         "datagrams that reached the receiver after one sent later (RFC 4737 section 3.3); UDP only";
     "retransmissions" => Counted(Sum),
@@ -124,7 +125,8 @@ columns! {
     "recoveries" => Counted(Sum), "recovery episodes that duplicate ACKs or SACK started";
     "duplicate_acks" => Counted(Sum), "duplicate acknowledgements that the sender received";
     "spurious_retransmissions" => Counted(Sum),
-        "segments sent again that had arrived already, as the receiver reports them (D-SACK, so none without SACK)";
+        "segments sent again that had arrived already, as the receiver reports them (D-SACK, so none without SACK); over quic \
+         packets declared lost that were acknowledged after all";
     "spurious_timeouts" => Counted(Sum),
         "timeouts that proved needless, so that the window was given back (F-RTO, D-SACK, timestamps)";
     "mark_reductions" => Counted(Sum), "times that the window came down because a queue marked data (ECN)";
