@@ -77,9 +77,8 @@ pub(super) struct Personality {
     /// An INIT ACK or SHUTDOWN COMPLETE that is awaited and bundled is a violation that aborts the association
     /// (`sctp_sf_do_5_1C_ack`, `sctp_sf_do_4_C`); else its packet is discarded.
     pub aborts_for_bundles: bool,
-    /// Causes count the padding of the chunk or the parameters that they return (`sctp_sf_unk_chunk`,
-    /// `sctp_process_unk_param`).
-    pub pads_causes: bool,
+    /// The cause that returns a chunk counts its padding too (`sctp_sf_unk_chunk`).
+    pub pads_returned_chunk: bool,
     /// A SHUTDOWN cancels the delayed SACK, as everything is acknowledged at the peer, and T5-shutdown-guard, which
     /// does not run in SHUTDOWN-ACK-SENT (`sctp_sf_timer_ignore`).
     pub ignores_timers_in_shutdown: bool,
@@ -160,7 +159,7 @@ static RFC9260: Personality = Personality {
     ignores_init_round_trip: false,
     aborts_without_tag: false,
     aborts_for_bundles: false,
-    pads_causes: false,
+    pads_returned_chunk: false,
     ignores_timers_in_shutdown: false,
     renews_bursts: false,
     replies_first: false,
@@ -208,7 +207,7 @@ static LINUX: Personality = Personality {
     ignores_init_round_trip: true,
     aborts_without_tag: true,
     aborts_for_bundles: true,
-    pads_causes: true,
+    pads_returned_chunk: true,
     ignores_timers_in_shutdown: true,
     renews_bursts: true,
     replies_first: true,

@@ -106,6 +106,17 @@ fn chunks_that_are_not_known() {
     }
 }
 
+/// A cause does not count padding (section 3.2), but Linux counts that of a chunk that it returns (`sctp_sf_unk_chunk`).
+#[test]
+fn a_returned_chunk_s_padding() {
+    for (semantics, length) in [("rfc9260", 4 + 21), ("linux", 4 + 24)] {
+        let (_, mut server) = standing(&[("semantics", text(semantics))]);
+        let packet = chunk(9, Control::Unknown(Unknown::new(0x7f, 21)));
+        let [Control::Error(cause)] = controls(answer(&mut server, at(1), &packet))[..] else { panic!("{semantics}") };
+        assert_eq!((cause.length(), cause.bytes()), (length, 28), "{semantics}");
+    }
+}
+
 /// Section 3.3.2: no streams, or a buffer for less than a packet; and section 5.1: no resources for another
 /// association.
 #[test]
@@ -175,7 +186,8 @@ fn parameters_that_are_not_known() {
     }
     let mut client = connect(5, 100);
     let _ = said(&mut client, at(0));
-    let unknown = Unknown::new(0xc0ff, 40);
+    let unknown = Unknown::new(0xc0ff, 38);
+    assert_eq!(Cause::UnrecognisedParameters(unknown).length(), 4 + 38);
     let init = Init { unknown: Some(unknown), ..init };
     client.handle(at(1), 0, &chunk(5, Control::InitAck(init, Some(vazao_transport::sctp::Cookie::foreign(init)))));
     let all: Vec<_> = std::iter::from_fn(|| said(&mut client, at(1))).flat_map(|packet| packet.control).collect();

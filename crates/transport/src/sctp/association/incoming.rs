@@ -116,7 +116,9 @@ impl Association {
                 let kind = unknown.kind as u8;
                 if Unknown::is_reported(kind) {
                     // As much of it as fits after the two headers.
-                    let unknown = self.returned(unknown.within(self.config.room() - 8));
+                    let unknown = unknown.within(self.config.room() - 8);
+                    let pads = self.config.host().pads_returned_chunk;
+                    let unknown = if pads { unknown.with_padding() } else { unknown };
                     self.send(path, Control::Error(Cause::UnrecognisedChunk(unknown)));
                 }
                 return Unknown::is_skipped(kind);
@@ -161,11 +163,6 @@ impl Association {
             self.rx.sack_now(now);
             self.start_shutdown_timer(now, path);
         }
-    }
-
-    /// A chunk or parameters as a cause returns them.
-    pub(super) fn returned(&self, unknown: Unknown) -> Unknown {
-        if self.config.host().pads_causes { unknown.with_padding() } else { unknown }
     }
 
     pub(super) fn notify_aborted(&mut self) {

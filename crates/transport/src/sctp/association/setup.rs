@@ -112,7 +112,7 @@ impl Association {
         }
         self.send(path, Control::CookieEcho(cookie));
         if let Some(unknown) = init.unknown {
-            self.send(path, Control::Error(Cause::UnrecognisedParameters(self.returned(unknown))));
+            self.send(path, Control::Error(Cause::UnrecognisedParameters(unknown)));
         }
         self.start_timer(now);
     }
