@@ -230,7 +230,7 @@ def test_watching_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_there_may_be_more_logs_than_open_files(tmp_path: Path) -> None:
-    """Two of each of 250 connections, where 400 files may be open; they are written once all have 32 MiB, and then on."""
+    """Two of each of 250 connections, where 400 files may be open: written once they have 32 MiB, and on at the end."""
     net = vz.point_to_point(vz.link("1 Gbps", "5 ms", queue="100000 packets"))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
