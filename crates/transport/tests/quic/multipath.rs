@@ -158,6 +158,12 @@ fn scheduler() -> impl Strategy<Value = &'static str> {
     prop::sample::select(SCHEDULERS).prop_map(|entry| entry.name)
 }
 
+/// Settings without those of Google's QUIC, which has one path only.
+fn one_protocol(given: Vec<(&'static str, Raw)>, tolerance: Vec<(&'static str, Raw)>) -> Vec<(&'static str, Raw)> {
+    let is_google = |value: &Raw| matches!(value, Raw::Text(text) if text.starts_with("gquic"));
+    given.into_iter().chain(tolerance).filter(|(name, value)| *name != "fec" && !is_google(value)).collect()
+}
+
 prop_compose! {
     /// Changes of three interfaces; in the end all are available.
     fn changes()(times in prop::collection::vec((
@@ -180,13 +186,7 @@ proptest! {
         ours in prop::collection::vec(exchange(), 0..16), theirs in prop::collection::vec(exchange(), 0..16),
         tolerance in tolerance(),
     ) {
-        // Google's QUIC has one path only.
-        let given: Vec<_> = given
-            .into_iter()
-            .chain(tolerance)
-            .filter(|(name, value)| *name != "fec" && !matches!(value, Raw::Text(text) if text.starts_with("gquic")))
-            .collect();
-        let mut config = over_paths(config(&given), scheduler);
+        let mut config = over_paths(config(&one_protocol(given, tolerance)), scheduler);
         config.changes = changes;
         config.max_streams = most;
         config.keep_alive = Duration::from_secs(1);
@@ -198,6 +198,29 @@ proptest! {
         lab.run_until(20_000, Lab::is_said);
         prop_assert!(lab.is_said(), "{:?}", lab.ends.each_ref().map(|end| end.quic.failure()));
         prop_assert_eq!(lab.ends.each_ref().map(|end| end.quic.failure()), [None; 2]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    /// Every byte of an application's stream each way arrives, on one or several of QUIC's, read at once or slowly; and both
+    /// ends learn of the close, wherever the client is by then.
+    #[test]
+    fn every_byte_arrives_by_whatever_paths_there_are(
+        seed: u32, given in treatment(), weathers in prop::collection::vec(weather(), 3), changes in changes(),
+        scheduler in scheduler(), backups in prop::collection::vec(1_u64..4, 0..2), tolerance in tolerance(),
+        sends in [0_u64..300_000, 0_u64..300_000], slow in prop::option::of(2_000_u64..20_000), streams in 1_u64..5,
+    ) {
+        let mut config = over_paths(config(&one_protocol(given, tolerance)), scheduler);
+        (config.changes, config.backups, config.streams) = (changes, backups, streams);
+        config.keep_alive = Duration::from_secs(1);
+        let mut weathers = weathers.into_iter();
+        let first = weathers.next().expect("there are three");
+        let mut lab = Lab::new(config, sends, first, u64::from(seed)).with_ways(weathers.collect());
+        lab.ends[1].user.reads_slowly(slow);
+        lab.paths.calm_after = 3_000;
+        lab.run(20_000);
+        lab.assert_delivered();
     }
 }
 

@@ -25,8 +25,10 @@ impl Connection {
             used.received += u64::from(datagram.bytes);
         }
         if self.life != Life::Open {
-            self.closes |=
-                self.life == Life::Closing && !datagram.frames.iter().any(|f| matches!(f, Frame::Close { .. }));
+            if self.life == Life::Closing && !datagram.frames.iter().any(|f| matches!(f, Frame::Close { .. })) {
+                self.closes = true;
+                self.closes_to = Some((path, datagram.address, datagram.bytes));
+            }
             return;
         }
         let (mut frames, mut ranges) = (0, 0);

@@ -164,6 +164,8 @@ pub struct Connection {
     asked: Option<(u64, u32, Duration)>,
     life: Life,
     closes: bool,
+    /// Path, address and bytes of the packet that CONNECTION_CLOSE answers.
+    closes_to: Option<(usize, Address, u32)>,
     failure: Option<Failure>,
     stats: Stats,
     /// Events for an observer, if recorded.
@@ -199,6 +201,7 @@ impl Connection {
             answered: true,
             life: Life::Open,
             closes: false,
+            closes_to: None,
             failure: None,
             stats: Stats::default(),
             events: None,

@@ -458,8 +458,12 @@ impl Connection {
             return false;
         }
         let speaking = self.paths.iter().position(|path| self.can_send(path));
-        let Some(path) = self.control_path().or(speaking) else { return false };
-        let limit = self.config.datagram.min(self.paths[path].allowance().try_into().unwrap_or(u32::MAX));
+        // A closing endpoint follows no migration: it answers where the packet came from (section 10.2.1).
+        let asked = self.closes_to.take().filter(|&(path, ..)| self.can_send(&self.paths[path]));
+        let Some(path) = asked.map(|(path, ..)| path).or(self.control_path()).or(speaking) else { return false };
+        let moved = asked.filter(|&(_, from, _)| self.role == Role::Server && from != self.paths[path].address);
+        let allowance = moved.map_or(self.paths[path].allowance(), |(.., bytes)| 3 * u64::from(bytes));
+        let limit = self.config.datagram.min(allowance.try_into().unwrap_or(u32::MAX));
         for space in Space::ALL.into_iter().filter(|&space| self.progress.sends[space as usize]) {
             let (kind, frame) = (self.kind(space), self.close_frame(space));
             let bytes = kind.overhead(2) + frame.bytes();
@@ -478,6 +482,9 @@ impl Connection {
         }
         self.closes = false;
         self.count(path, out);
+        if let Some((_, from, _)) = moved {
+            out.address = from;
+        }
         true
     }
 
