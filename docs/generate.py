@@ -123,10 +123,23 @@ its source stands beside it. Each row is one or two sentences; the documents say
 """
 
 
+FIELD = """
+## Words of the field
+
+What people of the field say, and which keys, columns, measures and words here have to do with it. `vazao explain` knows
+these names too, however they are hyphenated.
+"""
+
+
 def glossary() -> str:
     """The whole of glossary.md."""
     rows = [f"| **{word}** | {text} |" for word, text in reference.words().items()]
-    return "\n".join([GLOSSARY, "| term | what it is |", "| --- | --- |", *rows]) + "\n"
+    field = [
+        f"| {', '.join((word.name, *word.also))} | {word.help} | {', '.join(f'`{name}`' for name in word.here)} |"
+        for word in reference.field()
+    ]
+    own = [GLOSSARY, "| term | what it is |", "| --- | --- |", *rows]
+    return "\n".join([*own, FIELD, "| word | what it is | here |", "| --- | --- | --- |", *field]) + "\n"
 
 
 WINDOWS = """# Windows

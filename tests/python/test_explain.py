@@ -195,6 +195,43 @@ def test_every_word_of_the_glossary_is_explained_as_the_document_says() -> None:
             assert text in [each.help for each in reference.explained(written)[1] if each.kind == reference.WORD]
 
 
+def test_words_of_the_field_lead_to_names_that_are_explained() -> None:
+    field = reference.field()
+    names = [reference.folded(name) for word in field for name in (word.name, *word.also)]
+    assert len(names) > 350
+    assert len(names) == len(set(names))
+    # A word that the glossary has is explained there.
+    assert not {*names} & {reference.folded(word) for word in reference.words()}
+    for word in field:
+        assert word.help, word.name
+        assert word.here, word.name
+        for name in word.here:
+            entries, meanings = reference.explained(name)
+            assert [each for each in (*entries, *meanings) if each.kind != reference.FIELD], (word.name, name)
+
+
+# Words that a person of the field knows: a table of contents of RFC 9293, RFC 5681 and RFC 9002, sysctls of tcp(7), and
+# what papers, ss(8) and tc(8) call things.
+TYPED = """
+receive window|rwnd|advertised window|tcp_wmem|tcp_rmem|bufferbloat|RTO|retransmission timeout|slow start
+fast retransmit|fast recovery|congestion avoidance|congestion window|ssthresh|duplicate ack|dupack|delayed ack
+Nagle|silly window syndrome|zero window|window scaling|SACK|D-SACK|RACK|TLP|F-RTO|Karn|RTT|srtt|rttvar|BDP
+bandwidth|latency|throughput|goodput|jitter|packet loss|loss rate|AQM|CoDel|RED|fq_codel|ECN|CE|ECE|MSS|MTU|TFO
+PAWS|timestamps|keepalive|TSO|GSO|GRO|AIMD|fairness|Jain's index|TCP friendliness|pacing|burst|HOL blocking
+head-of-line blocking|0-RTT|handshake|SYN|PTO|persistent congestion|flow control|stream|MPTCP|subflow|netem|tc
+qdisc|txqueuelen|tail drop|token bucket|pcap|qlog|iperf3|ping|FCT|cross traffic|initcwnd|rto_min|SO_SNDBUF
+SO_RCVBUF|TCP_NODELAY|BBRv3|buffer sizing|global synchronization|reordering|in flight|sawtooth
+tcp_congestion_control|spurious retransmission|propagation delay|queueing delay|serialization delay
+RTT unfairness
+"""
+
+
+@pytest.mark.parametrize("typed", TYPED.replace("|", "\n").strip().splitlines())
+def test_what_people_of_the_field_type_is_explained(typed: str) -> None:
+    entries, meanings = reference.explained(typed)
+    assert entries or meanings
+
+
 def test_every_entry_and_every_parameter_of_the_registry_is_explained() -> None:
     for entry in registry():
         for name in (entry.name, *entry.aliases):
@@ -220,6 +257,16 @@ def test_every_entry_and_every_parameter_of_the_registry_is_explained() -> None:
         ("replication", "column of runs", "studies only"),
         ("cwnd", "measure", "congestion window in bytes"),
         ("BDP", "word", "bandwidth-delay product"),
+        ("receive window", "word of the field", "see here: vazao explain receive_buffer"),
+        ("rwnd", "word of the field", "receive_buffer"),
+        ("tcp_wmem", "word of the field", "send_buffer"),
+        ("net.ipv4.tcp_rmem", "word of the field", "receive_buffer"),
+        ("bufferbloat", "word of the field", "codel"),
+        ("RTO", "word", "retransmission timeout"),
+        ("retransmission-timeout", "word of the field", "min_rto"),
+        ("Slow_Start", "word", "doubles"),
+        ("bandwidth", "word of the field", "network.link.rate"),
+        ("latency", "word of the field", "one-way delay"),
         ("lowest-rtt", "packet scheduler", "source:"),
     ],
 )
@@ -252,6 +299,8 @@ def test_an_ambiguous_name_prints_all_its_meanings(vazao: Vazao) -> None:
         ("factor.level", "factor.levels"),
         ("glosary", None),
         ("subflwo", "subflow"),
+        ("bandwith", "bandwidth"),
+        ("bufferbloatt", "bufferbloat"),
     ],
 )
 def test_a_misspelt_name_is_met_with_what_was_meant(vazao: Vazao, written: str, meant: str | None) -> None:

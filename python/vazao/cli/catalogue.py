@@ -53,7 +53,7 @@ def explain(
     name: Annotated[
         str,
         typer.Argument(
-            help="An algorithm, a transport, a study, a key (network.bottleneck.rate), a column, a measure, a word.",
+            help="An algorithm, a study, a key (network.bottleneck.rate), a column, a measure, a word (rwnd).",
             autocompletion=completing.explained,
         ),
     ],
@@ -100,11 +100,18 @@ def _show_meaning(meaning: Meaning) -> None:
 
     plain = study.reference.plain
     of = f", of {', '.join(meaning.of)}" if meaning.of else ""
-    out.print(Text.assemble((meaning.name, "bold"), f": {meaning.kind}{of}"))
+    also = f" (also {', '.join(meaning.also)})" if meaning.also else ""
+    out.print(Text.assemble((meaning.name, "bold"), f"{also}: {meaning.kind}{of}"), soft_wrap=True)
     out.print(plain(meaning.help), soft_wrap=True)
     for fact in "default", "accepted", "unit":
         if told := getattr(meaning, fact):
             out.print(f"{fact}: {plain(told)}", soft_wrap=True)
+    if meaning.here:
+        out.print(f"see here: vazao explain {' | '.join(map(_quoted, meaning.here))}", soft_wrap=True)
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"' if " " in name else name
 
 
 def new(

@@ -20,7 +20,7 @@ from vazao.scenario import Entry, Parameter, built_in, registry
 from vazao.study import catalogue
 
 SCENARIO, STUDY = "key of a scenario", "key of a study"
-MEASURE, WORD = "measure", "word"
+MEASURE, WORD, FIELD = "measure", "word", "word of the field"
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,10 @@ class Meaning:
     unit: str = ""
     of: tuple[str, ...] = ()
     """Algorithms, protocols or topologies that have a key; none where all have it."""
+    also: tuple[str, ...] = ()
+    """Other names of the same."""
+    here: tuple[str, ...] = ()
+    """Names of what a word of the field is about here."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,20 @@ def _read(file: str) -> dict[str, Any]:
 def words() -> dict[str, str]:
     """The glossary: what each word means."""
     return dict(_read("glossary"))
+
+
+@cache
+def field() -> tuple[Meaning, ...]:
+    """Words of the field that this house has no such word for, and what has to do with them here."""
+    return tuple(
+        Meaning(FIELD, word["names"][0], word["help"], also=tuple(word["names"][1:]), here=tuple(word["here"]))
+        for word in _read("field")["word"]
+    )
+
+
+def folded(name: str) -> str:
+    """A name as it is looked up among words: people write `slow start`, `slow-start` and `Slow_Start`."""
+    return re.sub(r"[\s_-]+", " ", name).strip().lower()
 
 
 def more_columns() -> dict[str, list[dict[str, str]]]:
@@ -162,15 +180,19 @@ def explained(name: str) -> tuple[list[Entry], list[Meaning]]:
     Raises `ScenarioError` for a name that nothing has.
     """
     entries = catalogue.having(name)
-    folded = name.lower()
-    found = [replace(each, name=name if "." in name else each.name) for each in _keys(folded)]
-    found += [each for each in columns() if each.name.lower() == folded]
-    found += [
-        Meaning(WORD, word, text) for word, text in words().items() if folded in (word.lower(), f"{word}s".lower())
-    ]
+    lower, spoken = "_".join(name.lower().split()), folded(name)
+    found = [replace(each, name=name if "." in name else each.name) for each in _keys(lower)]
+    found += [each for each in columns() if each.name.lower() == lower]
+    found += [Meaning(WORD, word, text) for word, text in words().items() if _is(spoken, word)]
+    found += [each for each in field() if any(_is(spoken, word) for word in (each.name, *each.also))]
     if not entries and not found:
-        raise ScenarioError(f"nothing is called {name!r}{_meant(folded)}")
+        raise ScenarioError(f"nothing is called {name!r}{_meant(lower)}")
     return entries, found
+
+
+def _is(spoken: str, word: str) -> bool:
+    """Whether a folded name is a word's, or its plural's."""
+    return spoken in (folded(word), f"{folded(word)}s")
 
 
 def _keys(name: str) -> list[Meaning]:
@@ -215,7 +237,8 @@ def _meant(name: str) -> str:
 def names() -> list[str]:
     """Every name that can be explained: of keys the last part alone."""
     ends = [key.name.rpartition(".")[2] for key in known_keys()]
-    return list(dict.fromkeys([*catalogue.names(), *ends, *(each.name for each in columns()), *words()]))
+    spoken = [word for each in field() for word in (each.name, *each.also)]
+    return list(dict.fromkeys([*catalogue.names(), *ends, *(each.name for each in columns()), *words(), *spoken]))
 
 
 def plain(text: str) -> str:
