@@ -69,8 +69,11 @@ class UnfitError(OSError):
     """A file that is not what may be read: a device, a pipe, something too large."""
 
 
-def read_file(path: Path, *, links: bool = False) -> bytes:
-    """A regular file's content; `links`: the user named it, so a symbolic link is followed. Raises `OSError`."""
+def read_file(path: Path, *, links: bool = False, first: int | None = None) -> bytes:
+    """A regular file's content, or its `first` bytes. Raises `OSError`.
+
+    `links`: the user named it, so a symbolic link is followed.
+    """
     # A pipe without a writer would keep an ordinary open waiting for ever.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (0 if links else os.O_NOFOLLOW))
     with os.fdopen(descriptor, "rb") as file:
@@ -80,7 +83,7 @@ def read_file(path: Path, *, links: bool = False) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise UnfitError(0, "it is a device or a pipe; a regular file is needed")
         # Some files of the system's own say that they are empty and never end.
-        content = file.read(MOST_BYTES + 1)
+        content = file.read(MOST_BYTES + 1 if first is None else first)
     if len(content) > MOST_BYTES:
         raise UnfitError(0, f"it is larger than {MOST_BYTES // 10**6} MB, the most that is read")
     return content

@@ -174,6 +174,30 @@ def test_new_writes_a_scenario_that_runs(vazao: Vazao) -> None:
     assert (again.code, again.err) == (2, "error: mine.toml: exists already; choose another name\n")
 
 
+# First bytes: libpcap's magic numbers (draft-ietf-opsawg-pcap section 4) in both byte orders, a section header block of
+# pcapng (draft-ietf-opsawg-pcapng section 4.1), Parquet, gzip (RFC 1952), and sequences of JSON (RFC 7464).
+@pytest.mark.parametrize(
+    ("beginning", "told"),
+    [
+        (b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00", "is a capture (pcap); Wireshark shows captures"),
+        (b"\xa1\xb2\xc3\xd4\x00\x02\x00\x04", "is a capture (pcap)"),
+        (b"\x4d\x3c\xb2\xa1\x02\x00\x04\x00", "is a capture (pcap)"),
+        (b"\n\r\r\n\x1c\0\0\0M<+\x1a\x01\0\0\0", "is a capture (pcapng); Wireshark shows captures"),
+        (b"\n\r\r\n" + b"\0" * 5_000_000, "is a capture (pcapng)"),
+        (b"PAR1\x15\x04", "is a table (Parquet)"),
+        (b"\x1f\x8b\x08\x00", "is compressed (gzip)"),
+        (b'\x1e{"qlog_version":"0.3"}', "is a log of events (qlog)"),
+    ],
+)
+def test_a_file_of_another_kind_is_answered_in_words(vazao: Vazao, beginning: bytes, told: str) -> None:
+    Path("given").write_bytes(beginning)
+    for command in "view", "run", "check", "compare":
+        answer = vazao(command, "./given")
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err.startswith(f"error: given: {told}"), answer.err
+        assert answer.err.count("\n") == 1
+
+
 def test_version(vazao: Vazao) -> None:
     assert vazao("--version").out.startswith("vazao ")
 

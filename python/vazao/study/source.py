@@ -129,9 +129,31 @@ class _Locator:
                 return
 
 
+_CAPTURE = (
+    "; Wireshark shows captures, and vazao makes runs of its own: it takes the scenario as TOML "
+    "(vazao run FILE --pcap DIR writes a run's captures, vazao view FILE draws it)"
+)
+_OTHERS = {
+    b"\n\r\r\n": f"is a capture (pcapng){_CAPTURE}",
+    **dict.fromkeys(
+        (b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d"),
+        f"is a capture (pcap){_CAPTURE}",
+    ),
+    b"\x1e{": "is a log of events (qlog); qvis shows it, and a TOML file is needed here",
+    b"PAR1": "is a table (Parquet); vazao sql asks those of a results directory, and a TOML file is needed here",
+    b"\x1f\x8b": "is compressed (gzip); a TOML file is needed here",
+    b"PK\x03\x04": "is an archive (zip); a TOML file is needed here",
+}
+"""What files that are no TOML begin with, and what is said of them (pcap: draft-ietf-opsawg-pcap section 4, with times
+in micro- or nanoseconds of either byte order; pcapng: draft-ietf-opsawg-pcapng section 4.1; qlog: RFC 7464)."""
+
+
 def read_text(path: Path) -> str:
     """The text of a file a user named. Raises `StudyError` when there is none to be had."""
     try:
+        beginning = read_file(path, links=True, first=4)
+        if other := next((told for start, told in _OTHERS.items() if beginning.startswith(start)), None):
+            raise StudyError(f"{path}: {other}")
         return read_file(path, links=True).decode()
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
