@@ -98,6 +98,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         assert recording is not None
         made[name] = folder / f"{name}.html"
         made[name].write_text(filled({name: recording}), encoding="utf-8")
+    # The last of them again, of which 500 packets are kept.
+    cut = _core.run(_core.load(toml), recording=500).recording
+    assert cut is not None
+    made["cut"] = folder / "cut.html"
+    made["cut"].write_text(filled({"cut": cut}), encoding="utf-8")
     return made
 
 
@@ -125,6 +130,35 @@ def test_every_panel_draws(opened: Open) -> None:
     wanted = {"sequence", "network", "spacetime", "windows", "rtt", "rates", "queues"}
     assert {f"panel-{name}" for name in wanted} <= set(panels)
     assert {panel: drawn(page, panel) for panel in panels if drawn(page, panel) < 8} == {}
+
+
+def shades(page: Any, panel: str) -> list[list[int]]:
+    """Colour, low in a panel and far from its grid, of each of its drawing's columns."""
+    script = """id => {
+        const canvas = document.querySelector(`#${id} canvas`);
+        const { left, top, width, height } = document.querySelector(`#${id} .u-over`).getBoundingClientRect();
+        const own = canvas.getBoundingClientRect();
+        const { data } = canvas.getContext('2d')
+            .getImageData(left - own.left, top - own.top + height - 3, Math.floor(width), 1);
+        return Array.from({ length: Math.floor(width) }, (_, x) => [...data.slice(4 * x, 4 * x + 4)]);
+    }"""
+    return list(page.evaluate(script, f"panel-{panel}"))
+
+
+def test_what_was_not_kept_of_a_run_is_shaded(opened: Open) -> None:
+    page = opened("cut")
+    told = page.locator(".note").inner_text()
+    assert re.match(r"cut: the first 500 of [\d\s]+ packets were kept; .* ends where the shade begins", told), told
+    narrow = shades(page, "sequence")
+    # The shade is a half-transparent grey: about as much of red, green and blue, and more than nothing.
+    shade = narrow[-10]
+    assert shade[3] > 0
+    assert max(shade[:3]) - min(shade[:3]) < 30
+    assert 20 < narrow.count(shade) < len(narrow) // 6
+    page.get_by_text("All", exact=True).click()
+    page.wait_for_timeout(200)
+    wide = shades(page, "spacetime")
+    assert wide.count(wide[-10]) > len(wide) // 3
 
 
 def test_zoom_moves_all_panels(opened: Open) -> None:

@@ -5,7 +5,10 @@ import { synthetic } from "../tools/synthetic.mjs";
 import { load } from "./load.mjs";
 
 const { Run } = await load("view/run.ts");
-const { firstDifference, differenceInWords } = await load("view/difference.ts");
+const { firstDifference, differenceInWords, sameInWords, TOLERANCE } = await load("view/difference.ts");
+const { view } = await load("view/lod.ts");
+const { RatesPanel } = await load("view/panels/rates.ts");
+const { SequencePanel } = await load("view/panels/sequence.ts");
 
 const buffer = (options) => synthetic(options).buffer;
 const short = { seconds: 1.5 };
@@ -93,6 +96,84 @@ test("a run that ends earlier differs where it ends", () => {
   const found = firstDifference(long, brief);
   assert.equal(found.there, null);
   assert.match(differenceInWords(found, long, brief, ["A", "B"]), /B sends no such packet/);
+});
+
+/** The same run with every packet so much later. */
+const later = (by) => {
+  const { recording } = new Run(buffer(short), "");
+  for (const [at, time] of recording.packets.time.entries()) recording.packets.time[at] = time + by;
+  return recording;
+};
+
+test("packets a little apart are the same, as in vazao compare", () => {
+  const { recording } = new Run(buffer(short), "");
+  // SYNs of two stacks were 741 ns apart; docs/compare.md has 1 ms.
+  assert.equal(TOLERANCE, 1e6);
+  for (const by of [741, TOLERANCE]) assert.equal(firstDifference(recording, later(by)), null);
+  assert.equal(firstDifference(recording, later(TOLERANCE + 1)).nth, 0);
+  assert.match(sameInWords([recording, recording]), /all packets of these runs are the same, .* 1 ms apart/);
+});
+
+test("packets of which nothing could be read differ by their time alone", () => {
+  const [ours, sealed] = [later(0), later(0)];
+  sealed.packets.kind.fill(0);
+  sealed.packets.from.fill(Number.NaN);
+  assert.equal(firstDifference(ours, sealed), null);
+  const late = later(2 * TOLERANCE);
+  assert.equal(firstDifference(late, sealed).nth, 0);
+});
+
+/** A run of which the first packets were kept, and that went on for as long again. */
+const cut = () => {
+  const run = new Run(buffer(short), "");
+  const { header, packets } = run.recording;
+  header.packets = { kept: packets.count, all: 2 * packets.count };
+  header.end_ns *= 2;
+  return run;
+};
+
+test("where a run was cut no difference is claimed", () => {
+  const brief = new Run(buffer({ seconds: 0.5 }), "").recording;
+  const { recording } = new Run(buffer({ seconds: 1 }), "");
+  assert.notEqual(firstDifference(brief, recording), null);
+  brief.header.packets.all += 1;
+  assert.equal(firstDifference(brief, recording), null);
+  assert.match(sameInWords([brief, recording]), /all packets that were kept of these runs/);
+});
+
+/** Greatest x that a panel draws a line to, of a run that is shown from its start to its end. */
+function furthest(Panel, run) {
+  const theme = { lines: ["a", "b", "c", "d", "e"], data: ["d"], again: ["r"], runs: ["o"] };
+  const axis = { lo: 0, hi: run.end, span: run.end };
+  const model = { runs: [run], axis, flow: 0, path: -1, lead: 0, selected: null, difference: null, theme };
+  const panel = new Panel(model);
+  const [least, greatest] = panel.fit(0, run.end, 1000);
+  const box = { left: 0, top: 0, width: 1000, height: 300 };
+  let most = 0;
+  const nothing = () => {};
+  const line = (_colour, _width, points) => {
+    for (let at = 0; at < points.length; at += 2) most = Math.max(most, points[at]);
+  };
+  panel.paint(
+    { line, segments: nothing, rects: nothing, dots: nothing, text: nothing },
+    view(0, run.end, least, greatest, box),
+  );
+  return (most / 1000) * run.end;
+}
+
+test("a run that was cut has no lines where its packets were not kept", () => {
+  for (const Panel of [SequencePanel, RatesPanel]) {
+    const run = cut();
+    // All rates of packets here: the series of the run itself is whole.
+    run.recording.series = run.recording.series.filter(
+      ({ measure }) => !/delivered|pacing/.test(measure.name),
+    );
+    assert.ok(run.isCut && run.known < 0.55 * run.end);
+    assert.ok(furthest(Panel, run) <= run.known, Panel.name);
+    assert.ok(furthest(Panel, run) > 0.9 * run.known, Panel.name);
+    const whole = new Run(buffer(short), "");
+    assert.ok(furthest(Panel, whole) > 0.99 * whole.end, Panel.name);
+  }
 });
 
 test("a run in which nothing was sent is a run", () => {

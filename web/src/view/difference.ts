@@ -1,6 +1,9 @@
 import { duration, integer, moment } from "../format";
 import { Kind, type Recording } from "./recording";
 
+/** Nanoseconds that two packets may be apart and still count as the same, as in `vazao compare`. */
+export const TOLERANCE = 1e6;
+
 /** The first packet that differs between two runs: the nth of the same flow and side. */
 export interface Difference {
   other: number;
@@ -46,6 +49,8 @@ export function firstDifference(a: Recording, b: Recording, other = 1): Differen
       const here = nth < mine.length ? mine[nth]! : null;
       const there = nth < theirs.length ? theirs[nth]! : null;
       if (here !== null && there !== null && alike(a, here, b, there)) continue;
+      // Of a run that was cut nobody knows whether it had the packet.
+      if ((here === null && isCut(a)) || (there === null && isCut(b))) break;
       const time = Math.min(
         here === null ? Number.POSITIVE_INFINITY : a.packets.time[here]!,
         there === null ? Number.POSITIVE_INFINITY : b.packets.time[there]!,
@@ -58,14 +63,27 @@ export function firstDifference(a: Recording, b: Recording, other = 1): Differen
   return first;
 }
 
+const isCut = ({ header: { packets } }: Recording) => packets.kept < packets.all;
+
+/** Whether what a packet carries could be read: that of a library under TLS cannot. */
+const isRead = ({ kind, from }: Recording["packets"], packet: number) =>
+  kind[packet] !== 0 || !Number.isNaN(from[packet]!);
+
 function alike(a: Recording, here: number, b: Recording, there: number): boolean {
   const [left, right] = [a.packets, b.packets];
+  if (Math.abs(left.time[here]! - right.time[there]!) > TOLERANCE) return false;
+  if (!isRead(left, here) || !isRead(right, there)) return true;
   return (
-    left.time[here] === right.time[there] &&
     left.kind[here] === right.kind[there] &&
     same(left.from[here]!, right.from[there]!) &&
     same(left.to[here]!, right.to[there]!)
   );
+}
+
+/** Says of runs without a difference what is the same in them. */
+export function sameInWords(recordings: Recording[]): string {
+  const which = recordings.some(isCut) ? "all packets that were kept" : "all packets";
+  return `No difference: ${which} of these runs are the same, at times that are ${duration(TOLERANCE)} apart at most.`;
 }
 
 const KINDS: [number, string][] = [

@@ -29,6 +29,14 @@ export function view(lo: number, hi: number, bottom: number, top: number, box: V
   };
 }
 
+/** The part of what is shown that lies before a moment; null if there is none. */
+export function before(shown: View, moment: number): View | null {
+  if (moment >= shown.hi) return shown;
+  if (moment <= shown.lo) return null;
+  const { left, top, height } = shown.box;
+  return { ...shown, hi: moment, box: { left, top, width: shown.x(moment) - left, height } };
+}
+
 /**
  * Points of a line of steps, at most four for each pixel's column: where many samples share a column, it shows their
  * least, greatest and last.

@@ -76,7 +76,9 @@ export class NetworkPanel {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     this.paint(new CanvasPen(context), this.canvas.width / ratio);
-    this.clock.textContent = moment(this.model.axis.cursor);
+    const { cursor } = this.model.axis;
+    const isKnown = cursor <= this.run.known;
+    this.clock.textContent = isKnown ? moment(cursor) : `${moment(cursor)}: no packets were kept`;
   }
 
   private get run(): Run {

@@ -1,7 +1,7 @@
 import { button, el, select } from "../dom";
 import { duration, integer } from "../format";
 import { TimeAxis } from "./axis";
-import { differenceInWords, firstDifference } from "./difference";
+import { differenceInWords, firstDifference, sameInWords } from "./difference";
 import { type Command, helpDialog, keyboard } from "./keyboard";
 import { type Model, overlaid, runColour } from "./model";
 import { NetworkPanel } from "./network";
@@ -12,6 +12,9 @@ import { Plot } from "./plot";
 import type { Run, Selection } from "./run";
 import { Themes } from "./theme";
 import type { Vertical } from "./vertical";
+
+/** Of a run that was cut, so much more than what is known is shown at first: the shade says that it went on. */
+const BEYOND = 1.06;
 
 /** The whole page of one or several runs. */
 export class Viewer {
@@ -61,6 +64,7 @@ export class Viewer {
       this.help,
     );
     this.choose();
+    if (runs.every((run) => run.isCut)) axis.show(0, Math.max(...runs.map(({ known }) => known)) * BEYOND);
     for (const plot of this.plots) plot.build();
     this.network.build();
     new ResizeObserver(() => this.resize()).observe(stack);
@@ -136,12 +140,16 @@ export class Viewer {
               runs[0]!.name,
               runs[difference.other]!.name,
             ])
-          : "No difference: all packets of these runs are the same.",
+          : sameInWords(runs.map(({ recording }) => recording)),
       );
     }
     for (const { name, recording } of runs) {
       const { kept, all } = recording.header.packets;
-      if (kept < all) notes.push(`${name}: the first ${integer(kept)} of ${integer(all)} packets were kept.`);
+      if (kept < all)
+        notes.push(
+          `${name}: the first ${integer(kept)} of ${integer(all)} packets were kept; ` +
+            "what is drawn of packets ends where the shade begins.",
+        );
     }
     return notes.map((text) => el("p", { class: "note", role: "status" }, text));
   }

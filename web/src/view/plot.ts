@@ -28,6 +28,8 @@ export interface Panel {
   unit: string;
   /** Labels of the vertical axis, instead of numbers with the unit. */
   rows?: () => string[];
+  /** Whether it draws packets, which a recording that was cut has only up to a moment. */
+  ofPackets?: boolean;
   keys(): Key[];
   /** Least and greatest value of what is shown, in so many pixels; null if nothing is. */
   fit(lo: number, hi: number, width: number): [number, number] | null;
@@ -37,6 +39,9 @@ export interface Panel {
 }
 
 export const GUTTER = { wide: 76, narrow: 66 };
+
+/** Width of a letter of what is written over a drawing, in pixels. */
+const LETTER = 5.8;
 
 /** Height of a row's name, in pixels. */
 const NAME = 13;
@@ -233,6 +238,7 @@ export class Plot {
 
   /** Paints the panel, and over it what all panels mark. */
   compose(pen: Pen, shown: View): void {
+    if (this.panel.ofPackets) this.shade(pen, shown);
     this.panel.paint(pen, shown);
     const { difference, theme } = this.model;
     if (!difference || difference.time < shown.lo || difference.time > shown.hi) return;
@@ -241,6 +247,24 @@ export class Plot {
     pen.segments(theme.ink, 1, [x, top, x, top + height], 0.7, [1, 3]);
     const fits = x < left + width - 90;
     pen.text(theme.ink, fits ? x + 5 : x - 5, top + 9, "first difference", fits ? "left" : "right");
+  }
+
+  /** Marks from where on a run's packets were not kept: nothing of it is drawn there, though it went on. */
+  private shade(pen: Pen, shown: View): void {
+    const { runs, theme } = this.model;
+    const { left, top, width, height } = shown.box;
+    const cut = runs.filter((run) => run.isCut && run.known < shown.hi);
+    for (const [nth, run] of cut.entries()) {
+      const x = Math.max(left, shown.x(run.known));
+      const room = left + width - x;
+      pen.rects(theme.soft, [x, top, room, height], 0.12);
+      if (x > left) pen.segments(theme.soft, 1, [x, top, x, top + height], 0.9, [4, 3]);
+      const whose = runs.length > 1 ? `${run.name}: ` : "";
+      const words = [`${whose}no packets were kept from here on`, `${whose}not kept`].find(
+        (one) => one.length * LETTER + 10 < room,
+      );
+      if (words) pen.text(theme.soft, x + 5, top + height - 9 - 13 * nth, words);
+    }
   }
 
   private refit(): void {

@@ -25,6 +25,18 @@ export class Run {
     return header.end_ns || packets.time[packets.count - 1] || 1;
   }
 
+  /** Whether the recording has the first packets of the run only. */
+  get isCut(): boolean {
+    const { kept, all } = this.recording.header.packets;
+    return kept < all;
+  }
+
+  /** Moment up to which the run's packets are known: its end, or when the last that was kept was sent. */
+  get known(): number {
+    const { time, count } = this.recording.packets;
+    return this.isCut ? (time[count - 1] ?? 0) : this.end;
+  }
+
   /** Paths of a flow on which packets or series are. */
   paths(flow: number): number[] {
     return this.once(`paths ${flow}`, () => {

@@ -24,6 +24,8 @@ export class LanesPanel implements Panel {
   readonly title: string;
   readonly about: string;
   readonly unit = "";
+  /** What was read is known as long as packets are. */
+  readonly ofPackets = true;
 
   constructor(
     private readonly model: Model,

@@ -148,6 +148,9 @@ export class LinesPanel implements Panel {
 
 /** Queues of the links, with what they dropped. */
 export class QueuesPanel extends LinesPanel {
+  /** Its lines are whole, but drops are packets. */
+  readonly ofPackets = true;
+
   override fit(lo: number, hi: number): [number, number] | null {
     const fitted = super.fit(lo, hi);
     return fitted && [0, Math.max(fitted[1], 1)];

@@ -1,5 +1,5 @@
 import { quantity } from "../../format";
-import { stairs, type View } from "../lod";
+import { before, stairs, type View } from "../lod";
 import { dash, type Model, overlaid, runColour, runWidth } from "../model";
 import type { Pen } from "../pen";
 import type { Key, Panel } from "../plot";
@@ -22,6 +22,8 @@ interface Rate {
   value: Float64Array;
   /** Of sums, the rate is their growth in each bin; a series of rates is drawn as it is. */
   sum: boolean;
+  /** Moment up to which it is known; absent: to the end. */
+  known?: number;
   pyramid?: Pyramid;
 }
 
@@ -58,6 +60,7 @@ export class RatesPanel implements Panel {
     "sending rate, delivery rate, goodput and pacing rate of the flow in bins that follow the zoom";
   readonly height = 190;
   readonly unit = "bit/s";
+  readonly ofPackets = true;
   private width = 1000;
 
   constructor(private readonly model: Model) {}
@@ -68,6 +71,7 @@ export class RatesPanel implements Panel {
       colour: rate.colour,
       dash: rate.dash,
       at: (moment) => {
+        if (moment > (rate.known ?? moment)) return "–";
         const bin = binOf(this.model.axis.span, this.width);
         const drawn = rate.sum
           ? growth(rate.time, rate.value, moment - (moment % bin), moment + 1, bin)
@@ -96,8 +100,9 @@ export class RatesPanel implements Panel {
 
   paint(pen: Pen, shown: View): void {
     for (const rate of this.rates()) {
-      const { time, value, pyramid } = this.drawn(rate, shown.lo, shown.hi);
-      pen.line(rate.colour, rate.width ?? 1.25, stairs(time, value, pyramid, shown), rate.dash);
+      const { time, value, pyramid, end } = this.drawn(rate, shown.lo, shown.hi);
+      const part = before(shown, end);
+      if (part) pen.line(rate.colour, rate.width ?? 1.25, stairs(time, value, pyramid, part), rate.dash);
     }
   }
 
@@ -107,10 +112,13 @@ export class RatesPanel implements Panel {
       const end = upperBound(rate.time, hi);
       const time = rate.time.subarray(first, end);
       const value = rate.value.subarray(first, end);
-      return { time, value, pyramid: new Pyramid(value) };
+      return { time, value, pyramid: new Pyramid(value), end: hi };
     }
-    const bins = growth(rate.time, rate.value, lo, hi, binOf(hi - lo, this.width));
-    return { ...bins, pyramid: new Pyramid(bins.value) };
+    const bin = binOf(hi - lo, this.width);
+    // A bin of which only a part is known would look like a rate that falls.
+    const end = rate.known === undefined ? hi : Math.min(hi, Math.floor(rate.known / bin) * bin);
+    const bins = growth(rate.time, rate.value, lo, Math.max(lo, end), bin);
+    return { ...bins, pyramid: new Pyramid(bins.value), end };
   }
 
   private rates(): Rate[] {
@@ -128,11 +136,12 @@ export class RatesPanel implements Panel {
 
   private ratesOf(run: Run): Rate[] {
     const { flow, path, theme } = this.model;
+    const known = run.isCut ? { known: run.known } : {};
     const paths = path < 0 ? run.paths(flow) : [path];
     const rates: Rate[] = [];
     for (const one of paths) {
       const suffix = paths.length > 1 ? `, path ${one}` : "";
-      const style = { dash: dash(paths.length > 1 ? one : 0) };
+      const style = { ...known, dash: dash(paths.length > 1 ? one : 0) };
       const [sent, came] = [run.bytes(flow, one, false), run.bytes(flow, one, true)];
       if (sent.time.length)
         rates.push({ label: `sent${suffix}`, colour: theme.lines[4]!, sum: true, ...style, ...sent });
@@ -150,6 +159,8 @@ export class RatesPanel implements Panel {
         colour: theme.lines[2]!,
         dash: [],
         sum: true,
+        // What the receiver has read is a series, which is whole; acknowledgements are packets.
+        ...(delivered ? {} : known),
         time: goodput.time,
         value: goodput.value,
       });

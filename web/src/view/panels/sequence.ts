@@ -1,6 +1,6 @@
 import { integer } from "../../format";
 import type { Bars, Sequence, Steps } from "../flow";
-import { drawBars, marks, stairs, type View } from "../lod";
+import { before, drawBars, marks, stairs, type View } from "../lod";
 import { dash, type Model, overlaid, runColour, runWidth } from "../model";
 import { crosses, type Pen } from "../pen";
 import type { Key, Panel } from "../plot";
@@ -20,6 +20,7 @@ export class SequencePanel implements Panel {
   readonly about =
     "segments of the data's sender as bars, with acknowledged edge, window's edge, SACK blocks and drops";
   readonly height = 380;
+  readonly ofPackets = true;
 
   constructor(private readonly model: Model) {}
 
@@ -51,8 +52,9 @@ export class SequencePanel implements Panel {
       keys.push({ label, colour: this.again(reason), shape: "bar" });
     }
     const value = (of: "ack" | "edge") => (moment: number) => {
+      const isKnown = moment <= this.model.runs[0]!.known;
       const values = this.sequences()[0]!.acks.map((one) =>
-        integer(held(one[of].time, one[of].value, moment)),
+        integer(isKnown ? held(one[of].time, one[of].value, moment) : Number.NaN),
       );
       return values.join(", ") || "–";
     };
@@ -98,10 +100,13 @@ export class SequencePanel implements Panel {
     return [min, edge > max && edge - max < 0.5 * (max - min) ? edge : max];
   }
 
-  paint(pen: Pen, shown: View): void {
+  paint(pen: Pen, all: View): void {
     const { theme } = this.model;
     const over = overlaid(this.model);
     this.sequences().forEach((sequence, run) => {
+      // Where no packets were kept, a line that went on would be a stall that was none.
+      const shown = before(all, this.model.runs[run]!.known);
+      if (!shown) return;
       const colour = runColour(this.model, run);
       const extra = runWidth(this.model, run) - 1.25;
       for (const { edge } of sequence.acks)
@@ -120,7 +125,7 @@ export class SequencePanel implements Panel {
       const { time, high } = sequence.drops;
       pen.segments(theme.drop, 1.5, crosses(marks(time, high, shown), 3.5));
     });
-    this.markSelected(pen, shown);
+    this.markSelected(pen, all);
   }
 
   click(shown: View, x: number, y: number): void {

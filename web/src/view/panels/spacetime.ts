@@ -21,6 +21,7 @@ export class SpaceTimePanel implements Panel {
   readonly about = "packets as slanted lines between the nodes of their path, with the wait in each queue";
   readonly height = 300;
   readonly unit = "";
+  readonly ofPackets = true;
   private readonly orders = new Map<string, string[]>();
 
   constructor(private readonly model: Model) {}
