@@ -15,7 +15,8 @@ from typing import Any
 
 _UNITS: dict[str, dict[str, str]] = {
     "bps": {"bps": "1", "kbps": "1e3", "Mbps": "1e6", "Gbps": "1e9", "Tbps": "1e12"}
-    | {"bit/s": "1", "kbit/s": "1e3", "Mbit/s": "1e6", "Gbit/s": "1e9", "Tbit/s": "1e12"},
+    | {"bit/s": "1", "kbit/s": "1e3", "Mbit/s": "1e6", "Gbit/s": "1e9", "Tbit/s": "1e12"}
+    | {"b/s": "1", "kb/s": "1e3", "Mb/s": "1e6", "Gb/s": "1e9", "Tb/s": "1e12"},
     "s": {"ns": "1e-9", "us": "1e-6", "µs": "1e-6", "μs": "1e-6", "ms": "1e-3", "s": "1", "min": "60", "h": "3600"},
     "bytes": {"B": "1", "kB": "1e3", "MB": "1e6", "GB": "1e9", "TB": "1e12"}
     | {"KiB": str(2**10), "MiB": str(2**20), "GiB": str(2**30), "TiB": str(2**40)},
@@ -170,10 +171,16 @@ class Unit:
             return title, self.expression("datum.value", 3)
         if self.symbol == "%":
             return title, "format(datum.value * 100, ',.6~r') + ' %'"
-        exponent = self._exponent(max((abs(v) for v in values if math.isfinite(v)), default=0.0))
-        symbol = PREFIXES[exponent] + self.symbol
-        label = f"format(datum.value / {10.0**exponent!r}, ',.6~r')"
+        symbol, factor = self.common(values)
+        label = f"format(datum.value / {factor!r}, ',.6~r')"
         return (f"{title} ({symbol})" if symbol else title), label
+
+    def common(self, values: Sequence[float]) -> tuple[str, float]:
+        """The symbol with the prefix of the largest value, and what one of it is: a unit for all of them."""
+        if self.symbol == "%":
+            return "%", 0.01
+        exponent = self._exponent(max((abs(v) for v in values if math.isfinite(v)), default=0.0))
+        return PREFIXES[exponent] + self.symbol, 10.0**exponent
 
     def _exponent(self, value: float) -> int:
         if self.symbol not in SCALED or value == 0:

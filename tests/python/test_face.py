@@ -484,21 +484,6 @@ def test_markdown_is_a_table_of_what_is_said(tmp_path: Path) -> None:
     assert html.count("<th") - html.count("<thead") == 3
 
 
-def test_latex_is_a_tabular(tmp_path: Path) -> None:
-    text = vz.write_table(ROWS, tmp_path / "x.tex").read_text()
-    assert text == (
-        "% \\usepackage{booktabs}\n"
-        "\\begin{tabular}{lrr}\n"
-        "\\toprule\n"
-        "cc & runs & goodput \\\\\n"
-        "\\midrule\n"
-        "cubic\\_1 50 \\% \\& \\textless{}b\\textgreater{} & 3 & 9.57 $\\pm$ 1.31~Mbit/s \\\\\n"
-        "a|b\\textbackslash{}c & 4 & -- \\\\\n"
-        "\\bottomrule\n"
-        "\\end{tabular}\n"
-    )
-
-
 def test_a_table_of_no_form_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(
         vz.ResultsError, match=r"\.xlsx is no form of a table; choose a name that ends in \.csv, \.parq"

@@ -11,15 +11,16 @@ import polars as pl
 
 from vazao.errors import ResultsError
 from vazao.files import write_atomically
+from vazao.results.latex import tabular
 from vazao.units import heading, interval, told_columns
 
 
 def write_table(rows: pl.DataFrame, path: str | Path) -> Path:
     """Write rows to `path`, whole or not at all, in the form of its suffix, and return the path.
 
-    `.csv` and `.parquet` have names and numbers as they are; `.md` and `.tex` (a tabular with booktabs' rules) have
-    what a terminal shows: numbers with their units, and with their intervals where a column `± name` has half of the
-    one of `name`. Raises `ResultsError`.
+    `.csv` and `.parquet` have names and numbers as they are; `.md` has what a terminal shows: numbers with their units,
+    and with their intervals where a column `± name` has half of the one of `name`. `.tex` is a tabular with booktabs'
+    rules, the unit in the head and as many decimals in all of a column. Raises `ResultsError`.
     """
     path = Path(path)
     write = FORMS.get(path.suffix.lower())
@@ -54,14 +55,7 @@ def _markdown(rows: pl.DataFrame) -> bytes:
 
 
 def _latex(rows: pl.DataFrame) -> bytes:
-    names, numeric, lines = _told(rows)
-    columns = "".join("r" if number else "l" for number in numeric)
-    head, *body = (" & ".join(map(_in_latex, line)) + r" \\" for line in (names, *lines))
-    every = [
-        "% \\usepackage{booktabs}",
-        rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}",
-    ]  # fmt: skip
-    return ("\n".join(every) + "\n").encode()
+    return tabular(rows).encode()
 
 
 FORMS: dict[str, Callable[[pl.DataFrame], bytes]] = {
@@ -83,18 +77,3 @@ def _told(rows: pl.DataFrame) -> tuple[list[str], list[bool], list[list[str]]]:
 def _in_markdown(text: str) -> str:
     """A text that is shown as it is, in one cell."""
     return re.sub(r"([\\`*_\[\]<>|~&])", r"\\\1", " ".join(text.split()))
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "±": r"$\pm$", "µ": r"\textmu{}", "×": r"$\times$", "→": r"$\to$", "–": "--", "\N{MINUS SIGN}": "$-$",
-    "\N{NO-BREAK SPACE}": "~",
-}  # fmt: skip
-"""Letters that mean something to LaTeX, or that its fonts may lack, and what stands for them."""
-
-
-def _in_latex(text: str) -> str:
-    """A text that is set as it is; a number keeps its unit on its line."""
-    said = "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
-    return re.sub(r"(?<=\d) (?=\S{1,7}$)", "~", said)
