@@ -214,6 +214,10 @@ def test_version(vazao: Vazao) -> None:
         (["run", "small.toml", "--set", "network"], "write KEY=VALUE"),
         (["run", "small.toml", "--set", "network.botleneck.rate=1 Mbps"], "did you mean"),
         (["run", "small.toml", "--set", "network.bottleneck.rate=10 Mbs"], "is not a rate; did you mean"),
+        (["check", "small.toml", "--set", "network.bottleneck.rate=10 MB/s"], 'write "80 Mbps", or "10 Mbps" if bits'),
+        (["check", "small.toml", "--set", "network.bottleneck.loss=1%"], "write 0.01"),
+        (["check", "small.toml", "--set", "network.bottleneck.loss=1"], "1 is all packets; write 0.01 for 1 %"),
+        (["check", "small.toml", "--set", "network.bottleneck.bandwith=5 Mbps"], 'did you mean "rate"?'),
         (["run", "small.toml", "--set", "flow.0.transport.cc=cubc"], "cubic"),
         (
             ["run", "small.toml", "--quick"],

@@ -389,7 +389,9 @@ def test_a_datagram_flow_lasts_as_long_as_its_data() -> None:
 
 @needs_kernel
 def test_a_datagram_flow_of_which_nothing_arrives_ends_with_its_sender() -> None:
-    result = run_scenario(load(DATAGRAMS.replace('delay = "10 ms"', 'delay = "10 ms", forward = { loss = 1.0 }')))
+    result = run_scenario(
+        load(DATAGRAMS.replace('delay = "10 ms"', 'delay = "10 ms", forward.loss = { kind = "bernoulli", p = 1 }'))
+    )
     row = flow(result)
     assert (row["app_bytes"], row["completed"], row["intact"]) == (0, False, True)
     assert row["packets_lost"] == row["packets_sent"] >= 7  # of data, beside what says that it has ended

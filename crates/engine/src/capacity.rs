@@ -1,6 +1,6 @@
 //! Capacities of queues: `"100 packets"`, `"64 kB"`, `"20 ms"` or `"1 bdp"`.
 
-use crate::units::nearest;
+use crate::units::{bit_size, nearest};
 use crate::{Bytes, Duration, Rate};
 use std::fmt;
 use std::str::FromStr;
@@ -47,6 +47,9 @@ impl FromStr for Capacity {
             (Some(n), "bdp") if n < 1e6 => Ok(Capacity::Bdp(n)),
             (Some(_), _) if text.parse::<Bytes>().is_ok() => Ok(Capacity::Bytes(text.parse::<Bytes>().unwrap().get())),
             (Some(_), _) if text.parse::<Duration>().is_ok() => Ok(Capacity::Time(text.parse().unwrap())),
+            (Some(n), unit) if bit_size(n, unit).is_some() => {
+                Err(format!("{text:?} is not a queue limit{}", bit_size(n, unit).unwrap_or_default()))
+            }
             (Some(n), unit) => match nearest(unit, ["packets", "bdp", "kB", "MB", "ms", "s", "us"]) {
                 Some(near) if !unit.is_empty() && near != unit => {
                     Err(format!("{text:?} is not a queue limit; did you mean \"{n} {near}\"?"))
@@ -81,6 +84,7 @@ mod tests {
         assert_eq!("0.5 bdp".parse(), Ok(Capacity::Bdp(0.5)));
         let message = |text: &str| text.parse::<Capacity>().unwrap_err();
         assert!(message("100 packts").contains("did you mean \"100 packets\"?"));
+        assert!(message("8 Mb").ends_with("write \"1 MB\", or \"8 MB\" if bytes were meant"));
         assert!(message("100").contains("write \"100 packets\""));
         assert!(message("-3 packets").contains("write"));
     }

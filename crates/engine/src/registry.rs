@@ -7,8 +7,8 @@
 mod settings;
 
 use crate::distribution::{Dimension, Distribution, read_points};
-pub use crate::problem::{ParameterError, Problem, unknown};
-use crate::units::nearest;
+pub use crate::problem::{ParameterError, Problem, is_misspelt, unknown};
+use crate::units::{QuantityError, nearest, number_in};
 use crate::{Bytes, Capacity, Duration, Rate};
 pub use crate::{choice, parameters};
 pub use settings::{Elsewhere, FromValue};
@@ -268,7 +268,7 @@ impl Kind {
     pub fn read(&self, raw: &Raw) -> Result<Value, String> {
         let refuse = || Err(format!("{raw} is not {}", self.expected()));
         let size = |text: &str, range: RangeInclusive<u64>| {
-            let size: Bytes = text.parse().map_err(|e: crate::units::QuantityError| e.to_string())?;
+            let size: Bytes = text.parse().map_err(|e: QuantityError| e.to_string())?;
             if range.contains(&size.get()) { Ok(Value::Size(size)) } else { refuse() }
         };
         match (self, raw) {
@@ -287,12 +287,10 @@ impl Kind {
                 }),
             },
             (Kind::Duration(min, max), Raw::Text(x)) => {
-                let span: Duration = x.parse().map_err(|e: crate::units::QuantityError| e.to_string())?;
+                let span: Duration = x.parse().map_err(|e: QuantityError| e.to_string())?;
                 if (*min..=*max).contains(&span) { Ok(Value::Duration(span)) } else { refuse() }
             }
-            (Kind::Rate, Raw::Text(x)) => {
-                x.parse().map(Value::Rate).map_err(|e: crate::units::QuantityError| e.to_string())
-            }
+            (Kind::Rate, Raw::Text(x)) => x.parse().map(Value::Rate).map_err(|e: QuantityError| e.to_string()),
             (Kind::SizeOrAuto(_), Raw::Text(x)) if x == "auto" => Ok(Value::Text("auto".into())),
             (Kind::Size(min, max), Raw::Text(x)) => size(x, *min..=*max),
             (Kind::SizeOrAuto(min), Raw::Text(x)) => size(x, *min..=u64::MAX),
@@ -316,6 +314,10 @@ impl Kind {
                 Kind::Duration(..) | Kind::Rate | Kind::Size(..) | Kind::SizeOrAuto(_) | Kind::Capacity,
                 Raw::Number(x),
             ) => Err(format!("{x} has no unit; write {}", self.expected())),
+            (Kind::Number(..) | Kind::Integer(..), Raw::Text(x)) => {
+                let meant = number_in(x).map(Raw::Number).filter(|number| self.read(number).is_ok());
+                meant.map_or_else(refuse, |number| Err(format!("{raw} is a text; write {number}")))
+            }
             _ => refuse(),
         }
     }
@@ -568,9 +570,9 @@ mod tests {
             Raw::Table(entries.iter().map(|(key, value)| ((*key).into(), value.clone())).collect())
         };
         let at = |text: &str| ("at", Raw::Text(text.into()));
-        let change = table(&[at("5 s"), ("remove", Raw::Number(2.0))]);
+        let change = Raw::List(vec![table(&[at("5 s"), ("remove", Raw::Number(2.0))])]);
         let expected = Change { at: Duration::from_secs(5), what: "remove", which: 2 };
-        assert_eq!(kind.read(&Raw::List(vec![change])), Ok(Value::Schedule(vec![expected])));
+        assert_eq!(kind.read(&change), Ok(Value::Schedule(vec![expected])));
         let wrong = [
             table(&[("remove", Raw::Number(2.0))]),
             table(&[at("5 s")]),
@@ -580,9 +582,8 @@ mod tests {
             table(&[at("5 s"), ("add", Raw::Number(1.0)), ("remove", Raw::Number(2.0))]),
         ];
         for wrong in wrong {
-            assert!(
-                kind.read(&Raw::List(vec![wrong])).unwrap_err().contains("one of remove, add with a number from 1 on")
-            );
+            let told = kind.read(&Raw::List(vec![wrong])).unwrap_err();
+            assert!(told.contains("one of remove, add with a number from 1 on"));
         }
     }
 
@@ -590,6 +591,7 @@ mod tests {
     fn errors_name_the_parameter_and_what_would_be_accepted() {
         let message = |name, raw| resolve(name, raw).unwrap_err().to_string();
         assert_eq!(message("beta", Raw::Number(1.5)), "beta: 1.5 is not a number from 0 to 1");
+        assert_eq!(message("beta", Raw::Text("5%".into())), "beta: \"5%\" is a text; write 0.05");
         assert!(message("bet", Raw::Number(0.5)).contains("did you mean \"beta\"?"));
         assert!(message("min-rto", Raw::Number(3.0)).contains("3 has no unit"));
         assert!(message("profile", Raw::Text("linus".into())).contains("did you mean \"linux\"?"));

@@ -73,6 +73,11 @@ const RATES: &[Unit] = &[
     ("Mbit/s", 1e6),
     ("Gbit/s", 1e9),
     ("Tbit/s", 1e12),
+    ("b/s", 1.0),
+    ("kb/s", 1e3),
+    ("Mb/s", 1e6),
+    ("Gb/s", 1e9),
+    ("Tb/s", 1e12),
 ];
 const DURATIONS: &[Unit] =
     &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9), ("µs", 1e3), ("μs", 1e3)];
@@ -88,19 +93,56 @@ const SIZES: &[Unit] = &[
     ("TiB", 1_099_511_627_776.0),
 ];
 
+/// Returns how alike two words are: 2 but for the case, else at most 1.
+pub(crate) fn likeness(one: &str, other: &str) -> f64 {
+    let (one, other) = (one.to_lowercase(), other.to_lowercase());
+    if one == other { 2.0 } else { strsim::jaro_winkler(&one, &other) }
+}
+
+/// Least likeness of a word to the one that was meant by it.
+pub(crate) const ALIKE: f64 = 0.72;
+
 /// Returns the nearest of `candidates` to `given`, if any is near enough to have been meant.
 pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let given = given.to_lowercase();
-    let score = |c: &str| {
-        let c = c.to_lowercase();
-        if c == given { 2.0 } else { strsim::jaro_winkler(&c, &given) }
-    };
     candidates
         .into_iter()
-        .map(|c| (score(c), c))
-        .filter(|(s, _)| *s > 0.72)
+        .map(|c| (likeness(c, given), c))
+        .filter(|(s, _)| *s > ALIKE)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, c)| c)
+}
+
+/// Returns the number that a text says, as it would be written: `"0.01"` and `"1 %"` are 0.01.
+pub fn number_in(text: &str) -> Option<f64> {
+    let text = text.trim();
+    match text.strip_suffix('%') {
+        Some(percent) => format!("{}e-2", percent.trim()).parse().ok(),
+        None => text.parse().ok(),
+    }
+    .filter(|number: &f64| number.is_finite())
+}
+
+/// Returns what a prefix of a unit, or none, stands for: `"M"` and `"m"` for a million, `"Ki"` for 1024.
+fn prefixed(prefix: &str) -> Option<f64> {
+    let is = |name: &str| name.strip_suffix('B').is_some_and(|known| known.eq_ignore_ascii_case(prefix));
+    SIZES.iter().find(|(name, _)| is(name)).map(|(_, factor)| *factor)
+}
+
+/// Returns what is said of a rate in bytes a second: write eight times as much, or as much if bits were meant.
+fn byte_rate(number: f64, unit: &str) -> Option<String> {
+    let amount = ["/s", "/sec", "ps", "PS"].iter().find_map(|end| unit.strip_suffix(end))?;
+    let prefix = ["Bytes", "bytes", "Byte", "byte", "B"].iter().find_map(|end| amount.strip_suffix(end))?;
+    let same = number * prefixed(prefix)?;
+    let [bits, same] = [same * 8.0, same].map(|bps| Rate(bps.round() as u64));
+    Some(format!("; a rate is in bits: write \"{bits}\", or \"{same}\" if bits were meant"))
+}
+
+/// Returns what is said of a size in bits: write an eighth, or as much if bytes were meant.
+pub(crate) fn bit_size(number: f64, unit: &str) -> Option<String> {
+    let prefix = ["bits", "bit", "Bits", "Bit", "b"].iter().find_map(|end| unit.strip_suffix(end))?;
+    let same = number * prefixed(prefix)?;
+    let [bytes, same] = [same / 8.0, same].map(|size| Bytes(size.round() as u64));
+    Some(format!("; a size is in bytes: write \"{bytes}\", or \"{same}\" if bytes were meant"))
 }
 
 /// Splits `"10.5 Mbps"` into its number and its unit (empty if there is none).
@@ -118,20 +160,32 @@ pub(crate) fn split(text: &str) -> Option<(f64, &str)> {
     number.is_finite().then_some((number, text[end..].trim()))
 }
 
-fn parse(text: &str, what: &'static str, example: &str, units: &[Unit]) -> Result<u64, QuantityError> {
+/// Says what is wrong with a number and a unit that is none of the quantity's own, if it is known.
+type Foreign = fn(f64, &str) -> Option<String>;
+
+fn parse(
+    text: &str,
+    what: &'static str,
+    example: &str,
+    units: &[Unit],
+    foreign: Foreign,
+) -> Result<u64, QuantityError> {
     let error = |hint: String| QuantityError { text: text.to_owned(), what, hint };
     let Some((number, unit)) = split(text) else {
         return Err(error(format!("; write a number and a unit, as in {example:?}")));
     };
     let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
-        let hint = match nearest(unit, units.iter().map(|u| u.0)) {
-            Some(name) if !unit.is_empty() => format!("; did you mean \"{number} {name}\"?"),
-            _ => {
-                let names: Vec<_> = units.iter().map(|u| u.0).collect();
-                let problem = if unit.is_empty() { "it has no unit" } else { "its unit is unknown" };
-                format!("; {problem} (units: {})", names.join(", "))
-            }
+        let near = || units.iter().find(|one| Some(one.0) == nearest(unit, units.iter().map(|u| u.0)));
+        let usual = |near: &Unit| units.iter().find(|one| one.1 == near.1).map_or(near.0, |one| one.0);
+        let meant = || {
+            let near = near().filter(|_| !unit.is_empty())?;
+            Some(format!("; did you mean \"{number} {}\"?", usual(near)))
         };
+        let hint = foreign(number, unit).or_else(meant).unwrap_or_else(|| {
+            let names: Vec<_> = units.iter().map(|u| u.0).collect();
+            let problem = if unit.is_empty() { "it has no unit" } else { "its unit is unknown" };
+            format!("; {problem} (units: {})", names.join(", "))
+        });
         return Err(error(hint));
     };
     let value = (number * factor).round();
@@ -147,7 +201,7 @@ fn parse(text: &str, what: &'static str, example: &str, units: &[Unit]) -> Resul
 impl FromStr for Rate {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Rate, QuantityError> {
-        match parse(text, "a rate", "10 Mbps", RATES)? {
+        match parse(text, "a rate", "10 Mbps", RATES, byte_rate)? {
             0 => Err(QuantityError { text: text.into(), what: "a rate", hint: "; it must be above zero".into() }),
             bps if bps > 1_000_000_000_000_000 => {
                 Err(QuantityError { text: text.into(), what: "a rate", hint: "; the highest is 1000 Tbps".into() })
@@ -159,13 +213,13 @@ impl FromStr for Rate {
 impl FromStr for Duration {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Duration, QuantityError> {
-        parse(text, "a duration", "50 ms", DURATIONS).map(Duration::from_nanos)
+        parse(text, "a duration", "50 ms", DURATIONS, |_, _| None).map(Duration::from_nanos)
     }
 }
 impl FromStr for Bytes {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Bytes, QuantityError> {
-        parse(text, "a size", "10 MB", SIZES).map(Bytes)
+        parse(text, "a size", "10 MB", SIZES, bit_size).map(Bytes)
     }
 }
 
@@ -192,7 +246,9 @@ mod tests {
     #[test]
     fn quantities_read_as_written() {
         assert_eq!("1.5 Gbps".parse(), Ok(Rate(1_500_000_000)));
-        assert_eq!("10Mbit/s".parse(), Ok(Rate(10_000_000)));
+        for text in ["10Mbit/s", "10 Mb/s", "10 Mbps"] {
+            assert_eq!(text.parse(), Ok(Rate(10_000_000)));
+        }
         assert_eq!("100 us".parse(), Ok(Duration::from_micros(100)));
         assert_eq!("2.5 ms".parse(), Ok(Duration::from_micros(2_500)));
         assert_eq!("1 MB".parse(), Ok(Bytes(1_000_000)));
@@ -209,6 +265,45 @@ mod tests {
         assert!(message("-1 Mbps").contains("negative"));
         assert!(message("0 bps").contains("above zero"));
         assert!(message("1e300 Gbps").contains("too large"));
+    }
+
+    /// A byte has eight bits: what is suggested in place of a wrong unit is the same amount, or says what it is else.
+    #[test]
+    fn bits_and_bytes_are_not_taken_for_each_other() {
+        let rate = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
+        for (text, bits, same) in [
+            ("10 MB/s", "80 Mbps", "10 Mbps"),
+            ("10 MBps", "80 Mbps", "10 Mbps"),
+            ("10 MBPS", "80 Mbps", "10 Mbps"),
+            ("10 mB/s", "80 Mbps", "10 Mbps"),
+            ("125 KB/s", "1 Mbps", "125 kbps"),
+            ("1 MiB/s", "8.388608 Mbps", "1.048576 Mbps"),
+            ("2 Mbytes/s", "16 Mbps", "2 Mbps"),
+            ("5 B/s", "40 bps", "5 bps"),
+        ] {
+            let told = format!("; a rate is in bits: write {bits:?}, or {same:?} if bits were meant");
+            assert_eq!(rate(text), format!("{text:?} is not a rate{told}"));
+        }
+        let size = |text: &str| text.parse::<Bytes>().unwrap_err().to_string();
+        for (text, bytes, same) in
+            [("10 Mb", "1.25 MB", "10 MB"), ("8 kbit", "1 kB", "8 kB"), ("16 bits", "2 B", "16 B")]
+        {
+            let told = format!("; a size is in bytes: write {bytes:?}, or {same:?} if bytes were meant");
+            assert_eq!(size(text), format!("{text:?} is not a size{told}"));
+        }
+        // Where the case alone differs nothing else can be meant.
+        assert_eq!(rate("10 mbps"), "\"10 mbps\" is not a rate; did you mean \"10 Mbps\"?");
+        assert_eq!(size("10 KB"), "\"10 KB\" is not a size; did you mean \"10 kB\"?");
+    }
+
+    #[test]
+    fn a_number_is_found_in_a_text() {
+        for (text, number) in [("0.01", 0.01), ("1%", 0.01), ("0.7 %", 0.007), (" 12 ", 12.0)] {
+            assert_eq!(number_in(text), Some(number), "{text}");
+        }
+        for text in ["", "%", "one", "1%%", "nan", "inf%"] {
+            assert_eq!(number_in(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vazao_engine::registry::{Entry, Parameter, Parameters, Value};
+use vazao_engine::units::number_in;
 use vazao_engine::{Bytes, Duration, Rate};
 use vazao_network::impairment::{Build, IMPAIRMENTS, OUTAGES};
 use vazao_network::loss::{self, INDEPENDENT, LOSS_MODELS};
@@ -210,7 +211,14 @@ fn read_loss(item: Item, plugins: &Plugins<LossFactory>) -> Result<(Loss, Option
 
 /// Reads a loss model of the registry.
 fn read_known_loss(item: Item) -> Result<Loss> {
+    if let Some(p) = item.text().ok().and_then(number_in).filter(|p| (0.0..1.0).contains(p)) {
+        return Err(item.error(format!("{} is a text; write {p}", item.node.value)));
+    }
     if let Toml::Number(p) = item.node.value {
+        if p == 1.0 {
+            let where_meant = "or { kind = \"bernoulli\", p = 1 } where nothing is to arrive";
+            return Err(item.error(format!("1 is all packets; write 0.01 for 1 %, {where_meant}")));
+        }
         let parameters = settings(item, INDEPENDENT.parameters).map_err(|error| {
             let expected = INDEPENDENT.parameters[0].kind.expected();
             let problem = format!("{p} is not a probability; write {expected}, or a loss model");

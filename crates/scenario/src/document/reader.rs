@@ -171,8 +171,18 @@ impl Table {
     }
 
     pub fn require(&mut self, key: &'static str, expected: &str) -> Result<Item> {
-        self.take(key)
-            .ok_or_else(|| ScenarioError::new(self.line, self.child(key), format!("is missing; write {expected}")))
+        let missing = |table: &Table| {
+            table.misspelt(key).unwrap_or_else(|| {
+                ScenarioError::new(table.line, table.child(key), format!("is missing; write {expected}"))
+            })
+        };
+        self.take(key).ok_or_else(|| missing(self))
+    }
+
+    /// Returns the error of a key that stands where `key` is missing and looks like it: `flows` for `flow`.
+    fn misspelt(&self, key: &'static str) -> Option<ScenarioError> {
+        let (given, _) = self.entries.iter().find(|(given, _)| registry::is_misspelt(given, key))?;
+        self.refuse(given, registry::unknown("key", given, [key])).err()
     }
 
     /// Takes a time span within bounds.

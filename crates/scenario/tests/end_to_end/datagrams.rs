@@ -66,7 +66,7 @@ fn random_loss_is_counted_and_takes_its_share() {
 #[test]
 fn a_flow_that_loses_everything_ends() {
     for app in ["{ kind = \"upload\", size = \"100 kB\" }", "{ kind = \"messages\", count = 5 }"] {
-        let outcome = play(&scenario("rate = \"10 Mbps\", loss = 1.0", app, ""), 1);
+        let outcome = play(&scenario("rate = \"10 Mbps\", loss = { kind = \"bernoulli\", p = 1 }", app, ""), 1);
         let value = |column| number(&outcome.flows, column, 0);
         assert_eq!((value("app_bytes"), value("intact")), (0.0, 1.0), "{app}");
         assert_eq!(value("packets_lost"), value("packets_sent"));

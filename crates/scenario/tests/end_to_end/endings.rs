@@ -152,7 +152,8 @@ fn data_that_leave_again_go_before_the_question_whether_the_path_is_there() {
 fn datagrams_that_never_arrive_complete_nothing() {
     for (loss, completed) in [(1.0, 0.0), (0.5, 1.0)] {
         let app = "{ kind = \"upload\", size = \"100 kB\" }";
-        let outcome = play(&point_to_point(&format!("loss = {loss}"), app, "{ kind = \"udp\", rate = \"1 Mbps\" }"), 1);
+        let lossy = format!("loss = {{ kind = \"bernoulli\", p = {loss} }}");
+        let outcome = play(&point_to_point(&lossy, app, "{ kind = \"udp\", rate = \"1 Mbps\" }"), 1);
         assert_eq!(number(&outcome.flows, "completed", 0), completed);
         assert_eq!(cell(&outcome.flows, "completion_s", 0).is_some(), completed == 1.0);
     }
@@ -166,7 +167,7 @@ fn a_connection_that_gives_up_says_so() {
             let scenario = format!(
                 "until = \"10000 s\"\n{}",
                 point_to_point(
-                    "loss = 1.0",
+                    "loss = { kind = \"bernoulli\", p = 1 }",
                     if app.starts_with('{') { app.into() } else { format!("{{ kind = \"{app}\" }}") }.as_str(),
                     &format!("{transport:?}")
                 )

@@ -40,7 +40,8 @@ fn a_slow_reader_sets_the_pace_by_its_window() {
 fn beside_a_dead_path(app: &str) -> String {
     format!(
         "[network]\ntopology = \"multipath\"\n\
-         path = [{{ rate = \"1 Mbps\", delay = \"10 ms\" }}, {{ rate = \"1 Mbps\", delay = \"10 ms\", loss = 1.0 }}]\n\
+         path = [{{ rate = \"1 Mbps\", delay = \"10 ms\" }}, \
+         {{ rate = \"1 Mbps\", delay = \"10 ms\", loss = {{ kind = \"bernoulli\", p = 1 }} }}]\n\
          [[flow]]\napp = {{ kind = \"upload\", size = \"20 MB\" }}\n[[flow]]\napp = {app}\n"
     )
 }

@@ -33,7 +33,17 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     ("mss = 1448", "ms = 1448", "flow.0.transport.ms", &["did you mean \"mss\"?"]),
     ("size =", "sice =", "flow.0.app.sice", &["did you mean \"size\"?"]),
     ("client =", "clinet =", "flow.0.clinet", &["did you mean \"client\"?"]),
+    // Other words for keys.
+    ("rate = \"10 Mbps\"", "bandwidth = \"10 Mbps\"", "network.bottleneck.bandwidth", &["did you mean \"rate\"?"]),
+    ("rate = \"10 Mbps\"", "bandwith = \"10 Mbps\"", "network.bottleneck.bandwith", &["did you mean \"rate\"?"]),
+    ("delay = \"10 ms\"", "latency = \"10 ms\"", "network.bottleneck.latency", &["did you mean \"delay\"?"]),
+    ("queue =", "buffer_size =", "network.bottleneck.buffer_size", &["did you mean \"queue\"?"]),
+    ("cc = ", "congestion_control = ", "flow.0.transport.congestion_control", &["did you mean \"cc\"?"]),
+    ("client =", "src =", "flow.0.src", &["did you mean \"client\"?"]),
+    ("until =", "duration =", "duration", &["did you mean \"until\"?"]),
     // Quantities.
+    ("10 Mbps", "10 MB/s", "network.bottleneck.rate", &["\"80 Mbps\"", "or \"10 Mbps\" if bits were meant"]),
+    ("\"1 MB\"", "\"8 Mb\"", "flow.0.app.size", &["\"1 MB\"", "or \"8 MB\" if bytes were meant"]),
     ("10 Mbps", "10 Mbs", "network.bottleneck.rate", &["\"10 Mbs\" is not a rate", "did you mean \"10 Mbps\"?"]),
     ("\"10 Mbps\"", "10", "network.bottleneck.rate", &["10 has no unit", "\"10 Mbps\""]),
     ("10 Mbps", "-10 Mbps", "network.bottleneck.rate", &["must not be negative"]),
@@ -54,6 +64,12 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     // Numbers.
     ("0.001", "1.5", "network.bottleneck.loss", &["1.5 is not a probability", "from 0 to 1"]),
     ("0.001", "-0.1", "network.bottleneck.loss", &["is not a probability"]),
+    ("0.001", "1", "network.bottleneck.loss", &["1 is all packets", "0.01 for 1 %", "p = 1 }"]),
+    ("0.001", "\"1%\"", "network.bottleneck.loss", &["write 0.01"]),
+    ("0.001", "\"0.5 %\"", "network.bottleneck.loss", &["write 0.005"]),
+    ("0.001", "\"150 %\"", "network.bottleneck.loss", &["unknown loss model"]),
+    ("0.001", "{ kind = \"bernoulli\", p = \"1%\" }", "network.bottleneck.loss.p", &["write 0.01"]),
+    ("loss = 0.001", "duplicate = \"2%\"", "network.bottleneck.duplicate", &["write 0.02"]),
     ("0.001", "nan", "network.bottleneck.loss", &["is not a probability"]),
     ("1448", "0", "flow.0.transport.mss", &["from 64 to 65000"]),
     ("1448", "1448.5", "flow.0.transport.mss", &["whole number"]),
@@ -124,7 +140,9 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     ("app = { kind = \"upload\", size", "app = { size", "flow.0.app.kind", &["is missing"]),
     ("access = { rate = \"1 Gbps\", delay = \"1 ms\" }", "access = []", "network.access", &["is empty"]),
     ("access = { rate = \"1 Gbps\", delay = \"1 ms\" }", "access = 5", "network.access", &["5 is not a table"]),
-    ("[[flow]]", "[flew]", "flow", &["is missing"]),
+    ("[[flow]]", "[flew]", "flew", &["did you mean \"flow\"?"]),
+    ("[[flow]]", "[[flows]]", "flows", &["did you mean \"flow\"?"]),
+    ("[[flow]]", "[[stream]]", "flow", &["is missing", "[[flow]]"]),
     ("[\"cwnd\"]", "3", "trace", &["3 is not a text"]),
 ];
 
