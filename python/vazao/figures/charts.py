@@ -19,6 +19,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from vazao.figures import inline, printing
 from vazao.figures.description import Spec
 from vazao.figures.theme import VEGA_LITE
 
@@ -29,7 +30,10 @@ _OURS = "vazao"
 """Key of the context in which a chart of ours is described: whether the whole is one of ours."""
 
 LOOK = "look"
-"""Keyword under which a chart has its look: `config`, and `autosize` where its width is that of the whole drawing."""
+"""Keyword under which a chart has its look: `config`; on paper the `width` of the whole drawing in points."""
+
+PRINTED = 300
+"""Dots an inch of a drawing for paper that is saved as PNG."""
 
 
 class Styled(alt.TopLevelMixin):
@@ -53,11 +57,11 @@ class Styled(alt.TopLevelMixin):
         own = bare._kwds.get("config", alt.Undefined)
         own = own.to_dict() if isinstance(own, alt.SchemaBase) else {} if own is alt.Undefined else dict(own)
         bare._kwds["config"] = merged(look.get("config", {}), own)
-        if "autosize" in look and bare._kwds.get("autosize", alt.Undefined) is alt.Undefined:
-            bare._kwds["autosize"] = look["autosize"]
         # Conditions wait for their selections: the whole is valid once they are there.
         said = super(Styled, bare).to_dict(False, ignore=ignore, context={**around, _OURS: True})
         alive = _Alive().of(said)
+        if "width" in look:
+            alive = printing.fitted(alive, look["width"])
         if validate:
             type(self).validate(alive)
         if format != "vega":
@@ -65,9 +69,24 @@ class Styled(alt.TopLevelMixin):
         compiled: dict[str, Any] = vl_convert.vegalite_to_vega(alive, VEGA_LITE)
         return compiled
 
+    def save(self: Any, fp: Any, format: Any = None, **kwargs: Any) -> None:  # noqa: A002
+        """Write the chart to a file: a page asks nobody for its scripts, a PNG for paper has the dots of a printer."""
+        form = format or str(getattr(fp, "name", fp)).rpartition(".")[2]
+        if form == "html":
+            kwargs.setdefault("inline", True)
+        if form == "png" and "width" in self._kwds.get(LOOK, {}) and "scale_factor" not in kwargs:
+            kwargs.setdefault("ppi", PRINTED)
+        super().save(fp, format, **kwargs)
+
+    def _repr_mimebundle_(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """The chart in a notebook: with its scripts, unless Altair was told of another renderer."""
+        if alt.renderers.active != "default":
+            return super()._repr_mimebundle_(*args, **kwargs)
+        return {"text/html": inline.shown(self.to_dict(context={"pre_transform": False})), "text/plain": repr(self)}
+
     def _beside(self: Any) -> dict[str, Any]:
-        """The look of a drawing of several charts: its width is not that of one."""
-        return {"config": self._kwds.get(LOOK, {}).get("config", {})}
+        """The look of a drawing of several charts."""
+        return dict(self._kwds.get(LOOK) or {})
 
     def __and__(self: Any, other: Any) -> Any:
         if not (isinstance(other, alt.TopLevelMixin) and isinstance(other, alt.SchemaBase)):
@@ -113,10 +132,10 @@ _numbers = count(1)
 """Numbers that tell the selections of charts apart, as Altair's own `param_1`."""
 
 
-def made(spec: Spec, rows: list[dict[str, Any]]) -> AnyChart:
-    """The chart of a figure's description and rows."""
+def made(spec: Spec, rows: list[dict[str, Any]], width: float | None = None) -> AnyChart:
+    """The chart of a figure's description and rows; on paper so many points wide with all of its text."""
     spec = _apart(spec, next(_numbers))
-    look = {key: spec[key] for key in ("config", "autosize") if key in spec}
+    look = {"config": spec["config"]} | ({"width": width} if width else {})
     more = {key: spec[key] for key in ("title", "description", "transform") if key in spec}
     data = alt.InlineData(values=rows)
     if "facet" not in spec:

@@ -70,9 +70,7 @@ class Drawing:
         _register_fonts()
         style = current()
         spec = self.spec(style.face, style.theme, title=style.titled)
-        if style.theme.width and self.figure.facet is None:
-            spec["autosize"] = {"type": "fit-x", "contains": "padding"}
-        return charts.made(spec, self.datasets()["rows"])
+        return charts.made(spec, self.datasets()["rows"], style.theme.width)
 
 
 def files(one: Drawing) -> dict[str, bytes]:
