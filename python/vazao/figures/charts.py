@@ -69,14 +69,16 @@ class Styled(alt.TopLevelMixin):
         compiled: dict[str, Any] = vl_convert.vegalite_to_vega(alive, VEGA_LITE)
         return compiled
 
-    def save(self: Any, fp: Any, format: Any = None, **kwargs: Any) -> None:  # noqa: A002
+    def save(self: Any, *args: Any, **kwargs: Any) -> None:
         """Write the chart to a file: a page asks nobody for its scripts, a PNG for paper has the dots of a printer."""
-        form = format or str(getattr(fp, "name", fp)).rpartition(".")[2]
+        file, form = (*args, None, None)[:2]
+        file, form = file or kwargs.get("fp"), form or kwargs.get("format")
+        form = form or str(getattr(file, "name", file)).rpartition(".")[2]
         if form == "html":
             kwargs.setdefault("inline", True)
         if form == "png" and "width" in self._kwds.get(LOOK, {}) and "scale_factor" not in kwargs:
             kwargs.setdefault("ppi", PRINTED)
-        super().save(fp, format, **kwargs)
+        super().save(*args, **kwargs)
 
     def _repr_mimebundle_(self: Any, *args: Any, **kwargs: Any) -> Any:
         """The chart in a notebook: with its scripts, unless Altair was told of another renderer."""
