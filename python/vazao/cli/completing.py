@@ -56,10 +56,10 @@ def origins(incomplete: str) -> list[str]:
 
 
 def lessons(incomplete: str) -> list[str]:
-    """Lessons of the laboratory."""
+    """Lessons of the laboratory, and files that may be one."""
     from vazao import seeing
 
-    return _fitting(incomplete, seeing.lessons())
+    return [*_fitting(incomplete, seeing.lessons()), *paths(incomplete)]
 
 
 def directories(incomplete: str) -> list[str]:

@@ -75,7 +75,11 @@ Tried = Annotated[
 ]
 Lesson = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Begin with a lesson, such as slow-start.", autocompletion=completing.lessons),
+    typer.Option(
+        metavar="NAME|FILE",
+        help="Begin with a lesson, such as slow-start, or with one of yours, a TOML file.",
+        autocompletion=completing.lessons,
+    ),
 ]
 
 Served = Annotated[
@@ -109,16 +113,21 @@ def play(
             )
         # What the page cannot run is better said here.
         name = scenario.load(text, file=str(path)).name
+    own = None
     if lesson is not None and lesson not in seeing.lessons():
-        raise ScenarioError(f"--lesson {lesson!r}: is no lesson{did_you_mean(lesson, seeing.lessons())}")
-    told = {"lessons": list(seeing.lessons())} if as_json else None
+        if not (lesson.endswith(".toml") or Path(lesson).is_file()):
+            known = did_you_mean(lesson, seeing.lessons())
+            raise ScenarioError(f"--lesson {lesson!r}: is no lesson{known}; one of yours is a file, as mine.toml")
+        own = seeing.own_lesson(Path(lesson))
+        lesson = str(own["name"])
+    told = {"lessons": [*([lesson] if own else []), *seeing.lessons()]} if as_json else None
     if served or (html is None and not seeing.has_engine()):
-        page = seeing.play_page(text, name or "", lesson, served=True)
+        page = seeing.play_page(text, name or "", lesson, own=own, served=True)
         _serve(page, told, port=port, browser=not no_browser)
         return
     if port:
         raise ScenarioError("--port: goes with --serve")
-    page = seeing.play_page(text, name or "", lesson)
+    page = seeing.play_page(text, name or "", lesson, own=own)
     _deliver(page, html, lesson or name or "laboratory", told, browser=not no_browser)
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
+    from vazao.seeing.lesson import own_lesson as own_lesson
     from vazao.seeing.page import (
         FRAME as FRAME,
         Page as Page,

@@ -19,8 +19,15 @@ START = "two-flows"
 ENGINE = "engine.wasm"
 
 
-def play_page(text: str | None = None, name: str = "", lesson: str | None = None, *, served: bool = False) -> Page:
-    """A page in which a scenario is changed by hand and run at once; it may begin with a lesson.
+def play_page(
+    text: str | None = None,
+    name: str = "",
+    lesson: str | None = None,
+    *,
+    own: dict[str, Any] | None = None,
+    served: bool = False,
+) -> Page:
+    """A page in which a scenario is changed by hand and run at once; it may begin with a lesson, and have an `own` one.
 
     One that is `served` asks the engine of its server; any other has the engine in it. Raises `ResultsError` when the
     page or its engine was not built.
@@ -28,7 +35,7 @@ def play_page(text: str | None = None, name: str = "", lesson: str | None = None
     content = {
         "kinds": {kind: entries for kind, entries in _kinds().items() if kind != "strippable option"},
         "presets": _presets(),
-        "lessons": list(lessons().values()),
+        "lessons": [*([own] if own else []), *lessons().values()],
         "scenario": starts()[START] if text is None else text,
         "file": name,
         "lesson": lesson or "",

@@ -77,3 +77,16 @@ export function reached(goal: Goal, now: Tables | undefined, then: Tables | unde
     return false;
   }
 }
+
+/** Columns of the table of flows that a question's answer follows from. */
+export function columnsOf(question: Question): string[] {
+  const of = {
+    choice: () => ("where" in question ? (question.where ?? []) : []),
+    number: () => ("of" in question && question.of ? [question.of] : []),
+    goal: () => ("until" in question ? [question.until] : []),
+  }[question.kind]();
+  const names = of.flatMap((one) =>
+    [...one.matchAll(/\bflows\[\d+\]\.([a-z_]\w*)/g)].map(([, name]) => name!),
+  );
+  return [...new Set(names)];
+}

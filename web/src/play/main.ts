@@ -29,6 +29,7 @@ class Page {
   private readonly plots: Plot[];
   private themes: Themes;
   private readonly teacher: Teacher;
+  private readonly numbers: KeyNumbers;
   private readonly root = el("div", { class: "play" });
   private readonly packets = el("div", { class: "packets", hidden: true });
   private readonly status = el("p", { class: "status", role: "status" });
@@ -47,7 +48,11 @@ class Page {
     this.lab = new Lab(engine, new Catalogue(given.kinds));
     this.model = this.makeModel();
     this.plots = livePanels(this.model, this.lab).map((panel) => new Plot(panel, this.model));
-    this.teacher = new Teacher(this.lab, given.lessons, () => this.keep());
+    this.teacher = new Teacher(this.lab, given.lessons, () => {
+      this.numbers.show();
+      this.keep();
+    });
+    this.numbers = new KeyNumbers(this.lab, () => this.teacher.asked);
     this.build();
     this.lab.onDocument(() => {
       this.since = performance.now();
@@ -145,7 +150,7 @@ class Page {
       button("Packets", "Every packet of this run", () => void this.look()),
     );
     const plots = el("div", { class: "plots" }, ...this.plots.map(({ element }) => element));
-    const right = el("div", { class: "right" }, bar, new KeyNumbers(lab).element, plots);
+    const right = el("div", { class: "right" }, bar, this.numbers.element, plots);
     this.root.append(top, el("div", { class: "desk-play" }, left, right));
     this.home.classList.add("vazao");
     this.home.replaceChildren(this.root, this.packets);

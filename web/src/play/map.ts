@@ -217,7 +217,7 @@ const wireOf = ({ name, from, to, rate_bps, delay_ns }: Link): Wire => ({
   name,
   from: String(from),
   to: String(to),
-  rate: rate_bps ? quantity(rate_bps, "bit/s").replace("bit/s", "b/s") : "varies",
+  rate: rate_bps ? quantity(rate_bps, "bit/s") : "varies",
   delay: delay_ns ? duration(delay_ns) : "",
 });
 

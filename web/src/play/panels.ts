@@ -207,7 +207,7 @@ export class GoodputPanel extends LivePanel {
   readonly id = "live-goodput";
   readonly title = "Goodput";
   readonly about = "goodput of each flow over time";
-  readonly unit = "b/s";
+  readonly unit = "bit/s";
   protected override readonly zooms = true;
 
   override fit(): [number, number] | null {
@@ -235,7 +235,7 @@ export class GoodputPanel extends LivePanel {
           label: flowName(this.lab, flow),
           colour: this.colour(flow),
           ...STYLE[nth]!,
-          unit: "b/s",
+          unit: "bit/s",
           ...bins,
           pyramid: new Pyramid(bins.value),
         },

@@ -9,7 +9,7 @@ interface Column {
   say(value: number): string;
 }
 
-const bits = (value: number) => quantity(value, "bit/s").replace("bit/s", "bit/s");
+const bits = (value: number) => quantity(value, "bit/s");
 const seconds = (value: number) => quantity(value, "s");
 
 const COLUMNS: Column[] = [
@@ -31,6 +31,33 @@ const COLUMNS: Column[] = [
   },
 ];
 
+/** Titles of columns that a lesson may ask for, where a name alone says too little. */
+const TITLES: Record<string, string> = {
+  owd_p50_s: "One-way delay, median",
+  rtt_p50_s: "RTT median",
+  rtt_p99_s: "RTT p99",
+  message_latency_mean_s: "Message latency, mean",
+  message_latency_p50_s: "Message latency, median",
+  message_latency_p95_s: "Message latency p95",
+  first_byte_s: "First byte",
+  packets_sent: "Sent",
+  mark_reductions: "Slowed down by marks",
+};
+
+const UNITS: [RegExp, string][] = [
+  [/_bps$/, "bit/s"],
+  [/_bytes$/, "B"],
+  [/_s$/, "s"],
+];
+
+/** A column of results as one of key numbers, its unit by its name's end. */
+export function named(name: string): Column {
+  const [ending, unit] = UNITS.find(([pattern]) => pattern.test(name)) ?? [/$/, ""];
+  const words = name.replace(ending, "").replaceAll("_", " ");
+  const title = TITLES[name] ?? words.charAt(0).toUpperCase() + words.slice(1);
+  return { title, help: `${name}: the lesson asks for it`, name, say: (value) => quantity(value, unit) };
+}
+
 const number = (result: Result | null, table: string, name: string, row: number) => {
   const value = result?.tables[table]?.[name]?.[row];
   return typeof value === "number" ? value : Number.NaN;
@@ -43,16 +70,20 @@ const MOST = 12;
 export class KeyNumbers {
   readonly element = el("section", { class: "numbers-table", "aria-label": "Key numbers" });
 
-  constructor(private readonly lab: Lab) {
+  /** `asked`: columns that are shown besides, for a question is about them. */
+  constructor(
+    private readonly lab: Lab,
+    private readonly asked: () => string[],
+  ) {
     lab.onResult(() => this.show());
   }
 
-  private show(): void {
+  show(): void {
     const { result, pinned } = this.lab;
     if (!result) return;
     const count = result.tables.flows?.flow?.length ?? 0;
     const rows = Array.from({ length: Math.min(count, MOST) }, (_, row) => this.row(row));
-    const heads = COLUMNS.map(({ title, help }) => el("th", { scope: "col", title: help }, title));
+    const heads = this.columns().map(({ title, help }) => el("th", { scope: "col", title: help }, title));
     const table = el(
       "table",
       {},
@@ -78,6 +109,11 @@ export class KeyNumbers {
     this.element.replaceChildren(el("div", { class: "wide" }, table), facts);
   }
 
+  private columns(): Column[] {
+    const more = this.asked().filter((name) => COLUMNS.every((column) => column.name !== name));
+    return [...COLUMNS, ...more.map(named)];
+  }
+
   private busiest(): { row: number; name: string } {
     const links = this.lab.result!.tables.links ?? {};
     const use = (links.utilisation ?? []).map((value) => Number(value ?? 0));
@@ -93,7 +129,7 @@ export class KeyNumbers {
     const group = Number(lab.result!.tables.flows!.group?.[row] ?? row);
     name.title = `Edit flow ${group}`;
     name.addEventListener("click", () => lab.choose({ kind: "flow", index: group }));
-    const cells = COLUMNS.map(({ name, say }) => {
+    const cells = this.columns().map(({ name, say }) => {
       const cell = el("td", {}, say(number(lab.result, "flows", name, row)));
       if (lab.pinned) cell.append(el("small", {}, say(number(lab.pinned, "flows", name, row))));
       return cell;

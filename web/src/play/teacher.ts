@@ -1,9 +1,10 @@
 import { button, el, select } from "../dom";
 import { filled } from "./ask";
 import type { Lab, Result } from "./lab";
-import { type Lesson, type Question, reached, setting } from "./lessons";
+import { columnsOf, type Lesson, type Question, reached, setting } from "./lessons";
 import { linkKey } from "./map";
-import { keyOf } from "./toml";
+import { Answers } from "./record";
+import { get, keyOf } from "./toml";
 
 /** Words with `code` and *stress*; strings are text nodes, never markup. */
 function prose(text: string): HTMLElement[] {
@@ -31,6 +32,7 @@ export class Teacher {
   private verdict = el("div", { class: "verdict", role: "status" });
   private texts: [HTMLElement, () => HTMLElement[]][] = [];
   private loading = 0;
+  private readonly answers = new Answers();
 
   constructor(
     private readonly lab: Lab,
@@ -47,6 +49,7 @@ export class Teacher {
 
   close(): void {
     this.lesson = null;
+    this.answers.begin(null);
     this.element.hidden = true;
     this.chooser.selectedIndex = 0;
     this.lab.pin(null);
@@ -59,6 +62,7 @@ export class Teacher {
     if (!lesson) return;
     const before = this.lesson === lesson ? setting(lesson, this.step) : null;
     this.lesson = lesson;
+    this.answers.begin(lesson);
     this.step = Math.min(Math.max(0, step), lesson.steps.length - 1);
     this.chooser.selectedIndex = this.lessons.indexOf(lesson) + 1;
     this.own = null;
@@ -141,7 +145,7 @@ export class Teacher {
     );
     back.disabled = this.step === 0;
     next.disabled = this.step === lesson.steps.length - 1;
-    parts.push(el("div", { class: "acts" }, back, next, again));
+    parts.push(el("div", { class: "acts" }, back, next, again, this.answers.element));
     this.element.replaceChildren(...parts);
     this.element.hidden = false;
     if (document.activeElement !== this.chooser) heading.focus({ preventScroll: true });
@@ -152,7 +156,10 @@ export class Teacher {
       const name = `answer-${this.lesson!.name}-${this.step}`;
       const options = question.options.map((text, nth) => {
         const box = el("input", { type: "radio", name, value: nth });
-        box.addEventListener("change", () => this.say(nth === question.right, question.why));
+        box.addEventListener("change", () => {
+          this.answers.note(this.step, text, nth === question.right);
+          this.say(nth === question.right, question.why);
+        });
         return el("label", {}, box, el("span", {}, text));
       });
       return el("fieldset", { class: "question" }, el("legend", {}, question.ask), ...options);
@@ -169,7 +176,9 @@ export class Teacher {
         event.preventDefault();
         const value = Number(box.value.replace(",", "."));
         if (box.value.trim() && Number.isFinite(value)) {
-          this.say(Math.abs(value - question.answer) <= question.tolerance, question.why);
+          const right = Math.abs(value - question.answer) <= question.tolerance;
+          this.answers.note(this.step, String(value), right);
+          this.say(right, question.why);
         }
       });
       return form;
@@ -185,11 +194,28 @@ export class Teacher {
     this.verdict.replaceChildren(el("b", { class: "mark" }, right ? "✓ Right. " : "✗ "), ...prose(told));
   }
 
+  /** What of the step's own setting was changed: the keys that may be moved, with their values. */
+  private moves(): string {
+    const { lesson, lab } = this;
+    const values = (lesson?.steps[this.step]?.move ?? []).map(
+      (key) => `${key} = ${JSON.stringify(get(lab.doc ?? undefined, keyOf(key)) ?? null)}`,
+    );
+    return values.join(", ") || lab.text;
+  }
+
+  /** Columns of flows that the step's question is about: whoever is to answer must see them. */
+  get asked(): string[] {
+    const question = this.lesson?.steps[this.step]?.question;
+    return question ? columnsOf(question) : [];
+  }
+
   /** A goal is reached by what the page's own run says. */
   private judge(): void {
     const question = this.lesson?.steps[this.step]?.question;
     if (question?.kind !== "goal" || !this.lab.result) return;
-    if (reached(question, this.lab.result.tables, this.lab.pinned?.tables)) this.say(true, question.why);
-    else if (this.verdict.classList.contains("right")) this.verdict.className = "verdict past";
+    if (reached(question, this.lab.result.tables, this.lab.pinned?.tables)) {
+      this.answers.note(this.step, this.moves(), true);
+      this.say(true, question.why);
+    } else if (this.verdict.classList.contains("right")) this.verdict.className = "verdict past";
   }
 }
