@@ -6,10 +6,12 @@ import csv
 import json
 import re
 import subprocess
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from browsers import needs_chromium
 from command import caller, program
@@ -166,6 +168,10 @@ def test_a_lesson_of_ones_own_is_walked_and_its_answers_are_collected(browser: A
         assert "Right" in page.locator(".verdict").inner_text()
         page.get_by_role("button", name="Next step").click()
         page.get_by_label("the one before").check()
+        with page.expect_download() as slide:
+            page.get_by_role("button", name="The plots as one picture").click()
+        # Twice the dots of 1280 by 720.
+        assert Image.open(BytesIO(Path(slide.value.path()).read_bytes())).size == (2560, 1440)
         page.get_by_role("button", name="Save the answers to this lesson as a file").click()
         page.get_by_label("Your name").fill("=Ana")
         files = {}

@@ -158,6 +158,12 @@ export class CwndPanel extends LivePanel {
 
   override keys(): Key[] {
     const keys = super.keys();
+    const thresholds = this.lines().filter(({ width }) => width === 1);
+    if (thresholds.length) {
+      // One entry for all: the flow's colour says whose it is.
+      const colour = thresholds.length === 1 ? thresholds[0]!.colour : this.model.theme.soft;
+      keys.push({ label: "slow-start threshold", colour, dash: THRESHOLD });
+    }
     const { states } = this.lab.result?.run.recording.header ?? { states: [] };
     const seen = new Set(this.state()?.value ?? []);
     for (const state of [...seen].sort((a, b) => a - b)) {
@@ -218,6 +224,11 @@ export class GoodputPanel extends LivePanel {
     const most = values.at(-1) ?? 0;
     const usual = values[Math.floor(values.length * 0.95)] ?? 0;
     return [0, Math.min(most, usual * 1.3) || most || 1];
+  }
+
+  whole(): [number, number] {
+    const most = Math.max(...this.lines().flatMap(({ value }) => [...value]), 0);
+    return [0, most * 1.06 || 1];
   }
 
   protected linesOf(run: Run, nth: number, lo: number, hi: number): Line[] {

@@ -1,9 +1,13 @@
 import { button, el, save } from "../dom";
 import { quantity } from "../format";
+import { imageOf, svgOf } from "../view/export";
 import type { Plot } from "../view/plot";
 import { hosted } from "./host";
 import type { Lab } from "./lab";
 import { command, nameOf, python } from "./script";
+
+/** A slide, in pixels of the screen, and its dots for each of them. */
+const SHEET = { width: 1280, height: 720, dots: 2 };
 
 const closing = () => el("form", { method: "dialog" }, el("button", { type: "submit" }, "Close"));
 
@@ -29,7 +33,7 @@ export class Share {
         "As a command",
         () => void this.show("Command", command(this.title, this.lab.text), ".sh"),
       ),
-      button("Slide", "The plots as one picture", () => this.slide()),
+      button("Slide", "The plots as one picture", () => void this.slide()),
       button("Capture", "The packets as captures, for Wireshark", () => void this.capture()),
       this.dialog,
     );
@@ -84,39 +88,27 @@ export class Share {
     box.focus();
   }
 
-  /** The plots with their titles and legends, as they are, on one sheet of 16 to 9. */
-  private slide(): void {
-    const ratio = 2;
-    const [width, height] = [1280, 720];
-    const sheet = el("canvas", { width: width * ratio, height: height * ratio });
+  /** The plots with their titles and whole legends, drawn anew on one sheet of 16 to 9 with twice the screen's dots. */
+  private async slide(): Promise<void> {
+    const sheet = el("canvas", { width: SHEET.width * SHEET.dots, height: SHEET.height * SHEET.dots });
     const context = sheet.getContext("2d")!;
     const { theme } = this.plots[0]!;
-    context.scale(ratio, ratio);
+    context.scale(SHEET.dots, SHEET.dots);
     context.fillStyle = theme.paper;
-    context.fillRect(0, 0, width, height);
+    context.fillRect(0, 0, SHEET.width, SHEET.height);
     context.fillStyle = theme.ink;
     context.font = "600 24px system-ui, sans-serif";
     context.fillText(String(this.lab.doc?.name ?? "Vazão"), 32, 44);
-    this.plots.forEach((plot, nth) => {
-      const [x, y] = [24 + (nth % 2) * 620, 66 + Math.floor(nth / 2) * 324];
-      context.fillStyle = theme.ink;
-      context.font = "600 15px system-ui, sans-serif";
-      context.fillText(plot.panel.title, x + 8, y + 14);
-      let at = x + 20 + context.measureText(plot.panel.title).width;
-      context.font = "12px system-ui, sans-serif";
-      for (const { label, colour } of plot.panel.keys()) {
-        const wide = 20 + context.measureText(label).width;
-        if (at + wide > x + 600) break;
-        context.fillStyle = colour;
-        context.fillRect(at, y + 8, 12, 3);
-        context.fillStyle = theme.soft;
-        context.fillText(label, at + 16, y + 14);
-        at += wide + 12;
-      }
-      const { canvas } = plot;
-      const scale = Math.min(604 / canvas.width, 280 / canvas.height);
-      context.drawImage(canvas, x, y + 24, canvas.width * scale, canvas.height * scale);
-    });
+    if (this.lab.pinned) {
+      context.font = "13px system-ui, sans-serif";
+      context.textAlign = "right";
+      context.fillText("- - -  the setting that it is compared with", SHEET.width - 32, 42);
+    }
+    const size = { width: 604, height: 316 };
+    for (const [nth, plot] of this.plots.entries()) {
+      const image = await imageOf(svgOf(plot, size));
+      context.drawImage(image, 24 + (nth % 2) * 628, 62 + Math.floor(nth / 2) * 326, size.width, size.height);
+    }
     sheet.toBlob((blob) => blob && save(blob, `${nameOf(this.title)}.png`));
   }
 }

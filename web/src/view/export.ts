@@ -1,4 +1,6 @@
 import { save } from "../dom";
+import { moments, ticks } from "../format";
+import type { View } from "./lod";
 import { crosses, SvgPen } from "./pen";
 import type { Key, Plot } from "./plot";
 
@@ -43,23 +45,65 @@ function drawKey(pen: SvgPen, key: Key, x: number, y: number): void {
   else pen.segments(key.colour, 2, [x, y, x + 14, y], 1, key.dash);
 }
 
-/** Draws what a panel shows once more, as paths, with its title, axes and legend. */
-export function svgOf(plot: Plot): SvgPen {
+/** Size of a drawing with its title, axes and legend, in pixels. */
+interface Size {
+  width: number;
+  height: number;
+}
+
+/** Room left of the drawing, right of it and below, where the size is not the screen's. */
+const ROOM = { left: 78, right: 22, bottom: 30 };
+
+/** Round numbers of a range, about so many. */
+export function stops(lo: number, hi: number, most: number): number[] {
+  const least = (hi - lo) / most;
+  if (!(least > 0)) return [lo];
+  const power = 10 ** Math.floor(Math.log10(least));
+  const step = [1, 2, 2.5, 5, 10].find((one) => one * power >= least * 0.999)! * power;
+  const first = Math.ceil(lo / step - 1e-9);
+  const count = Math.floor(hi / step + 1e-9) - first + 1;
+  return Array.from({ length: Math.max(0, count) }, (_, nth) => (first + nth) * step);
+}
+
+/** Ticks of a drawing of another size than the screen's, with their labels. */
+function ticksOf(plot: Plot, { lo, hi, bottom, top, box }: View): ReturnType<Plot["ticks"]> {
+  const x = stops(lo, hi, box.width / 90);
+  const y = stops(bottom, top, box.height / 34);
+  const [moment, value] = [moments(x), ticks(y, plot.panel.unit)];
+  return {
+    x: x.map((at, nth) => [at, moment[nth]!]),
+    y: y.map((at, nth) => [at, value[nth]!]),
+  };
+}
+
+/**
+ * Draws what a panel shows once more, as paths, with its title, axes and whole legend. Of another size than on the
+ * screen, nothing leaves the picture: it is for those who cannot zoom.
+ */
+export function svgOf(plot: Plot, size?: Size): SvgPen {
   const { theme, panel } = plot;
-  const box = plot.box();
-  const width = box.left + box.width + 22;
+  if (size) plot.refit();
+  const own = size ? null : plot.box();
+  const width = size?.width ?? own!.left + own!.width + 22;
   const keys = rowsOf(panel.keys(), width);
   const head = 30 + 16 * ((keys.at(-1)?.row ?? -1) + 1);
-  const frame = { ...box, top: box.top + head };
-  const pen = new SvgPen(width, frame.top + box.height + 30, theme.paper);
-  const shown = plot.shown(frame);
+  const frame = own
+    ? { ...own, top: own.top + head }
+    : {
+        left: ROOM.left,
+        top: 8 + head,
+        width: width - ROOM.left - ROOM.right,
+        height: size!.height - 8 - head - ROOM.bottom,
+      };
+  const bottom = frame.top + frame.height;
+  const pen = new SvgPen(width, size?.height ?? bottom + 30, theme.paper);
+  const shown = plot.shown(frame, size ? panel.whole?.() : undefined);
   pen.text(theme.ink, 12, 16, panel.title, "left", 14);
   for (const { key, x, row } of keys) {
     drawKey(pen, key, x, 36 + 16 * row);
     pen.text(theme.soft, x + 19, 36 + 16 * row, key.label);
   }
-  const { x, y } = plot.ticks();
-  const bottom = frame.top + frame.height;
+  const { x, y } = size ? ticksOf(plot, shown) : plot.ticks();
   pen.segments(
     theme.grid,
     1,
@@ -76,6 +120,16 @@ export function svgOf(plot: Plot): SvgPen {
   plot.compose(pen, shown);
   pen.clip(null);
   return pen;
+}
+
+/** A drawing as an image, sharp at any size. */
+export async function imageOf(pen: SvgPen): Promise<HTMLImageElement> {
+  const image = new Image();
+  const address = URL.createObjectURL(new Blob([pen.toString()], { type: "image/svg+xml" }));
+  image.src = address;
+  await image.decode();
+  URL.revokeObjectURL(address);
+  return image;
 }
 
 export function exportSvg(plot: Plot): void {

@@ -33,6 +33,8 @@ export interface Panel {
   keys(): Key[];
   /** Least and greatest value of what is shown, in so many pixels; null if nothing is. */
   fit(lo: number, hi: number, width: number): [number, number] | null;
+  /** The range of all that is drawn, where what fits lets some of it leave the picture. */
+  whole?(): [number, number];
   paint(pen: Pen, shown: View): void;
   /** Something at a point was clicked. */
   click?(shown: View, x: number, y: number): void;
@@ -205,9 +207,9 @@ export class Plot {
   }
 
   /** Where on the page's canvas what is shown lies. */
-  shown(box?: View["box"]): View {
+  shown(box?: View["box"], range = this.vertical.range): View {
     const { lo, hi } = this.model.axis;
-    const [bottom, top] = this.vertical.range;
+    const [bottom, top] = range;
     return view(lo, hi, bottom, top, box ?? this.box());
   }
 
@@ -267,7 +269,8 @@ export class Plot {
     }
   }
 
-  private refit(): void {
+  /** Fits the vertical range to what is shown of the time axis; a panel out of view has not done so. */
+  refit(): void {
     const { lo, hi } = this.model.axis;
     const width = this.plot ? this.box().width : this.stage.clientWidth;
     const fitted = this.panel.fit(lo, hi, width);
