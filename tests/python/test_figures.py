@@ -319,6 +319,8 @@ def test_what_was_reported_stands_in_the_panel_that_it_names(store: Store) -> No
     one = draw(store, **REPORTED, reported=[{"bandwidth_bps": "100 Mbps", "utilisation": "70 %", "setting": "modern"}])
     assert one.rows.reported.select("bandwidth_bps", "utilisation", "setting").rows() == [(1e8, 0.7, "modern")]
     assert drawn_marks(one) == ["ring"]
+    # A hollow mark is in the legend; the page of the report says it in a sentence.
+    assert one.svg().count(">as the original reports it</text>") == 1
 
 
 def test_what_was_reported_of_no_panel_and_no_place_crosses_them_all(store: Store) -> None:
@@ -326,6 +328,7 @@ def test_what_was_reported_of_no_panel_and_no_place_crosses_them_all(store: Stor
     panels = one.rows.frame["setting"].n_unique()
     assert panels > 1
     assert drawn_marks(one) == ["line"] * panels
+    assert one.svg().count(">as the original reports it</text>") == panels
 
 
 def test_what_was_reported_of_a_series_that_is_not_drawn_is_left_out(store: Store) -> None:

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from vazao.figures import original
 from vazao.figures.breaking import LETTER, in_lines
+from vazao.figures.printing import scaled
 from vazao.figures.rows import Rows
 from vazao.figures.theme import SHAPES, Theme
 from vazao.study import Figure
@@ -106,14 +108,6 @@ def lifted(layers: list[Spec]) -> tuple[list[Spec], list[Spec]]:
     named: list[Spec] = [{"name": f"layer_{i}", **layer} for i, layer in enumerate(layers)]
     params = [param | {"views": [layer["name"]]} for layer in named for param in layer.pop("params", [])]
     return named, params
-
-
-def scaled(mark: Spec, scale: float) -> Spec:
-    """A mark with lines and areas as text of this scale needs them."""
-    powers = {"strokeWidth": 1, "size": 2, "fontSize": 1, "cornerRadiusEnd": 1}
-    return {
-        key: round(value * scale ** powers.get(key, 0), 2) if key in powers else value for key, value in mark.items()
-    }
 
 
 def size(plot: Plot) -> Spec:
@@ -562,15 +556,20 @@ def reported(plot: Plot) -> list[Spec]:
     across = {channel: value for channel, value in encoding.items() if channel not in ("x", "xOffset")}
     rule = {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 2}
     x = f"datum[{plot.figure.x!r}]"
+    source = {"calculate": json.dumps(plot.words.say("page.original")), "as": original.SOURCE}
+    # The report says in a sentence what a file says by the drawing.
+    key = {} if plot.face is Face.PAGE else original.key(plot.theme)
     layers = [
         ("!==", {"mark": {**ring, "strokeWidth": 5}, "encoding": halo}),
-        ("!==", {"mark": {**ring, "strokeWidth": 2}, "encoding": encoding}),
+        ("!==", {"mark": {**ring, "strokeWidth": 2}, "encoding": encoding | key}),
         ("===", {"mark": rule, "encoding": across}),
+        *([("===", original.label(plot.theme, encoding["y"]))] if key else []),
     ]
+    there = {"!==": rows[plot.figure.x].is_not_null().any(), "===": rows[plot.figure.x].is_null().any()}
     return [
-        {"transform": [{"filter": f"datum.mark === 'reported' && {x} {has} null"}], **layer}
+        {"transform": [{"filter": f"datum.mark === 'reported' && {x} {has} null"}, source], **layer}
         for has, layer in layers
-        if rows[plot.figure.x].is_null().any() or has == "!=="
+        if there[has]
     ]
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import vl_convert
 
-from vazao.figures.description import Spec
 from vazao.figures.theme import VEGA_LITE
+
+Spec = dict[str, Any]
 
 LEAST = 16.0
 """Least width of a panel in points: a narrower one shows nothing."""
@@ -73,3 +74,11 @@ def _narrowed(spec: Spec, excess: float) -> Spec:
     elif isinstance(spec.get("width"), int | float):
         made["width"] = round(max(LEAST, spec["width"] - excess), 1)
     return made
+
+
+def scaled(mark: Spec, scale: float) -> Spec:
+    """A mark with lines and areas as text of this scale needs them."""
+    powers = {"strokeWidth": 1, "size": 2, "fontSize": 1, "cornerRadiusEnd": 1}
+    return {
+        key: round(value * scale ** powers.get(key, 0), 2) if key in powers else value for key, value in mark.items()
+    }
