@@ -100,3 +100,24 @@ test("of questions that come too fast only the last one is asked", async () => {
   await new Promise((done) => setTimeout(done, 30));
   assert.deepEqual(asked, [0, 9]);
 });
+
+test("names at an axis stay in the picture, however long and at whatever angle", async () => {
+  const { roomOf, longest, shortened } = await load("explore/scales.ts");
+  const letter = 6.6;
+  const names = ["cubic", "a congestion control with a very long name of its own"];
+  assert.equal(shortened("cubic"), "cubic");
+  assert.equal(shortened(names[1]).length, 26);
+  assert.match(shortened(names[1]), /^a congestion control with…$/);
+  const wide = longest(names);
+  assert.equal(wide, 26 * letter);
+  // A label that ends below the middle of its band goes as far down and left as its length at that angle.
+  for (const [turned, down, left] of [
+    [-90, wide, 0],
+    [-40, wide * Math.sin((40 * Math.PI) / 180), wide * Math.cos((40 * Math.PI) / 180)],
+    [0, 0, wide / 2],
+  ]) {
+    const room = roomOf(wide, turned, 0);
+    assert.ok(room.below >= down + 20, `${turned}: ${room.below}`);
+    assert.ok(room.left >= left, `${turned}: ${room.left}`);
+  }
+});

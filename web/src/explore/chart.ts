@@ -7,7 +7,19 @@ import { title } from "./columns";
 import { box, ecdf, hist } from "./distributions";
 import { heat } from "./heat";
 import { type Drawn, label, type Mark } from "./marks";
-import { COLORS, crowded, decades, domain, type Place, sorted, ticks } from "./scales";
+import {
+  band,
+  COLORS,
+  crowded,
+  decades,
+  domain,
+  longest,
+  type Place,
+  roomOf,
+  shortened,
+  sorted,
+  ticks,
+} from "./scales";
 import type { State } from "./state";
 import type { Answer } from "./types";
 
@@ -66,26 +78,24 @@ function layout(
       ).map(label)
     : [];
   const turned = xNumbers ? 0 : crowded(all, place);
+  const room = xNumbers
+    ? { below: 46, left: 0 }
+    : roomOf(longest(all.map((one) => one.x)), turned, band(all, place));
   return {
     width: place.width,
     height: place.height,
-    marginLeft: 74 + (facets > 1 ? 18 : 0),
-    marginBottom: below(turned),
+    marginLeft: Math.max(74 + (facets > 1 ? 18 : 0), room.left),
+    marginBottom: room.below,
     marginTop: 24,
     insetTop: 12,
     marginRight: 30,
     className: "plot",
     style: { fontSize: "12px", background: "transparent", fontFamily: "inherit" },
-    x: xNumbers ? numbersOnX(all, onX, facets, state, place) : namesOnX(all, onX, turned, place),
+    x: xNumbers ? numbersOnX(all, onX, facets, state, place) : namesOnX(all, onX, turned, room.below, place),
     y: measureOnY(all, facets, state),
     color: { domain: series, range: COLORS, legend: false },
     fx: state.facet ? { label: null, domain: named } : {},
   };
-}
-
-/** Room below the drawing for labels at an angle. */
-function below(turned: number): number {
-  return { 0: 46, [-40]: 84 }[turned] ?? 124;
 }
 
 function numbersOnX(
@@ -108,16 +118,22 @@ function numbersOnX(
   };
 }
 
-function namesOnX(all: Mark[], column: string | null, turned: number, place: Place): Plot.ScaleOptions {
+function namesOnX(
+  all: Mark[],
+  column: string | null,
+  turned: number,
+  below: number,
+  place: Place,
+): Plot.ScaleOptions {
   const values = all.map((one) => one.x);
   return {
     type: "point",
     label: column ? title(column) : "",
     domain: domain(values, column, place),
-    tickFormat: label as never,
+    tickFormat: shortened as never,
     tickRotate: turned,
     labelAnchor: "right",
-    labelOffset: below(turned) - 4,
+    labelOffset: below - 4,
   };
 }
 

@@ -4,8 +4,8 @@ import * as Plot from "@observablehq/plot";
 import { edge } from "./binning";
 import { type Body, said } from "./body";
 import { title, told } from "./columns";
-import { label, type Mark, middle } from "./marks";
-import { domain, ticks } from "./scales";
+import { type Mark, middle } from "./marks";
+import { domain, longest, shortened, ticks } from "./scales";
 import type { Value } from "./types";
 
 /** A measure, or the number of rows, by two columns. */
@@ -33,6 +33,8 @@ export function heat(all: Mark[], { state, answer, tip, options, place }: Body):
     tickFormat: ticks(state.z),
     type: log ? "log" : "linear",
     width: Math.min(380, place.width - 20),
+    // The last label is centred at the end of the bar.
+    marginRight: 34,
   } as Plot.ScaleOptions;
   options.padding = 0.04;
   if (!cols)
@@ -54,9 +56,9 @@ export function heat(all: Mark[], { state, answer, tip, options, place }: Body):
         state.y,
         place,
       ),
-      tickFormat: label as never,
+      tickFormat: shortened as never,
     };
-  options.marginLeft = rows ? 68 : 110;
+  options.marginLeft = rows ? 68 : Math.max(72, longest(all.map((one) => one.row as Value)) + 16);
   if (!rows) options.y = { ...options.y, labelAnchor: "top", labelArrow: "none" };
   const several = new Set(all.map((one) => one.results)).size > 1 ? { fx: "results" } : {};
   const sides = {

@@ -15,6 +15,33 @@ export interface Place {
   picked: (mark: Mark) => void;
 }
 
+/** Width of a letter at an axis, in pixels. */
+const LETTER = 6.6;
+
+/** Letters of a name at an axis; of a longer one the beginning stands there, and all of it where a mark is pointed at. */
+const MOST_LETTERS = 26;
+
+/** A name as an axis has it. */
+export function shortened(value: Value): string {
+  const text = label(value);
+  return text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS - 1)}…` : text;
+}
+
+/** Pixels that the longest of names takes at an axis. */
+export function longest(values: Value[]): number {
+  return Math.max(0, ...values.map((value) => shortened(value).length)) * LETTER;
+}
+
+/** Room below a drawing, and left of it, for names of x at an angle: none of them leaves the picture. */
+export function roomOf(names: number, turned: number, band: number): { below: number; left: number } {
+  const angle = (-turned * Math.PI) / 180;
+  const below = turned ? Math.max(60, names * Math.sin(angle) + 40) : 46;
+  return {
+    below: Math.round(below),
+    left: Math.round(names * Math.cos(angle) * (turned ? 1 : 0.5) - band / 2 + 8),
+  };
+}
+
 /** The width that a value of x has. */
 export function band(all: Mark[], place: Place): number {
   const [values, facets] = [
@@ -70,7 +97,7 @@ export function sorted(series: string[], color: string | null, place: Place): st
 /** The angle of the labels of x: they are turned where they would not fit. */
 export function crowded(all: Mark[], place: Place): number {
   const names = new Set(all.map((one) => label(one.x)));
-  const letters = [...names].reduce((sum, one) => sum + one.length + 2, 0) * 6.5;
+  const letters = [...names].reduce((sum, one) => sum + Math.min(one.length, MOST_LETTERS) + 2, 0) * 6.5;
   const facets = Math.max(1, new Set(all.map((one) => one.facet)).size);
   const room = (place.width - 80) / facets;
   if (letters <= room) return 0;
