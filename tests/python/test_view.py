@@ -161,6 +161,36 @@ def test_what_was_not_kept_of_a_run_is_shaded(opened: Open) -> None:
     assert wide.count(wide[-10]) > len(wide) // 3
 
 
+FAINT = """() => {
+    const channel = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+    const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+    const paper = (e) => {
+        for (; e; e = e.parentElement) {
+            const colour = parse(getComputedStyle(e).backgroundColor);
+            if ((colour[3] ?? 1) === 1) return colour;
+        }
+        return [255, 255, 255];
+    };
+    return [...document.querySelectorAll('button:enabled, .key, .note, .clock')].flatMap((e) => {
+        if (!e.offsetParent) return [];
+        let alpha = 1;
+        for (let up = e; up; up = up.parentElement) alpha *= Number(getComputedStyle(up).opacity);
+        const [under, ink] = [paper(e), parse(getComputedStyle(e).color)];
+        const seen = ink.slice(0, 3).map((c, i) => c * alpha + under[i] * (1 - alpha));
+        const [a, b] = [light(seen), light(under)].sort((x, y) => y - x);
+        const [contrast, size] = [(a + 0.05) / (b + 0.05), parseFloat(getComputedStyle(e).fontSize)];
+        return contrast < 4.5 || size < 12 ? [`${e.textContent}: ${contrast.toFixed(1)}, ${size} px`] : [];
+    });
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_is_written_can_be_read(opened: Open, scheme: str) -> None:
+    """WCAG 2.2, 1.4.3: a contrast of 4.5 at least, by its own formula for the lightness of sRGB."""
+    assert opened("one", color_scheme=scheme).evaluate(FAINT) == []
+
+
 def test_zoom_moves_all_panels(opened: Open) -> None:
     page = opened("one", height=2600)
     before = {panel: picture(page, panel) for panel in ("sequence", "windows", "rtt", "rates", "queues", "spacetime")}
