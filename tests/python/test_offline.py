@@ -24,7 +24,7 @@ CELLS = [
 
 @pytest.fixture(scope="module")
 def outputs() -> list[dict[str, str]]:
-    """What the cells of a notebook show, by kind."""
+    """Outputs of the cells of a notebook, by kind."""
     notebooks = pytest.importorskip("nbformat", reason="nbformat is not installed: no notebook is run")
     clients = pytest.importorskip("nbclient", reason="nbclient is not installed: no notebook is run")
     pytest.importorskip("ipykernel", reason="ipykernel is not installed: no notebook is run")

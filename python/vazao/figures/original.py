@@ -1,4 +1,4 @@
-"""What says of the marks of an original what they are: a legend for diamonds, words on a broken line."""
+"""Explanation of the marks of an original in a drawing: a legend for diamonds, words on a broken line."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _column(rows: pl.DataFrame, name: str, half: str | None) -> _Column:
 
 
 def _sizes(column: pl.Series) -> list[float]:
-    """How large the values of a column are that are not zero."""
+    """Sizes of the values of a column that are not zero."""
     return [abs(float(value)) for value in column if _is_finite(value) and value]
 
 

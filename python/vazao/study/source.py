@@ -144,7 +144,7 @@ _OTHERS = {
     b"\x1f\x8b": "is compressed (gzip); a TOML file is needed here",
     b"PK\x03\x04": "is an archive (zip); a TOML file is needed here",
 }
-"""What files that are no TOML begin with, and what is said of them (pcap: draft-ietf-opsawg-pcap section 4, with times
+"""First bytes of files that are no TOML, and what is said of these (pcap: draft-ietf-opsawg-pcap section 4, with times
 in micro- or nanoseconds of either byte order; pcapng: draft-ietf-opsawg-pcapng section 4.1; qlog: RFC 7464)."""
 
 
