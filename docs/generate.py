@@ -30,6 +30,7 @@ ALGORITHMS = {
     "impairment": "What else a wire does to packets: keys of a link by these names.",
     "strippable option": 'What a middlebox at a link\'s end takes out: `strip = "sack"` of a link, or a list.',
     "rate": "Rates that vary: `rate = …` of a link.",
+    "delay": "Delays that vary: `delay = …` of a link.",
     "shaper": "What holds packets back before a link sends them: `shaper = …` of a link.",
     "adaptation": 'Which rate the next segment of a video has: `app = { kind = "video", adaptation = … }`.',
     "distribution": 'How random times and sizes of applications are spread: `idt = "exponential 10 ms"`.',

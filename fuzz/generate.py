@@ -104,7 +104,7 @@ def _link(rng: Random, fast: bool) -> Table:
 
 def _direction(rng: Random, fast: bool) -> Table:
     """A rate, and each of the other keys of a link now and then."""
-    way: Table = {"rate": rate(rng, 1e6, 1e11) if fast else _rate(rng), "delay": duration(rng, 1e-5, 0.3)}
+    way: Table = {"rate": rate(rng, 1e6, 1e11) if fast else _rate(rng), "delay": _delay(rng)}
     options: dict[str, tuple[float, Any]] = {
         "queue": (0.7, lambda: registry.limit(rng) if rng.random() < 0.4 else registry.pick(rng, "queue")),
         "loss": (0.3, lambda: _loss(rng)),
@@ -126,6 +126,14 @@ def _rate(rng: Random) -> Any:
     times = [0.0, *sorted(round(rng.uniform(0.01, 5), 3) for _ in range(rng.randint(0, 4)))]
     steps = [{"at": f"{time} s", "rate": rate(rng, 1e5, 1e8)} for time in times]
     return steps if rng.random() < 0.5 else {"steps": steps, "repeat": "6 s"}
+
+
+def _delay(rng: Random) -> Any:
+    if rng.random() < 0.95:
+        return duration(rng, 1e-5, 0.3)
+    times = [0.0, *sorted(round(rng.uniform(0.01, 5), 3) for _ in range(rng.randint(0, 4)))]
+    steps = [{"at": f"{time} s", "delay": duration(rng, 1e-5, 0.3)} for time in times]
+    return {"steps": steps, "repeat": "6 s", "keeps_order": rng.random() < 0.5} if rng.random() < 0.5 else steps
 
 
 def _probability(rng: Random) -> float:

@@ -149,7 +149,12 @@ def test_a_plain_message_names_the_file_and_the_key(message: str, is_plain: bool
     assert (uncouth(message) + unplaced(message) == []) == is_plain
 
 
-UNDRAWN = {"a text", 'a list of names such as ["r1", "r2"]', "a list of tables, each with at and rate"}
+UNDRAWN = {
+    "a text",
+    'a list of names such as ["r1", "r2"]',
+    "a list of tables, each with at and rate",
+    "a list of tables, each with at and delay",
+}
 """Forms of parameters that the generator writes itself, or leaves to guests."""
 
 
@@ -163,7 +168,7 @@ def test_every_form_of_parameter_is_drawn() -> None:
 
 def test_everything_registered_is_generated() -> None:
     text = "\n".join(toml.dump(generate.scenario(Random(seed))) for seed in range(1500))
-    left_out = {"command", "schedule", "trace", "token-bucket"}
+    left_out = {"command", "schedule", "trace", "token-bucket", "delay-schedule", "delay-trace"}
     for kind in {entry.kind for entry in catalogue.entries()} - {"study", "scenario"}:
         for entry in registry.entries(kind):
             names = [f'"{name}"' for name in (entry.name, *entry.aliases)] + [f"{entry.name} = "]

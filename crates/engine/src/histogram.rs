@@ -15,6 +15,7 @@ pub struct Histogram {
     zeros: u64,
     total: u64,
     sum_ns: u64,
+    max_ns: u64,
 }
 
 /// Counts of consecutive buckets.
@@ -96,6 +97,7 @@ impl Histogram {
         }
         let index = bucket(ns);
         self.sum_ns += ns;
+        self.max_ns = self.max_ns.max(ns);
         if let Counts::Large(counts) = &mut self.counts
             && let Some(count) = index.checked_sub(self.first).and_then(|i| counts.get_mut(i))
         {
@@ -121,6 +123,7 @@ impl Histogram {
         self.zeros += other.zeros;
         self.total += other.total;
         self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
     }
 
     /// Counts `n` values of zero.
@@ -155,6 +158,11 @@ impl Histogram {
     /// Returns the exact mean in seconds, or `None` when nothing was counted.
     pub fn mean(&self) -> Option<f64> {
         (self.total > 0).then(|| self.sum_ns as f64 / self.total as f64 / 1e9)
+    }
+
+    /// Returns the exact largest value in seconds, or `None` when nothing was counted.
+    pub fn max(&self) -> Option<f64> {
+        (self.total > 0).then(|| self.max_ns as f64 / 1e9)
     }
 
     /// Returns the value in seconds below which the share `q` (0 to 1) of all values lies, or `None` when nothing was
@@ -194,6 +202,7 @@ mod tests {
             prop_assert!((got - exact).abs() <= exact / 120.0 + 1.0, "{got} against {exact}");
             let mean = values.iter().sum::<u64>() as f64 / values.len() as f64;
             prop_assert!((histogram.mean().unwrap() * 1e9 - mean).abs() < 1.0);
+            prop_assert_eq!(histogram.max(), values.last().map(|&most| most as f64 / 1e9));
         }
 
         #[test]
@@ -206,7 +215,8 @@ mod tests {
             left.iter().for_each(|&v| merged.record(Duration::from_nanos(v)));
             right.iter().for_each(|&v| other.record(Duration::from_nanos(v)));
             merged.merge(&other);
-            prop_assert_eq!((merged.count(), merged.mean(), merged.quantile(q)), (whole.count(), whole.mean(), whole.quantile(q)));
+            let told = |all: &Histogram| (all.count(), all.mean(), all.quantile(q), all.max());
+            prop_assert_eq!(told(&merged), told(&whole));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One direction of a link as a user describes it, and what it is made of.
 
+use crate::delay::Course;
 use crate::impairment::{Build, Impairments, Outage};
 use crate::loss::{self, Trains, Unit};
 use crate::own::{LossFactory, Own, QueueFactory};
@@ -17,8 +18,10 @@ pub struct Direction {
     pub variation: Variation,
     /// A shaper by its entry in the registry, with its parameters.
     pub shaper: Option<(&'static Entry<Shape>, Parameters)>,
-    /// Propagation delay, one way.
+    /// Propagation delay, one way; where it varies, the least.
     pub delay: Duration,
+    /// Variation of the delay.
+    pub course: Option<Course>,
     /// Link-header bytes that use up the rate with each packet.
     pub overhead: u32,
     /// Queue.
@@ -89,6 +92,7 @@ impl Direction {
             variation: Variation::Fixed,
             shaper: None,
             delay,
+            course: None,
             overhead: 0,
             queue,
             loss: None,
@@ -129,9 +133,11 @@ impl Direction {
         let spec = &self.impairments;
         let mut wire = Impairments { outages: self.outages(true), middlebox: spec.middlebox, ..Impairments::default() };
         let has_loss = self.loss.is_some() || self.own_loss.is_some();
-        if !has_loss && wire.outages.is_empty() && spec.random.is_empty() && spec.middlebox == 0 {
+        let has_none = !has_loss && wire.outages.is_empty() && spec.random.is_empty() && spec.middlebox == 0;
+        if has_none && self.course.is_none() {
             return None;
         }
+        wire.course = self.course.clone();
         wire.loss = self.loss.as_ref().map(|(model, parameters)| (model.build)(parameters, stream("loss")));
         if let Some(own) = &self.own_loss {
             wire.loss = Some((own.build)(name, stream("loss")));
@@ -139,20 +145,21 @@ impl Direction {
         let unit = self.loss.as_ref().and_then(|(_, parameters)| Unit::from_value(parameters.get("unit").cloned()));
         wire.trains = (unit == Some(Unit::Train)).then(Trains::default);
         for (entry, parameters) in &spec.random {
-            if let Build::Strike(make) | Build::Delay(make) = entry.build {
-                make(parameters, stream(entry.name), &mut wire);
+            if let Build::Strike(make) | Build::Delay(make) | Build::Entrance(make) = entry.build {
+                make(parameters, stream(entry.name), &mut wire).expect("parameters are checked when they are read");
             }
         }
         Some(wire)
     }
 
-    /// Makes the discipline of the queue, if it needs one; drop-tail does where arrivals are moved. `name` is the
-    /// direction's.
+    /// Makes the discipline of the queue, if it needs one; drop-tail does where arrivals are moved or policed. `name` is
+    /// the direction's.
     pub fn discipline(&self, name: &str, setting: &Setting) -> Option<Box<dyn Discipline>> {
         if let Some(own) = &self.own_queue {
             return Some((own.build)(name, setting.limits(self.queue.limit()).into(), setting));
         }
-        let moves = self.impairments.random.iter().any(|(entry, _)| matches!(entry.build, Build::Delay(_)));
-        (moves || !self.queue.is_drop_tail()).then(|| (self.queue.entry.build)(&self.queue.parameters, setting))
+        let served = |build: &Build| matches!(build, Build::Delay(_) | Build::Entrance(_));
+        let is_served = self.course.is_some() || self.impairments.random.iter().any(|(entry, _)| served(&entry.build));
+        (is_served || !self.queue.is_drop_tail()).then(|| (self.queue.entry.build)(&self.queue.parameters, setting))
     }
 }

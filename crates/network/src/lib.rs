@@ -3,8 +3,10 @@
 //! A [`Network`] moves packets over links along routes that were computed once. It knows no protocol: whoever runs it
 //! hands packets in, is told of each that reaches the end of its route or is dropped, and reads what the links saw.
 
+pub mod delay;
 mod direction;
 mod graph;
+mod held;
 mod host;
 pub mod impairment;
 mod link;
@@ -17,8 +19,10 @@ pub mod rate;
 mod routing;
 pub mod topology;
 
+pub use delay::DELAYS;
 pub use direction::{Direction, ImpairmentSpec, QueueSpec};
 pub use graph::{Duplex, Graph, GraphError, Node, NodeKind, Step};
+pub use held::Runs;
 pub use host::Host;
 pub use impairment::{IMPAIRMENTS, Impairments};
 pub use link::LinkReport;

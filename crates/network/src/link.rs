@@ -1,12 +1,13 @@
 //! One direction of a link: a waiting room, a transmitter and a wire.
 
+use crate::held::{Held, Runs};
 use crate::impairment::Impairments;
 use crate::loss::Car;
 use crate::packet::{ALTERED, CORRUPT, HOP, INSPECTED, LOST, NIL, Packet, PacketId, TWICE};
 use crate::queue::{Discipline, Drops, Queued};
 use crate::rate::{Service, Transmitter};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use vazao_engine::{Duration, Histogram, Rate, Time, fetch, fetch_element};
 
 /// The two-event path: a discipline that is asked again whenever the transmitter is free.
@@ -59,11 +60,20 @@ struct Cold {
     /// Sends in place of the transmitter, where the rate varies.
     service: Option<Box<dyn Service>>,
     server: Option<Server>,
+    /// Limit of everything that is here.
+    held: Option<Held>,
     drops_queue: u64,
     drops_early: u64,
+    drops_policer: u64,
     drops_loss: u64,
     drops_corrupt: u64,
     marks: u64,
+    queue_runs: Runs,
+    loss_runs: Runs,
+    /// Packets on an impaired wire that were not lost.
+    survivors: u64,
+    /// Number of those before each lost packet that is under way: it is counted when it would have arrived.
+    losses: VecDeque<u64>,
     /// Waits above zero.
     queueing: Histogram,
 }
@@ -73,6 +83,10 @@ struct Cold {
 pub struct LinkReport {
     /// Share of the run in which the transmitter was busy, 0 to 1.
     pub utilisation: f64,
+    /// Bits sent, link headers included.
+    pub sent_bits: f64,
+    /// Bits that it could have sent.
+    pub capacity_bits: f64,
     /// Packets sent, lost ones included.
     pub packets: u64,
     /// Bytes sent, lost ones included.
@@ -83,6 +97,8 @@ pub struct LinkReport {
     pub drops_queue: u64,
     /// Packets dropped early by an active queue, so that their senders slow down.
     pub drops_early: u64,
+    /// Packets that the policer dropped before they came to the queue.
+    pub drops_policer: u64,
     /// Packets lost on the wire.
     pub drops_loss: u64,
     /// Packets that arrived over this link at the host they were for, with bits changed on the way.
@@ -93,6 +109,12 @@ pub struct LinkReport {
     pub queue_delay_mean: Option<f64>,
     /// 95th percentile of the same.
     pub queue_delay_p95: Option<f64>,
+    /// Longest of the same.
+    pub queue_delay_max: Option<f64>,
+    /// Runs of packets that the queue dropped one after the other, on arrival or later.
+    pub queue_runs: Runs,
+    /// Runs of packets that were sent one after the other and lost on the wire.
+    pub loss_runs: Runs,
 }
 
 impl Link {
@@ -170,7 +192,11 @@ impl Link {
 
     /// Counts a packet that was lost on the wire.
     pub fn count_loss(&mut self) {
-        self.cold().drops_loss += 1;
+        let cold = self.cold();
+        cold.drops_loss += 1;
+        if let Some(survivors) = cold.losses.pop_front() {
+            cold.loss_runs.add(survivors);
+        }
     }
 
     /// Returns the middlebox at its end.
@@ -192,6 +218,11 @@ impl Link {
     /// Replaces the drop-tail queue by a discipline that needs the two-event path.
     pub fn serve(&mut self, discipline: Box<dyn Discipline>, slot: u32) {
         self.serves = true;
+        if let Some(limit) = discipline.holds() {
+            // What is on the wire is counted where the wire does something to it.
+            self.impaired = true;
+            self.cold().held = Some(Held::new(limit));
+        }
         self.cold().server = Some(Server { discipline, slot, serving: NIL });
     }
 
@@ -228,7 +259,10 @@ impl Link {
         self.settle(now, nodes);
         let size = nodes[id as usize].size;
         if !self.has_room(size) {
-            self.cold().drops_queue += 1;
+            let admitted = 2 * self.packets;
+            let cold = self.cold();
+            cold.drops_queue += 1;
+            cold.queue_runs.add(admitted);
             return Err(());
         }
         let (start, end) = self.transmit(now, size);
@@ -278,10 +312,20 @@ impl Link {
     #[inline(never)]
     fn harm<B>(&mut self, id: PacketId, end: u64, node: &mut Packet<B>) -> Option<Option<u64>> {
         let cold = self.cold.get_or_insert_default();
-        let impairments = cold.impairments.as_mut()?;
+        let mut arrival = end + self.delay;
+        let Some(impairments) = &mut cold.impairments else {
+            if let Some(held) = &mut cold.held {
+                held.leaves(arrival, node.size);
+            }
+            return None;
+        };
         let time = u64::from(node.size + self.transmitter.overhead) * 8_000_000_000 / self.transmitter.rate;
         let car = Car { to: node.to, hop: node.hop & HOP, sent: node.sent };
         let harm = impairments.harm(end, car, node.size, time);
+        match harm.lost {
+            true => cold.losses.push_back(cold.survivors),
+            false => cold.survivors += 1,
+        }
         let inspected = impairments.middlebox != 0 || harm.altered;
         let flags = [
             (LOST, harm.lost),
@@ -291,15 +335,21 @@ impl Link {
             (INSPECTED, inspected),
         ];
         node.hop |= flags.into_iter().filter(|&(_, set)| set).fold(0, |all, (flag, _)| all | flag);
-        if !impairments.moves_arrivals() {
+        let moves = impairments.moves_arrivals();
+        if moves {
+            arrival = arrival.saturating_add_signed(harm.shift).max(end);
+            if impairments.keeps_order() {
+                arrival = arrival.max(cold.last);
+                cold.last = arrival;
+            }
+            arrival += harm.late;
+        }
+        if let Some(held) = &mut cold.held {
+            held.leaves(if harm.lost { end } else { arrival }, node.size);
+        }
+        if !moves {
             return None;
         }
-        let mut arrival = end + self.delay + harm.jitter;
-        if impairments.keeps_order() {
-            arrival = arrival.max(cold.last);
-            cold.last = arrival;
-        }
-        arrival += harm.late;
         let first = cold.wire.peek().is_none_or(|Reverse((earliest, ..))| arrival < *earliest);
         cold.wire.push(Reverse((arrival, self.packets, id)));
         Some(first.then_some(arrival))
@@ -344,28 +394,60 @@ impl Link {
     ) -> (u32, Option<u64>) {
         let Packet { size, to: flow, .. } = nodes[id as usize];
         let packet = Queued { id, size, flow, ecn: nodes[id as usize].ecn(), arrival: now };
-        self.backlog += 1;
-        self.backlog_bytes += u64::from(size);
+        let refused = self.refuses(now.as_nanos(), size);
         let server = self.cold().server.as_mut().expect("the two-event path has a server");
         let slot = server.slot;
-        if server.serving != NIL {
-            server.discipline.enqueue(now, packet, drops);
-            self.account(drops);
+        if refused {
+            drops.packets.push(id);
             return (slot, None);
         }
-        let next = server.discipline.pass(now, packet, drops);
-        self.account(drops);
+        let is_busy = server.serving != NIL;
+        let next = match is_busy {
+            true => {
+                server.discipline.enqueue(now, packet, drops);
+                None
+            }
+            false => server.discipline.pass(now, packet, drops),
+        };
+        self.backlog += 1;
+        self.backlog_bytes += u64::from(size);
+        self.account(drops, true);
         (slot, next.map(|packet| self.start(now, packet, nodes)))
     }
 
-    /// Notes what the discipline has dropped.
-    fn account(&mut self, drops: &mut Drops) {
+    /// Returns whether a packet is dropped before the discipline sees it: by the policer, or as the link holds too many.
+    fn refuses(&mut self, now: u64, size: u32) -> bool {
+        let admitted = self.admitted();
+        let cold = self.cold();
+        let policer = cold.impairments.as_mut().and_then(|wire| wire.policer.as_mut());
+        if policer.is_some_and(|policer| !policer.admits(now, size)) {
+            cold.drops_policer += 1;
+            return true;
+        }
+        let refuses = cold.held.as_mut().is_some_and(|held| !held.admits(now, size));
+        if refuses {
+            cold.drops_queue += 1;
+            cold.queue_runs.add(admitted);
+        }
+        refuses
+    }
+
+    /// Two-event path: counts the packets that were let in and are neither dropped nor forgotten, as a place for runs of
+    /// drops. It is even; where the queue drops what it has, the place is odd.
+    fn admitted(&self) -> u64 {
+        2 * (self.packets + u64::from(self.backlog))
+    }
+
+    /// Notes what the discipline has dropped, on the arrival of a packet or when it looked for the next one.
+    fn account(&mut self, drops: &mut Drops, on_arrival: bool) {
         if !drops.packets.is_empty() {
             self.backlog -= drops.packets.len() as u32;
             self.backlog_bytes -= std::mem::take(&mut drops.bytes);
+            let place = if on_arrival { self.admitted() } else { 2 * self.packets + 1 };
             let cold = self.cold();
             cold.drops_queue += drops.packets.len() as u64;
             cold.drops_early += std::mem::take(&mut drops.early);
+            drops.packets.iter().for_each(|_| cold.queue_runs.add(place));
         }
     }
 
@@ -391,7 +473,7 @@ impl Link {
         let server = self.cold().server.as_mut().expect("the two-event path has a server");
         let done = std::mem::replace(&mut server.serving, NIL);
         let next = server.discipline.dequeue(now, drops);
-        self.account(drops);
+        self.account(drops, false);
         let first = self.launch(done, now.as_nanos(), nodes);
         (first, next.map(|packet| self.start(now, packet, nodes)))
     }
@@ -422,16 +504,22 @@ impl Link {
         queueing.record_zeros(self.packets - queueing.count());
         LinkReport {
             utilisation: if capacity == 0.0 { 0.0 } else { (bits / capacity).min(1.0) },
+            sent_bits: bits,
+            capacity_bits: capacity,
             packets,
             bytes,
             waiting,
             drops_queue: cold.drops_queue,
             drops_early: cold.drops_early,
+            drops_policer: cold.drops_policer,
             drops_loss: cold.drops_loss,
             drops_corrupt: cold.drops_corrupt,
             marks: cold.marks,
             queue_delay_mean: queueing.mean(),
             queue_delay_p95: queueing.quantile(0.95),
+            queue_delay_max: queueing.max(),
+            queue_runs: cold.queue_runs,
+            loss_runs: cold.loss_runs,
         }
     }
 }

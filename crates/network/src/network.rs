@@ -127,6 +127,11 @@ impl<B: Copy> Network<B> {
         self.links[link as usize].serve(discipline, slot);
     }
 
+    /// Returns the number of links, each direction counted; their numbers are those below it.
+    pub fn links(&self) -> u32 {
+        self.links.len() as u32
+    }
+
     /// Returns the number of the scheduler's slots, from 0, that belong to the network.
     pub fn slots(&self) -> u32 {
         (self.links.len() + self.servers.len()) as u32

@@ -75,6 +75,7 @@ pub fn all() -> Json {
         "impairment": entries(vazao_network::IMPAIRMENTS),
         "strippable option": entries(vazao_scenario::STRIPPABLE),
         "rate": entries(vazao_network::RATES),
+        "delay": entries(vazao_network::DELAYS),
         "shaper": entries(vazao_network::SHAPERS),
         "topology": entries(vazao_network::topology::TOPOLOGIES),
     })

@@ -87,6 +87,7 @@ def _links(experiment: Experiment, reading: Reading) -> Iterator[dict[str, Any]]
             "waiting": totals.waiting,
             "drops_queue": totals.drops,
             "drops_early": 0,
+            "drops_policer": 0,
             "drops_loss": 0,
             "drops_corrupt": 0,
             "marks": 0,

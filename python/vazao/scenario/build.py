@@ -62,7 +62,7 @@ def _given(**values: Any) -> dict[str, Any]:
 
 def link(
     rate: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
-    delay: str | None = None,
+    delay: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     *,
     queue: str | Mapping[str, Any] | type[Queue] | None = None,
     loss: float | str | Mapping[str, Any] | type[LossModel] | None = None,
@@ -74,6 +74,7 @@ def link(
     outages: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     strip: str | Sequence[str] | None = None,
     shaper: Mapping[str, Any] | None = None,
+    policer: Mapping[str, Any] | None = None,
     overhead: str | None = None,
     forward: Mapping[str, Any] | None = None,
     reverse: Mapping[str, Any] | None = None,
@@ -81,16 +82,17 @@ def link(
 ) -> Link:
     """A link of `rate` (of IP packets) and one-way `delay`, with its queue and what its wire does in each direction.
 
-    `rate` may vary: a list of `{"at": "20 s", "rate": "2 Mbps"}`, or `{"trace": "cellular"}`. `queue` is a limit or a
-    queue's name or table (`vazao list queues`), `loss` a probability or a loss model; both may be classes of your own
-    (`Queue`, `LossModel`). `jitter` a time or a table,
+    `rate` may vary: a list of `{"at": "20 s", "rate": "2 Mbps"}`, or `{"trace": "cellular"}`; so may `delay`. `queue`
+    is a limit or a queue's name or table (`vazao list queues`), `loss` a probability or a loss model; both may be
+    classes of your own (`Queue`, `LossModel`). `jitter` is a time or a table,
     `reorder`, `duplicate`, `corrupt` and `alter` are probabilities, `outages` have `at` or `every`, and `for`; `strip`
     names what a middlebox takes out (`vazao list strippable-options`), and `alter` says how often one alters payload.
+    `shaper` and `policer` have `rate` and `burst`: what exceeds them waits, or is dropped.
     `forward` and `reverse` are links of their own for what differs by direction: `reverse=vz.link(loss=0.01)`.
     """
     wire = _given(loss=loss, jitter=jitter, reorder=reorder, duplicate=duplicate, corrupt=corrupt, outages=outages)
     taken = _given(alter=alter, strip=strip if strip is None or isinstance(strip, str) else list(strip))
-    sender = _given(rate=rate, delay=delay, queue=queue, shaper=shaper, overhead=overhead)
+    sender = _given(rate=rate, delay=delay, queue=queue, shaper=shaper, policer=policer, overhead=overhead)
     return Link(sender | wire | taken | _given(forward=forward, reverse=reverse) | more)
 
 

@@ -117,8 +117,8 @@ LINKS = ("bottleneck", "access", "path")
 """Keys of a network, beside `link`, that are links."""
 
 CHOICES = {
-    "rate": f"{LINK}.rate", "shaper": f"{LINK}.shaper", "queue": f"{LINK}.queue", "loss model": f"{LINK}.loss",
-    "topology": "network", "application": "flow.app", "transport": "flow.transport",
+    "rate": f"{LINK}.rate", "delay": f"{LINK}.delay", "shaper": f"{LINK}.shaper", "queue": f"{LINK}.queue",
+    "loss model": f"{LINK}.loss", "topology": "network", "application": "flow.app", "transport": "flow.transport",
 }  # fmt: skip
 """Keys whose values are of a kind of the registry, with its parameters in a table."""
 

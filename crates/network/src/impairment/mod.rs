@@ -3,13 +3,16 @@
 
 mod jitter;
 mod outage;
+mod policer;
 mod reorder;
 
 pub use jitter::Jitter;
 pub(crate) use outage::any_at;
 pub use outage::{ENTRY as OUTAGES, Outage};
+pub use policer::Policer;
 pub use reorder::Reorder;
 
+use crate::delay::Course;
 use crate::loss::{Car, LossModel, Trains};
 use vazao_engine::registry::{Entry, Kind, Parameter, ParameterError, Parameters, parameters};
 use vazao_engine::{RandomStream, Time};
@@ -21,8 +24,9 @@ pub(crate) const IN_A_ROW: Parameter = Parameter::shared(
     "so many packets in a row at most, and never the one after them; without it, any number",
 );
 
-/// Adds an impairment with a random stream of its own to what a wire does.
-pub type Make = fn(&Parameters, RandomStream, &mut Impairments);
+/// Adds an impairment with a random stream of its own to what a wire does, or says which of its parameters do not go
+/// together.
+pub type Make = fn(&Parameters, RandomStream, &mut Impairments) -> Result<(), ParameterError>;
 
 /// Factory of an impairment.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +35,8 @@ pub enum Build {
     Strike(Make),
     /// Impairment that moves arrivals.
     Delay(Make),
+    /// Impairment in front of the queue.
+    Entrance(Make),
     /// Time spans in which nothing gets through, of which a link may have several.
     Outage(fn(&Parameters) -> Result<Outage, ParameterError>),
 }
@@ -64,6 +70,7 @@ pub const IMPAIRMENTS: &[Entry<Build>] = &[
         build: Build::Strike(|p, stream, wire| {
             let Duplicate { probability, in_a_row } = p.into();
             wire.duplicate = Some(Chance::new(probability, stream).limited(in_a_row));
+            Ok(())
         }),
     },
     Entry {
@@ -76,6 +83,7 @@ pub const IMPAIRMENTS: &[Entry<Build>] = &[
         build: Build::Strike(|p, stream, wire| {
             let Corrupt { probability, in_a_row } = p.into();
             wire.corrupt = Some(Chance::new(probability, stream).limited(in_a_row));
+            Ok(())
         }),
     },
     Entry {
@@ -85,9 +93,13 @@ pub const IMPAIRMENTS: &[Entry<Build>] = &[
         source: "independent trials; Honda et al., IMC 2011",
         help: "a middlebox at the link's end alters the payload of some packets of TCP and Multipath TCP, and makes their checksums right again: alter = 0.001. A flow whose receiver takes that for data is not intact",
         parameters: Alter::PARAMETERS,
-        build: Build::Strike(|p, stream, wire| wire.alter = Some(Chance::new(Alter::from(p).probability, stream))),
+        build: Build::Strike(|p, stream, wire| {
+            wire.alter = Some(Chance::new(Alter::from(p).probability, stream));
+            Ok(())
+        }),
     },
     outage::ENTRY,
+    policer::ENTRY,
 ];
 
 /// Independent trials: one draw each, compared with a threshold.
@@ -138,6 +150,10 @@ pub struct Impairments {
     pub jitter: Option<Jitter>,
     /// Late packets.
     pub reorder: Option<Reorder>,
+    /// Delay that changes over time, in place of the link's own, which is the least of it.
+    pub course: Option<Course>,
+    /// Policer in front of the queue.
+    pub policer: Option<Policer>,
     /// Middlebox at its end, by a number to which the maker of the packets gives a meaning; 0: there is
     /// none.
     pub middlebox: u16,
@@ -150,8 +166,8 @@ pub(crate) struct Harm {
     pub corrupt: bool,
     pub altered: bool,
     pub twice: bool,
-    /// Nanoseconds on top of the link's delay, which those behind may have to wait for too.
-    pub jitter: u64,
+    /// Nanoseconds that the delay differs by from the link's own, which those behind may have to wait for too.
+    pub shift: i64,
     /// Nanoseconds on top of that, which they need not.
     pub late: u64,
 }
@@ -159,7 +175,7 @@ pub(crate) struct Harm {
 impl Impairments {
     /// Returns whether deliveries have times of their own, so that the departures cannot be told from them.
     pub(crate) fn moves_arrivals(&self) -> bool {
-        self.jitter.is_some() || self.reorder.is_some()
+        self.jitter.is_some() || self.reorder.is_some() || self.course.is_some()
     }
 
     /// Decides on a packet of `size` bytes that took `time` to be sent, until `end`.
@@ -173,7 +189,8 @@ impl Impairments {
             corrupt: self.corrupt.as_mut().is_some_and(Chance::strikes),
             altered: self.alter.as_mut().is_some_and(Chance::strikes),
             twice: self.duplicate.as_mut().is_some_and(Chance::strikes),
-            jitter: self.jitter.as_mut().map_or(0, Jitter::delay),
+            shift: self.jitter.as_mut().map_or(0, Jitter::delay)
+                + self.course.as_ref().map_or(0, |c| c.above_least(end)),
             late: self.reorder.as_mut().map_or(0, |reorder| reorder.delay(time)),
         }
     }
@@ -181,5 +198,6 @@ impl Impairments {
     /// Returns whether a packet waits for those sent before it that are not late.
     pub(crate) fn keeps_order(&self) -> bool {
         self.jitter.as_ref().is_none_or(|jitter| jitter.keeps_order)
+            && self.course.as_ref().is_none_or(|course| course.keeps_order)
     }
 }

@@ -8,6 +8,7 @@ mod device;
 pub(crate) mod drop_tail;
 mod fifo;
 mod fq_codel;
+mod netem;
 mod pie;
 mod red;
 mod threshold;
@@ -16,6 +17,7 @@ pub use codel::CoDel;
 pub use drop_tail::DropTail;
 pub use fifo::{Fifo, Limit};
 pub use fq_codel::FqCoDel;
+pub use netem::Netem;
 pub use pie::{Control as PieControl, Pie};
 pub use red::Red;
 pub use threshold::Threshold;
@@ -101,6 +103,12 @@ pub trait Discipline: Send {
         self.enqueue(now, packet, drops);
         self.dequeue(now, drops)
     }
+
+    /// Returns the limit of everything that the link holds, packets under way included, if there is one. The link drops
+    /// what exceeds it before the discipline sees it.
+    fn holds(&self) -> Option<Limit> {
+        None
+    }
 }
 
 /// Properties of the link in front of a discipline.
@@ -135,4 +143,4 @@ const ECN: Parameter =
 
 /// All queues.
 pub const QUEUES: &[Entry<Constructor>] =
-    &[drop_tail::ENTRY, red::ENTRY, codel::ENTRY, fq_codel::ENTRY, pie::ENTRY, threshold::ENTRY];
+    &[drop_tail::ENTRY, red::ENTRY, codel::ENTRY, fq_codel::ENTRY, pie::ENTRY, threshold::ENTRY, netem::ENTRY];

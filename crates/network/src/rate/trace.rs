@@ -10,7 +10,8 @@ const SYNTHETIC: &str = "cellular";
 parameters! {
     struct Settings {
         trace: String = Kind::Text, "the file, beside the scenario's; \"cellular\" is a synthetic one";
-        seed: u64 = Kind::Integer(0, 1 << 53), "1", "which synthetic one: trace = \"cellular\" only";
+        seed: Option<u64> = Kind::Integer(0, 1 << 53), "",
+            "which synthetic one, 1 unless given; a file has none";
     }
 }
 
@@ -25,8 +26,12 @@ pub(super) const ENTRY: Entry<Vary> = Entry {
         let Settings { trace: name, seed } = p.into();
         let refuse = |problem: String| ParameterError::new(&["trace"], problem);
         let opportunities = if name == SYNTHETIC {
-            Opportunities::cellular(seed)
+            Opportunities::cellular(seed.unwrap_or(1))
         } else {
+            if seed.is_some() {
+                let problem = "has no effect on a file, only on \"cellular\"; leave it out";
+                return Err(ParameterError::new(&["seed"], problem));
+            }
             let text = read_file(&name).map_err(|problem| refuse(format!("{name:?}: {problem}")))?;
             Opportunities::parse(&text).map_err(|(line, problem)| refuse(format!("{name}:{line}: {problem}")))?
         };

@@ -31,7 +31,7 @@ fn lab(impairments: Impairments) -> Lab {
 }
 
 fn jitter(given: &[(&str, Raw)]) -> Impairments {
-    Impairments { jitter: Some(Jitter::from(&parameters("jitter", given), stream("jitter"))), ..Impairments::default() }
+    Impairments { jitter: Jitter::new(&parameters("jitter", given), stream("jitter")).ok(), ..Impairments::default() }
 }
 
 /// Delays of packets far apart, in units of the spread above the link's own.
@@ -63,6 +63,59 @@ fn jitter_has_its_distribution() {
             assert!((long - above).abs() <= error, "{name} {correlation}: {long} above twice the mean");
         }
     }
+}
+
+/// Mean and deviation apart, around the link's own 10 ms: of 40 000 draws the mean is within five standard errors of that
+/// asked for, and so is the variance, whose standard error is sqrt((kurtosis - 1) / n) of it: kurtosis 1.8 (uniform), 3
+/// (normal), 9 (exponential). Pareto's of shape 3 has none, and its median is told instead: 2^(1/3) of the scale, where the
+/// mean is 1.5 and the deviation sqrt(3)/2 of it.
+#[test]
+fn jitter_has_mean_and_deviation_apart() {
+    let table = [("uniform", Some(1.8)), ("normal", Some(3.0)), ("exponential", Some(9.0)), ("pareto", None)];
+    let n = 40_000;
+    for ((name, kurtosis), spread) in table.into_iter().flat_map(|row| [(row, "0 s"), (row, "5 ms")]) {
+        let given = [("spread", text(spread)), ("deviation", text("2 ms")), ("distribution", text(name))];
+        let mut lab = lab(jitter(&given));
+        (0..n).for_each(|i| lab.send(i * 1_000_000_000, 1000));
+        lab.finish();
+        let mut late: Vec<f64> =
+            lab.arrivals().iter().zip(0..).map(|(&at, i)| (at - i * 1_000_000_000) as f64 / 1e6 - 11.0).collect();
+        let added = if spread == "0 s" { 0.0 } else { 5.0 };
+        let mean = late.iter().sum::<f64>() / n as f64;
+        assert!((mean - added).abs() < 5.0 * 2.0 / (n as f64).sqrt(), "{name}: mean {mean}");
+        if let Some(kurtosis) = kurtosis {
+            let variance = late.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n as f64 / 4.0;
+            assert!((variance - 1.0).abs() < 5.0 * f64::sqrt((kurtosis - 1.0) / n as f64), "{name}: {variance}");
+            continue;
+        }
+        late.sort_by(f64::total_cmp);
+        let median = added + 2.0 * (libm::cbrt(2.0) - 1.5) / 0.75f64.sqrt();
+        // Of a median the standard error is 1 / (2 f sqrt(n)), the density f there 3 / 2^(4/3) of the scale.
+        let scale = 2.0 / 0.75f64.sqrt();
+        let error = scale / (2.0 * 3.0 / libm::pow(2.0, 4.0 / 3.0) * (n as f64).sqrt());
+        assert!((late[n as usize / 2] - median).abs() < 5.0 * error, "{} for {median}", late[n as usize / 2]);
+    }
+}
+
+/// No packet comes before it was sent, however wide its delays are; half of those of a normal distribution around the link's
+/// own 10 ms with a deviation of 1000 s would (five standard errors).
+#[test]
+fn no_delay_is_below_zero() {
+    let mut lab = lab(jitter(&[("deviation", text("1000 s")), ("distribution", text("normal"))]));
+    (0..2_000u64).for_each(|n| lab.send(n * 100_000_000_000_000, 1000));
+    lab.finish();
+    let late = |(at, n): (&u64, u64)| at - n * 100_000_000_000_000 - 1_000_000;
+    let at_once = lab.arrivals().iter().zip(0..).map(late).filter(|&late| late == 0).count();
+    assert!(at_once.abs_diff(1_000) < 5 * 23, "{at_once}");
+}
+
+/// What has no effect is refused: jitter without a size, a gap beside a delay.
+#[test]
+fn parameters_that_do_not_go_together_are_refused() {
+    let p = parameters("jitter", &[("distribution", text("normal"))]);
+    assert_eq!(Jitter::new(&p, stream("jitter")).unwrap_err().path, ["spread"]);
+    let both = [("probability", Raw::Number(0.1)), ("gap", Raw::Number(2.0)), ("delay", text("1 ms"))];
+    assert_eq!(Reorder::new(&parameters("reorder", &both), stream("reorder")).unwrap_err().path, ["gap"]);
 }
 
 /// A packet's delay resembles that before it by as much as was asked for; rank correlation of a normal process, 6/π asin(c/2),
@@ -97,7 +150,7 @@ fn jitter_keeps_order_or_does_not() {
 fn late_packets_are_overtaken() {
     for (given, by) in [(("gap", Raw::Number(3.0)), 3), (("delay", text("5500 us")), 5)] {
         let p = parameters("reorder", &[("probability", Raw::Number(0.01)), given]);
-        let reorder = Some(Reorder::from(&p, stream("reorder")));
+        let reorder = Reorder::new(&p, stream("reorder")).ok();
         let mut lab = lab(Impairments { reorder, ..Impairments::default() });
         (0..10_000).for_each(|_| lab.send(0, 1000));
         lab.finish();
@@ -227,17 +280,14 @@ proptest! {
             let number = |name| parameters(name, &[("probability", Raw::Number(p))]);
             let mut lab = lab(Impairments {
                 loss: Some(Box::new(Bernoulli::new(p, stream("loss")))),
-                trains: None,
-                outages: Vec::new(),
                 corrupt: on[0].then(|| Chance::new(p, stream("corrupt"))),
                 duplicate: on[1].then(|| Chance::new(p, stream("duplicate"))),
                 jitter: on[2].then(|| {
                     let given = [("spread", text("1 ms")), ("keeps_order", Raw::Flag(false))];
-                    Jitter::from(&parameters("jitter", &given), stream("jitter"))
+                    Jitter::new(&parameters("jitter", &given), stream("jitter")).unwrap()
                 }),
-                reorder: on[3].then(|| Reorder::from(&number("reorder"), stream("reorder"))),
-                alter: None,
-                middlebox: 0,
+                reorder: on[3].then(|| Reorder::new(&number("reorder"), stream("reorder")).unwrap()),
+                ..Impairments::default()
             });
             let mut now = 0;
             for &(gap, size) in &traffic {

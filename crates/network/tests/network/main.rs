@@ -1,7 +1,9 @@
 //! Links, queues, losses and routes against sums that can be done by hand.
 
 mod active;
+mod courses;
 mod disciplines;
+mod entrance;
 mod fast_path;
 mod flow_queueing;
 mod impairments;
@@ -12,4 +14,5 @@ mod marking;
 mod queueing;
 mod rates;
 mod routes;
+mod runs;
 mod transmission;

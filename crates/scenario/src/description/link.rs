@@ -9,18 +9,16 @@ use crate::packs::tcp::strip;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vazao_engine::registry::{Entry, Parameter, Parameters, Value};
+use vazao_engine::registry::{Entry, Parameter, ParameterError, Parameters, Value};
 use vazao_engine::units::number_in;
-use vazao_engine::{Bytes, Duration, Rate};
+use vazao_engine::{Bytes, Duration, RandomStream, Rate};
+use vazao_network::delay::{Course, DELAYS, LONGEST};
 use vazao_network::impairment::{Build, IMPAIRMENTS, OUTAGES};
 use vazao_network::loss::{self, INDEPENDENT, LOSS_MODELS};
 use vazao_network::own::{LossFactory, Own, QueueFactory};
 use vazao_network::rate::{RATES, SHAPERS, Shape, Variation};
 use vazao_network::topology::LinkSpec;
-use vazao_network::{Direction, ImpairmentSpec, QUEUES, QueueSpec};
-
-/// Longest delay of a link: more than the way to Mars and back.
-const LONGEST: Duration = Duration::from_secs(3600);
+use vazao_network::{Direction, ImpairmentSpec, Impairments, QUEUES, QueueSpec};
 
 /// Returns the keys of a direction: its own, the impairments, and the strips of a middlebox.
 fn keys() -> impl Iterator<Item = &'static str> {
@@ -76,7 +74,7 @@ impl Keys {
             let problem = "is missing; write a rate such as \"10 Mbps\"".into();
             return Err(ScenarioError { key, problem, ..link.clone() });
         };
-        let delay = self.optional("delay", |item| duration(&item, Duration::ZERO, LONGEST))?;
+        let (delay, course) = self.optional("delay", |item| read_delay(item, &extensions.files))?.unwrap_or_default();
         let (queue, own_queue) =
             self.optional("queue", |item| read_queue(item, &extensions.queues))?.unwrap_or_default();
         let shaper = self.optional("shaper", read_shaper)?;
@@ -86,7 +84,8 @@ impl Keys {
             rate,
             variation,
             shaper,
-            delay: delay.unwrap_or(Duration::ZERO),
+            delay,
+            course,
             overhead: overhead.unwrap_or(0),
             queue,
             loss,
@@ -110,7 +109,12 @@ impl Keys {
                 spec.outages = item.into_list().into_iter().map(read).collect::<Result<_>>()?;
                 continue;
             }
-            let parameters = settings(item, entry.parameters)?;
+            let parameters = settings(item.clone(), entry.parameters)?;
+            if let Build::Strike(make) | Build::Delay(make) | Build::Entrance(make) = entry.build {
+                // Made once to see whether its parameters go together.
+                let made = make(&parameters, RandomStream::new(0, entry.name), &mut Impairments::default());
+                made.map_err(|error| item.refused(error, 0))?;
+            }
             // An impairment that never strikes is left out.
             if parameters.get(entry.parameters[0].name) != Some(&Value::Number(0.0)) {
                 spec.random.push((entry, parameters));
@@ -123,30 +127,55 @@ impl Keys {
 
 /// Reads parameters: a table of them, or the value of the first.
 fn settings(item: Item, known: &[Parameter]) -> Result<Parameters> {
-    if matches!(item.node.value, Toml::Table(_)) {
+    let has_more = known[1..].iter().any(|parameter| parameter.required);
+    if has_more || matches!(item.node.value, Toml::Table(_)) {
         return item.into_table()?.parameters(known);
     }
     let given = BTreeMap::from([(known[0].name.to_owned(), item.node.value.raw())]);
     Parameters::resolve(known, &given).map_err(|error| item.refused(error, 1))
 }
 
-/// Reads a rate: fixed; or one that varies, by a list of steps or a table with the first parameter of a kind.
+/// Reads a rate: fixed; or one that varies.
 fn read_rate(item: Item, files: &Files) -> Result<(Rate, Variation)> {
+    if !matches!(item.node.value, Toml::List(_) | Toml::Table(_)) {
+        return Ok((item.quantity("10 Mbps")?, Variation::Fixed));
+    }
+    let expected = "is not a rate; write \"10 Mbps\", steps, or { trace = \"cellular\" }";
+    read_varying(&item, RATES, expected, |entry, parameters| (entry.build)(parameters, &|name| files.read(name)))
+}
+
+/// Reads a delay: fixed; or one that varies, with the least.
+fn read_delay(item: Item, files: &Files) -> Result<(Duration, Option<Course>)> {
+    if !matches!(item.node.value, Toml::List(_) | Toml::Table(_)) {
+        return Ok((duration(&item, Duration::ZERO, LONGEST)?, None));
+    }
+    let expected = "is not a delay; write \"20 ms\", steps, or { trace = \"file\" }";
+    let course =
+        read_varying(&item, DELAYS, expected, |entry, parameters| (entry.build)(parameters, &|name| files.read(name)))?;
+    Ok((course.least(), Some(course)))
+}
+
+/// Reads what varies: a list of steps, which the first kind has, or a table with the first parameter of a kind.
+fn read_varying<B, T>(
+    item: &Item,
+    kinds: &'static [Entry<B>],
+    expected: &str,
+    build: impl FnOnce(&Entry<B>, &Parameters) -> std::result::Result<T, ParameterError>,
+) -> Result<T> {
     let entry = match &item.node.value {
-        Toml::List(_) => &RATES[0],
         Toml::Table(entries) => {
             let has = |name: &str| entries.iter().any(|(key, _)| key == name);
-            let mut kinds = RATES.iter().filter(|entry| has(entry.parameters[0].name));
-            match (kinds.next(), kinds.next()) {
+            let mut known = kinds.iter().filter(|entry| has(entry.parameters[0].name));
+            match (known.next(), known.next()) {
                 (Some(entry), None) => entry,
-                _ => return Err(item.error("is not a rate; write \"10 Mbps\", steps, or { trace = \"cellular\" }")),
+                _ => return Err(item.error(expected)),
             }
         }
-        _ => return Ok((item.quantity("10 Mbps")?, Variation::Fixed)),
+        _ => &kinds[0],
     };
     let parameters = settings(item.clone(), entry.parameters)?;
     let skipped = usize::from(matches!(item.node.value, Toml::List(_)));
-    (entry.build)(&parameters, &|name| files.read(name)).map_err(|error| item.refused(error, skipped))
+    build(entry, &parameters).map_err(|error| item.refused(error, skipped))
 }
 
 fn read_shaper(item: Item) -> Result<(&'static Entry<Shape>, Parameters)> {
@@ -241,7 +270,7 @@ pub(crate) fn direction_json(direction: &Direction) -> Json {
     let described = |description: &str| serde_json::from_str::<Json>(description).expect("JSON of ours");
     let mut json = json!({
         "rate": rate_json(direction),
-        "delay": direction.delay.to_string(),
+        "delay": direction.course.as_ref().map_or_else(|| direction.delay.to_string().into(), course_json),
         "overhead": direction.overhead,
         "queue": queue,
         "loss": loss,
@@ -281,6 +310,11 @@ fn rate_json(direction: &Direction) -> Json {
             json!({ "kind": kind, "trace": name, "digest": digest })
         }
     }
+}
+
+fn course_json(course: &Course) -> Json {
+    let Course { kind, file, steps, repeat, keeps_order, .. } = course;
+    json!({ "kind": kind, "trace": file, "steps": steps.to_vec(), "repeat": repeat, "keeps_order": keeps_order })
 }
 
 fn parameters_json(parameters: &Parameters) -> Map<String, Json> {
