@@ -55,6 +55,8 @@ ORDERED = [
     ("start_s", "first_byte_s", "last_byte_s"),
     ("rtt_p50_s", "rtt_p95_s", "rtt_p99_s"),
     ("message_latency_p50_s", "message_latency_p95_s", "message_latency_p99_s"),
+    ("message_latency_mean_s", "message_latency_max_s"),
+    ("measured_bytes", "app_bytes"),
     ("slow_start_sent", "packets_sent"),
     ("slow_start_lost", "packets_lost"),
 ]
@@ -216,11 +218,18 @@ def _paths(tables: Tables, scenario: Any) -> Iterator[str]:
             yield f"flow {flow['flow']}: bytes {told} of its paths are below app_bytes {flow['app_bytes']}"
 
 
+RUNS = (("drop_runs", "drop_run_max", "drops_queue"), ("loss_runs", "loss_run_max", "drops_loss"))
+"""Columns of links: runs of drops, packets of the longest, and all of them."""
+
+
 def _link(row: Row) -> Iterator[str]:
     if row["utilisation"] > 1 + ROUNDING:
         yield f"utilisation is {row['utilisation']}"
     if row["drops_early"] > row["drops_queue"]:
         yield f"drops_early {row['drops_early']} is above drops_queue {row['drops_queue']}"
+    for runs, longest, drops in RUNS:
+        if row[runs] is not None and not row[runs] <= row[drops] <= row[runs] * row[longest]:
+            yield f"{drops} {row[drops]} are not {row[runs]} runs of {row[longest]} at most"
     if row["drops_loss"] > row["packets"]:
         yield f"drops_loss {row['drops_loss']} is above packets {row['packets']}"
     if row["marks"] > row["packets"] + row["drops_queue"]:
@@ -245,7 +254,7 @@ def _conserved(tables: Tables, scenario: Any) -> Iterator[str]:
         return
     ahead = next(row for row in links if row["direction"] == "forward")
     sent = sum(row["packets_sent"] for row in flows)
-    came = ahead["packets"] + ahead["waiting"] + ahead["drops_queue"]
+    came = ahead["packets"] + ahead["waiting"] + ahead["drops_queue"] + ahead["drops_policer"]
     if sent != came:
         yield f"packets_sent {sent} in all, but {came} came to the link"
     # A datagram's receiver counts what never came: a copy that comes makes good for one that is lost.

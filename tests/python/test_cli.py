@@ -86,6 +86,35 @@ def test_set_changes_a_key(vazao: Vazao) -> None:
     assert json.loads(answer.out)["flows"][0]["app_bytes"] == 50_000
 
 
+def test_set_replaces_a_table(vazao: Vazao, toy_file: Path) -> None:
+    def transport(value: str) -> dict[str, object]:
+        answer = vazao("run", "small.toml", "--set", f"flow.0.transport={value}", "--json")
+        assert answer.code == 0, answer.err
+        flow: dict[str, object] = json.loads(answer.out)["flows"][0]
+        return flow
+
+    # Of Reno, which the file has, nothing is left.
+    assert transport('{ tls = "1.3" }')["cc"] == "cubic"
+    assert (row := transport('{ kind = "quic" }'))["transport"] == "quic"
+    assert row["cc"] == "cubic"
+    told = vazao("run", "small.toml", "--set", "flow.0.transport={ ms = 3 }")
+    assert (told.code, "flow.0.transport.ms: unknown key" in told.err) == (2, True)
+    owned = vazao("check", str(toy_file), "--set", "network.bottleneck={ rate = '1 Mbps' }")
+    assert "toy.toml: network.bottleneck: factor 'bandwidth' sets it" in owned.err
+
+
+def test_check_says_what_a_queue_of_0_is(vazao: Vazao) -> None:
+    whole = vazao("check", "small.toml", "--set", "network.bottleneck.queue=0 packets")
+    assert whole.code == 0
+    assert whole.out.count("a queue of 0 drops whatever comes while another packet is sent") == 2
+    assert "bottleneck, reverse: a queue of 0" in whole.out
+    assert json.loads(vazao("check", "small.toml", "--json").out)["notes"] == []
+    one = vazao(
+        "check", "small.toml", "--set", "network.bottleneck.forward.queue={ kind = 'red', limit = '0 B' }", "--json"
+    )
+    assert len(json.loads(one.out)["notes"]) == 1
+
+
 def test_a_study_runs_answers_and_resumes(vazao: Vazao, toy_file: Path) -> None:
     first = vazao("run", str(toy_file), "--quick", "--jobs", "2")
     assert first.code == 0, first.err

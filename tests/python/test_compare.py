@@ -219,6 +219,26 @@ transport = { kind = "mptcp", path_manager = "ndiffports" }
     ] * 2
 
 
+def test_a_setting_that_means_something_else_on_linux_is_named() -> None:
+    text = SCENARIO.replace('cc = "reno"', 'cc = "reno", receive_buffer = "100 kB"')
+    ours, linux = variants(text)
+    assert ours.notes == ()
+    assert [note.split(";")[0] for note in linux.notes] == ["flow 0: receive_buffer is bytes of data on our stack"]
+    assert "doubles" in linux.notes[0]
+    assert "SO_RCVBUF" in linux.notes[0]
+    _, both = variants(text.replace('"100 kB"', '"100 kB", send_buffer = "1 MB"'))
+    assert "flow 0: receive_buffer and send_buffer are" in both.notes[0]
+    assert variants(text.replace('"100 kB"', '"auto"'))[1].notes == variants(SCENARIO)[1].notes == ()
+
+
+def test_a_table_that_is_set_takes_the_place_of_the_flows() -> None:
+    ours, linux = variants(SCENARIO, overrides=[("=flow.*.transport", {"kind": "tcp", "cc": "bbr"})])
+    for variant in ours, linux:
+        assert variant.scenario
+        (transport,) = json.loads(variant.scenario.json)["transports"]
+        assert transport["cc"]["kind"] == "bbr"
+
+
 def test_what_is_wrong_is_said_where_it_stands() -> None:
     with pytest.raises(vz.ScenarioError, match=r"here\.toml:\d+: network.link.rate"):
         variants(SCENARIO.replace("10 Mbps", "10 Mbs"), file="here.toml")

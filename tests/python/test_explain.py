@@ -78,6 +78,7 @@ def test_no_key_of_a_scenario_is_declared_that_the_engine_does_not_accept() -> N
     known = {
         "": set(accepted("point-to-point", "")),
         "trace": set(accepted("point-to-point", "trace")),
+        "measure": set(accepted("point-to-point", "measure")),
         "network": {key for topology in NETWORKS for key in accepted(topology, "network")},
         "network.link": links,
         "flow": set(accepted("point-to-point", "flow.0")),

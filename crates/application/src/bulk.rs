@@ -139,6 +139,10 @@ impl Source {
     pub fn messages(&self) -> Option<&Messages> {
         self.paced.as_ref().map(|paced| &paced.messages)
     }
+    /// Returns its messages, if its data comes as such.
+    pub(crate) fn messages_mut(&mut self) -> Option<&mut Messages> {
+        self.paced.as_mut().map(|paced| &mut paced.messages)
+    }
     /// Notes that everything before a stream offset has been read at the other end.
     pub(crate) fn deliver(&mut self, now: Time, offset: u64) {
         if let Some(paced) = &mut self.paced {

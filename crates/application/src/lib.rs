@@ -20,7 +20,7 @@ pub use web::{
     ADAPTATIONS, Adaptation, BufferBased, Call, Http, Progress, RateBased, Situation, Version, Viewing, Visit, VisitEnd,
 };
 
-use vazao_engine::Time;
+use vazao_engine::{Duration, Time};
 use vazao_transport::ByteStream;
 
 /// One side of an application, at one end of a connection.
@@ -113,5 +113,25 @@ impl Application {
             Application::Client(client) => Some(client.messages()),
             _ => None,
         }
+    }
+
+    fn messages_mut(&mut self) -> Option<&mut Messages> {
+        match self {
+            Application::Source(source) => source.messages_mut(),
+            Application::Client(client) => Some(&mut client.messages),
+            _ => None,
+        }
+    }
+
+    /// Keeps the latency of each of its messages, or requests, for [`take_latencies`](Self::take_latencies).
+    pub fn watch_latencies(&mut self) {
+        if let Some(messages) = self.messages_mut() {
+            messages.watch();
+        }
+    }
+
+    /// Takes the latencies of its messages, or requests, that have arrived since the last call, in their order.
+    pub fn take_latencies(&mut self) -> Vec<Duration> {
+        self.messages_mut().map(Messages::take_latencies).unwrap_or_default()
     }
 }

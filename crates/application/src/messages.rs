@@ -1,7 +1,7 @@
 //! Delivery of messages: when each was written, and when all of it had arrived.
 
 use std::collections::VecDeque;
-use vazao_engine::{Histogram, Time};
+use vazao_engine::{Duration, Histogram, Time};
 
 /// The messages of a stream that are under way, and the latency of those that have arrived.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +11,8 @@ pub struct Messages {
     /// Number of messages before the first of these.
     gone: u64,
     latency: Histogram,
+    /// Latencies of those that have arrived since they were asked for, if anybody asks.
+    recent: Option<Vec<Duration>>,
 }
 
 impl Messages {
@@ -41,7 +43,9 @@ impl Messages {
 
     fn read_one(&mut self, number: u64, now: Time) {
         if let Some(written) = self.take(number) {
-            self.latency.record(now.since(written));
+            let latency = now.since(written);
+            self.latency.record(latency);
+            self.recent.iter_mut().for_each(|recent| recent.push(latency));
         }
     }
 
@@ -54,6 +58,16 @@ impl Messages {
             self.gone += 1;
         }
         written
+    }
+
+    /// Keeps the latency of each message for [`take_latencies`](Self::take_latencies).
+    pub(crate) fn watch(&mut self) {
+        self.recent = Some(Vec::new());
+    }
+
+    /// Takes the latencies of the messages that have arrived since the last call, in their order.
+    pub(crate) fn take_latencies(&mut self) -> Vec<Duration> {
+        self.recent.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     pub(crate) fn are_under_way(&self) -> bool {

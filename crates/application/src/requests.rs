@@ -42,7 +42,7 @@ pub struct Client {
     responses: Sizes,
     thinking: RandomStream,
     pub(crate) sink: Sink,
-    messages: Messages,
+    pub(crate) messages: Messages,
     /// Times at which idle users want to ask.
     ready: BinaryHeap<Reverse<Time>>,
     started: bool,

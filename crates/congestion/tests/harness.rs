@@ -8,8 +8,8 @@ use bottleneck::{Flow, MSS, Path, control, setup, wide};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use vazao_congestion::{
-    Ack, CONGESTION_CONTROLS, Congestion, CongestionControl, RateSample, SLOW_STARTS, Sending, Setup, Signal, build,
-    build_slow_start,
+    Ack, CONGESTION_CONTROLS, Congestion, CongestionControl, OWN_START, RateSample, SLOW_STARTS, Sending, Setup,
+    Signal, build, build_slow_start,
 };
 use vazao_engine::registry::{Kind, Parameter, Parameters, Raw};
 use vazao_engine::{Duration, Time};
@@ -349,5 +349,29 @@ fn cubic_averages_as_reno_at_short_round_trips() {
     let changed = [("fast_convergence", Raw::Flag(false))];
     for p in [1e-3, 1e-4] {
         assert_close(average("cubic", &changed, 50.0, 0.001, p, 30), f64::sqrt(1.5 / p), 0.05, &format!("p = {p}"));
+    }
+}
+
+/// A slow start has an effect on a control, or the registry says that none has: 400 acknowledgements of a segment each, in
+/// the second half of which the round-trip time is half as long again, are answered otherwise where the window grows as by
+/// RFC 3742 from 100 segments on, or where HyStart ends its growth.
+#[test]
+fn controls_without_a_slow_start_of_their_own_obey_the_one_that_is_set() {
+    let acks = |n: u32| Event::Ack {
+        ns: 1_000_000,
+        segments: 1.0,
+        rtt_ns: Some(if n < 200 { 100_000_000 } else { 150_000_000 }),
+        one_way: Some(0),
+        flags: [n.is_multiple_of(100), true, false, false],
+    };
+    let events: Vec<Event> = (0..400).map(acks).collect();
+    for entry in CONGESTION_CONTROLS {
+        let [standard, limited, hystart] = ["standard", "limited", "hystart"].map(|name| {
+            let known = SLOW_STARTS.iter().find(|entry| entry.name == name).unwrap().parameters;
+            let slow_start = build_slow_start(name, &Parameters::defaults(known), LIMIT).unwrap();
+            let mut control = control(entry.name, &[], Setup { slow_start, ..setup(10.0, None) });
+            play(&mut *control, &events, 1e6, 1).unwrap()
+        });
+        assert_eq!(standard == limited && standard == hystart, OWN_START.contains(&entry.name), "{}", entry.name);
     }
 }

@@ -61,15 +61,31 @@ def check(
         return
     only = scenario.load(text, file=str(path), overrides=overrides, seed=seed)
     estimate, needs, runs = _estimate([only], 1), list(_needs([scenario.needs_of(only)])), results.Asked.of([only])
+    notes = list(_notes(only))
     if as_json:
         told = {"file": str(path), "kind": "scenario", "runs": 1, "run_id": only.run_id, **asdict(estimate)}
-        print(json.dumps(told | {"needs": [asdict(need) for need in needs], **asdict(runs)}))
+        print(json.dumps(told | {"needs": [asdict(need) for need in needs], "notes": notes, **asdict(runs)}))
         return
     say(f"{path}: a valid scenario: 1 run, about {_told(estimate)}")
     for need in needs:
         say(f"    {_sentence(need)}")
+    for note in notes:
+        say(f"    {note}")
     if runs:
         say(runs.told(str(path)))
+
+
+def _notes(only: _core.Scenario) -> Iterator[str]:
+    """Remarks on what is valid and yet may not be what its author thinks."""
+    for link in json.loads(only.json)["network"]["links"]:
+        for direction in "forward", "reverse":
+            queue = link[direction]["queue"]
+            limit = queue["limit"] if isinstance(queue, dict) else queue
+            if isinstance(limit, str) and limit.startswith("0 "):
+                yield (
+                    f"{link['name']}, {direction}: a queue of 0 drops whatever comes while another packet is sent, "
+                    'all but one of each burst; the bufferless link of textbooks is a fluid: "2 packets" are nearer'
+                )
 
 
 def _check_study(path: Path, text: str, overrides: Sequence[tuple[str, Any]], seed: int | None, as_json: bool) -> None:

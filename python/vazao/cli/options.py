@@ -138,7 +138,10 @@ def cluster(text: str | None, jobs: int | None) -> Cluster | None:
 
 
 def change(text: str) -> tuple[str, Any]:
-    """KEY=VALUE with a value of TOML, or else a text: `network.pairs=3`, `network.bottleneck.rate=10 Mbps`."""
+    """KEY=VALUE with a value of TOML, or else a text: `network.pairs=3`, `network.bottleneck.rate=10 Mbps`.
+
+    A table takes the place of what is there, which the key then says by a `=` before it; a level of a study merges.
+    """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ScenarioError(f"--set {text!r}: write KEY=VALUE, as in --set 'network.bottleneck.rate=10 Mbps'")
@@ -146,4 +149,6 @@ def change(text: str) -> tuple[str, Any]:
         parsed = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         parsed = value
-    return key.strip(), parsed if isinstance(parsed, str | int | float | bool | list | dict) else value
+    if isinstance(parsed, dict):
+        return f"={key.strip()}", parsed
+    return key.strip(), parsed if isinstance(parsed, str | int | float | bool | list) else value

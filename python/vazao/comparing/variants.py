@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +48,10 @@ def variants(
     load(text, file=file, overrides=overrides, seed=seed, allow_programs=allow_programs)
     document = tomllib.loads(text)
     for key, value in overrides:
-        _set(document, key.split("."), value)
+        if key.startswith("="):
+            # Nothing is left of what was there.
+            _set(document, key[1:].split("."), None)
+        _set(document, key.removeprefix("=").split("."), value)
     quic = any(_table(flow.get("transport", "tcp")).get("kind", "tcp") == "quic" for flow in document["flow"])
     stacks = [stack for stack in STACKS if quic or stack != _QUIC_ONLY]
     made = [_variant(document, stack, seed, file, allow_programs) for stack in stacks]
@@ -73,7 +76,7 @@ def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str, 
     while len(kept) < len(changed["flow"]):
         try:
             scenario = load("", file=file, overrides=list(changed.items()), seed=seed, allow_programs=allow)
-            return Variant(stack, scenario, tuple(notes))
+            return Variant(stack, scenario, (*notes, *_meanings(changed["flow"], stack, kept)))
         except ScenarioError as error:
             table, number, key = _place(error.key or "")
             if table != "flow" or number < 0 or number in kept:
@@ -87,6 +90,23 @@ def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str, 
             changed["flow"][number] = deepcopy(document["flow"][number])
             kept.add(number)
     return Variant(stack, None, tuple(notes))
+
+
+_DOUBLED = ("receive_buffer", "send_buffer")
+"""Settings of TCP that Linux takes as an application's, and makes something else of."""
+
+
+def _meanings(flows: Sequence[dict[str, Any]], stack: str, kept: set[int]) -> Iterator[str]:
+    """Settings that mean something else on a stack than on ours, of the flows that it plays."""
+    for number, flow in enumerate(flows if stack == "linux" else ()):
+        transport = _table(flow.get("transport", "tcp"))
+        given = [key for key in _DOUBLED if transport.get(key, "auto") != "auto"]
+        if given and number not in kept and transport.get("kind", "tcp") == "tcp":
+            are = f"{given[0]} is" if len(given) == 1 else f"{' and '.join(given)} are"
+            yield (
+                f"flow {number}: {are} bytes of data on our stack; Linux doubles the number and counts its bookkeeping "
+                "in it (SO_RCVBUF, SO_SNDBUF in socket(7)), so that as many bytes or more may be under way"
+            )
 
 
 def _place(path: str) -> tuple[str, int, str]:

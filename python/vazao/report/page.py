@@ -404,7 +404,7 @@ def commands(study: Study, store: Store) -> str:
         return "\n".join([f"# {study.words.say('page.beside')}", *again, *look])
     run = ["vazao", "run", study.name, f"--{store.manifest['size']}"]
     for key, value in study.overrides:
-        run += ["--set", f"{key}={value if isinstance(value, str) else _toml(value)}"]
+        run += ["--set", f"{key.removeprefix('=')}={value if isinstance(value, str) else _toml(value)}"]
     if study.overrides or study.seed != 1:
         run += ["--seed", str(study.seed)]
     folder = shlex.quote(f"results/{study.name}")

@@ -124,7 +124,7 @@ class Experiment:
 
     def _repr_html_(self) -> str:
         facts: list[tuple[str, Any]] = [("file", self.file), ("seed", self.seed)]
-        facts += [(key, value) for key, value in self.overrides]
+        facts += [(key.removeprefix("="), value) for key, value in self.overrides]
         varied = [(each.key, "; ".join(map(str, each.values))) for each in self.variations]
         return display.card("Experiment", self.name, [*facts, *varied])
 

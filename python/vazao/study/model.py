@@ -553,6 +553,7 @@ class Study(Table):
         """
         overrides = [(key, value) for key, value in overrides]
         for key, _ in overrides:
+            key = key.removeprefix("=")
             if owner := self._owner(key):
                 raise StudyError(f"{self.file}: {key}: {owner} sets it; change the study file to vary it otherwise")
         study = self.model_copy(update={} if seed is None else {"seed": seed})

@@ -62,10 +62,11 @@ impl Flows<'_> {
         let start = table.duration("start", Duration::ZERO, LONGEST)?.unwrap_or_default();
         let spread = table.duration("start_spread", Duration::ZERO, LONGEST)?.unwrap_or_default();
         let app = table.require("app", "an application, as in { kind = \"upload\", size = \"10 MB\" }")?;
-        let transport = table.take("transport").unwrap_or_else(|| Item::named("tcp"));
+        let transport = table.take("transport");
         let (mut application, arrivals, script) = read_application(&app, context)?;
+        let described = transport.unwrap_or_else(|| Item::named("tcp"));
         let first = RandomStreams { seed: context.seed, flow: self.described };
-        let described = transport.clone();
+        let transport = described.clone();
         let transport = read_transport(transport, sides(&application, first).client_sends, context.extensions)?;
         settle_http(&app, &mut application, &transport)?;
         let transport = Arc::new(transport);
@@ -94,9 +95,7 @@ impl Flows<'_> {
             if spread > Duration::ZERO {
                 start += Duration::from_nanos(streams.of("start").below(spread.as_nanos()));
             }
-            let application = application.clone();
-            let transport = transport.clone();
-            let script = script.clone();
+            let (application, transport, script) = (application.clone(), transport.clone(), script.clone());
             let flow =
                 FlowSpec { group, client, server, start, application, script, streams, transport, routes, part: 0 };
             if let Some(problem) = (flow.transport.pack().misnamed)(&context.routing, &flow) {
@@ -167,8 +166,9 @@ fn read_application(app: &Item, context: &Context<'_>) -> Result<(Described, Opt
         }
     };
     if context.until.is_none() && is_endless {
-        let limits =
-            entry.parameters.iter().map(|p| p.name).filter(|name| ["size", "count", "duration"].contains(name));
+        // What has a value anyway, as the size of a ping, limits nothing.
+        let open = entry.parameters.iter().filter(|parameter| parameter.default.is_empty()).map(|p| p.name);
+        let limits = open.filter(|name| ["size", "count", "duration"].contains(name));
         let limits: Vec<_> = limits.map(|name| format!("a {name}")).collect();
         let problem =
             format!("would never end; give it {}, or the scenario an end: until = \"60 s\"", limits.join(" or "));
@@ -220,6 +220,9 @@ fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> O
             .then_some("runs programs of the host, for which both sides need transport.stack = \"linux\"");
     }
     let service = transport.service();
+    if !sides.is_paced() && parameters.get("message").is_some() && !service.has_messages {
+        return Some("has a message, which has an effect over sctp only; leave message out");
+    }
     if service.is_datagrams {
         return unfit_for_datagrams(sides, parameters, transport);
     }

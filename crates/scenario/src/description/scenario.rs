@@ -8,7 +8,7 @@ use crate::document::{self, Result, ScenarioError, Toml};
 use crate::measures::series;
 use crate::model::extensions::Extensions;
 use crate::model::memory::Budget;
-use crate::model::scenario::{FlowSpec, Scenario, TraceSpec, TransportSpec};
+use crate::model::scenario::{FlowSpec, Scenario, TraceSpec, TransportSpec, Window};
 use serde_json::{Value as Json, json};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -59,9 +59,10 @@ impl Scenario {
         let routing = Routing::new(&graph);
         let flows = read_flows(flows, &Context { graph: &graph, routing, until, seed, extensions, budget: &budget })?;
         let trace = table.take("trace").map(read_trace).transpose()?.unwrap_or_default();
+        let measure = table.take("measure").map(|item| read_window(item, until)).transpose()?;
         table.finish()?;
         let until = until.or_else(|| last_resort(&flows));
-        Ok(Scenario { name, seed, until, graph, flows, trace })
+        Ok(Scenario { name, seed, until, graph, flows, trace, measure })
     }
 
     /// Describes everything that decides the run's results, in one canonical form: an object of JSON.
@@ -83,9 +84,13 @@ impl Scenario {
         let seed = self.seed;
         let trace = json!({ "every": self.trace.every.map(|d| d.to_string()), "measures": self.trace.measures });
         let until = json!(self.until.map(|t| t.to_string()));
+        // Absent, it leaves no trace.
+        let measure = self.measure.map_or_else(String::new, |Window { from, to }| {
+            format!(",\"measure\":{}", json!({ "from": from.to_string(), "to": to.map(|to| to.to_string()) }))
+        });
         format!(
             "{{\"flows\":{flows},\"transports\":{transports},\"network\":{{\"nodes\":{nodes},\"links\":{links}}},\
-             \"seed\":{seed},\"trace\":{trace},\"until\":{until}}}"
+             \"seed\":{seed},\"trace\":{trace},\"until\":{until}{measure}}}"
         )
     }
 }
@@ -108,6 +113,24 @@ fn last_resort(flows: &[FlowSpec]) -> Option<Time> {
     const PROGRAMS: Duration = Duration::from_secs(3600);
     let programs = flows.iter().filter(|flow| flow.sides().is_program());
     programs.map(|flow| flow.start + PROGRAMS).max()
+}
+
+/// Reads the part of a run that is measured by itself, which lies before the run's end.
+fn read_window(item: Item, until: Option<Time>) -> Result<Window> {
+    let mut table = item.into_table()?;
+    let from = table.take("from");
+    let to = table.take("to");
+    let error = table.error("has neither from nor to; write { from = \"10 s\" }");
+    table.finish()?;
+    let whole = [&from, &to].into_iter().flatten().next().cloned().ok_or(error)?;
+    let read = |item: Option<Item>| item.map(|item| duration(&item, Duration::ZERO, LONGEST)).transpose();
+    let (begins, ends) = (Time::ZERO + read(from.clone())?.unwrap_or_default(), read(to)?.map(|to| Time::ZERO + to));
+    if let Some(end) = ends.or(until)
+        && begins >= end
+    {
+        return Err(from.unwrap_or(whole).error(format!("{begins} is not before the end, {end}; nothing is measured")));
+    }
+    Ok(Window { from: begins, to: ends })
 }
 
 /// Reads a trace: a list of measures, or a table with an interval too.

@@ -6,14 +6,14 @@ use crate::model::extensions::Extensions;
 use crate::model::multipath::MultipathSpec;
 use crate::model::plugin::{ControlFactory, ControlSpec, Plugins, SlowStartSpec};
 use crate::model::protocol::{Controls, Reading};
-use crate::model::scenario::TransportSpec;
+use crate::model::scenario::{Pack, TransportSpec};
 use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks, simulator_json};
 use crate::packs::library::quinn;
 use crate::packs::tcp::like;
 use crate::packs::{KERNEL, TRANSPORTS, refuse_own};
 use serde_json::{Map, Value as Json};
 use std::sync::Arc;
-use vazao_congestion::CONGESTION_CONTROLS;
+use vazao_congestion::{CONGESTION_CONTROLS, OWN_START};
 use vazao_engine::registry::{Parameters, unknown};
 
 /// Reads a transport. The congestion control is that of the client if `client_sends`, else of the server.
@@ -61,6 +61,7 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
         refuse_own(&table, own, accepted, KERNEL)?;
     }
     (pack.refuse)(&table, &reading)?;
+    let written = table.clone();
     (pack.expand)(&mut table)?;
     let control = take_control(&mut table, pack.controls, sender, &extensions.controls)?;
     if sender == Stack::Quinn {
@@ -79,6 +80,7 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
     if sender == Stack::Quinn {
         quinn::check(&given, &control, &parameters)?;
     }
+    refuse_idle(&written, pack, &control, &parameters)?;
     if let Some(rule) = pack.rules.iter().find(|rule| (rule.breaks)(stacks, &parameters)) {
         return Err(whole.error(rule.problem));
     }
@@ -88,6 +90,18 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
     }
     let multipath = (pack.settle)(&reading, named, &parameters)?;
     Ok(TransportSpec { entry, parameters, tls, control, slow_start, multipath, stacks, sender, guest, receiver: None })
+}
+
+/// Refuses what was written and has no effect beside the rest.
+fn refuse_idle(written: &Table, pack: &Pack, control: &ControlSpec, parameters: &Parameters) -> Result<()> {
+    for need in pack.needs.iter().filter(|need| !(need.has_effect)(parameters)) {
+        written.refuse(need.key, need.problem)?;
+    }
+    if pack.slow_start.1 && OWN_START.contains(&control.name.as_str()) {
+        let problem = format!("has no effect with cc = {:?}, which begins in its own way; leave it out", control.name);
+        written.refuse("slow_start", problem)?;
+    }
+    Ok(())
 }
 
 /// Takes the congestion control of a sender's stack out of a transport's table.

@@ -182,18 +182,22 @@ impl Node {
     }
 
     /// Sets the value at a dotted path, `*` standing for every element of a list: `"flow.*.transport.mss"`. A table is
-    /// merged into a table; anything else replaces what is there.
+    /// merged into a table, unless the path begins with `=`; anything else replaces what is there.
     ///
     /// # Errors
     /// When the path leads through something that is neither a table nor an element of a list.
     pub fn set(&mut self, path: &str, value: Toml) -> Result<()> {
-        self.set_at(&path.split('.').collect::<Vec<_>>(), value)
+        let (path, put): (_, fn(&mut Node, Toml)) = match path.strip_prefix('=') {
+            Some(path) => (path, |node, value| *node = value.into()),
+            None => (path, Node::merge),
+        };
+        self.set_at(&path.split('.').collect::<Vec<_>>(), value, put)
             .map_err(|problem| ScenarioError::new(None, path, problem))
     }
 
-    fn set_at(&mut self, path: &[&str], value: Toml) -> std::result::Result<(), String> {
+    fn set_at(&mut self, path: &[&str], value: Toml, put: fn(&mut Node, Toml)) -> std::result::Result<(), String> {
         let Some((part, rest)) = path.split_first() else {
-            self.merge(value);
+            put(self, value);
             return Ok(());
         };
         if part.is_empty() {
@@ -210,15 +214,17 @@ impl Node {
                     entries.push(((*part).to_owned(), Toml::Table(Vec::new()).into()));
                     entries.len() - 1
                 });
-                entries[index].1.set_at(rest, value)
+                entries[index].1.set_at(rest, value, put)
             }
-            Toml::List(items) if *part == "*" => items.iter_mut().try_for_each(|item| item.set_at(rest, value.clone())),
+            Toml::List(items) if *part == "*" => {
+                items.iter_mut().try_for_each(|item| item.set_at(rest, value.clone(), put))
+            }
             Toml::List(items) => {
                 let length = items.len();
                 let index = part.parse::<usize>().ok().filter(|&i| i < length).ok_or_else(|| {
                     format!("{part:?} is not an index into a list of {length}; the first is 0, * is all of them")
                 })?;
-                items[index].set_at(rest, value)
+                items[index].set_at(rest, value, put)
             }
             other => Err(format!("{part:?} cannot be set inside {other}")),
         }

@@ -15,7 +15,7 @@ use std::any::Any;
 use std::ops::Range;
 use vazao_application::{Application, Visit};
 use vazao_congestion::Steering;
-use vazao_engine::{Ecn, Histogram, Time};
+use vazao_engine::{Duration, Ecn, Histogram, Time};
 use vazao_transport::{ByteStream, Streams};
 use vazao_wire::pcapng::Direction;
 
@@ -188,8 +188,13 @@ pub(crate) trait Endpoint: Any {
     /// Records what [`credit`](Self::credit) needs; called at both ends before the flow starts.
     fn watch_messages(&mut self, _is_receiver: bool) {}
 
-    /// Records notifications for [`notices`](Self::notices).
+    /// Records notifications for [`notices`](Self::notices), and latencies for [`take_latencies`](Self::take_latencies).
     fn watch_notices(&mut self) {}
+
+    /// Takes the latencies of its messages since the last call, if the receiver itself knows them.
+    fn take_latencies(&mut self) -> Vec<Duration> {
+        Vec::new()
+    }
 
     /// Tells the sender's application what the application at this end has read.
     fn credit(&mut self, now: Time, own: &Application, _peer: &mut dyn Endpoint, application: &mut Application) {

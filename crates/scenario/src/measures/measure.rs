@@ -15,6 +15,11 @@ pub(crate) struct FlowMeasure {
     last_transit: Option<Duration>,
     /// Packets of the sender that the network dropped.
     pub lost: u64,
+    /// Loss events, and when the first packet of the latest one was sent.
+    pub loss_events: u64,
+    loss_event: Option<Time>,
+    /// Round-trip time of the path without queues.
+    base_rtt: Duration,
     phase: Phase,
     /// End of the first slow start; `NEVER` until then.
     pub slow_start_end: Time,
@@ -59,9 +64,11 @@ enum Phase {
 }
 
 impl FlowMeasure {
-    /// Creates the measure of a flow with segments of this payload over a path of this bandwidth-delay product, in bytes.
-    pub fn new(bdp: u64, segment: u64) -> Self {
-        FlowMeasure { bdp, segment, slow_start_end: Time::NEVER, first_event: Time::NEVER, ..FlowMeasure::default() }
+    /// Creates the measure of a flow with segments of this payload over a path of this bandwidth-delay product, in bytes, and
+    /// of this round-trip time without queues.
+    pub fn new(bdp: u64, segment: u64, base_rtt: Duration) -> Self {
+        let never = Time::NEVER;
+        FlowMeasure { bdp, segment, base_rtt, slow_start_end: never, first_event: never, ..FlowMeasure::default() }
     }
 
     /// Fetches what the sender's events need into the cache.
@@ -91,9 +98,11 @@ impl FlowMeasure {
     /// Adds another connection's packets. Measurements of the window, of which there are several then, are dropped.
     pub fn join(&mut self, other: &FlowMeasure) {
         let (delivered_bytes, lost) = (self.delivered_bytes + other.delivered_bytes, self.lost + other.lost);
+        let loss_events = self.loss_events + other.loss_events;
         let mut owd = std::mem::take(&mut self.owd);
         owd.merge(&other.owd);
-        *self = FlowMeasure { owd, delivered_bytes, lost, ..FlowMeasure::new(self.bdp, self.segment) };
+        let new = FlowMeasure::new(self.bdp, self.segment, self.base_rtt);
+        *self = FlowMeasure { owd, delivered_bytes, lost, loss_events, ..new };
     }
 
     /// Returns the interarrival jitter in seconds; `None` before two packets have arrived, or where they came by
@@ -102,9 +111,18 @@ impl FlowMeasure {
         self.last_transit.filter(|_| self.owd.count() > 1).map(|_| self.jitter / 1e9)
     }
 
-    /// Records that a packet of the sender, sent at `sent`, was dropped.
-    pub fn on_drop(&mut self, sent: Time) {
+    /// Records that a packet of the sender, sent at `sent`, was dropped, when the sender's round-trip time was `rtt`, if it
+    /// knows one.
+    ///
+    /// It belongs to the latest loss event if it was sent within a round-trip time of that one's first packet (RFC 5348
+    /// section 5.2); packets may be dropped in another order than they were sent in.
+    pub fn on_drop(&mut self, sent: Time, rtt: Option<Duration>) {
         self.lost += 1;
+        let rtt = rtt.unwrap_or(self.base_rtt);
+        if self.loss_event.is_none_or(|first| sent > first.saturating_add(rtt)) {
+            self.loss_events += 1;
+            self.loss_event = Some(sent);
+        }
         if sent < self.slow_start_end {
             self.slow_start_lost += 1;
         }
@@ -203,7 +221,7 @@ mod tests {
     #[test]
     fn a_window_is_regained_to_a_segment() {
         for (peak, recovery) in [(100_000, Some(50)), (99_996, Some(50)), (99_000, None)] {
-            let mut measure = FlowMeasure::new(u64::MAX, 1000);
+            let mut measure = FlowMeasure::new(u64::MAX, 1000, Duration::ZERO);
             let mut at = |seconds, cwnd, cuts| {
                 measure.on_sender_event(Time::ZERO + Duration::from_secs(seconds), &Avoiding(cwnd, cuts))
             };
@@ -221,7 +239,7 @@ mod tests {
     /// 4/16 * 15/16, then that * 15/16 + 8/16, then that * 15/16 + 4/16.
     #[test]
     fn jitter_of_a_sequence_made_by_hand() {
-        let mut measure = FlowMeasure::new(0, 1000);
+        let mut measure = FlowMeasure::new(0, 1000, Duration::ZERO);
         assert_eq!(measure.jitter(), None);
         let mut seen = Vec::new();
         for transit in [10, 14, 14, 6, 10] {
@@ -234,5 +252,19 @@ mod tests {
         for (got, want) in seen.iter().zip(expected) {
             assert!((got.unwrap_or(-1.0) - want.unwrap_or(-1.0)).abs() < 1e-12, "{got:?}, not {want:?}");
         }
+    }
+
+    /// RFC 5348 section 5.2 by hand, with a round-trip time of 100 ms: losses sent at 0, 50 and 100 ms are one event, that at
+    /// 101 ms begins another, to which one sent before it and dropped later belongs.
+    #[test]
+    fn losses_within_a_round_trip_are_one_event() {
+        let mut measure = FlowMeasure::new(0, 1000, Duration::from_millis(100));
+        let mut events = Vec::new();
+        for (ms, rtt) in [(0, None), (50, None), (100, None), (101, None), (90, None), (151, Some(50)), (152, Some(50))]
+        {
+            measure.on_drop(Time::from_nanos(ms * 1_000_000), rtt.map(Duration::from_millis));
+            events.push(measure.loss_events);
+        }
+        assert_eq!((events, measure.lost), (vec![1, 1, 1, 2, 2, 2, 3], 7));
     }
 }

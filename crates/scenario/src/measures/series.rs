@@ -28,6 +28,8 @@ pub(crate) enum Source {
     Queue,
     /// Notifications of endpoints to their applications.
     Notices,
+    /// Messages and requests that have arrived.
+    Messages,
 }
 
 /// Loss recovery of a TCP, as `struct tcp_info` reports it.
@@ -134,6 +136,8 @@ measures! {
     "bitrate" ("Bitrate", "bit/s"): Visit(visit) = visit.bitrate.map(|rate| rate.as_bps() as f64),
         "rate of a video's latest segment in bit/s";
     "queue" ("Queue", "B"): Queue, "bytes that wait in the queue of a link's direction";
+    "message_latency" ("Message latency", "s"): Messages,
+        "a sample for each message or request when the last of it has been read, in order: its latency in seconds";
     "notifications" ("Notifications", ""): Notices, "what associations tell their applications; each is an event";
 }
 

@@ -29,6 +29,14 @@ pub(crate) struct Rule {
     pub problem: &'static str,
 }
 
+/// Parameter that has an effect only beside certain others; where it is written without them it is refused.
+#[derive(Debug)]
+pub(crate) struct Needs {
+    pub key: &'static str,
+    pub has_effect: fn(&Parameters) -> bool,
+    pub problem: &'static str,
+}
+
 /// Congestion controls of a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Controls {
@@ -49,6 +57,8 @@ pub(crate) struct Service {
     pub mixes: bool,
     /// The only stream is unreliable.
     pub is_unreliable: bool,
+    /// Data is cut into messages, whose size an application may choose.
+    pub has_messages: bool,
     /// Requests must not overtake each other where it mixes.
     pub keeps_requests_apart: bool,
     /// Versions of HTTP that go over it, the usual one first.

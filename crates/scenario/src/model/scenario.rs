@@ -7,7 +7,7 @@ use super::address::{Addresses, Socket};
 use super::application::Described;
 use super::multipath::MultipathSpec;
 use super::plugin::{ControlSpec, ScriptSpec, SlowStartSpec};
-use super::protocol::{Controls, Named, Reading, Rule, Service};
+use super::protocol::{Controls, Named, Needs, Reading, Rule, Service};
 use super::routes::{PlannedWay, Routes};
 use super::stack::{GuestSpec, Stack};
 use crate::document::Result;
@@ -34,6 +34,15 @@ pub struct TraceSpec {
     pub every: Option<Duration>,
 }
 
+/// Part of a run that is measured by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its beginning.
+    pub from: Time,
+    /// Its end, unless that is the run's.
+    pub to: Option<Time>,
+}
+
 /// Scenario with every default.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -49,6 +58,8 @@ pub struct Scenario {
     pub flows: Vec<FlowSpec>,
     /// Time series to be recorded.
     pub trace: TraceSpec,
+    /// Part of the run that is measured by itself.
+    pub measure: Option<Window>,
 }
 
 /// Flow as described.
@@ -123,6 +134,8 @@ pub struct Pack {
     pub(crate) take: fn(&mut Table, &Reading<'_>) -> Result<Named>,
     /// Combinations that are refused.
     pub(crate) rules: &'static [Rule],
+    /// Parameters that have no effect without others.
+    pub(crate) needs: &'static [Needs],
     /// Checks the settings beyond its rules, and completes the taken keys.
     pub(crate) settle: fn(&Reading<'_>, Named, &Parameters) -> Result<Option<MultipathSpec>>,
     /// Returns the TLS over it.

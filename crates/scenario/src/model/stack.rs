@@ -165,6 +165,10 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
+/// Those of them that a flow without a guest may not have. A kernel's name decides nothing by itself, nor does a sample;
+/// and a variant of a control for all stacks may say with `module` what it is to the kernel.
+const OF_GUESTS: &[&str] = &["sysctl", "moderation", "offloads"];
+
 /// Keys of the kernel's network emulator.
 const NETEM: &[Parameter] =
     &[Parameter::new("loss", Kind::Number(0.0, 1.0), "0", "probability of losing what the queue gets in one piece")];
@@ -196,6 +200,10 @@ pub(crate) fn read_stacks(
         }
         Some(item) => [read_stack(&item)?; 2],
     };
+    if !stacks.contains(&Stack::Linux) {
+        let problem = "is a Linux guest's, and neither side is one; write stack = \"linux\" beside it, or leave it out";
+        OF_GUESTS.iter().try_for_each(|key| table.refuse(key, problem))?;
+    }
     let name = match table.take("kernel") {
         Some(item) => item.text()?.to_owned(),
         None => "6.12".into(),

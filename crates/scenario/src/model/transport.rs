@@ -19,6 +19,7 @@ impl Pack {
             slow_start: ("standard", true),
             take: |_, _| Ok(Named::default()),
             rules: &[],
+            needs: &[],
             settle: |_, named, _| Ok(named.multipath),
             tls: |_| Ok(None),
             is_multipath: |_| false,

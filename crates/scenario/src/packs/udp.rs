@@ -14,7 +14,7 @@ use crate::model::scenario::{KernelEnd, KernelProtocol, Making, Pack};
 use crate::model::stack;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::Entry;
-use vazao_engine::{Ecn, Histogram, Time};
+use vazao_engine::{Duration, Ecn, Histogram, Time};
 use vazao_guest_protocol::Transport;
 use vazao_transport::udp::{self, Config, HEADER};
 use vazao_wire::content;
@@ -59,6 +59,12 @@ impl Endpoint for udp::Endpoint {
     }
     fn latency(&self) -> Option<&Histogram> {
         Some(&self.stats().latency)
+    }
+    fn watch_notices(&mut self) {
+        self.watch_latencies();
+    }
+    fn take_latencies(&mut self) -> Vec<Duration> {
+        udp::Endpoint::take_latencies(self)
     }
     /// Does nothing: a datagram is a message, and its receiver knows the time of sending.
     fn credit(&mut self, _: Time, _: &Application, _: &mut dyn Endpoint, _: &mut Application) {}

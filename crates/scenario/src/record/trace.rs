@@ -19,6 +19,7 @@ pub(crate) struct Trace {
     of_visits: Vec<(u32, &'static Measure)>,
     of_queues: Option<u32>,
     notices: Option<u32>,
+    messages: Option<u32>,
     every: Duration,
     flows: Vec<FlowTrace>,
     queues: Vec<u64>,
@@ -88,6 +89,7 @@ impl Trace {
             of_visits: of(|source| matches!(source, Source::Visit(_))).collect(),
             of_queues: of(|source| matches!(source, Source::Queue)).map(|(number, _)| number).next(),
             notices: of(|source| matches!(source, Source::Notices)).map(|(number, _)| number).next(),
+            messages: of(|source| matches!(source, Source::Messages)).map(|(number, _)| number).next(),
             every: spec.every.unwrap_or(Duration::ZERO),
             flows: vec![fresh; flows],
             queues: vec![u64::MAX; 2 * links],
@@ -167,6 +169,14 @@ impl Trace {
                 value: f64::from(notice.number),
                 event: Some((side as u8, notice.code)),
             });
+        }
+    }
+
+    /// Records the latency of a message that has arrived.
+    pub fn on_message(&mut self, now: Time, flow: u32, latency: Duration) {
+        if let Some(measure) = self.messages {
+            let value = latency.as_secs();
+            self.samples.push(Sample { time: now, measure, source: flow, path: 0, value, event: None });
         }
     }
 

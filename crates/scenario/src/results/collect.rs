@@ -10,6 +10,7 @@ use crate::results::account::Account;
 use crate::results::columns::{FLOWS, FlowRow, LINKS, LinkRow, PATHS, RUNS, RunRow, row};
 use crate::results::path_table::path_rows;
 use crate::world::probe::Probe;
+use crate::world::window::Windowed;
 use crate::world::{End, World};
 use vazao_network::Routing;
 
@@ -33,14 +34,16 @@ pub struct Outcome {
 
 /// Collects the results of a run so far.
 pub(crate) fn collect<P: Probe>(id: &str, scenario: &Scenario, world: &mut World<P>, samples: &[Sample]) -> Outcome {
-    let flows = flow_tables(id, scenario, world);
+    let window = world.windowed();
+    let flows = flow_tables(id, scenario, world, window);
     complete(id, scenario, world, flows, samples)
 }
 
 /// Collects the results of a run that is over. Its flows are given up before the links' table is made: together they
 /// would take more memory than the run.
 pub(crate) fn conclude<P: Probe>(id: &str, scenario: &Scenario, mut world: World<P>, samples: &[Sample]) -> Outcome {
-    let flows = flow_tables(id, scenario, &world);
+    let window = world.windowed();
+    let flows = flow_tables(id, scenario, &world, window);
     (world.ends, world.flows) = (Vec::new(), Vec::new());
     complete(id, scenario, &mut world, flows, samples)
 }
@@ -53,15 +56,21 @@ struct FlowTables {
     shares: Vec<f64>,
     /// Row of each flow of the world, and its first path there.
     places: Vec<(usize, usize)>,
+    /// Part of the run that is measured by itself.
+    window: Option<Windowed>,
+    /// Bytes that each row's flow has read in it.
+    measured: Vec<u64>,
 }
 
-fn flow_tables<P: Probe>(id: &str, scenario: &Scenario, world: &World<P>) -> FlowTables {
+fn flow_tables<P: Probe>(id: &str, scenario: &Scenario, world: &World<P>, window: Option<Windowed>) -> FlowTables {
     let rows = scenario.rows();
     let routing = Routing::new(&scenario.graph);
     let mut flows = Builder::with_rows(rows.len());
     let mut paths = Builder::default();
     let mut shares = Vec::with_capacity(rows.len());
     let mut places = vec![(0, 0); scenario.flows.len()];
+    let seconds = window.as_ref().and_then(Windowed::seconds);
+    let mut measured = Vec::new();
     // One row after the other: the accounts of ten thousand flows would take more memory than their connections.
     for (number, range) in rows.iter().enumerate() {
         let parts = accounts(world, scenario, range);
@@ -74,10 +83,13 @@ fn flow_tables<P: Probe>(id: &str, scenario: &Scenario, world: &World<P>) -> Flo
         }
         let account = whole(world, range, parts);
         shares.push(account.share(world.flows[range.start].start, world.now));
-        let source = flow_row(id, number, range.start, scenario, &account, world);
+        let bytes = window.as_ref().and_then(|window| window.bytes(range.start));
+        measured.extend(bytes);
+        let source =
+            FlowRow { measured: bytes.zip(seconds), ..flow_row(id, number, range.start, scenario, &account, world) };
         flows.push(row(FLOWS, &source, &[&account.sender.tally, &account.arrivals]));
     }
-    FlowTables { flows: flows.finish(), paths: paths.finish(), shares, places }
+    FlowTables { flows: flows.finish(), paths: paths.finish(), shares, places, window, measured }
 }
 
 /// Adds the links and the run itself to the tables of the flows.
@@ -88,21 +100,27 @@ fn complete<P: Probe>(
     tables: FlowTables,
     samples: &[Sample],
 ) -> Outcome {
-    let FlowTables { flows, paths, shares, places } = tables;
+    let FlowTables { flows, paths, shares, places, window, measured } = tables;
     let mut links = Builder::with_rows(2 * scenario.graph.links.len());
     let mut utilisation: f64 = 0.0;
     for (number, link) in scenario.graph.links.iter().enumerate() {
         for forward in [true, false] {
-            let report = &world.network.report(link_id((number, forward)), world.now);
+            let id_of_link = link_id((number, forward));
+            let report = &world.network.report(id_of_link, world.now);
+            let measured = window.as_ref().and_then(|window| window.utilisation(id_of_link as usize));
             utilisation = utilisation.max(report.utilisation);
             let direction = direction_name(forward);
-            links.push(row(LINKS, &LinkRow { id, link: &link.name, direction, report }, &[]));
+            links.push(row(LINKS, &LinkRow { id, link: &link.name, direction, report, measured }, &[]));
         }
     }
     let run = RunRow {
         id,
         seed: scenario.seed,
         jain: jain(&shares),
+        measured: window.as_ref().and_then(Windowed::seconds).map(|seconds| {
+            let rates: Vec<f64> = measured.iter().map(|&bytes| bytes as f64 / seconds).collect();
+            (seconds, jain(&rates))
+        }),
         utilisation,
         end: world.now,
         events: world.events,
@@ -132,6 +150,7 @@ fn flow_row<'a, P>(
         account,
         start: flow.start,
         is_ours: matches!(flow.sender(), End::Machine(_)),
+        measured: None,
         printed: world.guests.printed(first).map_or([None, None], |printed| printed.map(Some)),
     }
 }

@@ -10,6 +10,7 @@ use crate::model::stack::Stack;
 use crate::packs::library::Libraries;
 use crate::world::probe::Probe;
 use crate::world::visits::Visited;
+use crate::world::window::Windowed;
 use crate::world::{End, Side, World};
 use std::collections::BTreeMap;
 use vazao_application::Sides;
@@ -69,7 +70,7 @@ pub(crate) fn build<P: Probe>(
     }
     let guests = build_guests(&routing, planned, &mut network);
     let mut world = World::new(network, scheduler, probe, scenario.flows.len());
-    world.guests = guests;
+    (world.guests, world.window) = (guests, scenario.measure.map(Windowed::new));
     let mut making = Making::new(scenario, &routing, &planned.addresses, logs);
     for (number, flow) in scenario.flows.iter().enumerate() {
         let spec = &flow.transport;
@@ -83,7 +84,8 @@ pub(crate) fn build<P: Probe>(
             }
             sides = Sides::of_visit(world.visits.len() as u32 - 1, flow.part);
         }
-        let measure = FlowMeasure::new(flow.routes.bdp(graph, sides.client_sends), spec.segment());
+        let (bdp, base_rtt) = (flow.routes.bdp(graph, sides.client_sends), flow.routes.base_rtt(graph));
+        let measure = FlowMeasure::new(bdp, spec.segment(), base_rtt);
         if spec.has_guest() {
             world.guests.add_flow(number, spec, &sides);
         }

@@ -26,7 +26,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::{Progress, Visit};
-use vazao_engine::Time;
+use vazao_engine::{Duration, Time};
 use vazao_network::{DropCause, Host, LinkId, Network, PacketId};
 use vazao_wire::pcapng::Direction;
 
@@ -258,6 +258,9 @@ impl Probe for Recorder<'_> {
     }
     fn on_notice(&mut self, now: Time, end: EndId, notice: Notice) {
         self.trace.on_notice(now, end, notice);
+    }
+    fn on_message(&mut self, now: Time, flow: u32, latency: Duration) {
+        self.trace.on_message(now, flow, latency);
     }
     fn on_progress(&mut self, now: Time, flow: usize, progress: Progress) {
         self.trace.on_progress(now, flow, progress);

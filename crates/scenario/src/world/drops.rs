@@ -1,8 +1,9 @@
 //! Dropped packets.
 
 use crate::endpoint::Body;
-use crate::world::World;
 use crate::world::probe::Probe;
+use crate::world::{End, World};
+use vazao_engine::Time;
 use vazao_network::{DropCause, Packet, PacketId};
 
 impl<P: Probe> World<P> {
@@ -30,7 +31,8 @@ impl<P: Probe> World<P> {
         self.contents.discard(&packet.body);
         // A packet to the receiver comes from the sender.
         if !end.sends {
-            self.flows[end.flow as usize].measure.on_drop(packet.sent);
+            let flow = end.flow as usize;
+            self.count_loss(flow, packet.sent);
         }
         if may_act {
             self.service(index);
@@ -40,8 +42,17 @@ impl<P: Probe> World<P> {
     fn drop_frame(&mut self, packet: &Packet<Body>, frame: u32) {
         let Some((flow, from_sender)) = self.guests.take_frame(frame).flow else { return };
         if from_sender {
-            self.flows[flow].measure.on_drop(packet.sent);
+            self.count_loss(flow, packet.sent);
             self.close_unheard(flow);
         }
+    }
+
+    /// Counts a packet of a flow's sender that was dropped.
+    fn count_loss(&mut self, flow: usize, sent: Time) {
+        let mut rtt = None;
+        if let End::Machine(index) = self.flows[flow].sender() {
+            self.ends[index as usize].machine.with_state(&mut |sender| rtt = sender.path(0).srtt);
+        }
+        self.flows[flow].measure.on_drop(sent, rtt);
     }
 }

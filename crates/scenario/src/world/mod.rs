@@ -6,7 +6,9 @@ pub(crate) mod machine;
 pub(crate) mod middlebox;
 pub(crate) mod probe;
 pub(crate) mod sampler;
+mod showing;
 pub(crate) mod visits;
+pub(crate) mod window;
 
 use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, EndId, Endpoint};
 use crate::guests::Guests;
@@ -14,6 +16,7 @@ use crate::measures::measure::FlowMeasure;
 use crate::world::probe::{Leaves, Leaving, Probe};
 use crate::world::sampler::Sampler;
 use crate::world::visits::Visited;
+use crate::world::window::Windowed;
 use machine::Machine;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::Application;
@@ -133,6 +136,7 @@ pub(crate) struct World<P> {
     /// Number of flows that are open, or will open by themselves.
     pub open: usize,
     pub sampler: Option<Sampler>,
+    pub window: Option<Windowed>,
     pub guests: Guests,
     /// Slots that are due soon.
     imminent: Vec<Slot>,
@@ -161,6 +165,7 @@ impl<P: Probe> World<P> {
             visits: Vec::new(),
             open: 0,
             sampler: None,
+            window: None,
             guests: Guests::default(),
             imminent: Vec::new(),
             addressees: Vec::new(),
@@ -180,7 +185,7 @@ impl<P: Probe> World<P> {
         let ends = sides.map(|side| {
             let is_client = index == 0;
             index += 1;
-            let (mut machine, application, route) = match side {
+            let (mut machine, mut application, route) = match side {
                 Side::Guest(guest) => return End::Guest(guest),
                 Side::Machine(machine, application, route) => (Machine::from(machine), application, route),
             };
@@ -190,6 +195,7 @@ impl<P: Probe> World<P> {
             }
             if P::ON {
                 machine.watch_notices();
+                application.watch_latencies();
             }
             let slot = self.scheduler.add_slot();
             if is_client && start < Time::NEVER {
@@ -222,6 +228,7 @@ impl<P: Probe> World<P> {
     pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool, clock: &dyn Fn(Time)) -> Result<(), Stopped> {
         let end = until.unwrap_or(Time::NEVER);
         self.end = end;
+        let mut pause = end.min(self.next_total());
         let network_slots = self.network.slots();
         while self.open > 0 {
             let next = self.scheduler.pop();
@@ -230,8 +237,12 @@ impl<P: Probe> World<P> {
                 self.sample_until(next.map_or(last, |(time, _)| time.min(end)), stop)?;
             }
             let Some((time, slot)) = next else { break };
-            if time > end {
-                break;
+            if time > pause {
+                self.total_before(time.min(end));
+                if time > end {
+                    break;
+                }
+                pause = end.min(self.next_total());
             }
             if self.scheduler.has_imminent() {
                 self.fetch_ahead();
@@ -264,6 +275,9 @@ impl<P: Probe> World<P> {
         let last = self.events.saturating_add(most);
         while self.open > 0 {
             let next = self.scheduler.next_time();
+            if next > self.next_total() {
+                self.total_before(next.min(pause));
+            }
             if next > pause || next == Time::NEVER {
                 self.now = if pause < Time::NEVER { pause } else { self.now };
                 return true;
@@ -458,23 +472,6 @@ impl<P: Probe> World<P> {
         }
     }
 
-    /// Shows the probe an end's notifications and the state of a sender or of a receiver.
-    fn show(&mut self, index: usize) {
-        let end = &mut self.ends[index];
-        for notice in end.machine.notices() {
-            self.probe.on_notice(self.now, end.id(), notice);
-        }
-        if end.sends {
-            end.machine.with_state(&mut |sender| self.probe.on_sender(self.now, end.flow, sender));
-        } else if self.probe.follows() {
-            let visit = match end.application {
-                Application::Visit(own) => Some((own.connection as usize, &self.visits[own.visit as usize].visit)),
-                _ => None,
-            };
-            self.probe.on_receiver(self.now, end.id(), &*end.machine, visit);
-        }
-    }
-
     /// Handles events that concern more than one end: a visit's next step, or credit for read data.
     #[cold]
     fn tell_others(&mut self, index: usize) {
@@ -483,8 +480,12 @@ impl<P: Probe> World<P> {
             return self.drive_visit(index, visit);
         }
         let Peer::Own(peer) = end.peer else { return };
-        let [own, peer] = self.ends.get_disjoint_mut([index, peer as usize]).expect("the two ends of a flow are two");
+        let peer_index = peer as usize;
+        let [own, peer] = self.ends.get_disjoint_mut([index, peer_index]).expect("the two ends of a flow are two");
         own.machine.credit(self.now, &own.application, &mut *peer.machine, &mut peer.application);
+        if P::ON {
+            self.show_latencies(peer_index);
+        }
     }
 
     /// Sends all packets that an end may send now.
@@ -525,22 +526,6 @@ impl<P: Probe> World<P> {
             }
         }
         self.send(Outgoing { route, to, size, ecn, body });
-    }
-
-    /// Shows the probe an end's key log.
-    fn show_secrets(&mut self, index: usize) {
-        let end = &mut self.ends[index];
-        let lines = end.machine.take_secrets();
-        if !lines.is_empty() {
-            self.probe.on_secrets(end.flow as usize, &lines);
-        }
-    }
-
-    /// Shows the probe an end's qlog records.
-    fn show_log(&mut self, index: usize) {
-        let end = &mut self.ends[index];
-        let records = end.machine.take_log();
-        self.probe.on_log(self.now, end.id(), &records);
     }
 
     /// Sends a packet.

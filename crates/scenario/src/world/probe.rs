@@ -3,7 +3,7 @@
 use crate::endpoint::{Body, Crossing, EndId, Endpoint, Notice};
 use crate::measures::series::SenderState;
 use vazao_application::{Progress, Visit};
-use vazao_engine::Time;
+use vazao_engine::{Duration, Time};
 use vazao_network::{DropCause, LinkId, Network, PacketId};
 use vazao_wire::pcapng::Direction;
 
@@ -61,6 +61,8 @@ pub(crate) trait Probe {
     fn on_receiver(&mut self, _now: Time, _end: EndId, _machine: &dyn Endpoint, _visit: Option<(usize, &Visit)>) {}
     /// Observes a notification of one of our machines to its application.
     fn on_notice(&mut self, _now: Time, _end: EndId, _notice: Notice) {}
+    /// Observes a message or a request of a flow that has arrived, which took so long.
+    fn on_message(&mut self, _now: Time, _flow: u32, _latency: Duration) {}
     /// Observes the progress of a page or a video, of which `_flow` is the first flow.
     fn on_progress(&mut self, _now: Time, _flow: usize, _progress: Progress) {}
     /// Samples the links. Returns whether any packet waits in a queue.

@@ -1,6 +1,6 @@
 //! TCP over wires that do more than lose, and over rates that vary.
 
-use crate::lab::{link, number, play};
+use crate::lab::{link, number, play, samples};
 use vazao_scenario::{Extensions, Files, Scenario};
 
 fn scenario(keys: &str, size: &str, until: &str) -> String {
@@ -39,6 +39,9 @@ fn every_byte_survives() {
         r#"shaper = { rate = "5 Mbps", burst = "20 kB" }"#,
         r#"rate = [{ at = "0 s", rate = "20 Mbps" }, { at = "500 ms", rate = "4 Mbps" }]"#,
         r#"rate = { trace = "cellular" }"#,
+        r#"jitter = { deviation = "8 ms", distribution = "normal", keeps_order = false }"#,
+        r#"policer = { rate = "5 Mbps", burst = "30 kB" }"#,
+        r#"queue = { kind = "netem", limit = "40 packets" }"#,
         r#"
         reorder = 0.02
         duplicate = 0.02
@@ -55,7 +58,7 @@ fn every_byte_survives() {
         // No sooner than 3 MB take at 20 Mbit/s; a synthetic cellular link may be faster than that for a while.
         assert!(flow("completion_s") > 1.2 || keys.contains("trace"), "{keys}");
         let drops = |name| link(&run, "link", true, name);
-        let dropped = drops("drops_queue") + drops("drops_loss") + drops("drops_corrupt");
+        let dropped = ["drops_queue", "drops_loss", "drops_corrupt", "drops_policer"].map(drops).iter().sum::<f64>();
         // A copy that is corrupt was lost too, but not sent: it counts for the link and for the flow alike.
         assert_eq!(dropped, flow("packets_lost"), "{keys}");
         assert_eq!(drops("drops_corrupt") > 0.0, keys.contains("corrupt"), "{keys}");
@@ -140,4 +143,56 @@ fn traces_are_read_where_the_scenario_is() {
         let message = message(rate);
         assert!(parts.iter().all(|part| message.contains(part)), "{rate}: {message}");
     }
+}
+
+/// One-way delays follow their schedule, from steps and from a file alike: datagrams of 1278 B at 20 Mbit/s take 0.5 ms to be
+/// sent, and so each is 10.5 ms on its way, and from 1 s on 40.5 ms. A BDP is reckoned with the least delay.
+#[test]
+fn delays_follow_their_schedule() {
+    let files = |_: &str| Ok("0 10\n1000 40\n".to_owned());
+    let extensions = Extensions { files: Files::new(files), ..Extensions::default() };
+    let text = |delay: &str| {
+        format!(
+            "trace = [\"message_latency\"]\n[network]\ntopology = \"point-to-point\"\n\
+             link = {{ rate = \"20 Mbps\", delay = {delay} }}\n[[flow]]\ntransport = \"udp\"\n\
+             app = {{ kind = \"messages\", message = \"1250 B\", interval = \"100 ms\", count = 20 }}\n"
+        )
+    };
+    let delays = [
+        r#"[{ at = "0 s", delay = "10 ms" }, { at = "1 s", delay = "40 ms" }]"#,
+        r#"{ trace = "measured.txt" }"#,
+        r#"{ steps = [{ at = "0 s", delay = "10 ms" }, { at = "1 s", delay = "40 ms" }], repeat = "1 h", keeps_order = false }"#,
+    ];
+    for delay in delays {
+        let scenario = Scenario::load_with(&text(delay), "", Vec::new(), None, &extensions).unwrap();
+        assert_eq!(scenario.graph.links[0].forward.delay.as_nanos(), 10_000_000);
+        let outcome =
+            vazao_scenario::run(&scenario, &Default::default(), Default::default()).expect("nothing stops it");
+        let latencies: Vec<f64> = samples(&outcome, "message_latency").iter().map(|(_, latency)| *latency).collect();
+        let sent = 8.0 * 1278.0 / 20e6;
+        let expected = (0..20).map(|n| sent + if n < 10 { 0.010 } else { 0.040 });
+        assert!(latencies.iter().zip(expected).all(|(got, want)| (got - want).abs() < 2e-9), "{delay}: {latencies:?}");
+        assert_eq!(latencies.len(), 20);
+    }
+    let [steps, file] = [delays[0], delays[1]]
+        .map(|delay| Scenario::load_with(&text(delay), "", Vec::new(), None, &extensions).unwrap().json());
+    // The file's content is part of what is run.
+    assert!(steps.contains("delay-schedule") && file.contains("delay-trace") && file.contains("[1000000000,40000000]"));
+}
+
+/// Behind a policer TCP gets what passes in the long run, at most its rate, and loses without a queue having grown: all its
+/// round-trip times are within a millisecond or two of the path's 20, where a shaper of the same rate lets a queue grow.
+#[test]
+fn a_policer_drops_where_a_shaper_delays() {
+    let run = |key: &str| {
+        let keys = format!("queue = \"200 packets\"\n{key} = {{ rate = \"5 Mbps\", burst = \"30 kB\" }}");
+        play(&scenario(&keys, "", "until = \"20 s\""), 1)
+    };
+    let (policed, shaped) = (run("policer"), run("shaper"));
+    let flow = |run: &vazao_scenario::Outcome, name| number(&run.flows, name, 0);
+    assert!(flow(&policed, "throughput_bps") <= 5e6 + 8.0 * 30e3 / 20.0, "{}", flow(&policed, "throughput_bps"));
+    assert!(flow(&policed, "goodput_bps") > 2e6, "{}", flow(&policed, "goodput_bps"));
+    assert_eq!(link(&policed, "link", true, "drops_policer"), flow(&policed, "packets_lost"));
+    assert_eq!(link(&policed, "link", true, "drops_queue"), 0.0);
+    assert!(flow(&policed, "rtt_p99_s") < 0.035 && flow(&shaped, "rtt_p99_s") > 0.2, "{}", flow(&policed, "rtt_p99_s"));
 }

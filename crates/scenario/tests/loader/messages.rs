@@ -106,6 +106,26 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     ("loss = 0.001", "outages = 3", "network.bottleneck.outages", &["3 is not a table"]),
     ("loss = 0.001", "shaper = { rate = \"1 Mbps\" }", "network.bottleneck.shaper.burst", &["is missing"]),
     ("loss = 0.001", "shaper = \"leaky\"", "network.bottleneck.shaper", &["unknown shaper"]),
+    ("loss = 0.001", "jitter = { distribution = \"normal\" }", "network.bottleneck.jitter.spread", &["is missing", "deviation"]),
+    ("loss = 0.001", "jitter = { deviation = 3 }", "network.bottleneck.jitter.deviation", &["3 has no unit"]),
+    (
+        "loss = 0.001", "reorder = { probability = 0.1, gap = 2, delay = \"1 ms\" }",
+        "network.bottleneck.reorder.gap", &["no effect beside delay"],
+    ),
+    ("loss = 0.001", "policer = { rate = \"1 Mbps\" }", "network.bottleneck.policer.burst", &["is missing"]),
+    ("loss = 0.001", "policer = \"1 Mbps\"", "network.bottleneck.policer", &["\"1 Mbps\" is not a table"]),
+    ("\"1 bdp\"", "{ kind = \"netem\", limit = 3 }", "network.bottleneck.queue.limit", &["3 has no unit"]),
+    // Delays that vary.
+    ("\"10 ms\"", "[]", "network.bottleneck.delay", &["is empty; write [{ at = \"0 s\""]),
+    ("\"10 ms\"", "[{ at = \"1 s\", delay = \"1 ms\" }]", "network.bottleneck.delay.0.at", &["is not at 0"]),
+    ("\"10 ms\"", "[{ at = \"0 s\", dealy = \"1 ms\" }]", "network.bottleneck.delay.0.dealy", &["did you mean \"delay\"?"]),
+    ("\"10 ms\"", "{ trace = \"x\" }", "network.bottleneck.delay.trace", &["\"x\"", "no files"]),
+    ("\"10 ms\"", "{ mean = \"1 ms\" }", "network.bottleneck.delay", &["is not a delay", "{ trace = \"file\" }"]),
+    // The part that is measured.
+    ("name = \"good\"", "measure = {}", "measure", &["neither from nor to"]),
+    ("name = \"good\"", "measure = { from = \"60 s\" }", "measure.from", &["60 s is not before the end, 60 s"]),
+    ("name = \"good\"", "measure = { to = \"0 s\" }", "measure.to", &["nothing is measured"]),
+    ("name = \"good\"", "measure = { form = \"1 s\" }", "measure.form", &["did you mean \"from\"?"]),
     // Rates that vary.
     ("\"10 Mbps\"", "{ trace = \"x\" }", "network.bottleneck.rate.trace", &["\"x\"", "no files"]),
     ("\"10 Mbps\"", "{ trace = \"cellular\", seed = -1 }", "network.bottleneck.rate.seed", &["-1 is not", "from 0 to"]),
@@ -159,6 +179,54 @@ fn every_mistake_is_named_with_its_key() {
         }
         assert!(!message.contains('\n') && message.len() < 400, "{message}");
     }
+}
+
+/// A key that has no effect where it stands is refused, and beside what it needs it is not: a transport's table with it, what
+/// it needs besides, and the key complained of.
+#[test]
+fn a_key_without_effect_is_refused() {
+    let upload = "{ kind = \"upload\", size = \"1 MB\" }";
+    let message = "{ kind = \"upload\", size = \"1 MB\", message = \"1 kB\" }";
+    let cases = [
+        (upload, "kind = \"tcp\", cookie = \"cached\"", "fast_open = true", "transport.cookie"),
+        (upload, "kind = \"tcp\", prr = true", "recovery = \"sack\"", "transport.prr"),
+        (upload, "kind = \"tcp\", sack_profile = \"ns3\"", "recovery = \"sack\"", "transport.sack_profile"),
+        (upload, "kind = \"tcp\", rtt = \"timestamps\", timestamps = false", "", "transport.rtt"),
+        (upload, "kind = \"tcp\", cc = \"bbr\", slow_start = \"hystart\"", "", "transport.slow_start"),
+        (upload, "kind = \"tcp\", sysctl = { \"net.ipv4.tcp_sack\" = 0 }", "stack = \"linux\"", "transport.sysctl"),
+        (upload, "kind = \"tcp\", offloads = \"none\"", "stack = { server = \"linux\" }", "transport.offloads"),
+        (upload, "kind = \"tcp\", moderation = \"1 us\"", "stack = \"linux\"", "transport.moderation"),
+        (upload, "kind = \"sctp\", lifetime = \"1 s\"", "partial_reliability = \"timed\"", "transport.lifetime"),
+        (
+            upload,
+            "kind = \"sctp\", max_retransmissions = 2",
+            "partial_reliability = \"retransmissions\"",
+            "transport.max_retransmissions",
+        ),
+        (
+            upload,
+            "kind = \"sctp\", streams = 2, weights = [1, 2]",
+            "scheduler = \"weighted-fair-queueing\"",
+            "transport.weights",
+        ),
+        (message, "kind = \"tcp\"", "", "app"),
+        (message, "kind = \"quic\"", "", "app"),
+    ];
+    for (app, transport, needed, key) in cases {
+        let told = error(&flow(app, &format!("{{ {transport} }}")));
+        assert_eq!(told.key, format!("flow.0.{key}"), "{transport}: {told}");
+        assert!(told.to_string().contains("leave"), "{told}");
+        if !needed.is_empty() {
+            let text = flow(app, &format!("{{ {transport}, {needed} }}"));
+            Scenario::load(&text, "", Vec::new(), None).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        }
+    }
+    // What a word for several settings brings along is not the user's, whatever he changes of it.
+    for transport in ["like = \"ns3\", recovery = \"newreno\"", "like = \"linux\", recovery = \"sack\", cc = \"bbr\""] {
+        let text = flow(upload, &format!("{{ kind = \"tcp\", {transport} }}"));
+        Scenario::load(&text, "", Vec::new(), None).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    }
+    Scenario::load(&flow(message, "\"sctp\""), "", Vec::new(), None).unwrap();
 }
 
 /// Where the value stands in the file, its line is named: the line of the text that was changed.
@@ -314,6 +382,14 @@ fn overrides_are_checked_as_files_are() {
     let changes = [("flow.0.transport.cc", text("bic")), ("flow.0.transport.cc.low_window", Toml::Number(20.0))];
     let changed = Scenario::load(GOOD, "", changes.map(|(k, v)| (k.to_owned(), v)).into(), None).unwrap();
     assert_eq!(json(&changed)["transports"][0]["cc"]["low_window"], 20.0);
+    // A table merges with what is there, and after = it replaces that: of mss = 1448 and reno nothing is left.
+    let table = || Toml::Table(vec![("tls".into(), text("1.3").into())]);
+    let transport = |key: &str| json(&set(key, table()))["transports"][0].clone();
+    let (merged, replaced) = (transport("flow.0.transport"), transport("=flow.*.transport"));
+    assert_eq!((&merged["tls"], &replaced["tls"]), (&"1.3".into(), &"1.3".into()));
+    assert_eq!((&merged["cc"]["kind"], &replaced["cc"]["kind"]), (&"reno".into(), &"cubic".into()));
+    let e = Scenario::load(GOOD, "", vec![("=flow.7.transport".into(), table())], None).unwrap_err();
+    assert_eq!(e.key, "flow.7.transport");
 }
 
 /// Names go into files' names, guests' plans and terminals: none is a path, a line of its own or a control sequence.

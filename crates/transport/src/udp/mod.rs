@@ -6,7 +6,7 @@ pub use crate::common::datagrams::{Datagram, Stats};
 use crate::common::datagrams::{Receiver, Sender};
 use std::ops::Range;
 use vazao_engine::registry::{Kind, parameters};
-use vazao_engine::{Rate, Time};
+use vazao_engine::{Duration, Rate, Time};
 
 /// Bytes of the UDP header.
 pub const HEADER: u32 = 8;
@@ -66,6 +66,14 @@ impl Endpoint {
     /// Counters of the receiver.
     pub fn stats(&self) -> &Stats {
         &self.receiver.stats
+    }
+    /// Keeps the latency of each message that comes whole, for [`take_latencies`](Self::take_latencies).
+    pub fn watch_latencies(&mut self) {
+        self.receiver.watch_latencies();
+    }
+    /// Takes the latencies of the messages that came whole since the last call, in their order.
+    pub fn take_latencies(&mut self) -> Vec<Duration> {
+        self.receiver.take_latencies()
     }
     /// Datagrams lost, without those of which another copy arrived.
     pub fn lost(&self) -> u64 {

@@ -12,7 +12,7 @@ use crate::measures::counts::{Counts, PathReport, Tally};
 use crate::measures::measure::FlowMeasure;
 use crate::measures::series::{PathState, SenderState, Sent};
 use crate::model::address::initial_sequences;
-use crate::model::protocol::{Controls, Rule, Service};
+use crate::model::protocol::{Controls, Needs, Rule, Service};
 use crate::model::routes::PlannedWay;
 use crate::model::scenario::{Making, Pack};
 use crate::model::stack;
@@ -205,6 +205,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         controls: Controls::Own("sctp"),
         slow_start: ("standard", false),
         rules: RULES,
+        needs: NEEDS,
         is_multipath: |_| true,
         service,
         memory: (32_000, 150),
@@ -239,6 +240,24 @@ const RULES: &[Rule] = &[
     },
 ];
 
+const NEEDS: &[Needs] = &[
+    Needs {
+        key: "lifetime",
+        has_effect: |parameters| parameters.text("partial_reliability") == "timed",
+        problem: "has an effect with partial_reliability = \"timed\" only; write that beside it, or leave it out",
+    },
+    Needs {
+        key: "max_retransmissions",
+        has_effect: |parameters| parameters.text("partial_reliability") == "retransmissions",
+        problem: "has an effect with partial_reliability = \"retransmissions\" only; write that beside it, or leave it out",
+    },
+    Needs {
+        key: "weights",
+        has_effect: |parameters| parameters.text("scheduler") == "weighted-fair-queueing",
+        problem: "has an effect with scheduler = \"weighted-fair-queueing\" only; write that beside it, or leave it out",
+    },
+];
+
 fn mixes(parameters: &Parameters) -> bool {
     parameters.integer("streams") > 1 || parameters.flag("unordered")
 }
@@ -247,6 +266,7 @@ fn service(parameters: &Parameters) -> Service {
     let is_partial = parameters.text("partial_reliability") != "none";
     Service {
         mixes: mixes(parameters),
+        has_messages: true,
         keeps_requests_apart: true,
         http: &["2", "1.1"],
         gives_up: if is_partial {

@@ -16,7 +16,7 @@ use crate::measures::measure::FlowMeasure;
 use crate::measures::series::{PathState, Repair, SenderState, Sent};
 use crate::model::address::initial_sequences;
 use crate::model::multipath::MultipathSpec;
-use crate::model::protocol::{Named, Reading};
+use crate::model::protocol::{Named, Needs, Reading};
 use crate::model::scenario::{FlowSpec, Making, Pack};
 use crate::model::stack::{self, Stack};
 use std::borrow::Cow;
@@ -155,6 +155,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         stacks: &[Stack::Vazao, Stack::Linux, Stack::Ns2],
         expand: like::apply,
         tls: tls::Config::new,
+        needs: NEEDS,
         settle,
         codec: |_, addresses, number| Ok(Box::new(bytes::Bytes::new(addresses, number))),
         dissector: |_| Box::new(dissector::Segments::default()),
@@ -163,6 +164,30 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         ..Pack::new(ends)
     },
 };
+
+/// Parameters of TCP that have no effect without others.
+pub(super) const NEEDS: &[Needs] = &[
+    Needs {
+        key: "cookie",
+        has_effect: |parameters| parameters.flag("fast_open"),
+        problem: "has no effect without fast_open; write fast_open = true beside it, or leave it out",
+    },
+    Needs {
+        key: "prr",
+        has_effect: |parameters| parameters.text("recovery") == "sack",
+        problem: "has an effect with recovery = \"sack\" only; write that beside it, or leave it out",
+    },
+    Needs {
+        key: "sack_profile",
+        has_effect: |parameters| parameters.text("recovery") == "sack",
+        problem: "has an effect with recovery = \"sack\" only; write that beside it, or leave it out",
+    },
+    Needs {
+        key: "rtt",
+        has_effect: |parameters| parameters.flag("timestamps"),
+        problem: "has no effect with timestamps = false, which leaves segments to measure by; leave it out",
+    },
+];
 
 fn settle(
     reading: &Reading<'_>,

@@ -18,6 +18,8 @@ pub struct FlowRow<'a> {
     pub(crate) start: Time,
     /// Whether one of our machines sends its data.
     pub(crate) is_ours: bool,
+    /// Bytes that were read in the window of `measure`, and its length in seconds.
+    pub(crate) measured: Option<(u64, f64)>,
     /// Output of the programs of client and server.
     pub(crate) printed: [Option<String>; 2],
 }
@@ -103,6 +105,10 @@ columns! {
         "from `start_s` to the last byte; NULL unless completed";
     "goodput_bps" = flow.account.rate(flow.start, flow.account.app_bytes),
         "`app_bytes` over the time from `start_s` to `last_byte_s`, handshake included";
+    "measured_bytes" = flow.measured.map(|(bytes, _)| bytes),
+        "of `app_bytes` what was read in the window of the scenario's `measure`; NULL without one, or if the run ended before it";
+    "measured_goodput_bps" = flow.measured.map(|(bytes, seconds)| 8.0 * bytes as f64 / seconds),
+        "`measured_bytes` over all of that window, whether or not the flow was there all the time";
     "throughput_bps" = flow.account.rate(flow.start, flow.account.measure.delivered_bytes),
         "IP bytes of data packets that reached the receiver, those of parity (QUIC's `fec`) among them, over the same time: never \
          below `goodput_bps`";
@@ -110,6 +116,10 @@ columns! {
     "packets_lost" => Counted(Sum),
         "of these, what the network dropped: queues, loss models, damage (`corrupt`), and copies that a link made of them \
          (`duplicate`), so that only there it may be above `packets_sent`. Over udp, datagrams of which no copy came";
+    "loss_events" = flow.account.measure.loss_events,
+        "loss events: packets lost within a round-trip time of the first of them are one (RFC 5348 section 5.2), by the \
+         sender's smoothed round-trip time, of several paths the first one's, or else the path's without queues; \
+         `packets_lost / loss_events` is their mean size";
     "duplicates" => Counted(Sum),
         "packets that reached the receiver with nothing new: datagrams a second time, segments or packets of streams without a \
          new byte; over sctp chunks that had come";
@@ -176,6 +186,7 @@ columns! {
     "message_latency_p50_s" = flow.message(|all| all.quantile(0.50)), "median of the same times";
     "message_latency_p95_s" = flow.message(|all| all.quantile(0.95)), "95th percentile of the same times";
     "message_latency_p99_s" = flow.message(|all| all.quantile(0.99)), "99th percentile of the same times";
+    "message_latency_max_s" = flow.message(Histogram::max), "the longest of the same times, exactly";
     "startup_s" = flow.account.viewing.and_then(|viewing| viewing.startup).map(Duration::as_secs),
         "of a video, as the next four: from `start_s` until it plays; NULL until then, and for other applications";
     "stalls" = flow.account.viewing.map(|viewing| viewing.stalls), "how often it stopped for want of data";

@@ -9,6 +9,8 @@ pub struct LinkRow<'a> {
     pub(crate) link: &'a str,
     pub(crate) direction: &'static str,
     pub(crate) report: &'a LinkReport,
+    /// Utilisation in the window of `measure`.
+    pub(crate) measured: Option<f64>,
 }
 
 columns! {
@@ -18,6 +20,7 @@ columns! {
     "link" = link.link, "the link";
     "direction" = link.direction, "`forward` or `reverse`";
     "utilisation" = link.report.utilisation, "bits sent, link headers included, over what the rate allows in `sim_s`";
+    "measured_utilisation" = link.measured, "the same in the window of the scenario's `measure`; NULL without one";
     "packets" = link.report.packets, "packets sent, those lost on the wire included";
     "bytes" = link.report.bytes, "bytes sent, those lost on the wire included";
     "waiting" = link.report.waiting,

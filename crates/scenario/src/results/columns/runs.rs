@@ -10,6 +10,8 @@ pub struct RunRow<'a> {
     pub(crate) id: &'a str,
     pub(crate) seed: u64,
     pub(crate) jain: Option<f64>,
+    /// Length of the window of `measure` in seconds, and the fairness index in it.
+    pub(crate) measured: Option<(f64, Option<f64>)>,
     pub(crate) utilisation: f64,
     pub(crate) end: Time,
     pub(crate) events: u64,
@@ -38,6 +40,10 @@ columns! {
     "jain" = run.jain,
         "Jain's fairness index of the flows' rates: 1 when equal, 1/n when one has all. A flow that completed counts with its \
          goodput, any other with what it got over all the time it had";
+    "measured_s" = run.measured.map(|(seconds, _)| seconds),
+        "length of the window of the scenario's `measure`, as far as the run went; NULL without one, or if the run ended before it";
+    "measured_jain" = run.measured.and_then(|(_, jain)| jain),
+        "Jain's fairness index of the flows' `measured_goodput_bps`";
     "utilisation" = run.utilisation, "of the busiest direction of a link (see links)";
     "sim_s" = run.end.as_secs(), "simulated time at the end of the run";
     "events" = run.events, "events handled, those of watching (queue samples) not counted";

@@ -4,7 +4,7 @@ use super::Datagram;
 use crate::common::counters;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use vazao_engine::{Histogram, Time};
+use vazao_engine::{Duration, Histogram, Time};
 
 counters! {
     /// Counters of a receiver.
@@ -36,6 +36,8 @@ pub(crate) struct Receiver {
     partial: BTreeMap<u32, (u16, Time)>,
     /// Messages that came whole and were not taken, if anybody asks for them.
     whole: Option<VecDeque<u32>>,
+    /// Latencies of messages that came whole and were not taken, if anybody asks for them.
+    recent: Option<Vec<Duration>>,
 }
 
 /// Maximum incomplete messages kept; older ones have lost a datagram.
@@ -75,7 +77,9 @@ impl Receiver {
     }
 
     fn complete(&mut self, now: Time, message: u32, sent: Time) {
-        self.stats.latency.record(now.since(sent));
+        let latency = now.since(sent);
+        self.stats.latency.record(latency);
+        self.recent.iter_mut().for_each(|recent| recent.push(latency));
         if let Some(whole) = &mut self.whole {
             whole.push_back(message);
         }
@@ -88,6 +92,14 @@ impl Receiver {
     /// The number of the next message that came whole.
     pub fn take_message(&mut self) -> Option<u32> {
         self.whole.as_mut()?.pop_front()
+    }
+    /// Keeps the latency of each message that comes whole, for [`take_latencies`](Self::take_latencies).
+    pub fn watch_latencies(&mut self) {
+        self.recent = Some(Vec::new());
+    }
+    /// Takes the latencies of the messages that came whole since the last call.
+    pub fn take_latencies(&mut self) -> Vec<Duration> {
+        self.recent.as_mut().map(std::mem::take).unwrap_or_default()
     }
     /// Whether everything that came was read.
     pub fn is_drained(&self) -> bool {

@@ -1,0 +1,50 @@
+//! What the observer of a run is shown of the ends of flows.
+
+use crate::world::World;
+use crate::world::probe::Probe;
+use vazao_application::Application;
+
+impl<P: Probe> World<P> {
+    /// Shows the probe an end's notifications and the state of a sender or of a receiver.
+    pub fn show(&mut self, index: usize) {
+        let end = &mut self.ends[index];
+        for notice in end.machine.notices() {
+            self.probe.on_notice(self.now, end.id(), notice);
+        }
+        self.show_latencies(index);
+        let end = &mut self.ends[index];
+        if end.sends {
+            end.machine.with_state(&mut |sender| self.probe.on_sender(self.now, end.flow, sender));
+        } else if self.probe.follows() {
+            let visit = match end.application {
+                Application::Visit(own) => Some((own.connection as usize, &self.visits[own.visit as usize].visit)),
+                _ => None,
+            };
+            self.probe.on_receiver(self.now, end.id(), &*end.machine, visit);
+        }
+    }
+
+    /// Shows the probe an end's key log.
+    pub fn show_secrets(&mut self, index: usize) {
+        let end = &mut self.ends[index];
+        let lines = end.machine.take_secrets();
+        if !lines.is_empty() {
+            self.probe.on_secrets(end.flow as usize, &lines);
+        }
+    }
+
+    /// Shows the probe an end's qlog records.
+    pub fn show_log(&mut self, index: usize) {
+        let end = &mut self.ends[index];
+        let records = end.machine.take_log();
+        self.probe.on_log(self.now, end.id(), &records);
+    }
+
+    /// Shows the probe the messages of an end that have arrived.
+    pub fn show_latencies(&mut self, index: usize) {
+        let end = &mut self.ends[index];
+        for latency in end.application.take_latencies().into_iter().chain(end.machine.take_latencies()) {
+            self.probe.on_message(self.now, end.flow, latency);
+        }
+    }
+}
