@@ -280,7 +280,7 @@ def _delays(tables: Tables, scenario: Any) -> Iterator[str]:
             is_ahead = link["source"] == node
             node = link["target"] if is_ahead else link["source"]
             for index, way in enumerate(WAYS if is_ahead else WAYS[::-1]):
-                ways[index] += _seconds(link[way]["delay"])
+                ways[index] += _least_delay(link[way])
         least[row["flow"]] = list(map(min, ways, least.get(row["flow"], ways)))
     for row in tables["flows"]:
         ways = least.get(row["flow"], [0.0, 0.0])
@@ -289,6 +289,14 @@ def _delays(tables: Tables, scenario: Any) -> Iterator[str]:
                 yield f"flow {row['flow']}: {column} {row[column]} is below the propagation {time}"
         if row["first_byte_s"] is not None and row["first_byte_s"] - row["start_s"] < min(ways) - ROUNDING:
             yield f"flow {row['flow']}: first_byte_s is less than the propagation {min(ways)} after start_s"
+
+
+def _least_delay(way: Any) -> float:
+    """Seconds that every packet takes over a direction of a link at least."""
+    if "deviation" in (way.get("jitter") or {}):
+        return 0.0
+    delay = way["delay"]
+    return min(nanoseconds for _, nanoseconds in delay["steps"]) / 1e9 if isinstance(delay, dict) else _seconds(delay)
 
 
 def _samples(tables: Tables) -> Iterator[str]:

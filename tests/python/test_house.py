@@ -64,6 +64,7 @@ TRANSPORTS: dict[str, set[str]] = {
     "common": set(),
     "udp": {"common"},
     "dccp": {"common"},
+    "icmp": {"common"},
     "tls": {"common"},
     "sctp": {"common"},
     "tcp": {"common"},

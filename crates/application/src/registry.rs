@@ -139,6 +139,14 @@ parameters! {
         read_rate: Option<Rate> = READ_RATE;
     }
 
+    struct Ping {
+        interval: Duration = Kind::Duration(Duration::from_micros(1), Duration::MAX), "1 s",
+            "from one request to the next";
+        size: u64 = Kind::Size(1, 1472), "56 B", "bytes of data in a request and in its reply; 28 B of headers come on top";
+        count: Option<u64> = Kind::Integer(1, 1_000_000_000), "", "how many requests; without it, until the run ends";
+        duration: Option<Duration> = DURATION;
+    }
+
     struct OnOff {
         rate: Rate = Kind::Rate, "1 Mbps", "rate of the messages' bytes while on";
         message: u64 = Kind::Size(1, u64::MAX), "1000 B", "bytes of a message";
@@ -250,6 +258,12 @@ fn messages(p: &Parameters, streams: RandomStreams) -> Sides {
     sends(Source::new(None, duration).paced(Pattern::new(idt, ps, streams), count), read_rate)
 }
 
+fn ping(p: &Parameters, streams: RandomStreams) -> Sides {
+    let Ping { interval, size, count, duration } = p.into();
+    let [idt, ps] = steady(size, interval);
+    sends(Source::new(None, duration).paced(Pattern::new(idt, ps, streams), count), None)
+}
+
 fn requests(p: &Parameters, streams: RandomStreams) -> Sides {
     let (client, server) = Dialogue::from(p).sides(streams);
     talk(client, server)
@@ -276,6 +290,9 @@ pub const SCRIPTED: Entry<Build> = Entry {
     parameters: Scripted::PARAMETERS,
     build: Build::Sides(scripted),
 };
+
+/// Name of the application whose messages are to be answered with their own content.
+pub const PING: &str = "ping";
 
 /// All applications.
 pub const APPLICATIONS: &[Entry<Build>] = &[
@@ -332,6 +349,16 @@ pub const APPLICATIONS: &[Entry<Build>] = &[
         help: "the client writes messages of one size at a fixed interval",
         parameters: Messages::PARAMETERS,
         build: Build::Sides(messages),
+    },
+    Entry {
+        name: PING,
+        aliases: &[],
+        title: "Ping",
+        source: "RFC 792, echo; iputils' ping",
+        help: "the client asks for an echo every so often; round-trip times and lost requests are in the flow's row, and \
+               each round-trip time in trace = [\"rtt\"]. Goes over icmp, which need not be written",
+        parameters: Ping::PARAMETERS,
+        build: Build::Sides(ping),
     },
     Entry {
         name: "requests",

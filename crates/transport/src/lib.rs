@@ -7,6 +7,7 @@
 
 pub mod common;
 pub mod dccp;
+pub mod icmp;
 pub mod library;
 pub mod mptcp;
 pub mod quic;

@@ -22,6 +22,7 @@
 pub mod checksum;
 pub mod content;
 pub mod dccp;
+pub mod icmp;
 pub mod ipv4;
 pub mod mptcp;
 pub mod payload;

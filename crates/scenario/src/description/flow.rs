@@ -14,7 +14,7 @@ use crate::model::stack::Stack;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use vazao_application::{
-    ADAPTATIONS, APPLICATIONS, Application, Arrival, Arrivals, Build, RandomStreams, SCRIPTED, Sides,
+    ADAPTATIONS, APPLICATIONS, Application, Arrival, Arrivals, Build, PING, RandomStreams, SCRIPTED, Sides,
 };
 use vazao_engine::registry::{Kind, Parameters, Value, find};
 use vazao_engine::{Bytes, Duration, Time};
@@ -64,11 +64,12 @@ impl Flows<'_> {
         let app = table.require("app", "an application, as in { kind = \"upload\", size = \"10 MB\" }")?;
         let transport = table.take("transport");
         let (mut application, arrivals, script) = read_application(&app, context)?;
-        let described = transport.unwrap_or_else(|| Item::named("tcp"));
+        let described = transport.unwrap_or_else(|| usual_transport(&application));
         let first = RandomStreams { seed: context.seed, flow: self.described };
         let transport = described.clone();
         let transport = read_transport(transport, sides(&application, first).client_sends, context.extensions)?;
         settle_http(&app, &mut application, &transport)?;
+        settle_echoes(&described, &application, &transport)?;
         let transport = Arc::new(transport);
         let problem = unfit(&sides(&application, first), &application.1, &transport)
             .map(str::to_owned)
@@ -136,6 +137,20 @@ fn settle_http(app: &Item, (entry, parameters): &mut Described, transport: &Tran
         }
     }
     Ok(())
+}
+
+/// Returns the transport of an application that is given none.
+fn usual_transport((entry, _): &Described) -> Item {
+    Item::named(if entry.name == PING { "icmp" } else { "tcp" })
+}
+
+/// Checks that ping goes over what answers it, and nothing else does.
+fn settle_echoes(described: &Item, (entry, _): &Described, transport: &TransportSpec) -> Result<()> {
+    match (entry.name == PING, transport.service().echoes) {
+        (true, false) => Err(described.error("ping goes over icmp; leave it out")),
+        (false, true) => Err(described.error("carries ping alone; write app = \"ping\"")),
+        _ => Ok(()),
+    }
 }
 
 /// Reads an application; of arrivals, the application of each flow and the process; of the user's own, its script.

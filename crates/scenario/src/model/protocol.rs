@@ -55,6 +55,8 @@ pub(crate) struct Service {
     pub is_datagrams: bool,
     /// Data is spread over streams, or read out of order.
     pub mixes: bool,
+    /// Each datagram is answered by one with the same data.
+    pub echoes: bool,
     /// The only stream is unreliable.
     pub is_unreliable: bool,
     /// Data is cut into messages, whose size an application may choose.

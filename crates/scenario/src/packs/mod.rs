@@ -2,6 +2,7 @@
 
 mod dccp;
 mod ends;
+mod icmp;
 pub(crate) mod library;
 pub(crate) mod mptcp;
 pub(crate) mod quic;
@@ -20,7 +21,8 @@ use vazao_engine::{Duration, Time};
 use vazao_transport::common::RttEstimator;
 
 /// All transports.
-pub const TRANSPORTS: &[Entry<Pack>] = &[tcp::ENTRY, udp::ENTRY, dccp::ENTRY, sctp::ENTRY, mptcp::ENTRY, quic::ENTRY];
+pub const TRANSPORTS: &[Entry<Pack>] =
+    &[tcp::ENTRY, udp::ENTRY, dccp::ENTRY, sctp::ENTRY, mptcp::ENTRY, quic::ENTRY, icmp::ENTRY];
 
 /// Implements the methods of an endpoint that its connection, in a field, has too; `then` follows an expired timer.
 macro_rules! forward {

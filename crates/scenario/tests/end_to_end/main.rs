@@ -17,6 +17,7 @@ mod latencies;
 mod losses;
 mod middleboxes;
 mod multipath;
+mod ping;
 mod queues;
 mod quic;
 mod response;

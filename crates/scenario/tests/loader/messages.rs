@@ -266,6 +266,9 @@ fn documents() -> Vec<Case> {
 fn applications() -> Vec<Case> {
     vec![
         (flow("\"on-off\"", "\"udp\""), "flow.0.app", "give it a size or a duration"),
+        (flow("{ kind = \"ping\", count = 1 }", "\"tcp\""), "flow.0.transport", "ping goes over icmp"),
+        (flow("{ kind = \"upload\", size = \"1 MB\" }", "\"icmp\""), "flow.0.transport", "carries ping alone"),
+        (flow("\"ping\"", "\"icmp\""), "flow.0.app", "give it a count or a duration"),
         (flow("\"packets\"", "\"tcp\""), "flow.0.app", "give it a count or a size or a duration"),
         (flow("\"requests\"", "\"tcp\""), "flow.0.app", "give it a count or a duration"),
         (flow("\"arrivals\"", "\"tcp\""), "flow.0.app", "give it a count or a duration"),

@@ -172,6 +172,11 @@ columns! {
     "rtt_p50_s" = flow.account.sender.rtt.quantile(0.50), "their median";
     "rtt_p95_s" = flow.account.sender.rtt.quantile(0.95), "their 95th percentile";
     "rtt_p99_s" = flow.account.sender.rtt.quantile(0.99), "their 99th percentile";
+    "rtt_max_s" = flow.account.sender.rtt.max(), "the longest of them, exactly";
+    "rtt_min_s" => Measured(First), "of `ping`, as the next two, NULL elsewhere: the shortest round-trip time";
+    "rtt_mdev_s" => Measured(First),
+        "standard deviation of the round-trip times, as ping tells it: of all of them, not of a sample";
+    "replies" => Counted(First), "requests whose reply came; `1 - replies / packets_sent` is ping's loss";
     "owd_p50_s" = flow.account.measure.owd.quantile(0.50), "median one-way delay of data packets";
     "jitter_s" = flow.account.measure.jitter(),
         "interarrival jitter of data packets at the end (RFC 3550 section 6.4.1)";

@@ -154,7 +154,7 @@ mod tests {
     /// A counter without a column would be lost without a word.
     #[test]
     fn every_counter_of_a_transport_has_its_column() {
-        use vazao_transport::{dccp, library, mptcp, quic, sctp, tcp, udp};
+        use vazao_transport::{dccp, icmp, library, mptcp, quic, sctp, tcp, udp};
         let names = FLOWS.iter().map(|column| column.name).chain(PATHS.iter().map(|column| column.name));
         let known: Vec<_> = names.collect();
         let check = |counts: &mut dyn Iterator<Item = (&'static str, u64)>| {
@@ -166,7 +166,7 @@ mod tests {
                 check(&mut <$stats>::default().arrivals());
             )+};
         }
-        check!(tcp::Stats, udp::Stats, dccp::Stats, mptcp::Stats, library::Report);
+        check!(tcp::Stats, udp::Stats, dccp::Stats, icmp::Stats, mptcp::Stats, library::Report);
         check!(sctp::Stats, sctp::PathStats, quic::Stats, quic::PathStats);
     }
 }
