@@ -50,7 +50,7 @@ def checks(touched: Sequence[str]) -> Iterable[tuple[str, list[str]]]:
     yield (
         "tests of Python",
         [
-            *(str(BIN / "pytest"), "--quiet", "-n", "auto", "--dist", "loadgroup"),
+            *(str(BIN / "pytest"), "--quiet", "-n", "auto", "--dist", "loadgroup", "--no-loadscope-reorder"),
             *("-m", f"not ({' or '.join(MARKS)})"),
         ],
     )

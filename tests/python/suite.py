@@ -49,9 +49,8 @@ def shared(item: pytest.Item) -> str | None:
     if not ours:
         return None
     parameters = getattr(item, "callspec", None)
-    chosen = [
-        f"{name}={parameters.indices[name]}" for name in sorted(ours) if parameters and name in parameters.indices
-    ]
+    parametrized = parameters.params if parameters else {}
+    chosen = [str(parametrized[name]) for name in sorted(ours) if name in parametrized]
     return " ".join([item.path.name, *chosen])
 
 

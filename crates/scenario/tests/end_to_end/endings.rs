@@ -208,9 +208,8 @@ fn an_application_waits_for_an_association_that_restarts() {
 fn reordered_copies_do_not_stop_the_clock() {
     let text = "seed = 455054\nuntil = \"6 s\"\n[network]\ntopology = \"point-to-point\"\nlink = { rate = \"5338512 bit/s\", \
                 delay = \"76346 ns\", queue = \"red\", strip = \"timestamps\", jitter = { spread = \"38.509 ms\" } }\n[[flow]]\n\
-                app = { kind = \"requests\", count = 23 }\ntransport = { kind = \"sctp\", dac = true, max_retransmissions = 47, \
-                initial_ssthresh = \"520 B\", min_rto = \"31956746.661 us\", pf_retries = 0, cmt = true }\n[[flow]]\n\
-                app = { kind = \"upload\", read_rate = \"0.0501019 Mbps\", message = \"67 B\", size = \"478 kB\" }\n\
+                app = { kind = \"requests\", count = 23 }\ntransport = { kind = \"sctp\", dac = true, initial_ssthresh = \"520 B\", min_rto = \"31956746.661 us\", pf_retries = 0, cmt = true }\n[[flow]]\n\
+                app = { kind = \"upload\", read_rate = \"0.0501019 Mbps\", size = \"478 kB\" }\n\
                 transport = { kind = \"tcp\", undo = false, frto = false, ecn = true }\nstart = \"1700.565 us\"\n\
                 start_spread = \"3569301 ns\"\n[[flow]]\napp = { kind = \"packets\", ps = \"data-mining\", count = 59, \
                 idt = \"100 us\" }\ntransport = { kind = \"tcp\", limited_transmit = false, host = \"rfc\" }\n";
