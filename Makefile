@@ -136,7 +136,7 @@ test: setup lint tools
 	VAZAO_KERNEL="$$($(KERNEL))" cargo test --quiet --workspace --locked
 	cargo test --quiet --manifest-path $(PROGRAM) --locked
 	$(NPM) web test --silent
-	$(BIN)/pytest -ra --durations=30 -n auto --dist loadgroup --no-loadscope-reorder --untimed
+	$(BIN)/pytest -ra --durations=30 -n auto --dist loadscope --no-loadscope-reorder --untimed
 	$(BIN)/pytest -ra -m timed
 
 quick: $(BUILT) $(PAGES)

@@ -50,7 +50,7 @@ def checks(touched: Sequence[str]) -> Iterable[tuple[str, list[str]]]:
     yield (
         "tests of Python",
         [
-            *(str(BIN / "pytest"), "--quiet", "-n", "auto", "--dist", "loadgroup", "--no-loadscope-reorder"),
+            *(str(BIN / "pytest"), "--quiet", "-n", "auto", "--dist", "loadscope", "--no-loadscope-reorder"),
             *("-m", f"not ({' or '.join(MARKS)})"),
         ],
     )

@@ -1,7 +1,7 @@
-"""The test suite as a whole: marks that follow from fixtures, groups for parallel workers, and the time budget.
+"""The test suite as a whole: marks that follow from fixtures, the order of files, and the time budget.
 
-Workers of pytest-xdist (`-n 2 --dist loadgroup`) take one group at a time. Tests that share a module's fixture form a
-group, so that the fixture is made once; all others go to whichever worker is free. Heavy files begin first.
+Workers of pytest-xdist (`-n 2 --dist loadscope`) take one file at a time, so that what a file shares is made once.
+Heavy files begin first.
 """
 
 from __future__ import annotations
@@ -35,23 +35,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("browser")
         if any(mark.kwargs.get("reason", "").startswith(KERNEL) for mark in item.iter_markers("skipif")):
             item.add_marker("guest")
-        if group := shared(item):
-            item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: -BUDGET["files"].get(item.path.name, 0.0))
-
-
-def shared(item: pytest.Item) -> str | None:
-    """Name of the tests that share a fixture of their module with a test; None if it shares none."""
-    if not isinstance(item, pytest.Function):
-        return None
-    definitions = item._fixtureinfo.name2fixturedefs
-    ours = {name for name, found in definitions.items() if found[-1].scope == "module"}
-    if not ours:
-        return None
-    parameters = getattr(item, "callspec", None)
-    parametrized = parameters.params if parameters else {}
-    chosen = [str(parametrized[name]) for name in sorted(ours) if name in parametrized]
-    return " ".join([item.path.name, *chosen])
 
 
 class Budget:

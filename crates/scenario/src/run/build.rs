@@ -74,8 +74,7 @@ pub(crate) fn build<P: Probe>(
     let mut making = Making::new(scenario, &routing, &planned.addresses, logs);
     for (number, flow) in scenario.flows.iter().enumerate() {
         let spec = &flow.transport;
-        let mut sides = flow.sides();
-        let mut start = flow.start;
+        let (mut sides, mut start) = (flow.sides(), flow.start);
         if let Some(visit) = flow.visit() {
             if flow.part == 0 {
                 world.visits.push(Visited { visit: visit.begin(start), first: number });
@@ -84,8 +83,8 @@ pub(crate) fn build<P: Probe>(
             }
             sides = Sides::of_visit(world.visits.len() as u32 - 1, flow.part);
         }
-        let (bdp, base_rtt) = (flow.routes.bdp(graph, sides.client_sends), flow.routes.base_rtt(graph));
-        let measure = FlowMeasure::new(bdp, spec.segment(), base_rtt);
+        let bdp = flow.routes.bdp(graph, sides.client_sends);
+        let measure = FlowMeasure::new(bdp, spec.segment(), flow.routes.base_rtt(graph));
         if spec.has_guest() {
             world.guests.add_flow(number, spec, &sides);
         }

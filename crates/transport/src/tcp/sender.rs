@@ -148,9 +148,8 @@ pub(crate) struct Sender {
 impl Sender {
     pub fn new(config: &Config, mss: u64, seed: u64, selective: bool, rtt: RttEstimator) -> Self {
         let control = (config.control)(mss, seed);
-        let recovery = config.recovery.with_peer(selective);
+        let (recovery, host) = (config.recovery.with_peer(selective), config.host.personality());
         let rules = Rules::new(config, mss);
-        let host = config.host.personality();
         Sender {
             cwnd: control.cwnd(),
             initial: control.cwnd(),
