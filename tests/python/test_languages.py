@@ -253,7 +253,7 @@ def test_the_command_speaks_it(
     assert "O enlace nunca fica ocioso" in vazao("show", "r", "--lang", "pt").out
     wrong = vazao("report", "r", "--lang", "fr")
     assert (wrong.code, "choose en or pt" in wrong.err) == (2, True)
-    assert "and --lang out" in vazao("run", "interop-loss", "--lang", "pt").err
+    assert "--lang, --fail-on and --junit out" in vazao("run", "interop-loss", "--lang", "pt").err
 
 
 def test_a_drawing_has_the_languages_numbers(tmp_path: Path) -> None:
