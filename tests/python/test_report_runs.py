@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from browsers import Open, needs_chromium, opener
-from vazao import _core, report, seeing
+from vazao import _core, report, results, seeing
 from vazao.report import behind, rerun
 from vazao.results import Campaign, Study
 from vazao.seeing import page as pages
@@ -224,7 +224,7 @@ def test_runs_of_another_engine_are_known_by_their_levels(done: Campaign, monkey
     assert planned is not None
     earlier = planned.with_columns(run_id=planned["run_id"].str.reverse())
     monkeypatch.setattr(type(done.store), "planned", property(lambda _: earlier))
-    known = rerun._planned(done.study, done.store)
+    known = results.planned_runs(done.study, done.store)
     assert {run_id: run.run_id[::-1] for run_id, run in known.items()} == {run_id: run_id for run_id in known}
     assert len(known) == 15
 

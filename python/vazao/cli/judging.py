@@ -11,13 +11,10 @@ from xml.etree import ElementTree
 
 from vazao.errors import RunError, StudyError, did_you_mean
 from vazao.files import explained, write_atomically
-from vazao.study import Verdict
 
 if TYPE_CHECKING:
     from vazao.results import Campaign
-    from vazao.study import Ruling
-
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+    from vazao.study import Ruling, Verdict
 
 DEFAULT: tuple[Verdict, ...] = ("differs",)
 """Verdicts that are failures in a file where none are named."""
@@ -50,7 +47,10 @@ def demands(fail_on: str | None, junit: Path | None) -> Demands:
     if junit and not junit.parent.is_dir():
         raise StudyError(f"--junit {str(junit)!r}: there is no directory {str(junit.parent)!r}")
     names = [name.strip() for name in (fail_on or "").split(",") if name.strip()]
-    known = {verdict.replace(" ", "-"): verdict for verdict in VERDICTS}
+    from vazao import study
+
+    verdicts: tuple[Verdict, ...] = get_args(study.Verdict)
+    known = {verdict.replace(" ", "-"): verdict for verdict in verdicts}
     for name in names:
         if name.replace(" ", "-") not in known:
             raise StudyError(f"--fail-on {name!r}: is no verdict{did_you_mean(name, known)}")

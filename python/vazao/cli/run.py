@@ -85,7 +85,7 @@ def run(
         _refuse(name, "stored run", given | {"--out": directory, "--jobs": jobs})
         again.run(*stored, trace, pcap, snap, qlog, allow, as_json)
         return
-    if (Path(name) / results.MANIFEST).is_file():
+    if Path(name).is_dir() and (Path(name) / results.MANIFEST).is_file():
         _refuse(name, "results directory", given)
         how.run(lambda: again.study_of(Path(name), allow), Path(name))
         return

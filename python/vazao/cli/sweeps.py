@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from math import inf, isnan
 from pathlib import Path
 
-from vazao import results
+from vazao import results, study as studies
 from vazao.cli import campaigns
 from vazao.errors import ScenarioError
 from vazao.results.shard import WHOLE
-from vazao.study import FLOW, varied_flows
 
 FEWEST, MOST = 3, 1000
 """Seeds of the first look, and most of them."""
@@ -38,7 +37,7 @@ def run(
             break
         done = campaigns.campaign(study, None, place, out)
         started += done.started
-        known, flow = _known(done, varied_flows(swept.variations))
+        known, flow = _known(done, studies.varied_flows(swept.variations))
         if known <= wanted or count >= MOST:
             break
         err.print(f"{count} seeds: goodput{f' of {flow}' * bool(flow)} is known to {known:.1%}", soft_wrap=True)
@@ -64,9 +63,9 @@ def _known(done: results.Campaign, flows: Sequence[str]) -> tuple[float, str]:
     Of several flows those count that the sweep is about, `flows`, or else all; the name of a single one is empty.
     """
     (means,) = (done.table(table.id) for table in done.study.tables)
-    if FLOW in means.columns and flows:
-        means = means.filter(means[FLOW].is_in(flows))
+    if studies.FLOW in means.columns and flows:
+        means = means.filter(means[studies.FLOW].is_in(flows))
     shares = means["± goodput_bps"] / means["goodput_bps"]
-    labels = means[FLOW].to_list() if FLOW in means.columns else [""] * means.height
+    labels = means[studies.FLOW].to_list() if studies.FLOW in means.columns else [""] * means.height
     known = (inf if share is None or isnan(share) else share for share in shares)
     return max(zip(known, labels, strict=True), default=(0.0, ""))
