@@ -117,7 +117,7 @@ def test_a_real_shell_completes(terminal: Terminal) -> None:
     terminal.typed("vazao run wi", r"vazao run wide\.toml")
     terminal.typed("vazao show res", r"vazao show results/kept")
     terminal.typed("vazao explain goodput_b", r"vazao explain goodput_bps")
-    terminal.typed("vazao run wide.toml --set network.bottleneck.del", r"network\.bottleneck\.delay=(?! )")
+    terminal.typed("vazao run wide.toml --set network.bottleneck.ov", r"network\.bottleneck\.overhead=(?! )")
     terminal.typed("vazao run wide.toml --set flow.0.transport.cc=cub", r"flow\.0\.transport\.cc=cubic")
     terminal.typed("vazao list path-m", r"vazao list path-managers")
     terminal.typed("vazao kernel bu", r"vazao kernel build")

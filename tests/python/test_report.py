@@ -13,7 +13,7 @@ import pytest
 
 import synthetic
 from vazao import figures, report
-from vazao.report import network
+from vazao.report import network, page
 from vazao.report.page import commands
 from vazao.scenario import load
 
@@ -456,9 +456,16 @@ def test_a_network_that_is_part_of_another_is_drawn_as_that() -> None:
     "text",
     ["'; touch taken; '", "$(touch taken)`touch taken`", "a\nb", "\x03\x1b[201~\rtouch taken\r", "\u202e\u2028\x9b"],
 )
-def test_a_command_that_a_report_shows_is_safe_to_paste(text: str, tmp_path: Path) -> None:
-    """A setting that a stranger's manifest has is a word of the command, and no key of a terminal."""
+def test_a_command_that_a_report_shows_is_safe_to_paste(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A setting that a stranger's manifest has is a word of the command, and no key of a terminal.
+
+    Commands of a study of one's own name its directory alone; those of a built-in one hold its settings.
+    """
     study = synthetic.study().changed([("network.link.rate", text)], 1)
+    assert text not in commands(study, synthetic.store(tmp_path))
+    monkeypatch.setattr(page, "built_in_studies", lambda: {study.name})
     command = commands(study, synthetic.store(tmp_path)).splitlines(keepends=True)
     line = "".join(command).partition("\nvazao show")[0]
     assert not [each for each in line if each != "\n" and unicodedata.category(each) in ("Cc", "Cf", "Zl", "Zp")]

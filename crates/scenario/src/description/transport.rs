@@ -13,7 +13,7 @@ use crate::packs::tcp::like;
 use crate::packs::{KERNEL, TRANSPORTS, refuse_own};
 use serde_json::{Map, Value as Json};
 use std::sync::Arc;
-use vazao_congestion::{CONGESTION_CONTROLS, OWN_START};
+use vazao_congestion::CONGESTION_CONTROLS;
 use vazao_engine::registry::{Parameters, unknown};
 
 /// Reads a transport. The congestion control is that of the client if `client_sends`, else of the server.
@@ -80,7 +80,7 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
     if sender == Stack::Quinn {
         quinn::check(&given, &control, &parameters)?;
     }
-    refuse_idle(&written, pack, &control, &parameters)?;
+    refuse_idle(&written, pack, &parameters)?;
     if let Some(rule) = pack.rules.iter().find(|rule| (rule.breaks)(stacks, &parameters)) {
         return Err(whole.error(rule.problem));
     }
@@ -93,13 +93,9 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
 }
 
 /// Refuses what was written and has no effect beside the rest.
-fn refuse_idle(written: &Table, pack: &Pack, control: &ControlSpec, parameters: &Parameters) -> Result<()> {
+fn refuse_idle(written: &Table, pack: &Pack, parameters: &Parameters) -> Result<()> {
     for need in pack.needs.iter().filter(|need| !(need.has_effect)(parameters)) {
         written.refuse(need.key, need.problem)?;
-    }
-    if pack.slow_start.1 && OWN_START.contains(&control.name.as_str()) {
-        let problem = format!("has no effect with cc = {:?}, which begins in its own way; leave it out", control.name);
-        written.refuse("slow_start", problem)?;
     }
     Ok(())
 }

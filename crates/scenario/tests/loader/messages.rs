@@ -192,7 +192,6 @@ fn a_key_without_effect_is_refused() {
         (upload, "kind = \"tcp\", prr = true", "recovery = \"sack\"", "transport.prr"),
         (upload, "kind = \"tcp\", sack_profile = \"ns3\"", "recovery = \"sack\"", "transport.sack_profile"),
         (upload, "kind = \"tcp\", rtt = \"timestamps\", timestamps = false", "", "transport.rtt"),
-        (upload, "kind = \"tcp\", cc = \"bbr\", slow_start = \"hystart\"", "", "transport.slow_start"),
         (upload, "kind = \"tcp\", sysctl = { \"net.ipv4.tcp_sack\" = 0 }", "stack = \"linux\"", "transport.sysctl"),
         (upload, "kind = \"tcp\", offloads = \"none\"", "stack = { server = \"linux\" }", "transport.offloads"),
         (upload, "kind = \"tcp\", moderation = \"1 us\"", "stack = \"linux\"", "transport.moderation"),
