@@ -13,7 +13,7 @@ import pytest
 
 import synthetic
 from vazao import figures, report
-from vazao.report import network, page
+from vazao.report import network
 from vazao.report.page import commands
 from vazao.scenario import load
 
@@ -464,9 +464,10 @@ def test_a_command_that_a_report_shows_is_safe_to_paste(
     Commands of a study of one's own name its directory alone; those of a built-in one hold its settings.
     """
     study = synthetic.study().changed([("network.link.rate", text)], 1)
-    assert text not in commands(study, synthetic.store(tmp_path))
-    monkeypatch.setattr(page, "built_in_studies", lambda: {study.name})
-    command = commands(study, synthetic.store(tmp_path)).splitlines(keepends=True)
+    store = synthetic.store(tmp_path)
+    assert text not in commands(study, store)
+    monkeypatch.setattr("vazao.report.page.built_in_studies", lambda: {study.name})
+    command = commands(study, store).splitlines(keepends=True)
     line = "".join(command).partition("\nvazao show")[0]
     assert not [each for each in line if each != "\n" and unicodedata.category(each) in ("Cc", "Cf", "Zl", "Zp")]
     script = f'vazao() {{ for word; do printf "%s\\0" "$word"; done; }}\n{line}\n'
