@@ -51,6 +51,13 @@ def _mend(rng: Random, document: dict[str, Any], path: list[str], problem: str) 
         table, key = rng.choice(named)
         del table[key]
         return True
+    if flow is not None and path[-1] == "transport" and "ping" in words:
+        # One goes over ICMP, which carries nothing else.
+        if "alone" in words:
+            flow["app"] = {"kind": "ping", "count": 3}
+        else:
+            flow.pop("transport", None)
+        return True
     if flow is not None and path[-1] == "app":
         flow["app"] = {"kind": "upload", "size": "100 kB"}
         flow.pop("client", None)
