@@ -21,5 +21,5 @@ pub use controller::{CongestionControl, Controller, Setup, WindowState};
 pub use coupled::{Sibling, Siblings};
 pub use event::{Ack, Congestion, RateSample, Sending, Signal};
 pub use prr::Prr;
-pub use registry::{CONGESTION_CONTROLS, Constructor, OWN_START, SLOW_STARTS, build, build_slow_start};
+pub use registry::{CONGESTION_CONTROLS, Constructor, SLOW_STARTS, build, build_slow_start};
 pub use steered::{Seen, Steered, Steering};

@@ -48,9 +48,6 @@ pub const SLOW_STARTS: &[Entry<SlowStartConstructor>] = &[
     slow_start::hystart_plus_plus::ENTRY,
 ];
 
-/// Controls that begin in their own way, so that a [slow start](SLOW_STARTS) has no effect.
-pub const OWN_START: &[&str] = &["bbr", "bbr3"];
-
 /// Builds a congestion control by name, as `parameters` were resolved from its entry.
 ///
 /// # Errors

@@ -8,8 +8,8 @@ use bottleneck::{Flow, MSS, Path, control, setup, wide};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use vazao_congestion::{
-    Ack, CONGESTION_CONTROLS, Congestion, CongestionControl, OWN_START, RateSample, SLOW_STARTS, Sending, Setup,
-    Signal, build, build_slow_start,
+    Ack, CONGESTION_CONTROLS, Congestion, CongestionControl, RateSample, SLOW_STARTS, Sending, Setup, Signal, build,
+    build_slow_start,
 };
 use vazao_engine::registry::{Kind, Parameter, Parameters, Raw};
 use vazao_engine::{Duration, Time};
@@ -352,7 +352,10 @@ fn cubic_averages_as_reno_at_short_round_trips() {
     }
 }
 
-/// A slow start has an effect on a control, or the registry says that none has: 400 acknowledgements of a segment each, in
+/// Controls that begin in their own way, so that a slow start has no effect.
+const OWN_START: &[&str] = &["bbr", "bbr3"];
+
+/// A slow start has an effect on a control, or `OWN_START` says that none has: 400 acknowledgements of a segment each, in
 /// the second half of which the round-trip time is half as long again, are answered otherwise where the window grows as by
 /// RFC 3742 from 100 segments on, or where HyStart ends its growth.
 #[test]

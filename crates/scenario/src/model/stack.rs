@@ -165,8 +165,8 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// Those of them that a flow without a guest may not have. A kernel's name decides nothing by itself, nor does a sample;
-/// and a variant of a control for all stacks may say with `module` what it is to the kernel.
+/// Keys of guests that a flow without a guest may not have. `kernel` and `sample` decide nothing by themselves, and a variant
+/// of a control for all stacks may say with `module` what it is to the kernel.
 const OF_GUESTS: &[&str] = &["sysctl", "moderation", "offloads"];
 
 /// Keys of the kernel's network emulator.
