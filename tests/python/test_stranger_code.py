@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -188,8 +189,12 @@ def test_a_strangers_copy_takes_the_place_of_no_file_of_the_users(home: Path, tm
     assert taken(tmp_path) == ""
 
 
-def test_what_the_users_own_file_lacks_no_copy_supplies(home: Path, tmp_path: Path) -> None:
+def test_what_the_users_own_file_lacks_no_copy_supplies(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (home / "beside.py").unlink()
+    # Nor does a module of that name which something else imported.
+    monkeypatch.setitem(sys.modules, "beside", ModuleType("beside"))
     with pytest.raises(ScenarioError, match="No module named 'beside'"):
         load(SCENARIO, file=str(home / "one.toml"), inputs=keep(tmp_path / "bob", *SHADOWS), allow_programs=True)
     assert taken(tmp_path) == ""

@@ -52,6 +52,11 @@ def is_installed(name: str) -> bool:
     return found is not None and found.origin is not None
 
 
+def is_found(name: str) -> bool:
+    """Whether an import would find a module of this name anew, whatever else was imported by that name before."""
+    return any(finder.find_spec(name, None) is not None for finder in sys.meta_path)
+
+
 def installed() -> list[str]:
     """Python's path but for what is on it because Python was started there: the working directory, that of a script."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
@@ -113,6 +118,8 @@ class _Modules:
         first, _, rest = name.partition(".")
         if level or first not in self._texts or is_installed(first):
             with _nothing_passing():
+                if not level and not is_found(first):
+                    raise ModuleNotFoundError(f"No module named {first!r}", name=first)
                 return builtins.__import__(name, globals, locals, fromlist, level)
         if rest:
             raise ImportError(f"{first}.py is a module, no package: there is no {name}")
