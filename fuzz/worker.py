@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
+import subprocess
+import sys
 import tempfile
 import time
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -17,15 +19,16 @@ MEMORY = 2e9
 """Resident bytes beyond which a process is ended."""
 TOLD = "1.5 GB"
 """Memory that a process is told it may take, so that it refuses or stops what takes more."""
-_CONTEXT = multiprocessing.get_context("spawn")
+ROOT = Path(__file__).parents[1]
 
 
-def _serve(pipe: Connection, said: str) -> None:
-    os.environ["VAZAO_MEMORY"] = TOLD
-    # What a library says of its own death goes to the file descriptor, not to `sys.stderr`.
-    os.dup2(os.open(said, os.O_WRONLY | os.O_APPEND), 2)
+def _serve(pipe: Connection) -> None:
     while True:
-        pipe.send(judge(pipe.recv()))
+        try:
+            case: Case = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(judge(case))
 
 
 class Worker:
@@ -38,18 +41,23 @@ class Worker:
         self._start()
 
     def _start(self) -> None:
-        self._pipe, theirs = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(target=_serve, args=(theirs, self._said), daemon=True)
-        self._said.write_text("")
-        self._process.start()
-        theirs.close()
+        self._pipe, theirs = Pipe()
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        # What a library says of its own death goes to the file descriptor, not to `sys.stderr`.
+        with theirs, self._said.open("wb") as said:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "fuzz.worker", str(theirs.fileno())],
+                env=os.environ | {"PYTHONPATH": path, "VAZAO_MEMORY": TOLD},
+                pass_fds=[theirs.fileno()],
+                stderr=said,
+            )
 
     def judge(self, case: Case) -> Verdict:
         """Judge a case in the process."""
         self._pipe.send(case)
         deadline = time.monotonic() + self._wall
         while not self._pipe.poll(0.05):
-            if not self._process.is_alive() and not self._pipe.poll():
+            if self._process.poll() is not None and not self._pipe.poll():
                 return self._died()
             if self._resident() > self._memory:
                 return self._ended(f"memory above {self._memory / 1e9:.1f} GB")
@@ -69,9 +77,9 @@ class Worker:
         return pages * 4096.0
 
     def _died(self) -> Verdict:
-        self._process.join(5)
+        self._process.wait(5)
         last = " ".join(self._said.read_text(errors="replace").splitlines()[-3:])
-        return self._ended(f"the process died, exit code {self._process.exitcode}: {last[:300]}")
+        return self._ended(f"the process died, exit code {self._process.returncode}: {last[:300]}")
 
     def _ended(self, why: str) -> Verdict:
         self._kill()
@@ -80,10 +88,14 @@ class Worker:
 
     def _kill(self) -> None:
         self._process.kill()
-        self._process.join()
+        self._process.wait()
         self._pipe.close()
 
     def close(self) -> None:
         """End the process."""
         self._kill()
         self._folder.cleanup()
+
+
+if __name__ == "__main__":
+    _serve(Connection(int(sys.argv[1])))

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 ASKED = re.compile(r"^<!-- written: ([a-z ]+) -->$", re.MULTILINE)
 
+SHOWN = re.compile(r"^<!-- shown -->\n.*?^<!-- end of what is shown -->\n", re.DOTALL | re.MULTILINE)
+"""Output of a cell as `docs/cells.py` wrote it: here the cell runs."""
+
 NOTEBOOK = "file_format: mystnb"
 """The mark of a page whose cells run."""
 
@@ -190,8 +193,8 @@ WRITERS: dict[str, Callable[[Sphinx], Iterator[str]]] = {
 
 
 def fill(app: Sphinx, _: str, source: list[str]) -> None:
-    """Put into a page what it asks for."""
-    source[0] = ASKED.sub(lambda asked: "\n".join(WRITERS[asked[1]](app)), source[0])
+    """Put into a page what it asks for, and leave out what its cells show."""
+    source[0] = ASKED.sub(lambda asked: "\n".join(WRITERS[asked[1]](app)), SHOWN.sub("", source[0]))
 
 
 def refer(app: Sphinx, env: BuildEnvironment, node: Any, shown: nodes.Element) -> nodes.Element | None:

@@ -3,7 +3,7 @@
 A document shows what is printed in one of two ways, and both are compared with what is printed here:
 
 - a `console` block has commands after `$ `, each with its whole standard output below it, as into a pipe;
-- a `text` block has what the `python` block before it prints.
+- a `text` block has what the `python` block before it prints, or the cell of a notebook (`docs/cells.py` writes these).
 
 `…` stands for what is left out, or changes from machine to machine (an elapsed time) or build to build (a `run_id`):
 within a line for any characters, alone on a line for any lines. A comment directly above a block says what else a test

@@ -206,9 +206,7 @@ def test_a_worker_that_dies_hangs_or_grows_is_a_finding() -> None:
     worker.close()
     worker = Worker()
     assert worker.judge(Case("valid", 1, SCENARIO)).outcome == "run"
-    pid = worker._process.pid
-    assert pid is not None
-    Timer(0.1, os.kill, (pid, signal.SIGABRT)).start()
+    Timer(0.1, os.kill, (worker._process.pid, signal.SIGABRT)).start()
     verdicts = (worker.judge(case) for _ in range(1000))
     assert any(wrong.startswith("the process died, exit code -6") for verdict in verdicts for wrong in verdict.wrong)
     worker.close()

@@ -75,7 +75,8 @@ def test_every_output_is_compared_or_says_why_not() -> None:
                 assert block.told("not compared:"), f"{block}: does not say why it is not compared"
                 excused[name(path)] = excused.get(name(path), 0) + 1
             elif block.language == "text":
-                assert before == "python", f"{block}: of which command is it? See tests/python/documents.py"
+                known = before in ("python", "{code-cell} ipython3")
+                assert known, f"{block}: of which command is it? See tests/python/documents.py"
             before = block.language
     assert excused == NOT_COMPARED
     assert sum(map(compared, CONSOLES)) > sum(excused.values())
