@@ -16,7 +16,7 @@ import pytest
 from command import Vazao, caller
 from documents import ROOT
 from guests import BUILT
-from vazao import _core, kernel, ns2
+from vazao import _core, kernel, ns2, seeing
 from vazao.cli import doctor
 from vazao.errors import ScenarioError
 
@@ -59,6 +59,9 @@ def test_each_missing_piece_says_what_it_adds_and_how_to_get_it(
     monkeypatch.setattr(doctor, "find_spec", lambda _: None)
     monkeypatch.setattr(kernel, "find", lambda *_: None)
     monkeypatch.setattr(_core, "has_walls", lambda: False)
+    monkeypatch.setattr(seeing, "is_built", lambda: False)
+    monkeypatch.setattr(seeing, "has_engine", lambda: False)
+    monkeypatch.setattr(doctor, "_refusal", lambda text: "built without" if "quinn" in text else None)
     monkeypatch.delenv("VAZAO_CACHE", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", _nobody)
@@ -66,14 +69,14 @@ def test_each_missing_piece_says_what_it_adds_and_how_to_get_it(
     missing = {name: piece for name, piece in found(vazao).items() if piece["state"] != "there"}
     assert set(missing) == {
         "cache", "kernel for guests", "walls around guests", "ns-2", "tshark", "chromium",
-        "extra dask", "extra gym", "extra notebook", "extra web",
+        "quinn", "pages", "engine of pages", "extra dask", "extra gym", "extra notebook", "extra web",
     }  # fmt: skip
     assert [name for name, piece in missing.items() if not (piece["adds"] and piece["get"] and piece["found"])] == []
     assert missing["kernel for guests"]["get"] == "vazao kernel build"
     assert ns2.PACKAGE in missing["ns-2"]["get"]
     printed = vazao("doctor").out
     assert printed.count("get it: ") == len(missing)
-    assert "all that is needed works; 10 optional pieces are missing" in printed
+    assert f"all that is needed works; {len(missing)} optional pieces are missing" in printed
 
 
 def _nobody() -> Path:

@@ -17,7 +17,7 @@ from typing import Literal
 
 import typer
 
-from vazao import _core, files, kernel, ns2, results, scenario
+from vazao import _core, files, kernel, ns2, results, scenario, seeing
 from vazao.cli.options import AsJson
 from vazao.errors import VazaoError
 from vazao.units import quantity
@@ -43,6 +43,9 @@ EXTRAS = {
     "web": ("starlette", "results in the browser: vazao explore DIR"),
 }
 """Extras of the package: the library by which each is known, and what it adds."""
+
+_QUINN = results.SMALLEST + 'transport = { kind = "quic", stack = "quinn" }\n'
+"""A run of quinn's costs alone."""
 
 
 @dataclass(frozen=True)
@@ -113,11 +116,16 @@ def _is_installed(name: str) -> bool:
 
 def _engine(name: str) -> Piece:
     """The engine, by a run of one packet."""
-    outcome = _core.run(scenario.load(results.SMALLEST))
     told = f"vazao {results.__version__}, engine {_core.ENGINE_VERSION}"
-    if outcome.failure or outcome.not_run:
-        return Piece(name, "broken", f"{told}: {outcome.failure or outcome.not_run}", needed=True, get="build it again")
+    if wrong := _refusal(results.SMALLEST):
+        return Piece(name, "broken", f"{told}: {wrong}", needed=True, get="build it again")
     return Piece(name, "there", told, needed=True)
+
+
+def _refusal(text: str) -> str | None:
+    """The reason for which a scenario does not run here; None where it does."""
+    outcome = _core.run(scenario.load(text))
+    return outcome.failure or outcome.not_run
 
 
 def _cores(name: str) -> Piece:
@@ -176,11 +184,36 @@ def _ns2(name: str) -> Piece:
     return Piece(name, "there", f"{found.version}, {found.path}")
 
 
+def _quinn(name: str) -> Piece:
+    """The library that plays both ends of a QUIC connection, by a run of one packet."""
+    if wrong := _refusal(_QUINN):
+        adds = 'QUIC flows played by a library that is in production (stack = "quinn"), and vazao compare of them'
+        get = "an engine with the feature quinn-guest, as `make setup` builds it"
+        return Piece(name, "missing", wrong, adds=adds, get=get)
+    return Piece(name, "there", "a library for both ends of QUIC, in the engine")
+
+
+def _pages(name: str) -> Piece:
+    adds = "vazao view, play and explore: packets, the laboratory and campaigns in the browser"
+    return _built(name, seeing.is_built(), adds, "make web")
+
+
+def _web_engine(name: str) -> Piece:
+    adds = "pages that simulate by themselves: vazao play --html, vz.play"
+    return _built(name, seeing.has_engine(), adds, "make wasm")
+
+
+def _built(name: str, there: bool, adds: str, how: str) -> Piece:
+    """Files of pages that a command builds."""
+    return Piece(name, "there", "built") if there else Piece(name, "missing", "not built", adds=adds, get=how)
+
+
 _NEEDED: dict[str, Callable[[str], Piece]] = {
     "Python": _python, "libraries": _libraries, "engine": _engine, "cores": _cores, "memory": _memory,
 }  # fmt: skip
 _USEFUL: dict[str, Callable[[str], Piece]] = {
     "cache": _cache, "kernel for guests": _kernel, "walls around guests": _walls, "ns-2": _ns2,
+    "quinn": _quinn, "pages": _pages, "engine of pages": _web_engine,
 }  # fmt: skip
 
 
