@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import hashlib
 import json
 import py_compile
@@ -129,6 +130,11 @@ def test_where_vazao_is_from_is_no_place_in_passing(monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(package)
     monkeypatch.syspath_prepend(package)
     assert str(package) in installed()
+
+
+def test_a_program_of_pythons_own_hides_nothing_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", cProfile.__file__, raising=False)
+    assert str(Path(cProfile.__file__).parent) in installed()
 
 
 @pytest.mark.parametrize("name", ["math.py", "colorsys.py", "tomli_w.py", "vazao.py"])

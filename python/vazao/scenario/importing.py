@@ -7,6 +7,7 @@ import hashlib
 import linecache
 import os
 import sys
+import sysconfig
 import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,6 +63,8 @@ def installed() -> list[str]:
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     passing = {_real(""), *([_real(str(Path(script).parent))] if script else [])}
     passing.discard(_real(str(Path(__file__).parents[2])))  # Vazão itself is from there.
+    # A script may be one of Python's own (`python -m cProfile`), or installed.
+    passing -= {_real(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
     return [place for place in sys.path if _real(place) not in passing]
 
 
