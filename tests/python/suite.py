@@ -12,6 +12,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no mistake of the code's: what must be quick is marked as timed.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 BUDGET = tomllib.loads((Path(__file__).parent / "budget.toml").read_text(encoding="utf-8"))
 """Share of the suite's time that each file may take, in percent (`files`), and that any other may (`other`)."""
