@@ -44,9 +44,6 @@ EXTRAS = {
 }
 """Extras of the package: the library by which each is known, and what it adds."""
 
-_QUINN = results.SMALLEST + 'transport = { kind = "quic", stack = "quinn" }\n'
-"""A run of quinn's costs alone."""
-
 
 @dataclass(frozen=True)
 class Piece:
@@ -186,7 +183,7 @@ def _ns2(name: str) -> Piece:
 
 def _quinn(name: str) -> Piece:
     """The library that plays both ends of a QUIC connection, by a run of one packet."""
-    if wrong := _refusal(_QUINN):
+    if wrong := _refusal(results.SMALLEST + 'transport = { kind = "quic", stack = "quinn" }\n'):
         adds = 'QUIC flows played by a library that is in production (stack = "quinn"), and vazao compare of them'
         get = "an engine with the feature quinn-guest, as `make setup` builds it"
         return Piece(name, "missing", wrong, adds=adds, get=get)

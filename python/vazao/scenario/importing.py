@@ -6,8 +6,8 @@ import builtins
 import hashlib
 import linecache
 import os
+import site
 import sys
-import sysconfig
 import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,18 +53,13 @@ def is_installed(name: str) -> bool:
     return found is not None and found.origin is not None
 
 
-def is_found(name: str) -> bool:
-    """Whether an import would find a module of this name anew, whatever else was imported by that name before."""
-    return any(finder.find_spec(name, None) is not None for finder in sys.meta_path)
-
-
 def installed() -> list[str]:
     """Python's path but for what is on it because Python was started there: the working directory, that of a script."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     passing = {_real(""), *([_real(str(Path(script).parent))] if script else [])}
-    passing.discard(_real(str(Path(__file__).parents[2])))  # Vazão itself is from there.
-    # A script may be one of Python's own (`python -m cProfile`), or installed.
-    passing -= {_real(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
+    # The script may be one of Vazão's, of Python's own (`python -m cProfile`), or of what is installed.
+    lasting = (str(Path(__file__).parents[2]), str(Path(os.__file__).parent), *site.getsitepackages())
+    passing -= {_real(place) for place in lasting}
     return [place for place in sys.path if _real(place) not in passing]
 
 
@@ -121,12 +116,17 @@ class _Modules:
         first, _, rest = name.partition(".")
         if level or first not in self._texts or is_installed(first):
             with _nothing_passing():
-                if not level and not is_found(first):
+                if not level and not _is_found(first):
                     raise ModuleNotFoundError(f"No module named {first!r}", name=first)
                 return builtins.__import__(name, globals, locals, fromlist, level)
         if rest:
             raise ImportError(f"{first}.py is a module, no package: there is no {name}")
         return self.load(first)
+
+
+def _is_found(name: str) -> bool:
+    """Whether an import would find a module of this name anew, whatever else was imported by that name before."""
+    return any(finder.find_spec(name, None) is not None for finder in sys.meta_path)
 
 
 _path = threading.RLock()
