@@ -163,7 +163,7 @@ def test_a_copy_of_code_runs_where_it_has_run_before_or_was_asked_about(home: Pa
     assert run_study(own(home), out=bob, shard=Shard(2, 3)).runs.height == 2
     shutil.rmtree(tmp_path / "cache")
     own_module._note.cache_clear()
-    with pytest.raises(StudyError, match=r"mine\.py: there is no such file; .*never run here.* cp "):
+    with pytest.raises(StudyError, match=rf"mine\.py: there is no such file; .*never run here.* cp {copy} "):
         run_study(own(home), out=bob)
     cells = plan(own(home, False).with_inputs(kept_inputs(bob)), "quick").cells
     asked = Asked.of(cell.scenario for cell in cells)

@@ -130,10 +130,11 @@ class Finder:
         first, folder = texts[0], Path(self.file).parent
         others = first.path == self.inputs.get(first.name) and not _is_kept_by(folder, first.path)
         if self.allowed is True and others and not all(map(_has_run, texts)):
+            # Each path once: a long message is cut, and what is to be pasted stands at its end.
             put = shlex.join(["cp", str(first.path), str(folder / first.name)])
             raise ScenarioError(
-                f"{folder / first.name}: there is no such file; {first.path} is a copy, by whoever made these "
-                f"results, of code that has never run here. If you trust it, put it there: {put}"
+                f"{first.name}: there is no such file; its copy, by whoever made these results, has never run here. "
+                f"If you trust it, put it there: {put}"
             )
         _note_run(text.digest for text in texts)
         own = getattr(loaded(texts), wanted, None)
