@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ BEGIN, END = "<!-- shown -->", "<!-- end of what is shown -->"
 """Marks around what a cell shows."""
 
 SHOWN = re.compile(rf"\n{BEGIN}\n.*?{END}\n", re.DOTALL)
+"""Output of a cell in a document."""
+
 COLOURS = 128
 """A picture of lines and letters has few."""
 
@@ -90,17 +92,11 @@ def written(path: Path, text: str) -> tuple[str, dict[Path, bytes]]:
 def prepared() -> Iterator[None]:
     """A working directory with the files that the documents tell their reader to save."""
     sys.path.append(str(DOCS.parent / "tests/python"))
-    from documents import saved
+    from documents import save
 
-    with tempfile.TemporaryDirectory() as folder:
-        for file, text in saved().items():
-            (Path(folder) / file).write_text(text, encoding="utf-8")
-        before = Path.cwd()
-        os.chdir(folder)
-        try:
-            yield
-        finally:
-            os.chdir(before)
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        save(Path())
+        yield
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Checks after each change, in two minutes: python tests/quick.py [--base REVISION].
+"""Checks after each change, in two or three minutes: python tests/quick.py [--base REVISION].
 
 Formatting, the lints of what changed, the tests of touched crates with a twentieth of their property cases, and all
 tests of Python without a mark (`markers` in pyproject.toml). `make test` runs the rest.

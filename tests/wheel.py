@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 
-from documents import Block, exchanges, fenced, saved, shows  # noqa: E402
+from documents import Block, exchanges, fenced, save, shows  # noqa: E402
 
 MARK = "\0"
 
@@ -30,8 +30,7 @@ def main(wheel: Path) -> int:
         subprocess.run(
             [environment / "bin/python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", wheel], check=True
         )
-        for name, text in saved().items():
-            (place / name).write_text(text, encoding="utf-8")
+        save(place)
         wrong = [*_commands(shown, place, environment), *_python(shown, place, environment)]
     print("\n".join(wrong) or f"{wheel.name}: README's commands and Python print what README shows")
     return len(wrong)

@@ -17,6 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT / "python")]
+sys.path.append(str(HERE.parent))
 
 # Notebooks start as `startup.py` says, and whatever else a person has set up for theirs stays out.
 PROFILE = Path(tempfile.mkdtemp(prefix="vazao-site-"))

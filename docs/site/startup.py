@@ -13,5 +13,4 @@ import documents
 altair.renderers.enable("svg")
 polars.Config.set_tbl_hide_dataframe_shape(True)
 polars.Config.set_tbl_hide_column_data_types(True)
-for file, text in documents.saved().items():
-    Path(file).write_text(text, encoding="utf-8")
+documents.save(Path())

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cells import SHOWN
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
 ASKED = re.compile(r"^<!-- written: ([a-z ]+) -->$", re.MULTILINE)
-
-SHOWN = re.compile(r"^<!-- shown -->\n.*?^<!-- end of what is shown -->\n", re.DOTALL | re.MULTILINE)
-"""Output of a cell as `docs/cells.py` wrote it: here the cell runs."""
 
 NOTEBOOK = "file_format: mystnb"
 """The mark of a page whose cells run."""
@@ -193,7 +191,7 @@ WRITERS: dict[str, Callable[[Sphinx], Iterator[str]]] = {
 
 
 def fill(app: Sphinx, _: str, source: list[str]) -> None:
-    """Put into a page what it asks for, and leave out what its cells show."""
+    """Put into a page what it asks for, and leave out what its cells show: here they run."""
     source[0] = ASKED.sub(lambda asked: "\n".join(WRITERS[asked[1]](app)), SHOWN.sub("", source[0]))
 
 

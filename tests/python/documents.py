@@ -16,9 +16,12 @@ must know of it:
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -79,6 +82,24 @@ def saved() -> dict[str, str]:
     files = [(file, block.text) for path in DOCUMENTS for block in fenced(path) if (file := block.told("saved as"))]
     assert len(dict(files)) == len(files), "one name, one file: commands of other documents read it too"
     return dict(files)
+
+
+def save(folder: Path) -> None:
+    """Save every such file into a folder."""
+    for file, text in saved().items():
+        (folder / file).write_text(text, encoding="utf-8")
+
+
+def script(file: str) -> ModuleType:
+    """A program of the documents, such as `docs/generate.py`, as a module."""
+    path = ROOT / file
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # Dataclasses look their module up there.
+    spec.loader.exec_module(module)
+    return module
 
 
 def exchanges(block: Block) -> list[tuple[str, str]]:

@@ -1,12 +1,10 @@
 """The documents say what is so: scenarios load, commands exist, links resolve, lists are complete."""
 
-import importlib.util
 import re
 import shlex
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import polars as pl
@@ -15,7 +13,7 @@ import typer.main
 from typer.testing import CliRunner
 
 import vazao as vz
-from documents import DOCUMENTS, ROOT, blocks, name, saved
+from documents import DOCUMENTS, ROOT, blocks, name, save, script
 from test_json import commands as every_command
 from vazao import _core
 from vazao.cli import app
@@ -36,8 +34,7 @@ def every(language: str) -> Iterator[object]:
 def test_what_is_shown_in_toml_loads(text: str, tmp_path: Path) -> None:
     tables = tomllib.loads(text)
     if "words" in tables:
-        for file, content in saved().items():
-            (tmp_path / file).write_text(content)
+        save(tmp_path)
         translated = next(tmp_path.glob("*.pt.toml"))
         assert translated.read_text() == text
         assert load_study(str(translated).replace(".pt", ""), lang="pt").title == tables["study"]["title"]
@@ -47,8 +44,7 @@ def test_what_is_shown_in_toml_loads(text: str, tmp_path: Path) -> None:
     elif "network" in tables:
         # How much programs of the host will send, nobody knows beforehand.
         programs = any(flow.get("app", {}).get("kind") == "command" for flow in tables["flow"])
-        for file, content in saved().items():
-            (tmp_path / file).write_text(content)
+        save(tmp_path)
         assert (load(text, file=str(tmp_path / "shown.toml")).work()[0] > 0) != programs
     else:
         assert set(tables) <= {"flow", "factor"}, "neither a scenario nor a study nor a part of one"
@@ -134,17 +130,8 @@ def test_files_that_are_named_exist(path: Path) -> None:
     assert [file for file in named if not any(ROOT.glob(file)) and file not in EXAMPLES] == []
 
 
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_generated_documents_are_up_to_date() -> None:
-    for path, text in generator().pages().items():
+    for path, text in script("docs/generate.py").pages().items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: run .venv/bin/python docs/generate.py"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from command import program
-from documents import DOCUMENTS, Block, blocks, exchanges, fenced, name, saved, shows
+from documents import DOCUMENTS, Block, blocks, exchanges, fenced, name, save, shows
 from vazao import kernel
 
 pytestmark = pytest.mark.process
@@ -36,8 +36,7 @@ def test_commands_print_what_is_shown(block: Block, tmp_path: Path) -> None:
     wanted, there = block.told("needs Linux"), kernel.find()
     if wanted and not (there and there.release == wanted):
         pytest.skip(f"no Linux {wanted} for guests: its output is not compared")
-    for file, text in saved().items():
-        (tmp_path / file).write_text(text, encoding="utf-8")
+    save(tmp_path)
     for command, shown in exchanges(block):
         tool, *arguments = shlex.split(command, comments=True)
         assert tool == "vazao", f"{block}: `{command}` is no command of ours"

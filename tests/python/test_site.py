@@ -8,14 +8,13 @@ import subprocess
 import sys
 from html import unescape
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 import vazao
 from browsers import local
-from documents import DOCUMENTS, ROOT, Block, fenced, name, saved
+from documents import DOCUMENTS, ROOT, Block, fenced, name, save, script
 from vazao.study import catalogue, reference
 
 pytestmark = pytest.mark.site
@@ -43,8 +42,7 @@ def test_cells_of_notebooks_show_what_stands_below_them(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for file, text in saved().items():
-        (tmp_path / file).write_text(text, encoding="utf-8")
+    save(tmp_path)
     document = path.read_text(encoding="utf-8")
     text, pictures = script("docs/cells.py").written(path, document)
     assert text == document, "run .venv/bin/python docs/cells.py"
@@ -56,18 +54,6 @@ def test_every_reader_has_a_tutorial_and_there_are_notebooks() -> None:
     readers = ("researcher", "lecturer", "engineer", "developer")
     assert {f"docs/tutorials/{reader}.md" for reader in readers} <= pages
     assert len([page for page in pages if page.startswith("docs/notebooks/")]) >= 2
-
-
-def script(file: str) -> ModuleType:
-    """A script of the documents as a module."""
-    name = Path(file).stem
-    spec = importlib.util.spec_from_file_location(name, ROOT / file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
