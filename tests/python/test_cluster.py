@@ -315,10 +315,11 @@ def workers_of(pid: int) -> list[int]:
     """The workers that a driver has started."""
     found = [path for path in Path("/proc").glob("[0-9]*/status") if f"\nPPid:\t{pid}\n" in told(path)]
     numbers = [int(path.parent.name) for path in found]
-    return [number for number in numbers if b"vazao.results.serving" in Path(f"/proc/{number}/cmdline").read_bytes()]
+    return [number for number in numbers if "vazao.results.serving" in told(Path(f"/proc/{number}/cmdline"))]
 
 
 def told(path: Path) -> str:
+    """What the system tells of a process: nothing when it ends between being found and being read."""
     try:
         return path.read_text()
     except (FileNotFoundError, ProcessLookupError):
