@@ -319,7 +319,7 @@ def workers_of(pid: int) -> list[int]:
 
 
 def told(path: Path) -> str:
-    """What the system tells of a process: nothing when it ends between being found and being read."""
+    """Text that the system tells of a process: none when it ends between being found and being read."""
     try:
         return path.read_text()
     except (FileNotFoundError, ProcessLookupError):
