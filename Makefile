@@ -2,7 +2,7 @@
 # Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
 
 .DELETE_ON_ERROR:
-.PHONY: quick agreement differential fuzz references help setup kernel demo test lint bench docs site studies lock clean tools tuned wheel web wasm
+.PHONY: quick agreement differential fuzz references help setup kernel demo test lint lint-rust lint-python lint-pages bench docs site studies lock clean tools tuned wheel web wasm
 SHELL := /bin/bash
 
 BIN := .venv/bin
@@ -56,13 +56,18 @@ $(LOCKED): requirements.lock
 	[ -n "$$found" ] || { echo 'error: no CPython 3.11 or newer; install one (or say PYTHON=...)' >&2; exit 1; }; \
 	rm -rf .venv; \
 	"$$found" -m venv .venv || { echo "error: $$found cannot make environments; install its venv package" >&2; exit 1; }
-	@echo 'installing Python packages, about a minute'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@echo 'installing Python packages, and compiling the engine beside it: about three minutes'
+	@cargo build --release --locked $(EXTENSION) & \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock; installed=$$?; \
+	wait; exit $$installed
 	@touch $@
+
+# As maturin compiles it, but for what depends on the interpreter. Mistakes are maturin's to tell.
+EXTENSION := --lib -p vazao-python --features extension-module,linux-guest,quinn-guest
 
 $(BUILT): $(LOCKED) pyproject.toml $(RUST)
 	@command -v cargo >/dev/null || { echo 'error: no cargo; install a Rust toolchain (rustup) first' >&2; exit 1; }
-	@echo 'compiling the engine, a few minutes'
+	@echo 'compiling the engine'
 	@VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --locked
 	@touch $@
 
@@ -113,14 +118,21 @@ studies: setup
 	done
 
 lint: setup
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint-rust lint-python lint-pages
+
+lint-rust:
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 	cargo fmt --manifest-path $(PROGRAM) --check
 	cargo clippy --quiet --manifest-path $(PROGRAM) --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --locked
+
+lint-python:
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --quiet --check
 	$(BIN)/mypy
+
+lint-pages:
 	$(NPM) web run --silent check
 
 # Tests that need a tool or a kernel that is not there are skipped with its name; pytest's summary counts them.
@@ -131,12 +143,13 @@ tools: setup
 	@pkg-config --exists ns3-core 2>/dev/null || echo 'optional tool not found: ns3 (make bench compares without it)'
 	@$(BIN)/python -c 'from vazao import kernel; kernel.find() or print(f"{kernel.missing()}: tests of guests are skipped")'
 
-# Tests that compare times have the machine for themselves, at the end.
+# Three workers on two cores, as tests also wait for pages and processes. Those that compare times have the machine for
+# themselves, at the end.
 test: setup lint tools
 	VAZAO_KERNEL="$$($(KERNEL))" cargo test --quiet --workspace --locked
 	cargo test --quiet --manifest-path $(PROGRAM) --locked
 	$(NPM) web test --silent
-	$(BIN)/pytest -ra --durations=30 -n auto --dist loadscope --no-loadscope-reorder --untimed
+	$(BIN)/pytest -ra --durations=30 -n $$(( $$(nproc) * 3 / 2 )) --dist loadscope --no-loadscope-reorder --untimed
 	$(BIN)/pytest -ra -m timed
 
 quick: $(BUILT) $(PAGES)

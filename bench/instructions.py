@@ -48,8 +48,10 @@ def program() -> str:
         raise NotMeasurableError("instructions are recorded for x86-64")
     if shutil.which("valgrind") is None:
         raise NotMeasurableError("valgrind is not installed")
-    command = ["cargo", "bench", "--quiet", "--locked", "--profile", "release", "--features", "linux-guest,quinn-guest"]
-    command += ["-p", "vazao-scenario", "--bench", "run", "--no-run"]
+    # With the extension and its features, so that what `make setup` has compiled is not compiled again.
+    features = ",".join(f"vazao-python/{name}" for name in ("extension-module", "linux-guest", "quinn-guest"))
+    command = ["cargo", "bench", "--quiet", "--locked", "--profile", "release", "--features", features]
+    command += ["-p", "vazao-python", "-p", "vazao-scenario", "--bench", "run", "--no-run"]
     built = subprocess.run(
         [*command, "--message-format=json"], cwd=HERE.parent, capture_output=True, text=True, check=False
     )

@@ -101,7 +101,7 @@ class Unenclosed:
 def test_dying_between_any_two_file_operations_loses_no_committed_run(
     toy: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "FLUSH_RUNS", 3)
+    monkeypatch.setattr(running, "FLUSH_RUNS", 4)
     monkeypatch.setattr(store, "Enclosure", Unenclosed)
     monkeypatch.setattr(campaign, "rehearse", lambda study: None)  # Touches no file.
     expected = rows(campaign.run_study(toy, size="quick", jobs=1, out=tmp_path / "whole").directory)
@@ -123,7 +123,7 @@ def test_dying_between_any_two_file_operations_loses_no_committed_run(
         assert_same(rows(directory), expected)
         assert not list(directory.rglob("*.tmp"))
         operations += 1
-    # Eight runs in three batches of six tables are far more operations than this: the loop has met them.
+    # Eight runs in two batches of six tables are far more operations than this: the loop has met them.
     assert operations > 40
 
 
