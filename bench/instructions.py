@@ -48,16 +48,21 @@ def program() -> str:
         raise NotMeasurableError("instructions are recorded for x86-64")
     if shutil.which("valgrind") is None:
         raise NotMeasurableError("valgrind is not installed")
+    return built("release")
+
+
+def built(profile: str, *options: str) -> str:
+    """Build the benchmark by a profile of Cargo.toml, and return its path."""
     # With the extension and its features, so that what `make setup` has compiled is not compiled again.
     features = ",".join(f"vazao-python/{name}" for name in ("extension-module", "linux-guest", "quinn-guest"))
-    command = ["cargo", "bench", "--quiet", "--locked", "--profile", "release", "--features", features]
+    command = ["cargo", "bench", "--quiet", "--locked", "--profile", profile, "--features", features, *options]
     command += ["-p", "vazao-python", "-p", "vazao-scenario", "--bench", "run", "--no-run"]
-    built = subprocess.run(
+    done = subprocess.run(
         [*command, "--message-format=json"], cwd=HERE.parent, capture_output=True, text=True, check=False
     )
-    if built.returncode != 0:
-        raise SystemExit(built.stderr)
-    messages = map(json.loads, built.stdout.splitlines())
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    messages = map(json.loads, done.stdout.splitlines())
     return next(
         message["executable"]
         for message in messages

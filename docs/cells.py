@@ -36,6 +36,8 @@ COLOURS = 128
 
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<code>.*?)^```\n", re.DOTALL | re.MULTILINE)
 
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -82,7 +84,8 @@ def written(path: Path, text: str) -> tuple[str, dict[Path, bytes]]:
         if result.picture:
             file = IMAGES / f"{path.stem}-{len(pictures) + 1}.png"
             pictures[file] = result.picture
-            lines.append(f"![What the cell shows]({os.path.relpath(file, path.parent)})")
+            section = HEADING.findall(text, 0, found.start())[-1]
+            lines.append(f"![Chart: {section}]({os.path.relpath(file, path.parent)})")
         return "\n".join([*lines, END, ""]) if len(lines) > 2 else found[0]
 
     return CELL.sub(with_shown, text), pictures

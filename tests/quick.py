@@ -1,7 +1,8 @@
-"""Checks after each change, in two or three minutes: python tests/quick.py [--base REVISION].
+"""Checks after each change, in two minutes: python tests/quick.py [--base REVISION].
 
 Formatting, the lints of what changed, the tests of touched crates with a twentieth of their property cases, and all
-tests of Python without a mark (`markers` in pyproject.toml). `make test` runs the rest.
+tests of Python without a mark (`markers` in pyproject.toml). `make test` runs the rest. Those of Rust and those of
+Python run beside each other.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -26,16 +28,29 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--base", help="what changed since this revision; default: since HEAD, or its last commit")
     began, touched = time.monotonic(), changed(parser.parse_args().base)
-    failed = [name for name, command in checks(touched) if not passes(name, command)]
+    with ThreadPoolExecutor(2) as lanes:
+        failed = [
+            name for failures in lanes.map(failures_of, (of_rust(touched), of_python(touched))) for name in failures
+        ]
     took = time.monotonic() - began
     print(f"\nleft out: tests marked {', '.join(MARKS)}; crates that did not change; 19 of 20 property cases; rustdoc")
     print(f"{took:.0f} s; " + (f"failed: {', '.join(failed)}" if failed else "all passed"))
     return len(failed)
 
 
-def checks(touched: Sequence[str]) -> Iterable[tuple[str, list[str]]]:
-    """The name and the command of each check, the quickest first."""
+Checks = Iterable[tuple[str, list[str]]]
+"""Checks by name, each with its command, the quickest first."""
+
+
+def of_rust(touched: Sequence[str]) -> Checks:
     yield "format of Rust", ["cargo", "fmt", "--all", "--check"]
+    if packages := [word for crate in crates(touched) for word in ("-p", f"vazao-{crate}")]:
+        common = ["--quiet", "--locked", *packages]
+        yield "lints of Rust", ["cargo", "clippy", "--all-targets", *common, "--", "-D", "warnings"]
+        yield "tests of Rust", ["cargo", "test", *common]
+
+
+def of_python(touched: Sequence[str]) -> Checks:
     yield "lints of Python", [str(BIN / "ruff"), "check", "--quiet"]
     yield "format of Python", [str(BIN / "ruff"), "format", "--quiet", "--check"]
     if any(path.endswith((".py", ".pyi")) for path in touched):
@@ -43,14 +58,11 @@ def checks(touched: Sequence[str]) -> Iterable[tuple[str, list[str]]]:
     if any(path.startswith("web/") for path in touched):
         for step in (["run", "--silent", "check"], ["test", "--silent"]):
             yield f"pages: {step[-2]}", [sys.executable, "web/tools/npm.py", "web", *step]
-    if packages := [word for crate in crates(touched) for word in ("-p", f"vazao-{crate}")]:
-        common = ["--quiet", "--locked", *packages]
-        yield "lints of Rust", ["cargo", "clippy", "--all-targets", *common, "--", "-D", "warnings"]
-        yield "tests of Rust", ["cargo", "test", *common]
     yield (
         "tests of Python",
         [
-            *(str(BIN / "pytest"), "--quiet", "-n", "auto", "--dist", "loadscope", "--no-loadscope-reorder"),
+            *(str(BIN / "pytest"), "--quiet", "-n", str(3 * (os.cpu_count() or 2) // 2)),
+            *("--dist", "loadscope", "--no-loadscope-reorder"),
             *("-m", f"not ({' or '.join(MARKS)})"),
         ],
     )
@@ -74,13 +86,26 @@ def git(*words: str) -> list[str]:
     return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
+def failures_of(checks: Checks) -> list[str]:
+    """Names of the checks that fail, of some that run one after the other."""
+    return [name for name, command in checks if not passes(name, command)]
+
+
 def passes(name: str, command: Sequence[str]) -> bool:
-    """Whether a check succeeds; its output is shown as it comes."""
+    """Whether a check succeeds; its output is shown when it ends, as another runs beside it."""
     began = time.monotonic()
-    print(f"== {name}", flush=True)
-    code = subprocess.run(command, cwd=ROOT, env=os.environ | CASES, check=False).returncode
-    print(f"   {time.monotonic() - began:.1f} s{'' if code == 0 else ', FAILED'}", flush=True)
-    return code == 0
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | CASES,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    took = f"{time.monotonic() - began:.1f} s{'' if done.returncode == 0 else ', FAILED'}"
+    print(f"== {name}: {took}\n{done.stdout}", end="", flush=True)
+    return done.returncode == 0
 
 
 if __name__ == "__main__":

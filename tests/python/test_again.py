@@ -19,6 +19,8 @@ from vazao.results import campaign, repeating, running, single, version
 from vazao.results.rows import Rows, rows_of
 from vazao.study import Study
 
+pytestmark = pytest.mark.process
+
 SCENARIO = """
 name = "wan"
 [network]

@@ -394,6 +394,7 @@ def test_a_flow_that_had_not_completed_is_named(vazao: Vazao) -> None:
 SECONDS = r"([\d.]+) s simulated of {} s{}, \d+ s left"
 
 
+@pytest.mark.process
 def test_a_long_run_shows_how_far_it_is(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(progress, "PLAIN_STEP_SECONDS", 1000.0)

@@ -121,6 +121,7 @@ def test_a_page_computes_what_python_computes(name: str, told: dict[str, dict[st
     assert differences(BUILT_IN[name], told[name]) == []
 
 
+@pytest.mark.process
 def test_a_page_computes_a_thousand_random_scenarios_as_python_does() -> None:
     texts = at_random(1000)
     hops = 0

@@ -1,0 +1,64 @@
+"""What a profile of Cargo.toml costs to build, and how fast its engine is: python bench/profiles.py
+
+`release` is what `make setup` builds, `optimised` what wheels are. Each is built from nothing, into a folder that is
+removed afterwards. They run by turns, so that what disturbs the machine disturbs both.
+"""
+
+from __future__ import annotations
+
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from instructions import built
+from run import dumbbell, path
+
+PROFILES = ("release", "optimised")
+CASES = {"1 flow": path(until="10 s"), "1 000 flows": dumbbell(1000, "2 s")}
+TURNS = 7
+
+
+def main() -> int:
+    """Build, run, and print a row for each profile."""
+    with tempfile.TemporaryDirectory() as folder:
+        costs, programs = {}, {}
+        for profile in PROFILES:
+            began, used = time.monotonic(), _processor_time()
+            programs[profile] = built(profile, "--target-dir", str(Path(folder) / profile))
+            costs[profile] = f"{time.monotonic() - began:.0f} | {_processor_time() - used:.0f}"
+        speeds: dict[str, list[float]] = {profile: [] for profile in PROFILES}
+        for name, scenario in CASES.items():
+            file = Path(folder) / "scenario.toml"
+            file.write_text(scenario, encoding="utf-8")
+            turns = [{profile: _speed(programs[profile], file) for profile in PROFILES} for _ in range(TURNS)]
+            for profile in PROFILES:
+                speeds[profile].append(median(turn[profile] / turn[PROFILES[0]] for turn in turns))
+            first = median(turn[PROFILES[0]] for turn in turns)
+            print(f"{name}: {first:.1f} million packet-hops a second by {PROFILES[0]}")
+    print(f"| profile | build, s | of it processor, s | {' | '.join(f'speed, {name}' for name in CASES)} |")
+    print(f"| --- | {' | '.join(['---:'] * (2 + len(CASES)))} |")
+    for profile in PROFILES:
+        print(f"| {profile} | {costs[profile]} | {' | '.join(f'{speed:.2f}' for speed in speeds[profile])} |")
+    return 0
+
+
+def _processor_time() -> float:
+    """Seconds of processor time that ended children have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _speed(program: str, file: Path) -> float:
+    """Million packet-hops a second of a run."""
+    done = subprocess.run([program, str(file)], capture_output=True, text=True, check=True)
+    (found,) = re.findall(r"([\d.]+) Mhops/s", done.stdout)
+    return float(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
