@@ -296,6 +296,27 @@ fn captures_have_the_bytes_that_were_counted() {
     }
 }
 
+/// With Google's handshake, which is not TLS, too, a client logs each packet that it sends.
+#[test]
+fn googles_handshakes_are_logged() {
+    for handshake in ["gquic-2-rtt", "gquic-1-rtt", "gquic-0-rtt"] {
+        let more = format!("handshake = {handshake:?}, fec = 10");
+        let scenario = load(&transfer("upload", 200_000, "loss = 0.05", &more), 1);
+        let mut files = std::collections::BTreeMap::<String, Vec<u8>>::new();
+        let mut keep = |name: &str, bytes: &[u8]| {
+            files.entry(name.to_owned()).or_default().extend(bytes);
+            Ok(())
+        };
+        let options = Options { qlog: Some(&mut keep), ..Options::default() };
+        let outcome = run(&scenario, &AtomicBool::new(false), options).expect("it runs");
+        let (_, log) = files.iter().find(|(name, _)| name.contains("client")).expect("a client's log");
+        let sent = String::from_utf8_lossy(log).lines().filter(|line| line.contains("packet_sent")).count();
+        // Until its completion a flow counts.
+        let counted = number(&outcome.flows, "packets_sent", 0) as usize;
+        assert!(counted > 130 && (counted..counted + 5).contains(&sent), "{handshake}: {sent} logged of {counted}");
+    }
+}
+
 /// RFC 9002 section 7.7: with 1.25 windows in a round-trip time pacing leaves nothing of the window unused. Of one of ten datagrams,
 /// which is what a bucket holds, not even for a while: a transfer takes as long as without.
 #[test]
