@@ -143,13 +143,12 @@ tools: setup
 	@pkg-config --exists ns3-core 2>/dev/null || echo 'optional tool not found: ns3 (make bench compares without it)'
 	@$(BIN)/python -c 'from vazao import kernel; kernel.find() or print(f"{kernel.missing()}: tests of guests are skipped")'
 
-# Three workers on two cores, as tests also wait for pages and processes. Those that compare times have the machine for
-# themselves, at the end.
+# Tests that compare times have the machine for themselves, at the end.
 test: setup lint tools
 	VAZAO_KERNEL="$$($(KERNEL))" cargo test --quiet --workspace --locked
 	cargo test --quiet --manifest-path $(PROGRAM) --locked
 	$(NPM) web test --silent
-	$(BIN)/pytest -ra --durations=30 -n $$(( $$(nproc) * 3 / 2 )) --dist loadscope --no-loadscope-reorder --untimed
+	$(BIN)/pytest -ra --durations=30 -n auto --dist loadscope --no-loadscope-reorder --untimed
 	$(BIN)/pytest -ra -m timed
 
 quick: $(BUILT) $(PAGES)

@@ -1,4 +1,4 @@
-"""What a profile of Cargo.toml costs to build, and how fast its engine is: python bench/profiles.py
+"""Time that the build profiles of Cargo.toml cost, and the speed of their engines: python bench/profiles.py
 
 `release` is what `make setup` builds, `optimised` what wheels are. Each is built from nothing, into a folder that is
 removed afterwards. They run by turns, so that what disturbs the machine disturbs both.

@@ -61,8 +61,7 @@ def of_python(touched: Sequence[str]) -> Checks:
     yield (
         "tests of Python",
         [
-            *(str(BIN / "pytest"), "--quiet", "-n", str(3 * (os.cpu_count() or 2) // 2)),
-            *("--dist", "loadscope", "--no-loadscope-reorder"),
+            *(str(BIN / "pytest"), "--quiet", "-n", "auto", "--dist", "loadscope", "--no-loadscope-reorder"),
             *("-m", f"not ({' or '.join(MARKS)})"),
         ],
     )

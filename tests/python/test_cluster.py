@@ -357,6 +357,7 @@ def test_a_killed_driver_takes_its_workers_along_and_is_resumed(large: Path, who
     assert_equal(whole, torn)
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_keeps_what_has_finished(large: Path, tmp_path: Path, number: signal.Signals, code: int) -> None:
     command = program("run", large, "--full", "--on", "local:2", "--out", tmp_path / "r")

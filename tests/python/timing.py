@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def assert_mostly_within(factor: float, ratio: Callable[[], float], times: int = 3) -> None:
-    """Of so many measured ratios more than half lie within a factor of one, both ways; it ends when that is known."""
+    """Measure a ratio so many times, or until more than half of them must be within a factor of one, both ways."""
     found: list[float] = []
     while len(found) < times:
         found.append(ratio())
