@@ -27,7 +27,7 @@ KERNEL := $(BIN)/python -c 'from vazao import kernel; print(getattr(kernel.find(
 help:
 	@echo 'make demo     set up, run the study $(STUDY) (quick), print its findings, write its report'
 	@echo 'make test     set up, lint, and pass every test'
-	@echo 'make quick    what to run after each change: lints and tests of what changed, two or three minutes (BASE=REVISION)'
+	@echo 'make quick    what to run after each change: lints and tests of what changed, two minutes (BASE=REVISION)'
 	@echo 'make setup    leave a ready environment in .venv, with the command .venv/bin/vazao'
 	@echo 'make kernel   set up, build the Linux kernel for guests, or reuse it (docs/kernel.md)'
 	@echo 'make web      the pages of vazao view, play and explore (part of make setup)'
