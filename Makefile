@@ -8,6 +8,8 @@ SHELL := /bin/bash
 BIN := .venv/bin
 LOCKED := .venv/.locked
 BUILT := .venv/.built
+# The extension as maturin asks Cargo for it (tool.maturin in pyproject.toml).
+EXTENSION := --lib -p vazao-python --features extension-module,linux-guest,quinn-guest
 # What the extension is made of: neither tests nor what only tests use.
 RUST := Cargo.toml Cargo.lock rust-toolchain.toml $(shell find crates -path crates/differential -prune -o -path crates/laboratory -prune \
     -o -path '*/src/*' -name '*.rs' ! -path '*/tests/*' ! -name tests.rs -print -o -name build.rs -print -o -name Cargo.toml -print)
@@ -27,7 +29,7 @@ KERNEL := $(BIN)/python -c 'from vazao import kernel; print(getattr(kernel.find(
 help:
 	@echo 'make demo     set up, run the study $(STUDY) (quick), print its findings, write its report'
 	@echo 'make test     set up, lint, and pass every test'
-	@echo 'make quick    what to run after each change: lints and tests of what changed, two minutes (BASE=REVISION)'
+	@echo 'make quick    what to run after each change: lints and tests of what changed, about two minutes (BASE=REVISION)'
 	@echo 'make setup    leave a ready environment in .venv, with the command .venv/bin/vazao'
 	@echo 'make kernel   set up, build the Linux kernel for guests, or reuse it (docs/kernel.md)'
 	@echo 'make web      the pages of vazao view, play and explore (part of make setup)'
@@ -47,7 +49,8 @@ help:
 
 setup: $(BUILT) $(PAGES) wasm
 
-# The interpreter is looked for by running it: a name on the path need not work.
+# The interpreter is looked for by running it: a name on the path need not work. Maturin compiles again only what depends on
+# the interpreter, and what does not compile here ends the build there.
 $(LOCKED): requirements.lock
 	@command -v cargo >/dev/null || { echo 'error: no cargo; install a Rust toolchain (rustup) first' >&2; exit 1; }
 	@for python in $(PYTHON) python3.11 python3.12 python3.13 python3.14 python3; do \
@@ -61,9 +64,6 @@ $(LOCKED): requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock; installed=$$?; \
 	wait; exit $$installed
 	@touch $@
-
-# As maturin compiles it, but for what depends on the interpreter. Mistakes are maturin's to tell.
-EXTENSION := --lib -p vazao-python --features extension-module,linux-guest,quinn-guest
 
 $(BUILT): $(LOCKED) pyproject.toml $(RUST)
 	@command -v cargo >/dev/null || { echo 'error: no cargo; install a Rust toolchain (rustup) first' >&2; exit 1; }

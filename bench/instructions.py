@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -54,7 +55,8 @@ def program() -> str:
 def built(profile: str, *options: str) -> str:
     """Build the benchmark by a profile of Cargo.toml, and return its path."""
     # With the extension and its features, so that what `make setup` has compiled is not compiled again.
-    features = ",".join(f"vazao-python/{name}" for name in ("extension-module", "linux-guest", "quinn-guest"))
+    extension = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["maturin"]
+    features = ",".join(f"vazao-python/{name}" for name in extension["features"])
     command = ["cargo", "bench", "--quiet", "--locked", "--profile", profile, "--features", features, *options]
     command += ["-p", "vazao-python", "-p", "vazao-scenario", "--bench", "run", "--no-run"]
     done = subprocess.run(

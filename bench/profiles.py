@@ -1,13 +1,12 @@
 """Time that the build profiles of Cargo.toml cost, and the speed of their engines: python bench/profiles.py
 
 `release` is what `make setup` builds, `optimised` what wheels are. Each is built from nothing, into a folder that is
-removed afterwards. They run by turns, so that what disturbs the machine disturbs both.
+removed afterwards. Their runs alternate, so that what disturbs the machine disturbs both.
 """
 
 from __future__ import annotations
 
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from instructions import built
+from rivals import children_cpu_s
 from run import dumbbell, path
 
 PROFILES = ("release", "optimised")
@@ -28,9 +28,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         costs, programs = {}, {}
         for profile in PROFILES:
-            began, used = time.monotonic(), _processor_time()
+            began, used = time.monotonic(), children_cpu_s()
             programs[profile] = built(profile, "--target-dir", str(Path(folder) / profile))
-            costs[profile] = f"{time.monotonic() - began:.0f} | {_processor_time() - used:.0f}"
+            costs[profile] = f"{time.monotonic() - began:.0f} | {children_cpu_s() - used:.0f}"
         speeds: dict[str, list[float]] = {profile: [] for profile in PROFILES}
         for name, scenario in CASES.items():
             file = Path(folder) / "scenario.toml"
@@ -40,17 +40,11 @@ def main() -> int:
                 speeds[profile].append(median(turn[profile] / turn[PROFILES[0]] for turn in turns))
             first = median(turn[PROFILES[0]] for turn in turns)
             print(f"{name}: {first:.1f} million packet-hops a second by {PROFILES[0]}")
-    print(f"| profile | build, s | of it processor, s | {' | '.join(f'speed, {name}' for name in CASES)} |")
+    print(f"| profile | build, s | processor time of it, s | {' | '.join(f'speed, {name}' for name in CASES)} |")
     print(f"| --- | {' | '.join(['---:'] * (2 + len(CASES)))} |")
     for profile in PROFILES:
         print(f"| {profile} | {costs[profile]} | {' | '.join(f'{speed:.2f}' for speed in speeds[profile])} |")
     return 0
-
-
-def _processor_time() -> float:
-    """Seconds of processor time that ended children have used."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _speed(program: str, file: Path) -> float:

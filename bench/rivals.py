@@ -16,16 +16,17 @@ TIMEOUT_S = 600
 MODULES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
 
 
+def children_cpu_s() -> float:
+    """CPU seconds that ended children have used."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def child_cpu_s(command: list[str]) -> tuple[float, str]:
     """CPU seconds and standard output of a command."""
-
-    def spent() -> float:
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return usage.ru_utime + usage.ru_stime
-
-    before = spent()
+    before = children_cpu_s()
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
-    return spent() - before, done.stdout
+    return children_cpu_s() - before, done.stdout
 
 
 def gbps(flows: int) -> int:

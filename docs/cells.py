@@ -36,6 +36,9 @@ COLOURS = 128
 
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<code>.*?)^```\n", re.DOTALL | re.MULTILINE)
 
+FENCED = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
+"""Any block of code: a line of it that begins with # is no heading."""
+
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -84,7 +87,7 @@ def written(path: Path, text: str) -> tuple[str, dict[Path, bytes]]:
         if result.picture:
             file = IMAGES / f"{path.stem}-{len(pictures) + 1}.png"
             pictures[file] = result.picture
-            section = HEADING.findall(text, 0, found.start())[-1]
+            section = HEADING.findall(FENCED.sub("", text[: found.start()]))[-1]
             lines.append(f"![Chart: {section}]({os.path.relpath(file, path.parent)})")
         return "\n".join([*lines, END, ""]) if len(lines) > 2 else found[0]
 

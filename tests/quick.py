@@ -1,4 +1,4 @@
-"""Checks after each change, in two minutes: python tests/quick.py [--base REVISION].
+"""Checks after each change, in about two minutes: python tests/quick.py [--base REVISION].
 
 Formatting, the lints of what changed, the tests of touched crates with a twentieth of their property cases, and all
 tests of Python without a mark (`markers` in pyproject.toml). `make test` runs the rest. Those of Rust and those of
@@ -29,9 +29,8 @@ def main() -> int:
     parser.add_argument("--base", help="what changed since this revision; default: since HEAD, or its last commit")
     began, touched = time.monotonic(), changed(parser.parse_args().base)
     with ThreadPoolExecutor(2) as lanes:
-        failed = [
-            name for failures in lanes.map(failures_of, (of_rust(touched), of_python(touched))) for name in failures
-        ]
+        failures = lanes.map(failures_of, (rust_checks(touched), python_checks(touched)))
+        failed = [name for lane in failures for name in lane]
     took = time.monotonic() - began
     print(f"\nleft out: tests marked {', '.join(MARKS)}; crates that did not change; 19 of 20 property cases; rustdoc")
     print(f"{took:.0f} s; " + (f"failed: {', '.join(failed)}" if failed else "all passed"))
@@ -42,7 +41,8 @@ Checks = Iterable[tuple[str, list[str]]]
 """Checks by name, each with its command, the quickest first."""
 
 
-def of_rust(touched: Sequence[str]) -> Checks:
+def rust_checks(touched: Sequence[str]) -> Checks:
+    """Checks of Rust: formatting always, lints and tests of the crates that were touched."""
     yield "format of Rust", ["cargo", "fmt", "--all", "--check"]
     if packages := [word for crate in crates(touched) for word in ("-p", f"vazao-{crate}")]:
         common = ["--quiet", "--locked", *packages]
@@ -50,7 +50,8 @@ def of_rust(touched: Sequence[str]) -> Checks:
         yield "tests of Rust", ["cargo", "test", *common]
 
 
-def of_python(touched: Sequence[str]) -> Checks:
+def python_checks(touched: Sequence[str]) -> Checks:
+    """Checks of Python, and of the pages where they were touched."""
     yield "lints of Python", [str(BIN / "ruff"), "check", "--quiet"]
     yield "format of Python", [str(BIN / "ruff"), "format", "--quiet", "--check"]
     if any(path.endswith((".py", ".pyi")) for path in touched):
@@ -86,7 +87,7 @@ def git(*words: str) -> list[str]:
 
 
 def failures_of(checks: Checks) -> list[str]:
-    """Names of the checks that fail, of some that run one after the other."""
+    """Names of the checks that fail; they run one after the other."""
     return [name for name, command in checks if not passes(name, command)]
 
 

@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 
 def assert_mostly_within(factor: float, ratio: Callable[[], float], times: int = 3) -> None:
-    """Measure a ratio so many times, or until more than half of them must be within a factor of one, both ways."""
+    """Require that of so many measurements of a ratio more than half lie between 1 / factor and factor.
+
+    It stops as soon as these are found.
+    """
     found: list[float] = []
     while len(found) < times:
         found.append(ratio())

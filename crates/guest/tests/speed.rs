@@ -1,5 +1,5 @@
-//! Speed of guests, in processor time of this process and all it starts, as a busy machine makes no difference to
-//! that. Bounds are the promised times (wall clock, on one core that is otherwise idle) and a half, for slower machines.
+//! Speed of guests, in processor time of this process and all it starts: what else a machine does adds little to it.
+//! Bounds are the promised times (wall clock, on one core that is otherwise idle) and a half, for slower machines.
 //! `cargo test --release -p vazao-guest --test speed -- --nocapture` prints both times.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
@@ -20,8 +20,8 @@ fn processor_time() -> f64 {
     fields.map(|field| field.parse::<f64>().unwrap()).sum::<f64>() / 100.0
 }
 
-/// Runs guests to their end and says how long that took, in all. What else the machine does can only add to it, in shared
-/// caches: of up to three runs the quickest counts.
+/// Runs guests to their end and says how long that took, in all. The quickest of up to three runs counts, since others on
+/// the machine can only slow a run down (shared caches).
 fn measure(name: &str, promised: f64, run: impl Fn() -> Lab) {
     let mut least = f64::INFINITY;
     for _ in 0..3 {

@@ -1,7 +1,7 @@
 //! Datagrams of QUIC connections as bytes, for captures.
 
 use super::json::hexadecimal;
-use super::{config, is_googles};
+use super::{config, is_before_tls};
 use crate::endpoint::codec::{Codec, Logger, Place, encode_datagram};
 use crate::endpoint::{Body, Crossing};
 use crate::model::address::Addresses;
@@ -81,7 +81,7 @@ impl Sealer {
         let session = Session::new(&setup);
         // Of Google's handshake, which is not TLS, logs take nothing from the session but identifiers.
         debug_assert!(
-            is_googles(&flow.transport.parameters) || session.lengths() == Messages::new(&settings(flow)).lengths(),
+            is_before_tls(&flow.transport.parameters) || session.lengths() == Messages::new(&settings(flow)).lengths(),
             "what is counted is what is said"
         );
         Sealer { retry: setup.retry, session, knows: false, known_from: [u64::MAX; 3], data: Vec::new() }

@@ -217,9 +217,14 @@ const RULES: &[Rule] = &[Rule {
               has its own",
 }];
 
+/// Returns whether the handshake is Google's own, of before TLS.
+fn is_before_tls(parameters: &Parameters) -> bool {
+    parameters.text("handshake").starts_with("gquic")
+}
+
 /// Returns whether packets have parts of Google's QUIC that RFC 9000 does not know.
 fn is_googles(parameters: &Parameters) -> bool {
-    parameters.text("handshake").starts_with("gquic") || parameters.integer("fec") > 0
+    is_before_tls(parameters) || parameters.integer("fec") > 0
 }
 
 fn refuse(table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
