@@ -3,7 +3,7 @@
 use crate::weather::{Copied, Weather};
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use vazao_engine::{Duration, Ecn, EventScheduler, Heap, RandomStream, Rate, Slot, Time};
+use vazao_engine::{Duration, Ecn, EventScheduler, Heap, Kind, RandomStream, Rate, Slot, Time};
 use vazao_network::{Fate, Network, Outgoing};
 
 /// A packet as it was sent.
@@ -104,7 +104,7 @@ impl<P: Clone> Paths<P> {
             };
             weather.iter().map(link).collect()
         });
-        let ends = [0, 1].map(|_| (scheduler.add_slot(), Time::NEVER));
+        let ends = [0, 1].map(|_| (scheduler.add_slot(Kind::Timer), Time::NEVER));
         Paths {
             now: Time::ZERO,
             weather,
@@ -117,7 +117,7 @@ impl<P: Clone> Paths<P> {
             logs: false,
             log: Vec::new(),
             network,
-            arriving: scheduler.add_slot(),
+            arriving: scheduler.add_slot(Kind::Arrival),
             scheduler,
             routes,
             ends,

@@ -7,7 +7,7 @@ use crate::packet::{
 };
 use crate::queue::{Discipline, Drops};
 use crate::rate::Service;
-use vazao_engine::{Duration, EventScheduler, Rate, Slot, Time, fetch_element};
+use vazao_engine::{Duration, EventScheduler, Kind, Rate, Slot, Time, fetch_element};
 
 /// The number of one direction of a link. It is also its scheduler slot.
 pub type LinkId = u32;
@@ -97,7 +97,7 @@ impl<B: Copy> Network<B> {
         limits: (u32, u64),
         scheduler: &mut impl EventScheduler,
     ) -> LinkId {
-        let slot = scheduler.add_slot();
+        let slot = scheduler.add_slot(Kind::Arrival);
         assert_eq!(slot as usize, self.links.len(), "links own the first slots");
         self.links.push(Link::new(rate, delay, overhead, limits));
         slot
@@ -121,7 +121,7 @@ impl<B: Copy> Network<B> {
         discipline: Box<dyn Discipline>,
         scheduler: &mut impl EventScheduler,
     ) {
-        let slot = scheduler.add_slot();
+        let slot = scheduler.add_slot(Kind::Departure);
         assert_eq!(slot as usize, self.links.len() + self.servers.len(), "servers own the slots after the links");
         self.servers.push(link);
         self.links[link as usize].serve(discipline, slot);

@@ -5,7 +5,7 @@ use super::{End, World};
 use crate::endpoint::{Body, Crossing, Departure, EndId};
 use crate::guests::plan::GuestPlan;
 use crate::guests::{Frame, GuestHost, LONGEST_AHEAD, Label, Target, ip_ecn};
-use vazao_engine::{EventScheduler, Time};
+use vazao_engine::{EventScheduler, Kind, Time};
 use vazao_guest_protocol::{self as protocol, Event, Report, Sample};
 use vazao_network::{Ecn, Host, Outgoing, Packet, RouteId};
 use vazao_wire::ipv4;
@@ -15,7 +15,7 @@ use vazao_wire::pcapng::Direction;
 impl<P: Probe> World<P> {
     /// Adds a started guest. Call after all flows were added, in the order of the guests' numbers.
     pub fn add_guest(&mut self, planned: &GuestPlan, machine: Box<dyn Host>) {
-        let slot = self.scheduler.add_slot();
+        let slot = self.scheduler.add_slot(Kind::Timer);
         let (name, runs_ahead) = (planned.host.name.clone(), planned.host.has_programs);
         self.guests.hosts.push(GuestHost { name, node: planned.node, machine, slot, due: Time::NEVER, runs_ahead });
         self.service_guest(self.guests.hosts.len() - 1);

@@ -20,7 +20,7 @@ use crate::world::window::Windowed;
 use machine::Machine;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::Application;
-use vazao_engine::{EventScheduler, Slot, Time, Wheel, fetch};
+use vazao_engine::{EventScheduler, Kind, Slot, Time, Wheel, fetch};
 use vazao_network::{Fate, Network, Outgoing, Packet, PacketId, RouteId};
 use vazao_wire::pcapng::Direction;
 
@@ -197,7 +197,7 @@ impl<P: Probe> World<P> {
                 machine.watch_notices();
                 application.watch_latencies();
             }
-            let slot = self.scheduler.add_slot();
+            let slot = self.scheduler.add_slot(Kind::Timer);
             if is_client && start < Time::NEVER {
                 self.scheduler.set(slot, start);
             }
