@@ -13,7 +13,7 @@ from hypothesis import assume, given, strategies as st
 
 from vazao.errors import ResultsError
 from vazao.results import database, load_study
-from vazao.study import Study, built_in_studies
+from vazao.study import Label, Part, Study, built_in_studies, combinations, needs
 
 pytestmark = pytest.mark.study
 
@@ -208,3 +208,36 @@ def test_what_the_functions_decide_is_no_interval_any_more() -> None:
         by_hand(["WITH c AS (SELECT greater(avg(x), ci95(x), 0) AS won FROM runs) SELECT won = true AS holds FROM c"])
         == []
     )
+
+
+def levels_of(part: Part) -> dict[str, list[Label]]:
+    """Labels of a part's factors that its quick size runs."""
+    planned = combinations(part, "quick")
+    return {name: list(dict.fromkeys(one[name].label for one in planned)) for name in part.factor_names}
+
+
+@pytest.mark.parametrize("name", built_in_studies())
+def test_no_finding_of_a_built_in_study_is_decided_by_fewer_levels(name: str) -> None:
+    study = load_study(name)
+    asked = [
+        (finding, {finding.per: label} if finding.per else {}, study.named_parts(finding.sql))
+        for finding in study.findings
+        if finding.sql
+        for label in (study.labels(finding.per) if finding.per else [""])
+    ]
+    levels = {part.name: levels_of(part) for part in study.parts}
+    whole = {part: {factor: set(map(str, labels)) for factor, labels in each.items()} for part, each in levels.items()}
+    quick = needs.Present(study, whole)
+    # The quick size has whatever a finding does not name by `needs` or `per`.
+    assert [one.id for one, level, _ in asked if not (one.needs or level) and quick.lacks(one, level)] == []
+    for part, factor, label in ((p, f, label) for p, each in levels.items() for f in each for label in each[f]):
+        without = {**whole, part: {**whole[part], factor: whole[part][factor] - {str(label)}}}
+        fewer = needs.Present(study, without)
+        decided = [
+            one.id
+            for one, level, parts in asked
+            if part in parts
+            and label in (one.needs | {per: [one_level] for per, one_level in level.items()}).get(factor, [label])
+            and not fewer.lacks(one, level)
+        ]
+        assert decided == [], (part, factor, label)

@@ -162,6 +162,69 @@ def test_no_row_is_not_testable() -> None:
     assert (found.verdict, found.measured, found.explanation) == ("not testable", "", ENGLISH.say("page.no_row"))
 
 
+PARTS = """
+[study]
+name = "x"
+title = "x"
+[scenario]
+[[part]]
+name = "one"
+[[part.factor]]
+name = "rate"
+sets = "a"
+levels = ["1 Mbps", "10 Mbps", "100 Mbps"]
+quick = ["1 Mbps", "10 Mbps"]
+[[part.factor]]
+name = "loss"
+sets = "b"
+levels = [0, 0.01]
+[[finding]]
+id = "f"
+claim = "c"
+reported = "r"
+sql = "SELECT true AS holds, count(*) AS n FROM runs WHERE part = 'one'"
+measured = "{n} runs"
+answer = { reproduced = "yes", differs = "no", undecided = "open" }
+"""
+
+
+@dataclass
+class Levels:
+    """A stand-in for a results directory: one run at each combination of these levels."""
+
+    rates: list[str]
+    losses: list[float]
+
+    def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
+        connection = database.connect()
+        rows = [{"part": "one", "rate": rate, "loss": loss} for rate in self.rates for loss in self.losses]
+        connection.register("runs", pl.DataFrame(rows).to_arrow())
+        return database.query(connection, sql, parameters)
+
+
+@pytest.mark.parametrize(
+    ("needs", "rates", "losses", "missing"),
+    [
+        ("", ["1 Mbps", "10 Mbps"], [0, 0.01], None),
+        ("", ["1 Mbps"], [0, 0.01], "rate 10 Mbps"),
+        ("", ["1 Mbps", "10 Mbps"], [0], "loss 0.01"),
+        ("", ["10 Mbps"], [0.01], "rate 1 Mbps; loss 0"),
+        ('needs = { rate = "1 Mbps" }', ["1 Mbps"], [0, 0.01], None),
+        ('needs = { rate = ["10 Mbps", "100 Mbps"] }', ["1 Mbps", "10 Mbps"], [0, 0.01], "rate 100 Mbps"),
+    ],
+)
+def test_fewer_levels_than_a_claim_needs_decide_nothing(
+    needs: str, rates: list[str], losses: list[float], missing: str | None
+) -> None:
+    (found,) = findings.evaluate(parse_study(PARTS + needs, "x.toml"), Levels(rates, losses))
+    assert found.measured == f"{len(rates) * len(losses)} runs"
+    if missing is None:
+        assert (found.verdict, found.explanation, found.answer) == ("reproduced", "", "yes")
+    else:
+        assert (found.verdict, found.answer) == ("undecided", "open")
+        assert found.explanation == f"It needs runs with {missing}, which are missing."
+
+
 def test_what_cannot_be_tested_says_why() -> None:
     (found,) = evaluate('not_testable = "no moon"\n')
     assert (found.verdict, found.explanation) == ("not testable", "no moon")

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
         Ruling as Ruling,
         Verdict as Verdict,
         counted as counted,
-        reasons as reasons,
-        told_not_run as told_not_run,
     )
     from vazao.study.load import parse_as as parse_as, parse_study as parse_study
     from vazao.study.model import (
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
         is_study as is_study,
         theses as theses,
     )
+    from vazao.study.needs import reasons as reasons, told_not_run as told_not_run
     from vazao.study.planning import (
         Cell as Cell,
         Plan as Plan,

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 
 from vazao.errors import ResultsError, StudyError
 from vazao.files import explained, read_file, write_json
+from vazao.study import needs
 from vazao.study.model import Finding, Label, Number, Study
 from vazao.units import Unit
 from vazao.words import ENGLISH, Words
@@ -90,7 +91,8 @@ def evaluate(study: Study, store: Asked, not_run: pl.DataFrame | None = None) ->
     `not_run` are planned runs that could not be run, with the `reason`: what needs one of them cannot be tested.
     Raises `StudyError` naming the finding whose query or text is wrong.
     """
-    return [result for finding in study.findings for result in _evaluate(finding, study, store, not_run)]
+    present = needs.Present.of(study, store)
+    return [result for finding in study.findings for result in _evaluate(finding, study, store, not_run, present)]
 
 
 def counted(results: Iterable[Ruling], words: Words = ENGLISH) -> str:
@@ -118,11 +120,13 @@ def read(directory: Path) -> list[Ruling]:
         raise ResultsError(f"{path}: is not a ledger that this version understands; run `vazao report`") from None
 
 
-def _evaluate(finding: Finding, study: Study, store: Asked, not_run: pl.DataFrame | None) -> list[Ruling]:
+def _evaluate(
+    finding: Finding, study: Study, store: Asked, not_run: pl.DataFrame | None, present: needs.Present
+) -> list[Ruling]:
     if finding.per is None:
-        return [_decide(finding, study, store, not_run, None, {})]
+        return [_decide(finding, study, store, not_run, present, None, {})]
     labels = study.labels(finding.per)
-    return [_decide(finding, study, store, not_run, str(label), {finding.per: label}) for label in labels]
+    return [_decide(finding, study, store, not_run, present, str(label), {finding.per: label}) for label in labels]
 
 
 def _decide(
@@ -130,6 +134,7 @@ def _decide(
     study: Study,
     store: Asked,
     not_run: pl.DataFrame | None,
+    present: needs.Present,
     level: str | None,
     parameters: dict[str, Label],
 ) -> Ruling:
@@ -146,8 +151,8 @@ def _decide(
 
     if finding.sql is None:
         return ruling("not testable", explanation=finding.not_testable or "")
-    if not_run is not None and (lost := _lost(finding, finding.sql, study, not_run, parameters)).height:
-        missing = words.say("page.missing_runs", told=told_not_run(reasons(lost), words))
+    if not_run is not None and (lost := needs.lost(finding, study, not_run, parameters)).height:
+        missing = words.say("page.missing_runs", told=needs.told_not_run(needs.reasons(lost), words))
         return ruling("not testable", explanation=missing)
     try:
         rows = store.query(finding.sql, parameters)
@@ -159,7 +164,8 @@ def _decide(
     if rows.height > 1:
         raise StudyError(f"{where}: the query gives {rows.height} rows; a finding is decided by one")
     row = rows.row(0, named=True)
-    verdict = _verdict(row, where)
+    absent = present.lacks(finding, parameters)
+    verdict = "undecided" if absent else _verdict(row, where)
     by_verdict = {
         "reproduced": finding.if_reproduced,
         "differs": finding.if_differs,
@@ -168,6 +174,8 @@ def _decide(
     explanation = " ".join(
         _fill(text, row, where, words) for text in (finding.explanation, by_verdict[verdict]) if text
     )
+    if absent:
+        explanation = words.say("page.missing_levels", told="; ".join(absent))
     answer = _fill(getattr(finding.answer, verdict), row, where, words) if finding.answer else ""
     return ruling(verdict, _measured(finding, row, where, words), explanation, row, answer)
 
@@ -186,34 +194,6 @@ def _number(column: str | None, row: dict[str, Any], where: str) -> float | None
     if value is not None and not isinstance(value, int | float):
         raise StudyError(f"{where}: {column!r} is {value!r}, and `numbers` compares numbers")
     return float(value) if value is not None and math.isfinite(value) else None
-
-
-def _lost(
-    finding: Finding, sql: str, study: Study, not_run: pl.DataFrame, parameters: dict[str, Label]
-) -> pl.DataFrame:
-    """Runs that a finding needs and that could not be run: those of the parts that its query names.
-
-    `per` and `needs` choose among these; of a part without such a factor it needs all.
-    """
-    lost = not_run.filter(pl.col("part").is_in(study.named_parts(sql)))
-    if lost.is_empty():
-        return lost
-    for factor, labels in (finding.needs | {name: [label] for name, label in parameters.items()}).items():
-        if factor not in lost.columns:
-            continue
-        values = labels if lost.schema[factor].is_numeric() else [str(label) for label in labels]
-        lost = lost.filter(pl.col(factor).is_null() | pl.col(factor).is_in(values))
-    return lost
-
-
-def reasons(not_run: pl.DataFrame) -> dict[str, int]:
-    """Reasons why planned runs could not be run, and the number of runs for each."""
-    return dict(not_run.group_by("reason").len().sort("reason").iter_rows())
-
-
-def told_not_run(counts: Mapping[str, int], words: Words = ENGLISH) -> str:
-    """Sentence on how many planned runs were not run, and why."""
-    return "; ".join(f"{words.many('page.not_run', count)}: {reason}" for reason, count in counts.items())
 
 
 def _check_columns(finding: Finding, columns: list[str], where: str) -> None:

@@ -1,0 +1,109 @@
+"""Runs that a finding needs: nothing is decided by what is left of them, nor by fewer levels than were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+import polars as pl
+
+from vazao.errors import ResultsError
+from vazao.study.design import combinations
+from vazao.study.model import Finding, Label, Part, Study
+from vazao.words import ENGLISH, Words
+
+if TYPE_CHECKING:
+    from vazao.study.findings import Asked
+
+
+def lost(finding: Finding, study: Study, not_run: pl.DataFrame, parameters: Mapping[str, Label]) -> pl.DataFrame:
+    """Runs that a finding needs and that could not be run: those of the parts that its query names.
+
+    `per` and `needs` choose among these; of a part without such a factor it needs all.
+    """
+    rows = not_run.filter(pl.col("part").is_in(study.named_parts(finding.sql or "")))
+    if rows.is_empty():
+        return rows
+    for factor, labels in _named(finding, parameters).items():
+        if factor not in rows.columns:
+            continue
+        values = labels if rows.schema[factor].is_numeric() else [str(label) for label in labels]
+        rows = rows.filter(pl.col(factor).is_null() | pl.col(factor).is_in(values))
+    return rows
+
+
+def reasons(not_run: pl.DataFrame) -> dict[str, int]:
+    """Reasons why planned runs could not be run, and the number of runs for each."""
+    return dict(not_run.group_by("reason").len().sort("reason").iter_rows())
+
+
+def told_not_run(counts: Mapping[str, int], words: Words = ENGLISH) -> str:
+    """Sentence on how many planned runs were not run, and why."""
+    return "; ".join(f"{words.many('page.not_run', count)}: {reason}" for reason, count in counts.items())
+
+
+@dataclass(frozen=True)
+class Present:
+    """Levels of which a store has runs: for each part with runs, for each factor their labels as texts."""
+
+    study: Study
+    stored: Mapping[str, Mapping[str, set[str]]]
+
+    @classmethod
+    def of(cls, study: Study, store: Asked) -> Self:
+        """Ask a store."""
+        try:
+            columns = store.query("SELECT * FROM runs LIMIT 0").columns
+        except ResultsError:
+            return cls(study, {})
+        factors = [name for name in columns if any(name in part.factor_names for part in study.parts)]
+        if "part" not in columns or not factors:
+            return cls(study, {})
+        lists = ", ".join(f'list(DISTINCT "{name}") AS "{name}"' for name in factors)
+        rows = store.query(f"SELECT part, {lists} FROM runs GROUP BY part").to_dicts()
+        stored = {row["part"]: {name: {_text(value) for value in row[name] or ()} for name in factors} for row in rows}
+        return cls(study, stored)
+
+    def lacks(self, finding: Finding, parameters: Mapping[str, Label]) -> list[str]:
+        """Levels that a finding needs and of which no run is stored, as "factor level".
+
+        It needs those of `per` and `needs`; of any other factor of a part that its query names, all that the quick
+        size runs. A part without any runs lacks none: of that the query itself tells.
+        """
+        named = _named(finding, parameters)
+        parts = self.study.named_parts(finding.sql or "")
+        absent: dict[str, None] = {}
+        for part in (part for part in self.study.parts if part.name in parts and part.name in self.stored):
+            for factor, quick in self._quick[part.name].items():
+                known = self.stored[part.name].get(factor, set())
+                wanted = [label for label in named.get(factor, quick) if label in _labels(part, factor)]
+                absent |= dict.fromkeys(f"{factor} {label}" for label in wanted if _text(label) not in known)
+        return list(absent)
+
+    @cached_property
+    def _quick(self) -> dict[str, dict[str, list[Label]]]:
+        """Labels of each part's factors that its quick size runs."""
+        quick = {part.name: combinations(part, "quick") for part in self.study.parts}
+        return {
+            part.name: {
+                factor: list(dict.fromkeys(combination[factor].label for combination in quick[part.name]))
+                for factor in part.factor_names
+            }
+            for part in self.study.parts
+        }
+
+
+def _named(finding: Finding, parameters: Mapping[str, Label]) -> dict[str, list[Label]]:
+    """Labels that a finding names by `needs` and `per`."""
+    return finding.needs | {name: [label] for name, label in parameters.items()}
+
+
+def _labels(part: Part, factor: str) -> list[Label]:
+    return next(one.labels for one in part.factors if one.name == factor)
+
+
+def _text(value: object) -> str:
+    """A stored label as the text of the study's own: a whole number that the column holds as 1.0 is 1."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
