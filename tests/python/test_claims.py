@@ -48,6 +48,11 @@ def test_a_page_knows_its_studys_findings_and_no_other(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", theses())
+def test_a_study_and_its_page_agree_on_what_is_asked_beyond_the_original(name: str) -> None:
+    assert sorted(beyond(text(name))) == sorted(one.id for one in load_study(name).findings if one.beyond)
+
+
+@pytest.mark.parametrize("name", theses())
 def test_what_is_asked_beyond_the_original_stands_in_no_row(name: str) -> None:
     page = text(name)
     in_rows = set(chain.from_iterable(ids(row[2]) for row in rows(page)))

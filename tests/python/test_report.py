@@ -1,5 +1,6 @@
 """The report: what it says, that it needs nothing from outside, and that a browser shows it well."""
 
+import csv
 import re
 import subprocess
 import unicodedata
@@ -133,11 +134,11 @@ def test_an_explanation_that_all_levels_share_stands_once(tmp_path: Path) -> Non
         replace(result, explanation=why) if result.id == "recovery" else result for result in synthetic.FINDINGS
     ]
     written = report.html(synthetic.study(), synthetic.store(tmp_path), findings)
-    assert written[: written.index('id="letter"')].count(why) == 1
+    assert written[written.index('id="results"') : written.index('id="ledger"')].count(why) == 1
 
 
 def test_the_author_is_told_each_claim_by_what_came_out(html: str) -> None:
-    letter = html[html.index('id="letter"') : html.index('id="ledger"')]
+    letter = html[html.index('id="letter"') : html.index('id="summary"')]
     headings = [re.sub(r"\s+", " ", heading) for heading in re.findall(r"<h3>(.*?)</h3>", letter)]
     assert [heading.split(":")[0] for heading in headings] == [
         "What holds", "What does not hold", "What our runs leave open", "What we could not test",
@@ -146,7 +147,42 @@ def test_the_author_is_told_each_claim_by_what_came_out(html: str) -> None:
     assert "from 95 % to 52 %" in holds
     assert "from 97 % to 88 % on average" not in holds
     assert "A queue of one bandwidth-delay product hides most of the fall." in fails
-    assert "What decides it: The interval lies above 10.4 %." in letter
+    assert "The full size asks again, with more replications: <code>vazao run invented --full</code>." in letter
+
+
+def test_the_letter_tells_what_the_original_claims_where_it_claims_it(tmp_path: Path) -> None:
+    text = synthetic.TEXT.replace("\nsource =", '\nclaimed_at = { setting = "historic" }\nsource =', 1)
+    text = text.replace('[[finding]]\nid = "recovery"\n', '[[finding]]\nid = "recovery"\nbeyond = true\n', 1)
+    study, store = synthetic.study(text), synthetic.store(tmp_path)
+    written = report.html(study, store, synthetic.FINDINGS)
+    letter = written[written.index('id="letter"') : written.index('id="summary"')]
+    told = {one.id for one in synthetic.FINDINGS if one.level in (None, "historic")} - {"recovery"}
+    assert set(re.findall(r'href="#claim-([\w-]+)"', letter)) == told
+    assert "from 97 % to 88 % on average" not in letter
+    assert "Asked beyond the original, and told in the ledger: " in letter
+    ledger = written[written.index('id="ledger"') :]
+    assert ledger.index("Claims of the original") < ledger.index("Asked beyond the original")
+
+
+def test_a_paper_takes_letter_ledger_and_sources(tmp_path: Path) -> None:
+    study, store = synthetic.study(), synthetic.store(tmp_path)
+    report.write(study, store, synthetic.FINDINGS, tmp_path)
+    letter, ledger = ((tmp_path / name).read_text(encoding="utf-8") for name in ("letter.tex", "ledger.tex"))
+    for text in (letter, ledger):
+        plain = re.sub(r"(?m)^%.*$", "", text)
+        assert re.findall(r"(?<!\\)[%#_]", plain) == []
+        assert re.sub(r"\\[{}]", "", plain).count("{") == re.sub(r"\\[{}]", "", plain).count("}")
+        for environment in set(re.findall(r"\\begin\{(\w+)\}", plain)):
+            assert plain.count(rf"\begin{{{environment}}}") == plain.count(rf"\end{{{environment}}}")
+    assert letter.count(r"\section*") == 4
+    with (tmp_path / "ledger.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["finding"], row["level"], row["verdict"]) for row in rows] == [
+        (one.id, one.level or "", one.verdict) for one in synthetic.FINDINGS
+    ]
+    entries = (tmp_path / "study.bib").read_text(encoding="utf-8")
+    assert re.findall(r"@misc\{([\w-]+),", entries) == ["invented-original", "invented"]
+    assert "year = {2024}" in entries
 
 
 def test_the_page_over_several_studies_leads_to_each(tmp_path: Path) -> None:
@@ -172,7 +208,7 @@ def test_the_page_begins_with_the_answer_to_its_question(tmp_path: Path) -> None
     findings = [replace(result, answer=said.get(result.id, "")) for result in synthetic.FINDINGS]
     findings = [replace(r, answer="") if r.verdict == "not testable" else r for r in findings]
     written = report.html(synthetic.study(text), synthetic.store(tmp_path), findings)
-    answer = written[written.index('id="answer"') : written.index('id="summary"')]
+    answer = written[written.index('id="answer"') : written.index('id="letter"')]
     assert answer.count("It regains the path soon.") == 1
     assert re.findall(r'class="level">(\w+)', answer) == ["historic", "modern"]  # the two differ in their verdict
     assert 'href="#figure-recovery"' in answer
@@ -239,9 +275,9 @@ def test_a_study_without_claims_or_figures_has_a_page(tmp_path: Path) -> None:
 def test_without_claims_what_was_measured_comes_first(tmp_path: Path) -> None:
     text = synthetic.TEXT[: synthetic.TEXT.index("[[finding]]")].replace("finding = [", "# finding = [")
     written = report.html(synthetic.study(text), synthetic.store(tmp_path), [])
-    places = [written.index(f'<section id="{anchor}"') for anchor in ("tables", "results", "setting", "reproduce")]
+    places = [written.index(f'<section id="{anchor}"') for anchor in ("results", "tables", "setting", "reproduce")]
     assert places == sorted(places)
-    assert re.findall(r'<li><a href="#(\w+)">', written) == ["tables", "results", "setting", "reproduce"]
+    assert re.findall(r'<li><a href="#(\w+)">', written) == ["results", "tables", "setting", "reproduce"]
 
 
 GRAPHS: dict[str, dict[str, Any]] = {

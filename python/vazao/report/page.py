@@ -17,10 +17,23 @@ from markupsafe import Markup, escape
 from vazao.errors import ScenarioError
 from vazao.figures import PAGE, Drawing, Face, drawing
 from vazao.report import network
+from vazao.report.letter import letter
 from vazao.report.pasting import joined, quoted
 from vazao.results import Store
 from vazao.scenario import load
-from vazao.study import Factor, Figure, Part, Ruling, Size, Study, Summary, built_in_studies, reasons, told_not_run
+from vazao.study import (
+    Factor,
+    Figure,
+    Part,
+    Ruling,
+    Size,
+    Study,
+    Summary,
+    built_in_studies,
+    counted,
+    reasons,
+    told_not_run,
+)
 from vazao.units import cell, heading, interval, told_columns
 from vazao.words import ENGLISH, Words
 
@@ -96,9 +109,10 @@ def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str,
         "study": study, "about": markdown(study.about), "css": CSS, "findings": findings, "levels": levels,
         "columns": set(levels), "by_level": any(result.level is not None for result in findings),
         "answers": answers, "headline": headline and _headline(headline, study, store),
-        "letter": letter(findings, words),
+        "letter": letter(study, findings, size), "asked_beyond": asked_beyond(study, findings),
         "tables": [_table(one, store, words) for one in study.tables],
-        "ledger": list(ledger.values()), "tally": tally(findings, levels, words), "sections": sections, "loose": loose,
+        "ledger": apart(study, ledger.values()), "tally": tally(findings, levels, words),
+        "sections": sections, "loose": loose,
         "networks": networks(study), "parts": [_part(part, size, store, not_run, words) for part in study.parts],
         "versions": store.manifest["versions"], "hash": study.hash, "facts": facts(study, store),
         "commands": commands(study, store), "questions": questions(study),
@@ -109,10 +123,10 @@ def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str,
     }  # fmt: skip
 
 
-CONTENTS = ("answer", "summary", "tables", "setting", "results", "letter", "ledger", "reproduce")
+CONTENTS = ("answer", "letter", "summary", "results", "tables", "setting", "ledger", "reproduce")
 """Anchors of the sections."""
 
-UNCLAIMED = ("tables", "results", "setting", "reproduce")
+UNCLAIMED = ("results", "tables", "setting", "reproduce")
 """Anchors of the sections where a study, such as a sweep, states no claims."""
 
 
@@ -137,6 +151,23 @@ def claims(findings: Iterable[Ruling]) -> dict[str, Claim]:
         one = gathered.setdefault(result.id, Claim(result.id, result.claim, result.reported, []))
         one.results.append(result)
     return gathered
+
+
+def apart(study: Study, ledger: Iterable[Claim]) -> list[tuple[str, list[Claim]]]:
+    """The claims of the original, and those that are asked beyond it, each under its heading; one alone has none."""
+    beyond = {one.id for one in study.findings if one.beyond}
+    claimed = list(ledger)
+    own, others = ([one for one in claimed if (one.id in beyond) is asked] for asked in (False, True))
+    if not own or not others:
+        return [("", claimed)] if claimed else []
+    return [(study.words.say("page.of_original"), own), (study.words.say("page.beyond"), others)]
+
+
+def asked_beyond(study: Study, findings: Iterable[Ruling]) -> str:
+    """The counts of the verdicts on claims that the letter leaves to the ledger."""
+    beyond = {one.id for one in study.findings if one.beyond}
+    rulings = [one for one in findings if one.id in beyond]
+    return study.words.say("page.asked_beyond", counted=counted(rulings, study.words)) if rulings else ""
 
 
 def answer(findings: Iterable[Ruling]) -> list[tuple[str, Ruling]]:
@@ -172,12 +203,6 @@ def tally(findings: Sequence[Ruling], levels: Sequence[str], words: Words = ENGL
         {"name": name, "counts": {verdict: sum(r.verdict == verdict for r in results) for verdict in CSS}}
         for name, results in groups
     ]
-
-
-def letter(findings: Sequence[Ruling], words: Words) -> list[tuple[str, list[Claim]]]:
-    """The claims as one would tell them to the original's author, by what came out; some came out in several ways."""
-    by_verdict = {verdict: claims(one for one in findings if one.verdict == verdict) for verdict in CSS}
-    return [(words.of("letter", verdict), list(told.values())) for verdict, told in by_verdict.items() if told]
 
 
 # The experiment

@@ -14,16 +14,20 @@ from markupsafe import Markup
 from vazao import seeing
 from vazao.figures import DARK_PALETTE, FONTS, PALETTE, VEGA_LITE
 from vazao.files import write_atomically
-from vazao.report import rerun
+from vazao.report import citing, rerun
+from vazao.report.letter import letter
 from vazao.report.page import CSS, answer, context, inline
 from vazao.results import Store
-from vazao.study import Pair, Ruling, Study, counted
+from vazao.study import Pair, Ruling, Size, Study, counted
 from vazao.words import ENGLISH, Words
 
 HERE = Path(__file__).parent
 
 PAGE = "report.html"
 """The page's name in a results directory."""
+
+PAPERS = ("letter.tex", "ledger.tex", "ledger.csv", "study.bib")
+"""Files for a paper that stand beside the page."""
 
 INDEX = "index.html"
 """Name of the page over several studies."""
@@ -41,10 +45,22 @@ FACES = (
 def write(study: Study, store: Store, findings: Sequence[Ruling], out_dir: Path) -> Path:
     """Write `out_dir/report.html` and return its path. Its language is the study's (`load_study("…", lang="pt")`).
 
+    Of a study with claims, letter and ledger stand beside it for papers (`PAPERS`).
+
     Raises `StudyError` when a figure cannot be drawn, `ResultsError` when the page cannot be written.
     """
     path = Path(out_dir) / PAGE
     write_atomically(path, html(study, store, findings).encode())
+    if findings:
+        size: Size = store.manifest["size"]
+        texts = (
+            citing.letter_tex(study, letter(study, findings, size)),
+            citing.ledger_tex(findings, study.words),
+            citing.ledger_csv(findings),
+            citing.bibtex(study, store.manifest["versions"]["engine"]),
+        )
+        for name, text in zip(PAPERS, texts, strict=True):
+            write_atomically(path.with_name(name), text.encode())
     return path
 
 
@@ -54,7 +70,7 @@ def html(study: Study, store: Store, findings: Sequence[Ruling], *, explorer: st
     parts = context(study, store, findings)
     runs = rerun.content(study, store, explorer)
     again = seeing.again(runs) if runs else None
-    more = {"style": _style(), "bundle": _bundle(), "glue": Markup(glue), "again": again}
+    more = {"papers": PAPERS, "style": _style(), "bundle": _bundle(), "glue": Markup(glue), "again": again}
     return _template("report", study.words).render(parts, policy=_policy(again, _bundle(), glue), **more)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         forecast_run as forecast_run,
         forecast_runs as forecast_runs,
     )
+    from vazao.results.latex import escaped as escaped
     from vazao.results.made import product as product
     from vazao.results.manifest import MANIFEST as MANIFEST, read_manifest as read_manifest
     from vazao.results.merging import merge as merge

@@ -135,8 +135,9 @@ def _after(value: float, digits: int) -> int:
 _LETTERS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "±": r"$\pm$", "µ": r"\textmu{}", "×": r"$\times$", "→": r"$\to$", "–": "--", "\N{MINUS SIGN}": "$-$",
-    "\N{NO-BREAK SPACE}": "~",
+    "±": r"$\pm$", "≤": r"$\leq$", "≥": r"$\geq$", "·": r"$\cdot$", "√": r"$\surd$", "Σ": r"$\Sigma$", "…": r"\dots{}",
+    "³": r"$^{3}$", "⁻": r"$^{-}$", "µ": r"\textmu{}", "×": r"$\times$", "→": r"$\to$", "–": "--",
+    "\N{MINUS SIGN}": "$-$", "\N{NO-BREAK SPACE}": "~",
 }  # fmt: skip
 """Letters that mean something to LaTeX, or that its fonts may lack, and what stands for them."""
 

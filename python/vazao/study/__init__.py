@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from vazao.study import catalogue as catalogue, findings as findings, reference as reference
     from vazao.study.design import combinations as combinations
     from vazao.study.findings import (
-        Asked as Asked,
         Pair as Pair,
         Ruling as Ruling,
         Verdict as Verdict,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
         is_study as is_study,
         theses as theses,
     )
-    from vazao.study.needs import reasons as reasons, told_not_run as told_not_run
+    from vazao.study.needs import Asked as Asked, reasons as reasons, told_not_run as told_not_run
     from vazao.study.planning import (
         Cell as Cell,
         Plan as Plan,

@@ -6,10 +6,10 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import polars as pl
 from pydantic import TypeAdapter
@@ -18,6 +18,7 @@ from vazao.errors import ResultsError, StudyError
 from vazao.files import explained, read_file, write_json
 from vazao.study import needs
 from vazao.study.model import Finding, Label, Number, Study
+from vazao.study.needs import Asked
 from vazao.units import Unit
 from vazao.words import ENGLISH, Words
 
@@ -25,13 +26,6 @@ FINDINGS = "findings.json"
 
 Verdict = Literal["reproduced", "differs", "undecided", "not testable"]
 """Answer of the rows to a claim: it holds, it does not, they allow both, or there are none that could say."""
-
-
-class Asked(Protocol):
-    """Tables that can be asked."""
-
-    def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
-        """The rows of a query. Raises `ResultsError`."""
 
 
 @dataclass(frozen=True)

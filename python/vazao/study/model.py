@@ -349,6 +349,7 @@ class Finding(Table):
     id: Slug
     claim: str
     reported: str = ""
+    beyond: bool = False
     per: str | None = None
     sql: str | None = None
     numbers: list[Number] = []
@@ -382,14 +383,15 @@ def _dotted(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
 class Study(Table):
     """A published evaluation as its file describes it: template, designs, figures and findings.
 
-    Attributes carry what the file's [study] table says (`name`, `title`, `source`, `question`, `about`, `lang`,
-    `seed`), the `scenario` template as plain TOML values, and the lists `parts`, `views`, `tables`, `figures`,
+    Attributes carry what the file's [study] table says (`name`, `title`, `source`, `claimed_at`, `question`, `about`,
+    `lang`, `seed`), the `scenario` template as plain TOML values, and the lists `parts`, `views`, `tables`, `figures`,
     `findings`.
     """
 
     name: Slug
     title: str
     source: str = ""
+    claimed_at: dict[str, Annotated[list[LabelField], BeforeValidator(_as_list)]] = {}
     question: str = ""
     headline: str | None = None
     about: str = ""
@@ -430,6 +432,13 @@ class Study(Table):
             for name in figure.finding:
                 if name not in ids:
                     wrong(f"{name!r} is not a finding{did_you_mean(name, ids)}", "figure", n, "finding")
+        for factor, labels in self.claimed_at.items():
+            if factor not in factors:
+                wrong(f"{factor!r} is not a factor{did_you_mean(factor, factors)}", "study", "claimed_at")
+            for label in labels:
+                if label not in (known := self.labels(factor)):
+                    hint = did_you_mean(str(label), map(str, known))
+                    wrong(f"{label!r} is not a level of {factor!r}{hint}", "study", "claimed_at", factor)
         for n, finding in enumerate(self.findings):
             if finding.per is not None and finding.per not in factors:
                 wrong(f"{finding.per!r} is not a factor{did_you_mean(finding.per, factors)}", "finding", n, "per")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 import polars as pl
 
@@ -14,8 +14,12 @@ from vazao.study.design import combinations
 from vazao.study.model import Finding, Label, Part, Study
 from vazao.words import ENGLISH, Words
 
-if TYPE_CHECKING:
-    from vazao.study.findings import Asked
+
+class Asked(Protocol):
+    """Tables that can be asked."""
+
+    def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
+        """The rows of a query. Raises `ResultsError`."""
 
 
 def lost(finding: Finding, study: Study, not_run: pl.DataFrame, parameters: Mapping[str, Label]) -> pl.DataFrame:

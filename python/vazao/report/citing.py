@@ -1,0 +1,106 @@
+"""Letter and ledger of a study for a paper: both in LaTeX, the ledger as CSV, the sources as BibTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+
+from vazao.report.letter import Paragraph
+from vazao.results import escaped
+from vazao.study import Ruling, Study
+from vazao.words import Words
+
+MARKDOWN = re.compile(r"[`*]")
+"""Marks of inline Markdown, which LaTeX and CSV do without."""
+
+YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+def letter_tex(study: Study, paragraphs: Sequence[Paragraph]) -> str:
+    """The letter as a document of its own: one page of two columns."""
+    words = study.words
+    body = "\n\n".join(_paragraph(one, words) for one in paragraphs)
+    language = {"pt": "portuguese"}.get(words.lang, "english")
+    return "\n".join([
+        r"\documentclass[9pt,a4paper,twocolumn]{extarticle}",
+        r"\usepackage[T1]{fontenc}",
+        r"\usepackage{textcomp}",
+        rf"\usepackage[{language}]{{babel}}",
+        r"\usepackage[margin=15mm]{geometry}",
+        r"\usepackage{enumitem}",
+        r"\setlist[itemize]{leftmargin=*,nosep}",
+        r"\pagestyle{empty}",
+        r"\begin{document}",
+        rf"\twocolumn[{{\Large {_plain(study.title)}\par}}\smallskip {_plain(study.source)}\par\bigskip]",
+        body,
+        r"\end{document}",
+        "",
+    ])  # fmt: skip
+
+
+def _paragraph(paragraph: Paragraph, words: Words) -> str:
+    items = []
+    for line in paragraph.lines:
+        told = "; ".join(
+            (rf"\emph{{{_plain(words.label(level))}}}: " if level else "") + _plain(measured)
+            for level, measured in line.measured
+        )
+        items.append(rf"  \item \textbf{{{_plain(line.claim)}:}} {told}. {_plain(line.why)}".rstrip())
+    listed = "\n".join(items)
+    note = f"{_plain(paragraph.note)}\n" if paragraph.note else ""
+    return f"\\section*{{{_plain(paragraph.title)}}}\n{note}\\begin{{itemize}}\n{listed}\n\\end{{itemize}}"
+
+
+def ledger_tex(findings: Sequence[Ruling], words: Words) -> str:
+    """The ledger as a long table: claim, level, reported, measured, verdict."""
+    heads = [words.say(f"page.{key}") for key in ("claim", "where", "reported", "measured", "verdict")]
+    rows = [
+        [one.claim, words.label(one.level or ""), one.reported, one.measured, words.of("verdict", one.verdict)]
+        for one in findings
+    ]
+    return "\n".join([
+        r"% \usepackage{booktabs,longtable,array}",
+        r"\begin{longtable}{>{\raggedright}p{.27\textwidth}>{\raggedright}p{.1\textwidth}>{\raggedright}p{.2\textwidth}"
+        r">{\raggedright}p{.25\textwidth}l}",
+        r"\toprule",
+        " & ".join(map(_plain, heads)) + r" \\",
+        r"\midrule\endhead",
+        *(" & ".join(map(_plain, row)) + r" \\" for row in rows),
+        r"\bottomrule",
+        r"\end{longtable}",
+        "",
+    ])  # fmt: skip
+
+
+def ledger_csv(findings: Sequence[Ruling]) -> str:
+    """The ledger for programs: a row for each verdict, with the finding's name; verdicts are in English."""
+    file = io.StringIO()
+    rows = csv.writer(file, lineterminator="\n")
+    rows.writerow(["finding", "level", "claim", "reported", "measured", "verdict", "criterion", "explanation"])
+    for one in findings:
+        texts = (one.claim, one.reported, one.measured, one.verdict, one.criterion, one.explanation)
+        rows.writerow([one.id, one.level or "", *(MARKDOWN.sub("", text) for text in texts)])
+    return file.getvalue()
+
+
+def bibtex(study: Study, engine: str) -> str:
+    """The original and its re-run as two entries, the first only where a study names its source."""
+    entries = []
+    if study.source:
+        year = YEAR.findall(study.source)
+        entries.append(_entry(f"{study.name}-original", note=study.source, year=year[-1] if year else ""))
+    what = f"Study {study.name}, re-run with Vazão" if study.source else f"Study {study.name}, run with Vazão"
+    entries.append(_entry(study.name, title=study.title, howpublished=what, note=f"engine {engine}"))
+    return "\n\n".join(entries) + "\n"
+
+
+def _entry(key: str, **fields: str) -> str:
+    said = ",\n".join(f"  {name} = {{{_plain(value)}}}" for name, value in fields.items() if value)
+    return f"@misc{{{key},\n{said}\n}}"
+
+
+def _plain(text: str) -> str:
+    """A line of Markdown as LaTeX sets it."""
+    return escaped(MARKDOWN.sub("", text))
