@@ -65,6 +65,14 @@ def in_words(error: OSError) -> str:
     return _REASONS.get(error.errno or 0, error.strerror or str(error))
 
 
+def is_there(path: Path) -> bool:
+    """Whether a path leads to anything; one that is too long to be a path does not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 class UnfitError(OSError):
     """A file that is not what may be read: a device, a pipe, something too large."""
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, strategies as st
 
-from vazao.errors import StudyError
-from vazao.results import load_study, rehearse
+from vazao.errors import ResultsError, StudyError
+from vazao.results import Store, load_study, rehearse
 from vazao.study import built_in_studies, is_study, parse_study, plan
 from vazao.study.source import Source
 
@@ -188,6 +188,17 @@ def test_built_in_studies_are_valid(name: str) -> None:
 def test_an_unknown_study_gets_a_suggestion() -> None:
     with pytest.raises(StudyError, match="neither a file nor a built-in study"):
         load_study("no-such-study")
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [("a" * 5000, "neither a file nor a built-in study"), ('until = "1 s"\nname = "x"', "this is a text: save it as")],
+)
+def test_what_cannot_be_a_files_name_is_answered(name: str, answer: str) -> None:
+    with pytest.raises(StudyError, match=answer):
+        load_study(name)
+    with pytest.raises(ResultsError, match="no such directory"):
+        Store(name)
 
 
 KEYS = st.lists(st.sampled_from(["a", "b", "c", "'d e'", '"f.g"']), min_size=1, max_size=2).map(".".join)

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from vazao import display
 from vazao.errors import ResultsError
-from vazao.files import owned
+from vazao.files import is_there, owned
 from vazao.results import database, parts
 from vazao.results.enclosure import Enclosure, Limits
 from vazao.results.manifest import MANIFEST, check_origin, read_manifest
@@ -45,7 +45,7 @@ class Store:
     def __init__(self, directory: str | Path) -> None:
         """Open `directory`. Raises `ResultsError` when it holds no results."""
         self.directory = Path(directory)
-        if not self.directory.is_dir():
+        if not (is_there(self.directory) and self.directory.is_dir()):
             raise ResultsError(f"{directory}: no such directory")
         manifest = read_manifest(self.directory)
         if manifest is None:

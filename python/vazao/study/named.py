@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from vazao.errors import StudyError, did_you_mean
+from vazao.files import is_there
 from vazao.scenario import built_in, built_in_scenarios
 from vazao.words import LANGUAGES
 
@@ -28,13 +29,15 @@ def theses() -> list[str]:
 
 def is_all_theses(name: str) -> bool:
     """Whether `name` stands for all of them, and is no file's."""
-    return name == ALL_THESES and not Path(name).exists()
+    return name == ALL_THESES and not is_there(Path(name))
 
 
 def find(name: str) -> Path:
     """The file that a user means: a path, or the name of a built-in study or scenario. Raises `StudyError`."""
+    if "\n" in name:
+        raise StudyError("a file's name is needed, and this is a text: save it as a file, such as mine.toml")
     path = Path(name)
-    if path.exists() or path.suffix == ".toml" or len(path.parts) != 1:
+    if is_there(path) or path.suffix == ".toml" or len(path.parts) != 1:
         return path
     known = built_in_studies() | built_in_scenarios()
     if name not in known:
@@ -44,7 +47,7 @@ def find(name: str) -> Path:
 
 def is_built_in(name: str) -> bool:
     """Whether `name` is that of a built-in study or scenario, and no file's: then it is trusted."""
-    return not Path(name).exists() and name in built_in_studies() | built_in_scenarios()
+    return not is_there(Path(name)) and name in built_in_studies() | built_in_scenarios()
 
 
 def is_study(text: str) -> bool:
