@@ -243,6 +243,8 @@ class _Formatter(string.Formatter):
         if re.search(r"\d{3}", format_spec):
             raise ValueError(f"{format_spec!r} is wider than any text here")
         text = str(super().format_field(value, format_spec))
+        if format_spec.endswith("%") and text.endswith("%"):
+            text = f"{text[:-1]} %"
         return self.words.number(text) if isinstance(value, int | float) else text
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, str]:  # noqa: ARG002
