@@ -13,7 +13,7 @@ from hypothesis import assume, given, strategies as st
 
 from vazao.errors import ResultsError
 from vazao.results import database, load_study
-from vazao.study import Label, Part, Study, built_in_studies, combinations, needs
+from vazao.study import Study, built_in_studies, labels_run, needs
 
 pytestmark = pytest.mark.study
 
@@ -210,12 +210,6 @@ def test_what_the_functions_decide_is_no_interval_any_more() -> None:
     )
 
 
-def levels_of(part: Part) -> dict[str, list[Label]]:
-    """Labels of a part's factors that its quick size runs."""
-    planned = combinations(part, "quick")
-    return {name: list(dict.fromkeys(one[name].label for one in planned)) for name in part.factor_names}
-
-
 @pytest.mark.parametrize("name", built_in_studies())
 def test_no_finding_of_a_built_in_study_is_decided_by_fewer_levels(name: str) -> None:
     study = load_study(name)
@@ -225,7 +219,7 @@ def test_no_finding_of_a_built_in_study_is_decided_by_fewer_levels(name: str) ->
         if finding.sql
         for label in (study.labels(finding.per) if finding.per else [""])
     ]
-    levels = {part.name: levels_of(part) for part in study.parts}
+    levels = {part.name: labels_run(part, "quick") for part in study.parts}
     whole = {part: {factor: set(map(str, labels)) for factor, labels in each.items()} for part, each in levels.items()}
     quick = needs.Present(study, whole)
     # The quick size has whatever a finding does not name by `needs` or `per`.

@@ -15,14 +15,18 @@ from vazao.words import Words
 MARKDOWN = re.compile(r"[`*]")
 """Marks of inline Markdown, which LaTeX and CSV do without."""
 
-YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+YEAR = re.compile(r", ((?:19|20)\d\d)$")
+"""Year at the end of a source."""
+
+FORMULA = re.compile(r"[=@\t\r]|[+-](?!\d)")
+"""Beginning of a text that a spreadsheet would compute."""
 
 
 def letter_tex(study: Study, paragraphs: Sequence[Paragraph]) -> str:
     """The letter as a document of its own: one page of two columns."""
     words = study.words
     body = "\n\n".join(_paragraph(one, words) for one in paragraphs)
-    language = {"pt": "portuguese"}.get(words.lang, "english")
+    language = {"pt": "brazilian"}.get(words.lang, "english")
     return "\n".join([
         r"\documentclass[9pt,a4paper,twocolumn]{extarticle}",
         r"\usepackage[T1]{fontenc}",
@@ -33,7 +37,7 @@ def letter_tex(study: Study, paragraphs: Sequence[Paragraph]) -> str:
         r"\setlist[itemize]{leftmargin=*,nosep}",
         r"\pagestyle{empty}",
         r"\begin{document}",
-        rf"\twocolumn[{{\Large {_plain(study.title)}\par}}\smallskip {_plain(study.source)}\par\bigskip]",
+        rf"\twocolumn[{{{{\Large {_plain(study.title)}\par}}\smallskip {_plain(study.source)}\par\bigskip}}]",
         body,
         r"\end{document}",
         "",
@@ -47,7 +51,8 @@ def _paragraph(paragraph: Paragraph, words: Words) -> str:
             (rf"\emph{{{_plain(words.label(level))}}}: " if level else "") + _plain(measured)
             for level, measured in line.measured
         )
-        items.append(rf"  \item \textbf{{{_plain(line.claim)}:}} {told}. {_plain(line.why)}".rstrip())
+        said = f"{told}." if told else ""
+        items.append(rf"  \item \textbf{{{_plain(line.claim)}:}} {said} {_plain(line.why)}".rstrip())
     listed = "\n".join(items)
     note = f"{_plain(paragraph.note)}\n" if paragraph.note else ""
     return f"\\section*{{{_plain(paragraph.title)}}}\n{note}\\begin{{itemize}}\n{listed}\n\\end{{itemize}}"
@@ -67,7 +72,8 @@ def ledger_tex(findings: Sequence[Ruling], words: Words) -> str:
         r"\toprule",
         " & ".join(map(_plain, heads)) + r" \\",
         r"\midrule\endhead",
-        *(" & ".join(map(_plain, row)) + r" \\" for row in rows),
+        # A row that began with a bracket would be an argument of the line's end above it.
+        *("{}" + " & ".join(map(_plain, row)) + r" \\" for row in rows),
         r"\bottomrule",
         r"\end{longtable}",
         "",
@@ -81,26 +87,36 @@ def ledger_csv(findings: Sequence[Ruling]) -> str:
     rows.writerow(["finding", "level", "claim", "reported", "measured", "verdict", "criterion", "explanation"])
     for one in findings:
         texts = (one.claim, one.reported, one.measured, one.verdict, one.criterion, one.explanation)
-        rows.writerow([one.id, one.level or "", *(MARKDOWN.sub("", text) for text in texts)])
+        rows.writerow([one.id, one.level or "", *(_cell(text) for text in texts)])
     return file.getvalue()
+
+
+def _cell(text: str) -> str:
+    """A text of the ledger as no spreadsheet computes it."""
+    plain = MARKDOWN.sub("", text)
+    return f"'{plain}" if FORMULA.match(plain) else plain
 
 
 def bibtex(study: Study, engine: str) -> str:
     """The original and its re-run as two entries, the first only where a study names its source."""
     entries = []
     if study.source:
-        year = YEAR.findall(study.source)
-        entries.append(_entry(f"{study.name}-original", note=study.source, year=year[-1] if year else ""))
+        year = YEAR.search(study.source.strip())
+        entries.append(_entry(f"{study.name}-original", note=study.source, year=year[1] if year else ""))
     what = f"Study {study.name}, re-run with Vazão" if study.source else f"Study {study.name}, run with Vazão"
     entries.append(_entry(study.name, title=study.title, howpublished=what, note=f"engine {engine}"))
     return "\n\n".join(entries) + "\n"
 
 
 def _entry(key: str, **fields: str) -> str:
-    said = ",\n".join(f"  {name} = {{{_plain(value)}}}" for name, value in fields.items() if value)
+    # BibTeX counts braces, and gives a title that has none of its own small letters.
+    braces = {r"\{": r"\textbraceleft{}", r"\}": r"\textbraceright{}"}
+    plain = {name: re.sub(r"\\[{}]", lambda found: braces[found[0]], _plain(value)) for name, value in fields.items()}
+    said = ",\n".join(f"  {name} = {{{{{value}}}}}" for name, value in plain.items() if value)
     return f"@misc{{{key},\n{said}\n}}"
 
 
 def _plain(text: str) -> str:
     """A line of Markdown as LaTeX sets it."""
-    return escaped(MARKDOWN.sub("", text))
+    # Two hyphens are an option of a command, which LaTeX would make a dash.
+    return escaped(MARKDOWN.sub("", text).replace("--", "\0")).replace("\0", "-{}-")

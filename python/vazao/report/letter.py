@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import get_args
 
-from vazao.study import Part, Ruling, Size, Study, Verdict, combinations
+from vazao.study import Part, Ruling, Size, Study, Verdict, labels_run
 from vazao.words import Words
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-ZÀ-Ý`*])")
@@ -49,7 +49,8 @@ def letter(study: Study, findings: Sequence[Ruling], size: Size) -> list[Paragra
         for name, ruled in groupby((one for one in told if one.verdict == verdict), key=lambda one: one.id):
             rulings = list(ruled)
             measured = [(one.level or "" if times[name] > 1 else "", one.measured) for one in rulings if one.measured]
-            lines.append(Line(name, rulings[0].claim, measured, _why(study, rulings[0], size)))
+            reasons = {_why(study, ruling, size) for ruling in rulings}
+            lines.append(Line(name, rulings[0].claim, measured, reasons.pop() if len(reasons) == 1 else ""))
         if lines:
             note = _deciding(study, size) if verdict == "undecided" else ""
             made.append(Paragraph(verdict, study.words.of("letter", verdict), lines, note))
@@ -87,9 +88,7 @@ def _deciding(study: Study, size: Size) -> str:
 
 def _added(part: Part, words: Words) -> Iterator[str]:
     """Levels that the full size has beside those of the quick one."""
-    quick, full = combinations(part, "quick"), combinations(part, "full")
+    quick, full = labels_run(part, "quick"), labels_run(part, "full")
     for factor in part.factors:
-        there = {one[factor.name].label for one in quick}
-        new = [label for label in dict.fromkeys(one[factor.name].label for one in full) if label not in there]
-        if new:
+        if new := [label for label in full[factor.name] if label not in quick[factor.name]]:
             yield f"{factor.title or factor.name} {', '.join(words.label(str(label)) for label in new)}"

@@ -103,13 +103,14 @@ def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str,
     ]
     loose = [one for one in ledger.values() if one.id not in shown]
     size: Size = store.manifest["size"]
+    told = letter(study, findings, size)
     answers = answer(findings)
     headline = next((one for one in study.figures if one.id == study.headline), None)
     return {
         "study": study, "about": markdown(study.about), "css": CSS, "findings": findings, "levels": levels,
         "columns": set(levels), "by_level": any(result.level is not None for result in findings),
         "answers": answers, "headline": headline and _headline(headline, study, store),
-        "letter": letter(study, findings, size), "asked_beyond": asked_beyond(study, findings),
+        "letter": told, "asked_beyond": asked_beyond(study, findings),
         "tables": [_table(one, store, words) for one in study.tables],
         "ledger": apart(study, ledger.values()), "tally": tally(findings, levels, words),
         "sections": sections, "loose": loose,
@@ -117,7 +118,7 @@ def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str,
         "versions": store.manifest["versions"], "hash": study.hash, "facts": facts(study, store),
         "commands": commands(study, store), "questions": questions(study),
         "contents": _contents(
-            study, answer=answers, summary=ledger, tables=study.tables, results=sections, letter=ledger, ledger=ledger
+            study, answer=answers, summary=ledger, tables=study.tables, results=sections, letter=told, ledger=ledger
         ),
         "not_run": told_not_run(reasons(not_run), words), "script": _json(words.script),
     }  # fmt: skip

@@ -70,7 +70,13 @@ def html(study: Study, store: Store, findings: Sequence[Ruling], *, explorer: st
     parts = context(study, store, findings)
     runs = rerun.content(study, store, explorer)
     again = seeing.again(runs) if runs else None
-    more = {"papers": PAPERS, "style": _style(), "bundle": _bundle(), "glue": Markup(glue), "again": again}
+    more = {
+        "papers": () if explorer else PAPERS,
+        "style": _style(),
+        "bundle": _bundle(),
+        "glue": Markup(glue),
+        "again": again,
+    }
     return _template("report", study.words).render(parts, policy=_policy(again, _bundle(), glue), **more)
 
 

@@ -6,7 +6,7 @@ from vazao import lazy
 
 if TYPE_CHECKING:
     from vazao.study import catalogue as catalogue, findings as findings, reference as reference
-    from vazao.study.design import combinations as combinations
+    from vazao.study.design import combinations as combinations, labels_run as labels_run
     from vazao.study.findings import (
         Pair as Pair,
         Ruling as Ruling,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import islice, product
 
-from vazao.study.model import Level, Part, Size
+from vazao.study.model import Label, Level, Part, Size
 
 Combination = dict[str, Level]
 """One level of every factor, by the factor's name and in the file's order."""
+
+
+MOST_LOOKED_AT = 100_000
+"""Combinations of a design that are looked at for the labels that it has."""
 
 
 def combinations(part: Part, size: Size) -> list[Combination]:
@@ -19,6 +23,19 @@ def combinations(part: Part, size: Size) -> list[Combination]:
         if not _excluded(part, combination)
     }
     return list(chosen.values())
+
+
+def labels_run(part: Part, size: Size) -> dict[str, list[Label]]:
+    """Labels of each factor that a part runs at a size, in the file's order. Of a vast design those that come first."""
+    wanted = {factor.name: [level.label for level in factor.at(size)] for factor in part.factors}
+    seen: dict[str, set[Label]] = {name: set() for name in wanted}
+    for combination in islice(_DESIGNS[part.design](part, size), MOST_LOOKED_AT):
+        if not _excluded(part, combination):
+            for name, level in combination.items():
+                seen[name].add(level.label)
+        if all(len(seen[name]) == len(wanted[name]) for name in wanted):
+            break
+    return {factor.name: [label for label in factor.labels if label in seen[factor.name]] for factor in part.factors}
 
 
 def _factorial(part: Part, size: Size) -> Iterator[Combination]:

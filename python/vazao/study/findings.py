@@ -158,8 +158,9 @@ def _decide(
     if rows.height > 1:
         raise StudyError(f"{where}: the query gives {rows.height} rows; a finding is decided by one")
     row = rows.row(0, named=True)
-    absent = present.lacks(finding, parameters)
-    verdict = "undecided" if absent else _verdict(row, where)
+    verdict = _verdict(row, where)
+    if absent := present.lacks(finding, parameters):
+        verdict = "undecided"
     by_verdict = {
         "reproduced": finding.if_reproduced,
         "differs": finding.if_differs,
@@ -169,7 +170,7 @@ def _decide(
         _fill(text, row, where, words) for text in (finding.explanation, by_verdict[verdict]) if text
     )
     if absent:
-        explanation = words.say("page.missing_levels", told="; ".join(absent))
+        explanation = f"{words.say('page.missing_levels', told='; '.join(absent))} {explanation}".rstrip()
     answer = _fill(getattr(finding.answer, verdict), row, where, words) if finding.answer else ""
     return ruling(verdict, _measured(finding, row, where, words), explanation, row, answer)
 

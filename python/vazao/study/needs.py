@@ -1,4 +1,4 @@
-"""Runs that a finding needs: nothing is decided by what is left of them, nor by fewer levels than were asked for."""
+"""Runs and levels that a finding needs before it may be decided."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol, Self
 import polars as pl
 
 from vazao.errors import ResultsError
-from vazao.study.design import combinations
+from vazao.study.design import labels_run
 from vazao.study.model import Finding, Label, Part, Study
 from vazao.words import ENGLISH, Words
 
@@ -33,8 +33,9 @@ def lost(finding: Finding, study: Study, not_run: pl.DataFrame, parameters: Mapp
     for factor, labels in _named(finding, parameters).items():
         if factor not in rows.columns:
             continue
-        values = labels if rows.schema[factor].is_numeric() else [str(label) for label in labels]
-        rows = rows.filter(pl.col(factor).is_null() | pl.col(factor).is_in(values))
+        named = {_text(label) for label in labels}
+        there = [label is None or _text(label) in named for label in rows[factor]]
+        rows = rows.filter(pl.Series(there, dtype=pl.Boolean))
     return rows
 
 
@@ -66,7 +67,8 @@ class Present:
         if "part" not in columns or not factors:
             return cls(study, {})
         lists = ", ".join(f'list(DISTINCT "{name}") AS "{name}"' for name in factors)
-        rows = store.query(f"SELECT part, {lists} FROM runs GROUP BY part").to_dicts()
+        done = "WHERE failure IS NULL" if "failure" in columns else ""
+        rows = store.query(f"SELECT part, {lists} FROM runs {done} GROUP BY part").to_dicts()
         stored = {row["part"]: {name: {_text(value) for value in row[name] or ()} for name in factors} for row in rows}
         return cls(study, stored)
 
@@ -89,14 +91,7 @@ class Present:
     @cached_property
     def _quick(self) -> dict[str, dict[str, list[Label]]]:
         """Labels of each part's factors that its quick size runs."""
-        quick = {part.name: combinations(part, "quick") for part in self.study.parts}
-        return {
-            part.name: {
-                factor: list(dict.fromkeys(combination[factor].label for combination in quick[part.name]))
-                for factor in part.factor_names
-            }
-            for part in self.study.parts
-        }
+        return {part.name: labels_run(part, "quick") for part in self.study.parts}
 
 
 def _named(finding: Finding, parameters: Mapping[str, Label]) -> dict[str, list[Label]]:
