@@ -257,8 +257,8 @@ def test_a_page_fetches_no_pictures(tmp_path: Path) -> None:
 
 def test_a_table_of_the_study_stands_below_the_verdicts(html: str) -> None:
     start = html.index('id="table-best"')
-    assert html.index('id="summary"') < start < html.index('id="setting"')
-    rows = re.findall(r'<tr><th scope="row">(.*?)</th>', html[start : html.index('id="setting"')])
+    assert html.index('id="summary"') < start < html.index('id="results"')
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th>', html[start : html.index('id="results"')])
     assert rows == list(synthetic.RATES)
     assert 'class="number">utilisation</th>' in html
 
@@ -275,9 +275,9 @@ def test_a_study_without_claims_or_figures_has_a_page(tmp_path: Path) -> None:
 def test_without_claims_what_was_measured_comes_first(tmp_path: Path) -> None:
     text = synthetic.TEXT[: synthetic.TEXT.index("[[finding]]")].replace("finding = [", "# finding = [")
     written = report.html(synthetic.study(text), synthetic.store(tmp_path), [])
-    places = [written.index(f'<section id="{anchor}"') for anchor in ("results", "tables", "setting", "reproduce")]
+    places = [written.index(f'<section id="{anchor}"') for anchor in ("tables", "results", "setting", "reproduce")]
     assert places == sorted(places)
-    assert re.findall(r'<li><a href="#(\w+)">', written) == ["results", "tables", "setting", "reproduce"]
+    assert re.findall(r'<li><a href="#(\w+)">', written) == ["tables", "results", "setting", "reproduce"]
 
 
 GRAPHS: dict[str, dict[str, Any]] = {

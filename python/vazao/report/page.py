@@ -124,10 +124,10 @@ def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str,
     }  # fmt: skip
 
 
-CONTENTS = ("answer", "letter", "summary", "results", "tables", "setting", "ledger", "reproduce")
+CONTENTS = ("answer", "letter", "summary", "tables", "results", "setting", "ledger", "reproduce")
 """Anchors of the sections."""
 
-UNCLAIMED = ("results", "tables", "setting", "reproduce")
+UNCLAIMED = ("tables", "results", "setting", "reproduce")
 """Anchors of the sections where a study, such as a sweep, states no claims."""
 
 
