@@ -58,7 +58,7 @@ impl Place {
 
 const NIL: u32 = u32::MAX;
 const LEVELS: usize = 11;
-/// Stands for the bucket of entries due at exactly the current time.
+/// Number in place of a bucket for entries due at exactly the current time, which a heap holds.
 const NOW: u32 = (LEVELS * 64) as u32;
 
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +86,7 @@ impl Ends {
 }
 
 /// A hierarchical timing wheel over exact nanoseconds: 11 levels of 64 buckets, intrusive doubly linked lists, no
-/// allocation after the slots exist. An entry sits at the level of the highest 6-bit digit in which its time differs
+/// allocation after the slots exist but of places for as many as are ever due at one time. An entry sits at the level of the highest 6-bit digit in which its time differs
 /// from the current one, so `set` and `cancel` are O(1) and an entry cascades at most once per level. Entries that are due
 /// now have no such digit: a heap keeps them in their order.
 #[derive(Clone, Debug)]

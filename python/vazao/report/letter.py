@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import get_args
@@ -42,6 +42,7 @@ class Paragraph:
 def letter(study: Study, findings: Sequence[Ruling], size: Size) -> list[Paragraph]:
     """The claims of the original, in the levels of its own setting, by what came out."""
     told = list(_own(study, findings))
+    added = {part.name: list(_added(part, study.words)) for part in study.parts} if size == "quick" else {}
     times = Counter(ruling.id for ruling in told)
     made: list[Paragraph] = []
     for verdict in get_args(Verdict):
@@ -49,7 +50,7 @@ def letter(study: Study, findings: Sequence[Ruling], size: Size) -> list[Paragra
         for name, ruled in groupby((one for one in told if one.verdict == verdict), key=lambda one: one.id):
             rulings = list(ruled)
             measured = [(one.level or "" if times[name] > 1 else "", one.measured) for one in rulings if one.measured]
-            reasons = {_why(study, ruling, size) for ruling in rulings}
+            reasons = {_why(study, ruling, added) for ruling in rulings}
             lines.append(Line(name, rulings[0].claim, measured, reasons.pop() if len(reasons) == 1 else ""))
         if lines:
             note = _deciding(study, size) if verdict == "undecided" else ""
@@ -59,24 +60,23 @@ def letter(study: Study, findings: Sequence[Ruling], size: Size) -> list[Paragra
 
 def _own(study: Study, findings: Sequence[Ruling]) -> Iterator[Ruling]:
     """Rulings on the original's claims where it made them."""
-    beyond = {one.id for one in study.findings if one.beyond}
+    beyond = study.beyond
     for ruling in findings:
         own = study.claimed_at.get(ruling.per or "", [])
         if ruling.id not in beyond and (not own or ruling.level in [str(label) for label in own]):
             yield ruling
 
 
-def _why(study: Study, ruling: Ruling, size: Size) -> str:
+def _why(study: Study, ruling: Ruling, added: Mapping[str, list[str]]) -> str:
     """The first sentence of what explains a verdict; of an open claim the levels that the full size adds."""
-    words = study.words
     if ruling.verdict == "reproduced":
         return ""
     if ruling.verdict != "undecided":
         return SENTENCE.split(ruling.explanation.strip(), maxsplit=1)[0]
     queries = [one.sql or "" for one in study.findings if one.id == ruling.id]
-    parts = [part for sql in queries for part in study.parts if part.name in study.named_parts(sql)]
-    added = dict.fromkeys(level for part in parts for level in _added(part, words)) if size == "quick" else {}
-    return words.say("page.also", levels=", ".join(added)) if added else ""
+    parts = [part for sql in queries for part in study.named_parts(sql)]
+    levels = dict.fromkeys(level for part in parts for level in added.get(part, ()))
+    return study.words.say("page.also", levels=", ".join(levels)) if levels else ""
 
 
 def _deciding(study: Study, size: Size) -> str:

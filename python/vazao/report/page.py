@@ -156,8 +156,7 @@ def claims(findings: Iterable[Ruling]) -> dict[str, Claim]:
 
 def apart(study: Study, ledger: Iterable[Claim]) -> list[tuple[str, list[Claim]]]:
     """The claims of the original, and those that are asked beyond it, each under its heading; one alone has none."""
-    beyond = {one.id for one in study.findings if one.beyond}
-    claimed = list(ledger)
+    claimed, beyond = list(ledger), study.beyond
     own, others = ([one for one in claimed if (one.id in beyond) is asked] for asked in (False, True))
     if not own or not others:
         return [("", claimed)] if claimed else []
@@ -166,7 +165,7 @@ def apart(study: Study, ledger: Iterable[Claim]) -> list[tuple[str, list[Claim]]
 
 def asked_beyond(study: Study, findings: Iterable[Ruling]) -> str:
     """The counts of the verdicts on claims that the letter leaves to the ledger."""
-    beyond = {one.id for one in study.findings if one.beyond}
+    beyond = study.beyond
     rulings = [one for one in findings if one.id in beyond]
     return study.words.say("page.asked_beyond", counted=counted(rulings, study.words)) if rulings else ""
 

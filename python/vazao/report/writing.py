@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
@@ -15,19 +16,15 @@ from vazao import seeing
 from vazao.figures import DARK_PALETTE, FONTS, PALETTE, VEGA_LITE
 from vazao.files import write_atomically
 from vazao.report import citing, rerun
-from vazao.report.letter import letter
 from vazao.report.page import CSS, answer, context, inline
-from vazao.results import Store
-from vazao.study import Pair, Ruling, Size, Study, counted
+from vazao.results import PAPERS, Store
+from vazao.study import Pair, Ruling, Study, counted
 from vazao.words import ENGLISH, Words
 
 HERE = Path(__file__).parent
 
 PAGE = "report.html"
 """The page's name in a results directory."""
-
-PAPERS = ("letter.tex", "ledger.tex", "ledger.csv", "study.bib")
-"""Files for a paper that stand beside the page."""
 
 INDEX = "index.html"
 """Name of the page over several studies."""
@@ -50,11 +47,11 @@ def write(study: Study, store: Store, findings: Sequence[Ruling], out_dir: Path)
     Raises `StudyError` when a figure cannot be drawn, `ResultsError` when the page cannot be written.
     """
     path = Path(out_dir) / PAGE
-    write_atomically(path, html(study, store, findings).encode())
+    parts = context(study, store, findings)
+    write_atomically(path, _page(study, store, parts).encode())
     if findings:
-        size: Size = store.manifest["size"]
         texts = (
-            citing.letter_tex(study, letter(study, findings, size)),
+            citing.letter_tex(study, parts["letter"]),
             citing.ledger_tex(findings, study.words),
             citing.ledger_csv(findings),
             citing.bibtex(study, store.manifest["versions"]["engine"]),
@@ -66,8 +63,12 @@ def write(study: Study, store: Store, findings: Sequence[Ruling], out_dir: Path)
 
 def html(study: Study, store: Store, findings: Sequence[Ruling], *, explorer: str = "") -> str:
     """The page; its figures' marks lead to the explorer at that address, if there is one."""
+    return _page(study, store, context(study, store, findings), explorer)
+
+
+def _page(study: Study, store: Store, parts: dict[str, Any], explorer: str = "") -> str:
+    """The page with this content."""
     glue = (HERE / "glue.js").read_text(encoding="utf-8")
-    parts = context(study, store, findings)
     runs = rerun.content(study, store, explorer)
     again = seeing.again(runs) if runs else None
     more = {

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from vazao.results.merging import merge as merge
     from vazao.results.pace import SMALLEST as SMALLEST, Pace as Pace, measured as measured
     from vazao.results.playing import play as play
+    from vazao.results.readme import PAPERS as PAPERS
     from vazao.results.rehearsal import rehearse as rehearse
     from vazao.results.repeating import (
         Repeated as Repeated,

@@ -12,12 +12,15 @@ from vazao.study import Study
 
 README = "README.md"
 
-PAPERS = "letter.tex, ledger.tex, ledger.csv, study.bib"
+PAPERS = ("letter.tex", "ledger.tex", "ledger.csv", "study.bib")
+"""Files for a paper that stand beside the report of a study with claims."""
+
+_PAPERS = ", ".join(PAPERS)
 
 FILES = {
     "report.html": "figures, tables and claims in one page, which needs no network",
     "findings.json": "the claims with their verdicts",
-    PAPERS: "what came out on a page, all claims, and the sources, for a paper",
+    _PAPERS: "what came out on a page, all claims, and the sources, for a paper",
     "figures/": "each figure as SVG, PDF, PNG and as a Vega-Lite description with its numbers",
     "study.toml": "the study as it was run",
     "scenario.toml": "the scenario as it was run; changes to it and its seed are in `manifest.json`",
@@ -28,7 +31,7 @@ FILES = {
 }
 """Files of a results directory, in the order in which a reader wants them."""
 
-STUDY_ONLY = ("report.html", "findings.json", PAPERS, "figures/", "study.toml")
+STUDY_ONLY = ("report.html", "findings.json", _PAPERS, "figures/", "study.toml")
 SCENARIO_ONLY = ("scenario.toml",)
 
 

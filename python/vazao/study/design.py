@@ -27,13 +27,12 @@ def combinations(part: Part, size: Size) -> list[Combination]:
 
 def labels_run(part: Part, size: Size) -> dict[str, list[Label]]:
     """Labels of each factor that a part runs at a size, in the file's order. Of a vast design those that come first."""
-    wanted = {factor.name: [level.label for level in factor.at(size)] for factor in part.factors}
-    seen: dict[str, set[Label]] = {name: set() for name in wanted}
+    seen: dict[str, set[Label]] = {factor.name: set() for factor in part.factors}
     for combination in islice(_DESIGNS[part.design](part, size), MOST_LOOKED_AT):
         if not _excluded(part, combination):
             for name, level in combination.items():
                 seen[name].add(level.label)
-        if all(len(seen[name]) == len(wanted[name]) for name in wanted):
+        if all(len(seen[factor.name]) == len(factor.at(size)) for factor in part.factors):
             break
     return {factor.name: [label for label in factor.labels if label in seen[factor.name]] for factor in part.factors}
 

@@ -542,6 +542,11 @@ class Study(Table):
         """The part called `name`."""
         return next(part for part in self.parts if part.name == name)
 
+    @property
+    def beyond(self) -> set[str]:
+        """Names of the findings that are asked beyond the original."""
+        return {finding.id for finding in self.findings if finding.beyond}
+
     def named_parts(self, sql: str) -> list[str]:
         """The parts that a query names, itself or by the views that it names; all of them if it names none."""
         for view in reversed(self.views):

@@ -11,7 +11,7 @@ import polars as pl
 
 from vazao.errors import ResultsError
 from vazao.study.design import labels_run
-from vazao.study.model import Finding, Label, Part, Study
+from vazao.study.model import Finding, Label, Study
 from vazao.words import ENGLISH, Words
 
 
@@ -82,10 +82,11 @@ class Present:
         parts = self.study.named_parts(finding.sql or "")
         absent: dict[str, None] = {}
         for part in (part for part in self.study.parts if part.name in parts and part.name in self.stored):
-            for factor, quick in self._quick[part.name].items():
-                known = self.stored[part.name].get(factor, set())
-                wanted = [label for label in named.get(factor, quick) if label in _labels(part, factor)]
-                absent |= dict.fromkeys(f"{factor} {label}" for label in wanted if _text(label) not in known)
+            for factor in part.factors:
+                known = self.stored[part.name].get(factor.name, set())
+                wanted = named.get(factor.name, self._quick[part.name][factor.name])
+                missing = [one for one in wanted if one in factor.labels and _text(one) not in known]
+                absent |= dict.fromkeys(f"{factor.name} {label}" for label in missing)
         return list(absent)
 
     @cached_property
@@ -97,10 +98,6 @@ class Present:
 def _named(finding: Finding, parameters: Mapping[str, Label]) -> dict[str, list[Label]]:
     """Labels that a finding names by `needs` and `per`."""
     return finding.needs | {name: [label] for name, label in parameters.items()}
-
-
-def _labels(part: Part, factor: str) -> list[Label]:
-    return next(one.labels for one in part.factors if one.name == factor)
 
 
 def _text(value: object) -> str:
