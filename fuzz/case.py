@@ -128,7 +128,7 @@ def _judge_study(case: Case, rng: Random) -> Verdict:
 
 
 def _judge_run(scenario: _core.Scenario, rng: Random, kind: str) -> Verdict:
-    guests = scenario.work()[2]
+    guests = scenario.work().guests
     # Guests take seconds each, and as long as they like: they are a kind of their own.
     if (guests and kind != "guests") or (not guests and seconds(scenario) > LONGEST):
         return Verdict("large")

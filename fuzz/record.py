@@ -97,13 +97,13 @@ def of_study(name: str, guests: bool) -> dict[str, dict[str, str]]:
     return {
         f"{name} {number}": of_scenario(run.scenario, watched=False)
         for number, run in enumerate(runs)
-        if guests or not run.work()[2]
+        if guests or not run.work().guests
     }
 
 
 def of_scenario(scenario: _core.Scenario, guests: bool = False, watched: bool = True) -> dict[str, str]:
     """Digests of a run's tables, traced where that does not take long, and of its captures."""
-    if (scenario.work()[2] and not guests) or seconds(scenario) > 20 * LONGEST:
+    if (scenario.work().guests and not guests) or seconds(scenario) > 20 * LONGEST:
         return {"skipped": "guests, or long"}
     first = _core.run(scenario)
     if first.failure is not None or first.not_run is not None:

@@ -56,14 +56,46 @@ class Scenario:
     @property
     def code(self) -> list[tuple[str, bool]]:
         """The algorithms in files that it names (`mine.py:Cautious`), each with whether it may be run."""
+    @property
+    def has_own_algorithms(self) -> bool:
+        """Whether it runs algorithms of the user's own: classes, or code in files."""
+    @property
+    def kernels(self) -> dict[str, str | None]:
+        """The kernels of its guests by name, each with its executable's SHA-256; None where it is not built."""
+    @property
+    def simulators(self) -> dict[str, str | None]:
+        """The simulators that run it instead of this engine, each with its executable's SHA-256; None without one."""
+    @property
+    def programs(self) -> list[str]:
+        """The commands that run in its guests, each once."""
+    def run_ids(self, seeds: list[int]) -> list[str] | None:
+        """Return its run_ids under seeds; None if the seed also decides which flows there are, or when they start."""
     def with_trace(self, measures: list[str], every_s: float | None = None) -> Scenario:
         """Return this scenario recording time series of `measures` (at every change, or every `every_s` seconds)."""
     def with_until(self, seconds: float) -> Scenario:
         """Return this scenario ending after so many seconds, if it does not end earlier."""
     def graph(self) -> dict[str, Any]:
         """Nodes, links and flows, for drawing."""
-    def work(self) -> tuple[float, float, int, bool]:
-        """Roughly what a run takes: packet-hops, packets of guests, how many guests, whether they run programs."""
+    def work(self) -> Work:
+        """Return roughly what a run takes."""
+
+@final
+class Work:
+    """Rough estimate of a run's work."""
+
+    def __init__(self, hops: float, guest_packets: float, guests: int, has_programs: bool) -> None: ...
+    @property
+    def hops(self) -> float:
+        """Times a packet crosses a link."""
+    @property
+    def guest_packets(self) -> float:
+        """Packets that guests send or receive."""
+    @property
+    def guests(self) -> int:
+        """Number of guests."""
+    @property
+    def has_programs(self) -> bool:
+        """Whether programs run in them, whose work nobody can estimate."""
 
 @final
 class Session:

@@ -11,6 +11,11 @@ pub trait CongestionControl: Send {
     fn on_established(&mut self, _rtt: Option<Duration>) {}
     /// Takes over the slow-start threshold that an earlier connection left (RFC 9040), before data flows.
     fn recall(&mut self, _threshold: u64) {}
+    /// Takes an acknowledgement's measurements before losses are looked for, after which [`on_ack`](Self::on_ack) adjusts the
+    /// window, as in Linux (pkts_acked before cong_control). Returns whether it took them.
+    fn observe(&mut self, _ack: &Ack) -> bool {
+        false
+    }
     /// New data was acknowledged, or a duplicate acknowledgement arrived.
     fn on_ack(&mut self, ack: &Ack);
     /// Handles a sign of congestion.
@@ -130,6 +135,8 @@ pub struct Controller<W> {
     window: W,
     /// Window and threshold before the last reduction.
     before: (f64, f64),
+    /// Bytes by which slow start goes on beyond the threshold.
+    beyond_threshold: f64,
 }
 
 impl<W: Window> Controller<W> {
@@ -140,7 +147,29 @@ impl<W: Window> Controller<W> {
             ssthresh: setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64),
             mss: setup.mss as f64,
         };
-        Controller { state, slow_start: setup.slow_start, window, before: (state.cwnd, state.ssthresh) }
+        Controller {
+            state,
+            slow_start: setup.slow_start,
+            window,
+            before: (state.cwnd, state.ssthresh),
+            beyond_threshold: 0.0,
+        }
+    }
+
+    /// Lets slow start go on at the threshold, to one segment beyond it, as Linux's did before 4.3.
+    pub(crate) fn through_threshold(self) -> Self {
+        Controller { beyond_threshold: self.state.mss, ..self }
+    }
+
+    /// Returns the window in bytes from which slow start no longer rules.
+    fn end_of_slow_start(&self) -> f64 {
+        self.state.ssthresh + self.beyond_threshold
+    }
+
+    /// Ends slow start without a loss. The algorithm may want to step back from the overshoot it noticed.
+    fn end_slow_start(&mut self) {
+        self.state.cwnd = self.window.after_slow_start(&self.state).max(self.state.mss);
+        self.state.ssthresh = self.state.cwnd - self.beyond_threshold;
     }
 }
 
@@ -151,8 +180,18 @@ impl<W: Window> CongestionControl for Controller<W> {
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn observe(&mut self, ack: &Ack) -> bool {
         self.window.observe(&self.state, ack);
+        if self.slow_start.observe(&self.state, ack) {
+            self.end_slow_start();
+        }
+        true
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if !ack.observed {
+            self.window.observe(&self.state, ack);
+        }
         if !ack.in_recovery
             && let Some(lower) = self.window.yield_early(&self.state, ack)
         {
@@ -163,19 +202,20 @@ impl<W: Window> CongestionControl for Controller<W> {
         if ack.acked == 0 || ack.in_recovery || !ack.window_limited {
             return;
         }
+        let end = self.end_of_slow_start();
         let state = &mut self.state;
-        if !state.in_slow_start() {
+        if state.cwnd >= end {
             state.cwnd = self.window.grow(state, ack).max(state.mss);
-            // A delay-based algorithm may step below the threshold; that must not start slow start again.
-            state.ssthresh = state.ssthresh.min(state.cwnd);
+            if self.window.rests_below_threshold() {
+                state.ssthresh = state.ssthresh.min(state.cwnd - self.beyond_threshold);
+            }
         } else if self.window.leave_slow_start(state, ack) || self.slow_start.leave(state, ack) {
-            // The algorithm may want to step back from the overshoot it noticed.
-            state.cwnd = self.window.after_slow_start(state).max(state.mss);
-            state.ssthresh = state.cwnd;
+            self.end_slow_start();
         } else {
             let grown = self.window.slow_start(state, ack).unwrap_or_else(|| self.slow_start.grow(state, ack));
             // One acknowledgement may cover much: beyond the threshold it adds RFC 3465's two segments at most.
-            state.cwnd = grown.min(state.ssthresh.max(state.cwnd + 2.0 * state.mss)).max(state.mss);
+            let beyond = if end > state.ssthresh { end } else { state.cwnd + 2.0 * state.mss };
+            state.cwnd = grown.min(state.ssthresh.max(beyond)).max(state.mss);
         }
     }
 
@@ -240,10 +280,10 @@ impl<W: Window> CongestionControl for Controller<W> {
         self.state.ssthresh as u64
     }
     fn in_slow_start(&self) -> bool {
-        self.state.in_slow_start()
+        self.state.cwnd < self.end_of_slow_start()
     }
     fn phase(&self) -> Option<&'static str> {
-        self.slow_start.phase().filter(|_| self.state.in_slow_start())
+        self.slow_start.phase().filter(|_| self.in_slow_start())
     }
     fn retransmit_early(&self, age: Duration) -> bool {
         self.window.retransmit_early(age)

@@ -53,6 +53,8 @@ pub struct Ack {
     pub one_way: Option<i64>,
     /// Whether the transport has no timestamps by which one-way delays could be known.
     pub untimed: bool,
+    /// Whether the control has [observed](crate::CongestionControl::observe) it already.
+    pub observed: bool,
     /// Delivery rate; only for a control that [wants it](crate::CongestionControl::wants_rate).
     pub rate: Option<RateSample>,
 }
@@ -82,6 +84,7 @@ impl Default for Ack {
             marked: 0,
             one_way: None,
             untimed: false,
+            observed: false,
             rate: None,
         }
     }

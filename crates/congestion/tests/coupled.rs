@@ -204,6 +204,47 @@ fn linux_counts_acknowledgements_and_whole_segments() {
     }
 }
 
+/// Slow start before Linux 4.3 goes through the threshold: each control of v0.90 that stands on it takes the next segment at
+/// once. In avoidance it is due after an acknowledgement for each of w / alpha segments, 41² / 40, by LIA, and by BALIA, for
+/// a window of one beside one 40 times as fast, after 1 / (x² (1 + alpha) / 2 (4 + alpha) / 5): x is 1/41, alpha 40.
+#[test]
+fn slow_start_of_linux_3_18_goes_through_the_threshold() {
+    let paths = [path(1.0, 1.0, 100), path(40.0, 20.0, 100)];
+    for (name, later) in [("lia", 43), ("balia", 10)] {
+        assert_eq!(first_step(by("linux-3.18", name, &paths, 0)), (1, 1), "{name}");
+        assert_eq!(first_step(linux(name, &paths, 0)), (later, 1), "{name} by v0.95");
+    }
+    for name in ["lia", "olia", "balia", "wvegas"] {
+        let mut control = by("linux-3.18", name, &paths, 0);
+        assert!(control.in_slow_start(), "{name}");
+        acknowledge(control.as_mut(), 10 * MSS);
+        assert_eq!(control.cwnd(), 2 * MSS, "{name}: no acknowledgement goes further");
+        assert!(!control.in_slow_start(), "{name}");
+    }
+}
+
+/// What OLIA's alpha takes below the threshold Linux's slow start gives back; the paper's stays there.
+#[test]
+fn linux_olia_returns_to_its_threshold() {
+    let paths = [telling(10.0, 5.0, 50, 200_000.0), telling(20.0, 20.0, 100, 500_000.0)];
+    for profile in ["linux", "linux-3.18"] {
+        let mut olia = by(profile, "olia", &paths, 1);
+        let threshold = olia.ssthresh();
+        let mut least = u64::MAX;
+        for _ in 0..1000 {
+            acknowledge(olia.as_mut(), 2 * MSS);
+            least = least.min(olia.cwnd());
+        }
+        let within = if profile == "linux" { threshold - MSS } else { threshold };
+        assert_eq!((least, olia.ssthresh()), (within, threshold), "{profile}");
+    }
+    let mut paper = by("rfc", "olia", &paths, 1);
+    for _ in 0..1000 {
+        acknowledge(paper.as_mut(), 2 * MSS);
+    }
+    assert!(paper.cwnd() < 19 * MSS && paper.ssthresh() == paper.cwnd());
+}
+
 /// CMT/RPv1 by its formulae: thresholds of 10 and 30 segments make shares of 1/4 and 3/4. A loss at a window of 20 beside
 /// one of 12 leaves max(20 - 32/2, 4/4, 1) = 4; one at 20 beside 60 leaves a share of four segments: 1.
 #[test]

@@ -117,6 +117,26 @@ fn a_timeout_starts_anew() {
     assert_eq!(round(&mut *page, 80.0, 1_100, 1_000, &[120.0]), Some(61));
 }
 
+/// Linux's samples come before losses are looked for (pkts_acked), and its round trips are HyStart's own: 20 segments are in
+/// flight throughout, all of which are acknowledged in each of them. Data that arrives out of order measures too, and a recovery
+/// changes nothing. The second round trip's delay is an eighth longer, and a little.
+#[test]
+fn linux_measures_before_losses_are_looked_for() {
+    for (above, found) in [(-0.1, None), (0.1, Some(29))] {
+        let mut page = hystart(&[("detect", "delay")]);
+        let state = WindowState { cwnd: 20.0 * MSS as f64, ssthresh: f64::INFINITY, mss: MSS as f64 };
+        let sample = |i: u64| {
+            let rtt = Duration::from_secs_f64(if i < 20 { 0.1 } else { 0.1125 + above / 1e3 });
+            let advance = if i.is_multiple_of(2) { 0 } else { 2 * MSS };
+            let now = Time::from_nanos((100 + 3 * i) * 1_000_000);
+            Ack { now, advance, flight: 20 * MSS, rtt: Some(rtt), in_recovery: i.is_multiple_of(3), ..Ack::default() }
+        };
+        let ends = (0..40).position(|i| page.observe(&state, &sample(i)));
+        assert_eq!(ends, found, "{above} ms");
+        assert!(!page.leave(&state, &Ack { observed: true, ..sample(40) }));
+    }
+}
+
 /// With a BDP of buffer, doubling overshoots path and buffer; the delay shows the queue before that, once it takes an
 /// eighth of the round-trip time. (The model spaces acknowledgements evenly, so trains mean nothing in it.)
 #[test]

@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use vazao_engine::{Duration, Time};
-use vazao_scenario::{Extensions, Files, Kernel, ScenarioError, Simulator, TraceSpec};
+use vazao_scenario::{Extensions, Files, Kernel, ScenarioError, Simulator, TraceSpec, Work};
 
 create_exception!(_core, VazaoError, PyException, "Base of everything Vazão raises.");
 create_exception!(_core, InputError, VazaoError, "The scenario is wrong; the message says where and what would do.");
@@ -52,8 +52,6 @@ pub struct PyScenario {
     classes: Vec<Py<PyType>>,
     /// The user's own algorithms in files, and whether they may be run.
     code: Vec<(String, bool)>,
-    /// Digest of what agents did in the run, if it was steered: nothing else of the run's description is theirs.
-    actions: Option<String>,
 }
 
 /// A file that a scenario names: its name there, where it was read, the SHA-256 of what it held.
@@ -69,15 +67,12 @@ impl PyScenario {
     ) -> Self {
         let json = inner.json();
         let run_id = vazao_scenario::Scenario::run_id_of(&json);
-        PyScenario { run_id, json, inner, inputs, given, classes, code, actions: None }
+        PyScenario { run_id, json, inner, inputs, given, classes, code }
     }
 
     /// Returns a copy whose identity has the digest of agents' actions in it.
     fn acted(&self, py: Python<'_>, actions: String) -> Self {
-        let copy = self.with(py, self.inner.clone());
-        let json = copy.json.strip_suffix('}').expect("an object");
-        let json = format!("{json},\"actions\":\"{actions}\"}}");
-        PyScenario { run_id: vazao_scenario::Scenario::run_id_of(&json), json, actions: Some(actions), ..copy }
+        self.with(py, vazao_scenario::Scenario { actions: Some(actions), ..self.inner.clone() })
     }
 
     /// Returns a copy with another description.
@@ -122,6 +117,27 @@ impl PyScenario {
     fn run_id(&self) -> &str {
         &self.run_id
     }
+    #[getter]
+    fn kernels(&self) -> vazao_scenario::Installed {
+        self.inner.kernels()
+    }
+    #[getter]
+    fn simulators(&self) -> vazao_scenario::Installed {
+        self.inner.simulators()
+    }
+    #[getter]
+    fn programs(&self) -> Vec<String> {
+        self.inner.programs()
+    }
+    #[getter]
+    fn has_own_algorithms(&self) -> bool {
+        !self.classes.is_empty() || !self.code.is_empty()
+    }
+
+    /// Returns the run_ids under seeds, or None if a seed decides more than the random numbers of a run.
+    fn run_ids(&self, seeds: Vec<u64>) -> Option<Vec<String>> {
+        self.inner.run_ids(&seeds)
+    }
 
     /// Returns a copy that records these measures, the least and the greatest value each `every_s` seconds.
     #[pyo3(signature = (measures, every_s = None))]
@@ -147,7 +163,7 @@ impl PyScenario {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let trace = &self.inner.trace;
         let measures = trace.measures.iter().map(|&name| name.to_owned()).collect();
-        let traced = (measures, trace.every.map(Duration::as_secs), self.actions.clone());
+        let traced = (measures, trace.every.map(Duration::as_secs), self.inner.actions.clone());
         Ok((py.import("vazao._core")?.getattr("restored")?, (self.given.clone_ref(py), traced, self.run_id.clone())))
     }
 
@@ -172,15 +188,35 @@ impl PyScenario {
         convert::from_json(py, &registries::graph(&self.inner).to_string())
     }
 
-    /// Roughly what the run takes: packet-hops, packets that guests send and receive, how many guests, and whether programs run
-    /// in them.
-    fn work(&self) -> (f64, f64, usize, bool) {
-        let work = vazao_scenario::estimate(&self.inner);
-        (work.hops, work.guest_packets, work.guests, work.has_programs)
+    /// Roughly what the run takes.
+    fn work(&self) -> PyWork {
+        let Work { hops, guest_packets, guests, has_programs } = vazao_scenario::estimate(&self.inner);
+        PyWork { hops, guest_packets, guests, has_programs }
     }
 
     fn __repr__(&self) -> String {
         format!("<Scenario {:?} run_id={}>", self.inner.name, self.run_id)
+    }
+}
+
+/// Rough estimate of a run's work.
+#[pyclass(frozen, get_all, name = "Work", module = "vazao._core")]
+pub struct PyWork {
+    hops: f64,
+    guest_packets: f64,
+    guests: usize,
+    has_programs: bool,
+}
+
+#[pymethods]
+impl PyWork {
+    #[new]
+    fn new(hops: f64, guest_packets: f64, guests: usize, has_programs: bool) -> Self {
+        PyWork { hops, guest_packets, guests, has_programs }
+    }
+
+    fn __getnewargs__(&self) -> (f64, f64, usize, bool) {
+        (self.hops, self.guest_packets, self.guests, self.has_programs)
     }
 }
 
@@ -392,6 +428,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", wrong)?;
     module.add("RunError", failed)?;
     module.add_class::<PyScenario>()?;
+    module.add_class::<PyWork>()?;
     module.add_class::<runner::PyOutcome>()?;
     module.add_class::<session::PySession>()?;
     module.add_class::<control::PyAck>()?;

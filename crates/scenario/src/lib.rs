@@ -28,6 +28,7 @@ pub use model::plugin::{
     Chosen, ControlFactory, ControlSpec, OwnParameters, Plugin, Plugins, SchedulerSpec, ScriptSpec, SlowStartFactory,
     SlowStartSpec,
 };
+pub use model::requirements::Installed;
 pub use model::routes::Routes;
 pub use model::scenario::FlowSpec;
 pub use model::scenario::{Pack, TransportSpec};

@@ -1,6 +1,6 @@
-use super::{Settings, Sibling, Siblings};
+use super::{Settings, Sibling, Siblings, linked};
 use crate::registry::Constructor;
-use crate::window::{Reno, WholeSegments, Window, windowed};
+use crate::window::{Reno, WholeSegments, Window};
 use crate::{Ack, Congestion, WindowState};
 use vazao_engine::registry::{Entry, Parameters};
 
@@ -11,7 +11,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     source: "Peng, Walid, Hwang, Low, ToN 24(1), 2016; draft-walid-mptcp-congestion-control-04",
     help: "coupled: between LIA's friendliness and OLIA's slowness to respond; slower paths also fall further on loss",
     parameters: Settings::PARAMETERS,
-    build: |p, setup| windowed(Balia::from(p), setup),
+    build: |p, setup| linked(Balia::from(p), Settings::from(p).profile, setup),
 };
 
 /// Balanced linked adaptation (Peng, Walid, Hwang, Low, *Multipath TCP: analysis, design, and implementation*, IEEE/ACM
@@ -31,7 +31,7 @@ pub struct Balia {
 impl Balia {
     /// BALIA as the registry describes it.
     pub fn from(p: &Parameters) -> Self {
-        Balia { siblings: Siblings::default(), linux: WholeSegments::wanted(Settings::from(p).profile) }
+        Balia { siblings: Siblings::default(), linux: Settings::from(p).profile.whole_segments() }
     }
 
     /// alpha: the largest rate of all paths over the own one; 1 of a path alone.

@@ -1,6 +1,6 @@
-use super::{Settings, Sibling, Siblings};
+use super::{Settings, Sibling, Siblings, linked};
 use crate::registry::Constructor;
-use crate::window::{Reno, WholeSegments, Window, windowed};
+use crate::window::{Reno, WholeSegments, Window};
 use crate::{Ack, Congestion, WindowState};
 use vazao_engine::registry::{Entry, Parameters};
 
@@ -11,7 +11,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     source: "RFC 6356",
     help: "coupled: all paths together grow as one Reno flow would on the best of them; each halves on its own losses",
     parameters: Settings::PARAMETERS,
-    build: |p, setup| windowed(Lia::from(p), setup),
+    build: |p, setup| linked(Lia::from(p), Settings::from(p).profile, setup),
 };
 
 /// The linked-increases algorithm (RFC 6356; Wischik, Raiciu, Greenhalgh, Handley, NSDI 2011): all paths together grow
@@ -27,7 +27,7 @@ pub struct Lia {
 impl Lia {
     /// LIA as the registry describes it.
     pub fn from(p: &Parameters) -> Self {
-        Lia { siblings: Siblings::default(), linux: WholeSegments::wanted(Settings::from(p).profile) }
+        Lia { siblings: Siblings::default(), linux: Settings::from(p).profile.whole_segments() }
     }
 
     /// Equation 2's alpha: how fast all together grow, as a part of what windows of their sum would; 1 of a path alone.

@@ -1,7 +1,7 @@
 //! Congestion controls that are coupled: each path of a connection has a window of its own, whose growth and decrease
 //! look at the other paths', so that all together take no more of a shared bottleneck than one flow would.
 //!
-//! A coupled control is a [`Window`](crate::window::Window) like any other, with [`Siblings`] beside its own state. Whoever
+//! A coupled control is a [`Window`] like any other, with [`Siblings`] beside its own state. Whoever
 //! has several paths (SCTP with concurrent multipath transfer, Multipath TCP) makes one for each and shows it its siblings
 //! before each event; with one path, which is shown none, it is what its source says of one path.
 
@@ -19,21 +19,48 @@ pub use rpv1::Rpv1;
 pub use rpv2::Rpv2;
 pub use wvegas::WVegas;
 
-use crate::WindowState;
-use crate::window::Profile;
+use crate::window::{WholeSegments, Window};
+use crate::{CongestionControl, Controller, Setup, WindowState};
 use vazao_engine::Duration;
-use vazao_engine::registry::{Kind, Parameter, parameters};
+use vazao_engine::registry::{Parameter, choice, parameters};
 
-/// Whether the variant of Multipath TCP's Linux kernel is wanted instead of the source's.
+choice! {
+    /// Whose rules a coupled control follows where implementations differ.
+    pub(crate) enum Profile { Rfc = "rfc", Linux = "linux", Linux318 = "linux-3.18" }
+}
+
+/// Whether a variant of Multipath TCP's Linux kernel is wanted instead of the source's.
 pub(crate) const PROFILE: Parameter = Parameter::shared(
-    Kind::Choice(&["rfc", "linux"]),
+    Profile::KIND,
     "rfc",
-    "whose rules where they differ: the source's (RFC, draft or paper), or those of Multipath TCP for Linux 4.19 (v0.95)",
+    "whose rules where they differ: the source's (RFC, draft or paper), those of Multipath TCP for Linux 4.19 (v0.95), or \
+     those for Linux 3.18 (v0.90), where a window that equals its threshold is still in slow start",
 );
 
 parameters! {
     /// Parameters of a control that has no other.
     pub(crate) struct Settings { profile: Profile = PROFILE; }
+}
+
+impl Profile {
+    /// Returns whether it is one of Linux's, which counts acknowledgements and whole segments.
+    pub fn is_linux(self) -> bool {
+        self != Profile::Rfc
+    }
+
+    /// Counting as Linux does, if it is one of Linux's.
+    pub fn whole_segments(self) -> Option<WholeSegments> {
+        self.is_linux().then(WholeSegments::default)
+    }
+}
+
+/// Boxes a coupled control inside the controller that all windows share.
+///
+/// Before 4.3 Linux took `cwnd <= ssthresh` for slow start, since then `cwnd < ssthresh` (commit 76174004a0f1). It matters
+/// at BALIA's least threshold, one segment: in avoidance a window of one segment takes many round trips to become two.
+pub(crate) fn linked<W: Window>(window: W, profile: Profile, setup: Setup) -> Box<dyn CongestionControl> {
+    let controller = Controller::new(setup, window);
+    Box::new(if profile == Profile::Linux318 { controller.through_threshold() } else { controller })
 }
 
 /// One path of a connection as its siblings see it.

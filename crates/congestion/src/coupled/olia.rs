@@ -1,6 +1,6 @@
-use super::{Settings, Sibling, Siblings};
+use super::{Settings, Sibling, Siblings, linked};
 use crate::registry::Constructor;
-use crate::window::{Profile, Reno, WholeSegments, Window, windowed};
+use crate::window::{Reno, WholeSegments, Window};
 use crate::{Ack, Congestion, WindowState};
 use vazao_engine::Time;
 use vazao_engine::registry::{Entry, Parameters};
@@ -12,7 +12,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     source: "Khalili, Gast, Popovic, Le Boudec, CoNEXT 2012; draft-khalili-mptcp-congestion-control-05",
     help: "coupled: as one Reno flow on the best paths, which it moves to from the fullest; others keep a trickle",
     parameters: Settings::PARAMETERS,
-    build: |p, setup| windowed(Olia::from(p), setup),
+    build: |p, setup| linked(Olia::from(p), Settings::from(p).profile, setup),
 };
 
 /// The opportunistic linked-increases algorithm (Khalili, Gast, Popovic, Le Boudec, *MPTCP is not Pareto-optimal*, CoNEXT
@@ -58,7 +58,7 @@ impl Steps {
 impl Olia {
     /// OLIA as the registry describes it.
     pub fn from(p: &Parameters) -> Self {
-        let linux = Settings::from(p).profile == Profile::Linux;
+        let linux = Settings::from(p).profile.is_linux();
         Olia { linux: linux.then(Steps::default), ..Olia::default() }
     }
 
@@ -115,6 +115,11 @@ impl Window for Olia {
     fn undo(&mut self, _: Time) {
         (self.between, self.since) = (self.before.0, self.before.1 + self.since);
         self.tell();
+    }
+
+    /// Returns whether it is the paper's: Linux's leaves the threshold alone when alpha takes a segment away.
+    fn rests_below_threshold(&self) -> bool {
+        self.linux.is_none()
     }
 
     /// Returns one segment where there are other paths, so that little is sent over a congested one.

@@ -1,7 +1,7 @@
-use super::{PROFILE, Sibling, Siblings};
+use super::{PROFILE, Profile, Sibling, Siblings, linked};
 use crate::registry::Constructor;
 use crate::window::round::Round;
-use crate::window::{Profile, WholeSegments, Window, windowed};
+use crate::window::{WholeSegments, Window};
 use crate::{Ack, Congestion, WindowState};
 use std::cmp::Ordering;
 use vazao_engine::Duration;
@@ -22,7 +22,7 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
     source: "Xu, Cao, Fu, ICNP 2012; draft-xu-mptcp-congestion-control-05",
     help: "coupled: as many segments in queues on all paths together as one Vegas flow, shared by the paths' rates",
     parameters: Settings::PARAMETERS,
-    build: |p, setup| windowed(WVegas::from(p), setup),
+    build: |p, setup| linked(WVegas::from(p), Settings::from(p).profile, setup),
 };
 
 /// The least alpha of a path, and its first, in segments: as in the authors' implementation.
@@ -66,7 +66,7 @@ impl WVegas {
             round: Round::default(),
             seen: None,
             least: None,
-            linux: profile == Profile::Linux,
+            linux: profile.is_linux(),
         }
     }
 

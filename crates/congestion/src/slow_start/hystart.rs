@@ -84,6 +84,17 @@ pub struct HyStart {
     /// Whether it has ended slow start; it may do so again after a timeout.
     found: bool,
     round: Round,
+    sequence: Sequence,
+}
+
+/// Linux's measure of round trips for HyStart alone (end_seq of bictcp): the sender's, which recoveries begin anew, is not
+/// used. In octets since it began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sequence {
+    una: u64,
+    nxt: u64,
+    /// Beyond it the next round trip begins.
+    end: u64,
 }
 
 /// Measurements of the current round trip.
@@ -122,7 +133,19 @@ impl HyStart {
             base: Duration::MAX,
             found: false,
             round: Round::new(Time::ZERO),
+            sequence: Sequence::default(),
         }
+    }
+
+    /// Returns whether a sample of `rtt` in slow start shows that the window fills the path.
+    fn shows_end(&mut self, state: &WindowState, now: Time, rtt: Duration) -> bool {
+        if self.found || state.segments() < self.settings.low_window {
+            return false;
+        }
+        let filled = self.settings.detect != Sign::Delay && self.train_fills_path(now);
+        let queued = self.settings.detect != Sign::Train && self.delay_rises(rtt);
+        self.found = filled || queued;
+        self.found
     }
 
     /// Returns whether acknowledgements that follow each other closely span the part of the least RTT that ends slow start.
@@ -152,23 +175,42 @@ impl SlowStart for HyStart {
         self.standard.grow(state, ack)
     }
 
+    /// Linux's (cubictcp_acked, hystart_update): every acknowledgement that measures a round-trip time, be it of data that
+    /// arrived out of order or in a recovery.
+    fn observe(&mut self, state: &WindowState, ack: &Ack) -> bool {
+        if self.smoothed {
+            return false;
+        }
+        let sequence = &mut self.sequence;
+        sequence.nxt = sequence.una + ack.flight;
+        sequence.una += ack.advance;
+        let Some(rtt) = ack.rtt.or(ack.echo_rtt) else { return false };
+        self.base = self.base.min(rtt);
+        if self.found || !state.in_slow_start() {
+            return false;
+        }
+        if sequence.una > sequence.end {
+            sequence.end = sequence.nxt;
+            self.round = Round::new(ack.now);
+        }
+        self.shows_end(state, ack.now, rtt)
+    }
+
     fn leave(&mut self, state: &WindowState, ack: &Ack) -> bool {
+        if ack.observed && !self.smoothed {
+            return false;
+        }
         if ack.round {
             self.round = Round::new(ack.now);
         }
         let sample = if self.smoothed { Some(ack.srtt).filter(|&srtt| srtt > Duration::ZERO) } else { ack.rtt };
         let Some(rtt) = sample else { return false };
         self.base = self.base.min(rtt);
-        if self.found || state.segments() < self.settings.low_window {
-            return false;
-        }
-        let filled = self.settings.detect != Sign::Delay && self.train_fills_path(ack.now);
-        let queued = self.settings.detect != Sign::Train && self.delay_rises(rtt);
-        self.found = filled || queued;
-        self.found
+        self.shows_end(state, ack.now, rtt)
     }
 
     fn restart(&mut self, now: Time) {
         (self.base, self.found, self.round) = (Duration::MAX, false, Round::new(now));
+        self.sequence.end = self.sequence.nxt;
     }
 }

@@ -17,6 +17,11 @@ use vazao_engine::Time;
 pub trait SlowStart: Send {
     /// Returns the window after `ack`.
     fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64;
+    /// Sees an acknowledgement [before losses are looked for](crate::CongestionControl::observe), in whatever phase; returns
+    /// whether it shows that slow start, if under way, should end now.
+    fn observe(&mut self, _state: &WindowState, _ack: &Ack) -> bool {
+        false
+    }
     /// Returns whether slow start should end now, without a loss.
     fn leave(&mut self, _state: &WindowState, _ack: &Ack) -> bool {
         false

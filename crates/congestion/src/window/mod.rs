@@ -145,6 +145,12 @@ pub trait Window: Send + 'static {
         false
     }
 
+    /// Returns whether a window that congestion avoidance took below the threshold stays there, as a delay-based
+    /// algorithm's must. If not, slow start takes it back up.
+    fn rests_below_threshold(&self) -> bool {
+        true
+    }
+
     /// Returns the window with which congestion avoidance starts once slow start ended without a loss.
     fn after_slow_start(&mut self, state: &WindowState) -> f64 {
         state.cwnd

@@ -30,8 +30,8 @@ pub(crate) struct Context<'a> {
     pub budget: &'a Budget,
 }
 
-pub(crate) fn read_flows(item: Item, context: &Context<'_>) -> Result<Vec<FlowSpec>> {
-    let mut flows = Flows { context, all: Vec::new(), described: 0 };
+pub(crate) fn read_flows<'a>(item: Item, context: &'a Context<'a>) -> Result<Flows<'a>> {
+    let mut flows = Flows { context, all: Vec::new(), described: 0, drawn: false };
     let whole = item.clone();
     for (group, item) in item.into_list().into_iter().enumerate() {
         flows.read(group, item.into_table()?)?;
@@ -41,13 +41,15 @@ pub(crate) fn read_flows(item: Item, context: &Context<'_>) -> Result<Vec<FlowSp
     if flows.all.is_empty() {
         return Err(whole.error("is empty; write one [[flow]] table for each flow, and let one arrive before the end"));
     }
-    Ok(flows.all)
+    Ok(flows)
 }
 
 /// Flows read so far.
-struct Flows<'a> {
+pub(crate) struct Flows<'a> {
     context: &'a Context<'a>,
-    all: Vec<FlowSpec>,
+    pub all: Vec<FlowSpec>,
+    /// Whether the seed decided which flows there are, or when they start.
+    pub drawn: bool,
     /// Number of described flows, each process of arrivals counted as one; it selects pairs and random streams.
     described: usize,
 }
@@ -87,15 +89,13 @@ impl Flows<'_> {
             take(count.saturating_mul(connections))?;
             self.all.reserve_exact((count * connections) as usize);
         }
+        self.drawn |= arrivals.is_some() || spread > Duration::ZERO;
         for _ in 0..count {
             let streams = RandomStreams { seed: context.seed, flow: self.described };
             self.described += 1;
             let (client, server) = ends(context, streams.flow, &named, &table)?;
             let routes = routes(context, [&client, &server], &named, &table)?;
-            let mut start = Time::ZERO + start;
-            if spread > Duration::ZERO {
-                start += Duration::from_nanos(streams.of("start").below(spread.as_nanos()));
-            }
+            let start = Time::ZERO + start + drawn(spread, streams);
             let (application, transport, script) = (application.clone(), transport.clone(), script.clone());
             let flow =
                 FlowSpec { group, client, server, start, application, script, streams, transport, routes, part: 0 };
@@ -113,6 +113,14 @@ impl Flows<'_> {
             }
         }
         table.finish()
+    }
+}
+
+/// Draws a delay below `spread` by which a flow starts later.
+fn drawn(spread: Duration, streams: RandomStreams) -> Duration {
+    match spread.as_nanos() {
+        0 => Duration::ZERO,
+        most => Duration::from_nanos(streams.of("start").below(most)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reading scenarios, and their canonical form.
 
-use super::flow::{Context, flow_json, read_flows};
+use super::flow::{Context, Flows, flow_json, read_flows};
 use super::network::{links_json, nodes_json, read_network};
 use super::transport::transport_json;
 use crate::document::reader::{Item, LONGEST, duration};
@@ -36,7 +36,7 @@ impl Scenario {
         seed: Option<u64>,
         extensions: &Extensions,
     ) -> Result<Scenario> {
-        let document = document::parse(text)?;
+        let document = document::of(text)?;
         let missing = || ScenarioError::new(None, path, "is missing; the scenario belongs there");
         let mut node = document.at(path).cloned().ok_or_else(missing)?;
         for (key, value) in overrides {
@@ -57,18 +57,25 @@ impl Scenario {
         let graph = read_network(network.into_table()?, extensions, &budget)?;
         let flows = table.require("flow", "one [[flow]] table for each flow")?;
         let routing = Routing::new(&graph);
-        let flows = read_flows(flows, &Context { graph: &graph, routing, until, seed, extensions, budget: &budget })?;
+        let context = Context { graph: &graph, routing, until, seed, extensions, budget: &budget };
+        let Flows { all: flows, drawn: draws_flows, .. } = read_flows(flows, &context)?;
         let trace = table.take("trace").map(read_trace).transpose()?.unwrap_or_default();
         let measure = table.take("measure").map(|item| read_window(item, until)).transpose()?;
         table.finish()?;
         let until = until.or_else(|| last_resort(&flows));
-        Ok(Scenario { name, seed, until, graph, flows, trace, measure })
+        Ok(Scenario { name, seed, until, graph, flows, trace, measure, draws_flows, actions: None })
     }
 
     /// Describes everything that decides the run's results, in one canonical form: an object of JSON.
     ///
     /// The text is made flow by flow and link by link. As one value it would take more memory than the run of many flows.
     pub fn json(&self) -> String {
+        let (before, after) = self.json_around_seed();
+        format!("{before}{}{after}", self.seed)
+    }
+
+    /// Returns the canonical form before and behind the seed.
+    pub(crate) fn json_around_seed(&self) -> (String, String) {
         // Flows described together share their transport: written once, it keeps 10 000 flows legible.
         let mut transports: Vec<&Arc<TransportSpec>> = Vec::new();
         // Further connections of a visit follow from the first.
@@ -81,17 +88,18 @@ impl Scenario {
         let transports = list(transports.into_iter().map(|spec| transport_json(spec)));
         let nodes = nodes_json(&self.graph);
         let links = list(links_json(&self.graph));
-        let seed = self.seed;
         let trace = json!({ "every": self.trace.every.map(|d| d.to_string()), "measures": self.trace.measures });
         let until = json!(self.until.map(|t| t.to_string()));
         // Absent, it leaves no trace.
         let measure = self.measure.map_or_else(String::new, |Window { from, to }| {
             format!(",\"measure\":{}", json!({ "from": from.to_string(), "to": to.map(|to| to.to_string()) }))
         });
-        format!(
-            "{{\"flows\":{flows},\"transports\":{transports},\"network\":{{\"nodes\":{nodes},\"links\":{links}}},\
-             \"seed\":{seed},\"trace\":{trace},\"until\":{until}{measure}}}"
-        )
+        let actions =
+            self.actions.as_ref().map_or_else(String::new, |digest| format!(",\"actions\":{}", json!(digest)));
+        let before = format!(
+            "{{\"flows\":{flows},\"transports\":{transports},\"network\":{{\"nodes\":{nodes},\"links\":{links}}},\"seed\":"
+        );
+        (before, format!(",\"trace\":{trace},\"until\":{until}{measure}{actions}}}"))
     }
 }
 

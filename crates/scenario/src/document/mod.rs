@@ -3,7 +3,9 @@
 pub(crate) mod files;
 pub(crate) mod reader;
 
+use std::cell::RefCell;
 use std::fmt;
+use std::rc::Rc;
 use thiserror::Error;
 use vazao_engine::registry::{Problem, Raw};
 
@@ -130,6 +132,24 @@ impl Toml {
             Toml::Table(entries) => Raw::Table(entries.iter().map(|(key, n)| (key.clone(), n.value.raw())).collect()),
         }
     }
+}
+
+/// Returns the document of a text, kept from the last call if it was the same: all scenarios of a study stand in one text.
+///
+/// # Errors
+/// The first syntax error with its line.
+pub(crate) fn of(text: &str) -> Result<Rc<Node>> {
+    thread_local! {
+        static LAST: RefCell<Option<(Box<str>, Rc<Node>)>> = const { RefCell::new(None) };
+    }
+    LAST.with_borrow_mut(|last| match last {
+        Some((kept, document)) if **kept == *text => Ok(document.clone()),
+        _ => {
+            let document = Rc::new(parse(text)?);
+            *last = Some((text.into(), document.clone()));
+            Ok(document)
+        }
+    })
 }
 
 /// Reads a TOML document.

@@ -11,6 +11,7 @@ pub(crate) mod memory;
 pub(crate) mod multipath;
 pub(crate) mod plugin;
 pub(crate) mod protocol;
+pub(crate) mod requirements;
 pub(crate) mod routes;
 pub(crate) mod scenario;
 pub(crate) mod stack;

@@ -60,6 +60,10 @@ pub struct Scenario {
     pub trace: TraceSpec,
     /// Part of the run that is measured by itself.
     pub measure: Option<Window>,
+    /// Whether its seed also decides which flows there are, or when they start.
+    pub draws_flows: bool,
+    /// Digest of what agents did in the run, if it was steered.
+    pub actions: Option<String>,
 }
 
 /// Flow as described.

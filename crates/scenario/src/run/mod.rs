@@ -42,11 +42,25 @@ impl Scenario {
 
     /// Returns the identity of the run of a scenario in its canonical form, [`json`](Self::json).
     pub fn run_id_of(json: &str) -> String {
-        let mut digest = Sha256::new();
-        digest.update(json);
-        digest.update(ENGINE_VERSION);
-        hex(&digest.finalize()[..8])
+        identity(Sha256::new_with_prefix(json))
     }
+
+    /// Returns the identities of its runs under other seeds; `None` if [the seed decides more](Scenario::draws_flows) than the
+    /// random numbers of a run, so that each has to be read.
+    pub fn run_ids(&self, seeds: &[u64]) -> Option<Vec<String>> {
+        if self.draws_flows {
+            return None;
+        }
+        let (before, after) = self.json_around_seed();
+        // Of a scenario with many flows the text before the seed is long: it is hashed once.
+        let begun = Sha256::new_with_prefix(before);
+        Some(seeds.iter().map(|seed| identity(begun.clone().chain_update(format!("{seed}{after}")))).collect())
+    }
+}
+
+/// Returns the identity of a run whose canonical form was hashed.
+fn identity(form: Sha256) -> String {
+    hex(&form.chain_update(ENGINE_VERSION).finalize()[..8])
 }
 
 /// Returns bytes as hex digits.

@@ -66,13 +66,14 @@ fn a_full_mesh_of_five_by_five() {
     assert!(part > 0.85, "{part} of five links");
 }
 
-/// Subflows between one pair of addresses, on different ports: each has its own window, and all share the one link.
+/// Subflows between one pair of addresses, on different ports: each has its own window, and all share the one link. The first
+/// has it for itself until the others have grown, in congestion avoidance, which in 20 MB leaves them little.
 #[test]
 fn different_ports() {
     let transport = "cc = \"lia\", path_manager = { kind = \"ndiffports\", subflows = 4 }";
-    let outcome = play(&disjoint(&[(10, 20, "")], &flow("{ kind = \"upload\", size = \"20 MB\" }", transport)), 1);
+    let outcome = play(&disjoint(&[(10, 20, "")], &flow("{ kind = \"upload\", size = \"40 MB\" }", transport)), 1);
     check_whole(&outcome, 0);
-    assert!((0..4).all(|row| number(&outcome.paths, "bytes", row) > 1e6));
+    assert!((0..4).all(|row| number(&outcome.paths, "bytes", row) > 2e6));
     assert!(number(&outcome.flows, "goodput_bps", 0) > 0.95 * 10e6 * DATA);
 }
 

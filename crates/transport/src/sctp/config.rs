@@ -1,7 +1,7 @@
 //! Settings of an SCTP endpoint.
 
 use super::host::Personality;
-use super::{Growth, Hmac, PathChoice, Policy, Reliability, Scope, Semantics, Split, StreamScheduler};
+use super::{Growth, Hmac, PathChoice, Policy, Reliability, Scope, Semantics, Split, StreamScheduler, WindowUnit};
 use crate::common::{ControlFactory, RtoRule, RttEstimator, TIMEOUT};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Elsewhere, Kind, parameters};
@@ -25,15 +25,24 @@ parameters! {
         pub cwnd_growth: Growth = Growth::KIND, "",
             "what lets a window grow; default: cuc-v2 with cmt, else rfc8540, or rfc4960 with older semantics",
             else if cmt { Growth::CucV2 } else { semantics.personality().growth };
+        pub window_unit: WindowUnit = WindowUnit::KIND, "",
+            "what windows count in: whole packets, the DATA chunk that fits in one (RFC 9260), or its data alone. What is in \
+             flight is counted in data: by a larger unit a window lets one packet more leave; default: chunk, or packet \
+             with older semantics", else semantics.personality().window_unit;
         pub fast_recovery: Scope = Scope::KIND, "per-association",
             "whether a fast recovery stops every path's window, as the RFC says, or that of the path with the loss; \
-             none: each SACK that shows a loss cuts the path's window";
+             per-window: it stops none, and a path's window is cut once for what was outstanding; none: each SACK that \
+             shows a loss cuts the path's window";
         pub missing_reports: u8 = Kind::Integer(1, 100), "",
             "reports of a missing chunk that make a fast retransmission; default: 3, or 4 with rfc2960",
             else semantics.personality().missing_reports;
         pub fast_after_timeout: bool = Kind::Flag, "true",
             "whether what a timeout has sent again may be fast retransmitted when it is lost once more (RFC 9260 section \
              7.2.4 excludes what was fast retransmitted only); ns-2's and FreeBSD's CMT: false";
+        pub one_after_timeout: bool = Kind::Flag, "",
+            "whether after a timeout one packet at most is in flight on the path until data is acknowledged (RFC 9260 \
+             section 7.2.3); default: yes, but where semantics is linux",
+            else !semantics.personality().timeout_sends_one;
         pub sfr: bool = Kind::Flag, "", "count missing reports for each path by itself; default: with cmt", else cmt;
         pub dac: bool = Kind::Flag, "",
             "delay acknowledgements in spite of gaps, and say how many packets each answers; default: with cmt",
@@ -143,9 +152,20 @@ impl Config {
         let weights = if self.scheduler == StreamScheduler::FairBandwidth { &[][..] } else { &self.weights };
         weights.get(stream).copied().unwrap_or(1)
     }
-    /// Unit in which windows count.
+    /// Unit in which windows count, in bytes.
     pub fn segment(&self) -> u64 {
-        u64::from(if self.host().counts_whole_packets { self.mtu } else { self.room() })
+        self.unit(self.window_unit)
+    }
+    /// Unit in which a receiver counts its buffer, in bytes.
+    pub fn receive_unit(&self) -> u64 {
+        self.unit(self.host().window_unit)
+    }
+    fn unit(&self, unit: WindowUnit) -> u64 {
+        u64::from(match unit {
+            WindowUnit::Packet => self.mtu,
+            WindowUnit::Chunk => self.room(),
+            WindowUnit::Data => self.largest_fragment(false),
+        })
     }
     /// Section 7.2.1: initial window of three or four packets, as RFC 3390 allows TCP; two in RFC 2960.
     pub fn first_window(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! Host personalities: what an endpoint does by the specification it follows, one answer a question.
 
-use super::{Growth, Policy};
+use super::{Growth, Policy, WindowUnit};
 use vazao_engine::Duration;
 use vazao_engine::registry::choice;
 
@@ -37,8 +37,8 @@ impl Semantics {
 #[derive(Debug)]
 pub(super) struct Personality {
     // ---- parameters ---------------------------------------------------------------------------------------------
-    /// Windows count whole packets (PMTU), not the DATA chunk bytes in them (PMDCS).
-    pub counts_whole_packets: bool,
+    /// Unit in which windows count.
+    pub window_unit: WindowUnit,
     /// Bytes of the initial window where two packets are less and four are more (section 7.2.1).
     pub window_floor: u64,
     /// Packets of the minimum slow-start threshold (section 7.2.3).
@@ -142,7 +142,7 @@ pub(super) struct Personality {
 }
 
 static RFC9260: Personality = Personality {
-    counts_whole_packets: false,
+    window_unit: WindowUnit::Chunk,
     window_floor: 4404,
     min_ssthresh: 4,
     initial_rto: Duration::from_secs(1),
@@ -185,7 +185,7 @@ static RFC9260: Personality = Personality {
 };
 
 static RFC4960: Personality = Personality {
-    counts_whole_packets: true,
+    window_unit: WindowUnit::Packet,
     window_floor: 4380,
     initial_rto: Duration::from_secs(3),
     growth: Growth::Rfc4960,

@@ -47,7 +47,7 @@ pub use cookie::Cookie;
 pub use growth::Growth;
 pub use host::Semantics;
 pub use notification::{Notification, Subject};
-pub use path::Path;
+pub use path::{Path, WindowUnit};
 pub use path_choice::PathChoice;
 pub use recovery::Scope;
 pub use reliability::Reliability;

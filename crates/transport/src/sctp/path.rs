@@ -10,7 +10,20 @@ use super::recovery::Newly;
 use super::stats::PathStats;
 use crate::common::RttEstimator;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Sibling, Siblings, Signal};
+use vazao_engine::registry::choice;
 use vazao_engine::{Duration, Time};
+
+choice! {
+    /// Unit of congestion windows.
+    pub enum WindowUnit {
+        /// A whole packet (PMTU).
+        Packet = "packet",
+        /// The DATA chunk that fits in one (PMDCS, RFC 9260).
+        Chunk = "chunk",
+        /// The data in that chunk.
+        Data = "data",
+    }
+}
 
 /// SCTP's own congestion window (RFC 9260 section 7.2), in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +138,10 @@ pub struct Path {
     pub(super) passed: bool,
     /// TSN whose acknowledgement ends the path's own fast recovery.
     pub(super) exit: Option<u64>,
+    /// Highest TSN that was outstanding on the path when a loss last cut its window.
+    pub(super) recover: Option<u64>,
+    /// Whether one packet at most is in flight after a timeout, until data is acknowledged (section 7.2.3).
+    one_after_timeout: bool,
     /// Whether one packet, a fast retransmission, may exceed the window.
     pub(super) window_exempt: bool,
     /// Time of the last data transmission.
@@ -174,6 +191,8 @@ impl Path {
             newly: Newly::NOTHING,
             passed: false,
             exit: None,
+            recover: None,
+            one_after_timeout: config.one_after_timeout,
             window_exempt: false,
             used: Time::ZERO,
             round: 0,
@@ -240,7 +259,8 @@ impl Path {
     /// Section 6.1 rule B: whether a packet may leave, less than the window being in flight.
     #[inline]
     pub fn has_room(&self) -> bool {
-        self.flight < self.cwnd().min(self.allowance)
+        let waits = self.silent && self.one_after_timeout && self.flight > 0;
+        self.flight < self.cwnd().min(self.allowance) && !waits
     }
     /// Whether there is room for new data, in the window and in its share of the buffers.
     #[inline]

@@ -225,7 +225,7 @@ impl Receiver {
     /// message reaches the configured size.
     #[inline]
     fn deliver_partially(&mut self, data: &Data, interleaved: bool) {
-        if self.inbound.held + self.config.segment() > self.config.receive_buffer {
+        if self.inbound.held + self.config.receive_unit() > self.config.receive_buffer {
             return self.inbound.deliver_all_parts(self.next, interleaved);
         }
         match self.config.partial_delivery_point.filter(|_| !data.flags.has(DataFlags::WHOLE)) {
@@ -300,7 +300,7 @@ impl Receiver {
             return self.window() >= self.advertised + self.min_window_growth();
         }
         // A peer with a closed window waits for an update (silly window avoidance).
-        let enough = self.config.segment().min(self.config.receive_buffer / 2);
+        let enough = self.config.receive_unit().min(self.config.receive_buffer / 2);
         self.advertised < enough && self.window() >= enough
     }
 
@@ -314,7 +314,7 @@ impl Receiver {
 
     /// Window growth that triggers a SACK: a sixteenth of the socket buffer, half of which is advertised.
     fn min_window_growth(&self) -> u64 {
-        (self.config.receive_buffer / 8).max(self.config.segment())
+        (self.config.receive_buffer / 8).max(self.config.receive_unit())
     }
 }
 

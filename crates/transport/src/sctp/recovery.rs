@@ -9,6 +9,9 @@ choice! {
         PerAssociation = "per-association",
         /// Window of the path with the loss, until the highest TSN outstanding on it is acknowledged.
         PerPath = "per-path",
+        /// None, but a window is cut once for each window of data: not for a chunk that was outstanding at the last cut
+        /// (RFC 6582's `recover`). Growth never stops. So it is in ns-2's CMT (`SctpCMTAgent::FastRtx`).
+        PerWindow = "per-window",
         /// None: each SACK that shows a loss cuts the window of its path, as in usrsctp with CMT
         /// (`sctp_cwnd_update_after_fr`).
         None = "none",

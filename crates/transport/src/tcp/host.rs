@@ -81,6 +81,9 @@ pub(super) struct Personality {
     pub grows_by_delivered: bool,
     /// The window grows by what is SACKed too, once segments arrived out of order by more than three (tcp_may_raise_cwnd).
     pub grows_in_disorder: bool,
+    /// The window follows an acknowledgement only after losses have been looked for: what begins a recovery does not grow it
+    /// (tcp_fastretrans_alert before tcp_cong_control), and an acknowledgement that others have overtaken leaves it as it is.
+    pub grows_last: bool,
     /// The first segments are not paced.
     pub starts_unpaced: bool,
     /// A pacer sends bursts, and makes up for timers that are late (tcp_tso_autosize).
@@ -108,6 +111,10 @@ pub(super) struct Personality {
     /// RACK examines what it has called lost only after it was sent again, even if a loss detection proves spurious
     /// (tcp_rack_detect_loss takes it off its list).
     pub judges_once: bool,
+    /// A D-SACK counts for any retransmission, and as delivered, unless there were no more retransmissions than reported
+    /// (tcp_check_dsack); it ends a recovery once all are reported (tcp_try_undo_dsack), and widens RACK's window only where
+    /// segments are known to be reordered (tcp_rack_update_reo_wnd). RFC 3708 and RFC 8985 leave the first to the sender.
+    pub counts_duplicates: bool,
     /// An acknowledgement that shows a segment presumed lost to have been late declares none lost while retransmissions are
     /// in flight, and releases new data instead of further ones (tcp_try_undo_partial).
     pub rests_while_late: bool,
@@ -148,6 +155,7 @@ const RFC: Personality = Personality {
     waits_for_short: false,
     grows_by_delivered: false,
     grows_in_disorder: false,
+    grows_last: false,
     starts_unpaced: false,
     paces_in_bursts: false,
     restarts_timer: false,
@@ -159,6 +167,7 @@ const RFC: Personality = Personality {
     notices_reneging: false,
     awaits_arrivals: false,
     judges_once: false,
+    counts_duplicates: false,
     rests_while_late: false,
     credits_reordering_timeout: false,
     adds_slack: false,
@@ -193,6 +202,7 @@ static LINUX: Personality = Personality {
     waits_for_short: true,
     grows_by_delivered: true,
     grows_in_disorder: true,
+    grows_last: true,
     starts_unpaced: true,
     paces_in_bursts: true,
     restarts_timer: false,
@@ -204,6 +214,7 @@ static LINUX: Personality = Personality {
     notices_reneging: true,
     awaits_arrivals: true,
     judges_once: true,
+    counts_duplicates: true,
     rests_while_late: true,
     credits_reordering_timeout: true,
     adds_slack: true,

@@ -65,6 +65,11 @@ impl NewlyAcked {
         self.again.clear();
     }
 
+    /// Time at which the last-sent one of these left.
+    pub fn newest(&self) -> Option<Time> {
+        self.again.iter().map(|copy| copy.order.0).chain(self.once.map(|(at, _)| at)).max()
+    }
+
     /// Records the arrival of a segment, acknowledged cumulatively or by SACK.
     pub fn note(&mut self, sent: &Sent, cumulative: bool) {
         if sent.state.has(Status::AMBIGUOUS) {

@@ -1,5 +1,6 @@
 //! Time-based loss detection: RACK (RFC 8985 section 6).
 
+use super::host::Personality;
 use super::newly_acked::{Copy, NewlyAcked};
 use super::recovery::DUP_THRESHOLD;
 use super::scoreboard::Scoreboard;
@@ -36,9 +37,10 @@ pub(crate) struct Rack {
     resent: VecDeque<(Time, u64)>,
     /// Whether a segment has arrived, or a loss detection proved spurious, since losses were last looked for.
     advanced: bool,
-    /// Whether what it has called lost is never examined again unless it is sent again, even if a loss detection proves
-    /// spurious: in Linux it has left the list of what was sent then (tcp_rack_detect_loss), and only the timer repairs it.
-    judges_once: bool,
+    /// Whether a D-SACK came that may widen the window, and when one last did (dsack_seen, last_delivered in Linux).
+    duplicate: bool,
+    widened_at: Time,
+    host: &'static Personality,
 }
 
 /// States of a segment sent once that there is nothing to examine of.
@@ -50,7 +52,7 @@ impl Rack {
     /// Linux's net.ipv4.tcp_max_reordering.
     const MAX_REORDERING: u64 = 300;
 
-    pub fn new(judges_once: bool) -> Self {
+    pub fn new(host: &'static Personality) -> Self {
         Rack {
             newest: (Time::ZERO, 0),
             rtt: Duration::ZERO,
@@ -62,7 +64,9 @@ impl Rack {
             examined: 0,
             resent: VecDeque::new(),
             advanced: false,
-            judges_once,
+            duplicate: false,
+            widened_at: Time::ZERO,
+            host,
         }
     }
 
@@ -103,10 +107,35 @@ impl Rack {
         }
     }
 
-    /// Step 4: counts a completed recovery.
-    pub fn on_recovered(&mut self) {
+    /// Step 4: counts a completed recovery; in Linux not one that proves spurious (tcp_try_undo_recovery).
+    pub fn on_recovered(&mut self, undone: bool) {
+        if undone && self.host.counts_duplicates {
+            return;
+        }
         self.persist = self.persist.saturating_sub(1);
-        if self.persist == 0 {
+        if self.persist == 0 && !self.host.counts_duplicates {
+            self.quarters = 1;
+        }
+    }
+
+    /// Linux: records a D-SACK. Without reordering the loss was none of RACK's (tcp_dsack_seen).
+    pub fn on_duplicate(&mut self) {
+        self.duplicate |= self.reordering;
+    }
+
+    /// Linux: records that every retransmission of a recovery was needless (tcp_try_undo_dsack).
+    pub fn on_needless_recovery(&mut self) {
+        self.persist = (self.persist + 1).min(Self::PERSIST);
+    }
+
+    /// Linux's step 4: widens the window for a D-SACK, but not again before something arrives that was sent since, or forgets
+    /// that it did (tcp_rack_update_reo_wnd). `newest` is when the last-sent of what has arrived left.
+    pub fn adapt(&mut self, now: Time, newest: Option<Time>) {
+        let Some(newest) = newest else { return };
+        if std::mem::take(&mut self.duplicate) && newest >= self.widened_at {
+            self.quarters = (self.quarters + 1).min(u64::from(u8::MAX));
+            (self.widened_at, self.persist) = (now, Self::PERSIST);
+        } else if self.persist == 0 {
             self.quarters = 1;
         }
     }
@@ -121,8 +150,10 @@ impl Rack {
         self.degree
     }
 
-    /// Records a segment that arrived when octets up to `lateness` beyond its first one had arrived.
+    /// Records a segment that arrived when octets up to `lateness` beyond its first one had arrived. In Linux it shows
+    /// reordering also if it was sent again, so that the window is not narrowed (tcp_check_sack_reordering).
     pub fn on_lateness(&mut self, lateness: u64, mss: u64) {
+        self.reordering |= lateness > 0 && self.host.counts_duplicates;
         self.degree = self.degree.max(lateness.div_ceil(mss).min(Self::MAX_REORDERING));
     }
 
@@ -190,7 +221,7 @@ impl Rack {
     }
 
     fn declare_lost(&self, board: &mut Scoreboard, number: u64) {
-        if self.judges_once { board.judge_lost(number) } else { board.declare_lost(number) }
+        if self.host.judges_once { board.judge_lost(number) } else { board.declare_lost(number) }
     }
 
     /// Time at which the last overtaken segment is due; never if none is overtaken.

@@ -1,5 +1,6 @@
 //! Time-based recovery: RACK, tail loss probes and proportional rate reduction.
 
+use super::host::Personality;
 use super::rack::Rack;
 use super::recovery::{DUP_THRESHOLD, Episode, Recovery};
 use super::sender::{Acknowledgement, Chunk, Purpose, Sender};
@@ -22,8 +23,8 @@ pub(crate) struct RackTlp {
 }
 
 impl RackTlp {
-    pub fn new(judges_once: bool) -> Self {
-        RackTlp { rack: Rack::new(judges_once), probe: LossProbe::default(), reports: 0, late: false, rested: None }
+    pub fn new(host: &'static Personality) -> Self {
+        RackTlp { rack: Rack::new(host), probe: LossProbe::default(), reports: 0, late: false, rested: None }
     }
 }
 
@@ -32,6 +33,8 @@ impl RackTlp {
 pub(crate) struct Before {
     pub una: u64,
     pub sacked: u64,
+    /// Octets that it reports by D-SACK, where these count as delivered.
+    pub repeated: u64,
     /// Whether the acknowledgement's SACK blocks reported new data.
     pub new_sacks: bool,
 }
@@ -53,6 +56,9 @@ impl Sender {
         let Some(rack_tlp) = &mut self.rack_tlp else { return };
         if let Some(newly_acked) = self.board.newly_acked() {
             rack_tlp.rack.on_arrivals(now, newly_acked, self.rtt.min(), ack.echo_rtt);
+            if self.host.counts_duplicates && ack.offset >= before.una {
+                rack_tlp.rack.adapt(now, newly_acked.newest());
+            }
             if let Some(lateness) = self.board.lateness(self.una) {
                 rack_tlp.rack.on_lateness(lateness, self.mss);
             }
@@ -60,7 +66,7 @@ impl Sender {
         }
         let reported = self.stats.duplicate_reports > rack_tlp.reports;
         rack_tlp.reports = self.stats.duplicate_reports;
-        if reported {
+        if reported && !self.host.counts_duplicates {
             rack_tlp.rack.on_needless_resend(self.una, self.nxt);
         }
         let rests = std::mem::take(&mut rack_tlp.late) && self.host.rests_while_late;
@@ -118,16 +124,16 @@ impl Sender {
         // If this starts a recovery, Linux counts one segment as delivered (tcp_rack_reo_timeout).
         let credit = if self.host.credits_reordering_timeout && self.episode == Episode::None { self.mss } else { 0 };
         let sacked = self.board.sacked().saturating_sub(credit);
-        let before = Before { una: self.una, sacked, new_sacks: false };
+        let before = Before { una: self.una, sacked, repeated: 0, new_sacks: false };
         self.find_losses(now, before);
     }
 
     fn find_losses(&mut self, now: Time, before: Before) {
         let Some(rack_tlp) = &mut self.rack_tlp else { return };
-        let pending = self.board.has_pending();
+        let losses = self.board.losses();
         let window = rack_tlp.rack.window(&self.board, self.episode != Episode::None, &self.rtt);
         let again = rack_tlp.rack.detect(&mut self.board, now, window);
-        let further = !pending && self.board.has_pending();
+        let further = self.board.losses() > losses;
         if self.episode == Episode::None && self.board.has_lost() {
             self.begin_reduction(now, before);
         }
@@ -154,23 +160,18 @@ impl Sender {
     /// Begins a recovery. The window is reduced to ssthresh by PRR unless a reduction is already under way.
     fn begin_reduction(&mut self, now: Time, before: Before) {
         let recover = self.reduction.merge_loss().unwrap_or_else(|| {
-            let from = self.reduction_base(self.nxt - before.una - before.sacked);
+            let (from, cwnd) = (self.reduction_base(self.nxt - before.una - before.sacked), self.cwnd);
             self.reduce(now, Signal::Loss);
             self.reduction.begin(self.mss, self.control.ssthresh(), from);
+            if self.host.grows_last && self.reduction.is_under_way() {
+                self.cwnd = cwnd; // It comes down with what is delivered.
+            }
             self.nxt
         });
         self.episode = Episode::Fast { recover, inflation: 0, first_partial: false };
         self.stats.recoveries += 1;
         if let Some(rack_tlp) = &mut self.rack_tlp {
             rack_tlp.probe.forget();
-        }
-    }
-
-    /// Ends the recovery; PRR has already brought the flight down.
-    pub(super) fn end_reduction(&mut self) {
-        self.reduction.end();
-        if let Some(rack_tlp) = &mut self.rack_tlp {
-            rack_tlp.rack.on_recovered();
         }
     }
 

@@ -82,11 +82,14 @@ impl Reduction {
 impl Sender {
     /// Sets the window after an acknowledgement in a recovery; `further` if it revealed a further loss.
     pub(super) fn reduce_in_proportion(&mut self, before: Before, further: bool) {
-        let delivered = (self.una + self.board.sacked()).saturating_sub(before.una + before.sacked);
+        let delivered = (self.una + self.board.sacked() + before.repeated).saturating_sub(before.una + before.sacked);
         let advanced = self.una > before.una;
         let resent = std::mem::take(&mut self.reduction.resent);
         let fresh = std::mem::take(&mut self.reduction.fresh);
         let (Some(prr), false) = (&mut self.reduction.prr, fresh) else { return };
+        if delivered == 0 && self.host.grows_last {
+            return; // Also in tcp_cwnd_reduction.
+        }
         let pipe = self.board.pipe();
         if self.reduction.profile == SackProfile::Rfc {
             self.cwnd = prr.on_ack(delivered, pipe, advanced && !further);
@@ -121,7 +124,7 @@ impl Sender {
     pub(super) fn reduce_for_delay(&mut self, from: u64) {
         self.marks.on_reduction(self.nxt);
         self.reduce_without_loss(from);
-        self.reduction.fresh = self.reduction.is_under_way();
+        self.reduction.fresh = self.reduction.is_under_way() && !self.host.grows_last;
     }
 
     /// Ends a reduction without loss once its round trip is acknowledged.

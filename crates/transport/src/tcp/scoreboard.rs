@@ -105,6 +105,16 @@ impl Scoreboard {
     pub fn has_resent(&self) -> bool {
         self.resent > 0
     }
+    /// Number of retransmitted segments outstanding; only counted where there are any.
+    pub fn resent_segments(&self) -> u64 {
+        if self.resent == 0 { 0 } else { self.segments.iter().filter(|s| s.state.has(Status::RESENT)).count() as u64 }
+    }
+    /// Ends of segments within `start..end` that were sent more than once.
+    pub fn copies_within(&self, start: u64, end: u64) -> impl Iterator<Item = u64> {
+        let from = self.segments.partition_point(|s| s.start < start);
+        let ends = self.segments.range(from..).filter(|s| s.state.has(Status::AMBIGUOUS)).map(|s| s.order().1);
+        ends.take_while(move |&last| last <= end)
+    }
     /// Whether a repair is under way: a retransmitted segment is outstanding, or the first segment was retransmitted.
     pub fn is_repairing(&self) -> bool {
         self.has_resent() || self.front().is_some_and(|front| front.state.has(Status::AMBIGUOUS))

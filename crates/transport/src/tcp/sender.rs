@@ -27,7 +27,7 @@ use report::AckReport;
 use rules::{Rules, scoreboard};
 use short::Short;
 pub(crate) use timer::Purpose;
-use vazao_congestion::{Congestion, CongestionControl, Signal};
+use vazao_congestion::{Ack, Congestion, CongestionControl, Signal};
 use vazao_engine::{Duration, Time};
 
 /// Contents of a segment to send: octets `start..start + span`, the last of them FIN if `fin`.
@@ -192,8 +192,8 @@ impl Sender {
             rescued: false,
             round_end: 1,
             vegas_checks: 0,
-            rack_tlp: (recovery == Recovery::Rack).then(|| Box::new(RackTlp::new(host.judges_once))),
-            undo: Undo::new(Detects { undo: config.undo, frto: config.frto }),
+            rack_tlp: (recovery == Recovery::Rack).then(|| Box::new(RackTlp::new(host))),
+            undo: Undo::new(Detects { undo: config.undo, frto: config.frto }, host),
             marks: EcnSender::default(),
             bursts: Bursts::for_config(config, mss),
             clock: Clock::new(config.tick),
@@ -341,10 +341,12 @@ impl Sender {
         let same_window = self.window == ack.window;
         self.on_window(ack.offset, ack.start, ack.window);
         let (una, losses) = (self.una, self.board.losses());
-        let before = Before { una, sacked: self.board.sacked() - ack.sacked, new_sacks: ack.sacked > 0 };
+        let sacked = self.board.sacked() - ack.sacked;
+        let before = Before { una, sacked, repeated: self.undo.reported(self.mss), new_sacks: ack.sacked > 0 };
         self.marks.echoed = ack.echo;
+        let mut held = None;
         if ack.offset > una {
-            self.on_new_ack(now, ack, same_window);
+            held = self.on_new_ack(now, ack, same_window);
         } else {
             if self.board.outstanding() == 0 || self.is_window_closed() {
                 self.expiries = 0; // The answer to a probe shows that the peer is alive.
@@ -355,24 +357,19 @@ impl Sender {
         }
         // RFC 5681 section 2; RFC 6675 section 2: with SACK, any ACK that reports new data.
         let same = ack.bare && same_window && ack.offset == una;
-        let mut held = None;
         if self.board.outstanding() > 0 && if self.selective { ack.sacked > 0 } else { same } {
             if ack.offset == una {
-                if self.sample_sacked(now) {
+                if let Some(sent) = self.sample_sacked(now) {
                     self.observe(now, None);
+                    self.await_front(now, sent);
                 }
-                let delivered = if self.selective { ack.sacked } else { self.mss };
+                let delivered = if self.selective { ack.sacked + self.undo.reported(self.mss) } else { self.mss };
                 let rtt = self.board.last_newly_acked().map(|at| now.since(at));
                 let (flight, in_recovery, blocks) = (self.flight(), self.episode.is_fast(), ack.blocks);
                 let (advance, echo_rtt, padding) = (0, None, [self.padding(|_| true), 0]);
                 let report =
                     AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery, padding };
-                // Linux grows the window only after it has looked for losses (tcp_cong_control).
-                if self.host.grows_in_disorder && self.episode == Episode::None && !self.board.measures_rates() {
-                    held = Some(report);
-                } else {
-                    self.report_ack(now, report);
-                }
+                held = self.report_ack(now, report);
             }
             self.on_duplicate_ack(now, before);
         }
@@ -380,10 +377,9 @@ impl Sender {
             self.on_echo(now, una);
         }
         self.repair(now, ack, before, losses);
-        if let Some(report) = held {
-            let reduced = self.reduction.is_under_way().then_some(self.cwnd);
-            self.report_ack(now, AckReport { in_recovery: self.episode.is_fast(), ..report });
-            self.cwnd = reduced.unwrap_or(self.cwnd);
+        self.undo.forget_reports();
+        if let Some(held) = held {
+            self.follow_ack(held);
         }
     }
 
@@ -396,7 +392,10 @@ impl Sender {
         if !new_sacks && !self.undo.has_dsack() {
             return;
         }
-        let before = Before { una: self.una, sacked: self.board.sacked() - ack.sacked, new_sacks };
+        // Linux goes without tcp_cong_control here, so that nothing counts as delivered.
+        let counted = if self.host.grows_last { 0 } else { ack.sacked };
+        let before = Before { una: self.una, sacked: self.board.sacked() - counted, repeated: 0, new_sacks };
+        self.undo.forget_reports();
         self.check_spurious(now, ack, self.episode, self.una);
         if new_sacks {
             self.on_duplicate_ack(now, before);
@@ -420,7 +419,7 @@ impl Sender {
     }
 
     #[inline]
-    fn on_new_ack(&mut self, now: Time, ack: &Acknowledgement, same_window: bool) {
+    fn on_new_ack(&mut self, now: Time, ack: &Acknowledgement, same_window: bool) -> Option<(Ack, AckReport)> {
         let (flight, padding) = (self.flight(), self.padding(|_| true));
         let newly = ack.offset - self.una;
         let acked = self.board.acknowledge(ack.offset);
@@ -440,8 +439,13 @@ impl Sender {
         }
         let was = self.episode;
         let restart_timer = self.progress(newly);
-        if was != Episode::None || self.undo.has_dsack() {
-            self.check_spurious(now, ack, was, ack.offset - newly);
+        let undone =
+            (was != Episode::None || self.undo.has_dsack()) && self.check_spurious(now, ack, was, ack.offset - newly);
+        if was.is_fast()
+            && self.una >= was.recover()
+            && let Some(rack_tlp) = &mut self.rack_tlp
+        {
+            rack_tlp.rack.on_recovered(undone);
         }
         self.expiries = 0;
         if self.board.outstanding() == 0 {
@@ -456,7 +460,7 @@ impl Sender {
         // Data that duplicate ACKs stood for has been counted already.
         let credit = if newly > self.mss { self.credit.min(newly - self.mss) } else { 0 };
         self.credit -= credit;
-        let delivered = newly - acked.sacked - credit + ack.sacked;
+        let delivered = newly - acked.sacked - credit + ack.sacked + self.undo.reported(self.mss);
         if self.host.forgets_duplicates && was != Episode::None && self.episode == Episode::None {
             self.credit = 0;
         }
@@ -464,13 +468,13 @@ impl Sender {
         let in_recovery = if self.rack_tlp.is_some() { self.episode.is_fast() } else { was.is_fast() };
         let blocks = ack.blocks;
         let echo_rtt = ack.echo_rtt.filter(|_| rtt.is_none());
-        self.report_ack(
-            now,
-            AckReport { delivered, advance: newly, same_window, blocks, flight, rtt, echo_rtt, in_recovery, padding },
-        );
+        let advance = newly;
+        let report = AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery, padding };
+        let held = self.report_ack(now, report);
         if self.vegas_checks > 0 {
             self.check_vegas(now);
         }
+        held
     }
 
     /// Linux's tcp_is_cwnd_limited.
@@ -499,7 +503,7 @@ impl Sender {
             } else {
                 self.flight()
             });
-            self.end_reduction();
+            self.reduction.end();
             self.cwnd = self.control.cwnd();
             self.round_end = self.nxt;
             return true;

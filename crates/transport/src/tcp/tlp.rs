@@ -38,6 +38,11 @@ impl LossProbe {
         self.sent.is_some()
     }
 
+    /// Whether it is unanswered and ends at this octet.
+    pub fn ends_at(&self, octet: u64) -> bool {
+        self.sent.is_some_and(|(end, _)| end == octet)
+    }
+
     /// Records that the probe leaves.
     pub fn on_sent(&mut self, nxt: u64, again: bool) {
         self.due = false;

@@ -1,5 +1,6 @@
 //! Detection of spurious recoveries and timeouts, and their undo.
 
+use super::host::Personality;
 use super::recovery::Episode;
 use super::sender::{Acknowledgement, Sender};
 use std::collections::BTreeMap;
@@ -19,6 +20,8 @@ pub(crate) struct Undo {
     reduction: Option<Reduced>,
     /// Retransmissions since the reduction not reported as duplicates: first octet and count.
     unreported: BTreeMap<u64, u32>,
+    /// Linux's count instead of these.
+    count: Option<Count>,
     /// Whether a D-SACK came since the last acknowledgement was examined.
     dsack_arrived: bool,
     frto: Frto,
@@ -31,6 +34,26 @@ pub(crate) struct Detects {
     pub undo: bool,
     /// F-RTO (RFC 5682).
     pub frto: bool,
+}
+
+/// Linux's count of retransmissions not reported as duplicates, whichever they are (undo_retrans, dsack_dups).
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    /// Since the reduction, with those in flight then; `None` if there was none yet.
+    left: Option<u64>,
+    /// First octet unacknowledged at the reduction (undo_marker): reports of what lies before it are of earlier ones.
+    since: u64,
+    /// Segments ever reported, and those that the current acknowledgement reports.
+    ever: u64,
+    now: u64,
+}
+
+impl Count {
+    fn take(&mut self, end: u64, segments: u64) {
+        if end > self.since {
+            self.left = self.left.map(|left| left.saturating_sub(segments));
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +74,23 @@ enum Frto {
 }
 
 impl Undo {
-    pub fn new(detects: Detects) -> Self {
-        Undo { detects, reduction: None, unreported: BTreeMap::new(), dsack_arrived: false, frto: Frto::Off }
+    pub fn new(detects: Detects, host: &Personality) -> Self {
+        let count = host.counts_duplicates.then(Count::default);
+        Undo { detects, reduction: None, unreported: BTreeMap::new(), count, dsack_arrived: false, frto: Frto::Off }
+    }
+
+    /// Octets that the current acknowledgement reports as duplicates, where these count as delivered, in segments of `mss`.
+    #[inline]
+    pub fn reported(&self, mss: u64) -> u64 {
+        self.count.map_or(0, |count| count.now * mss)
+    }
+
+    /// Forgets what an acknowledgement reported.
+    #[inline]
+    pub fn forget_reports(&mut self) {
+        if let Some(count) = &mut self.count {
+            count.now = 0;
+        }
     }
 
     /// Whether a D-SACK came since the last acknowledgement was examined.
@@ -62,9 +100,9 @@ impl Undo {
     }
 
     /// Records a reduction due to a loss, with everything before `una` acknowledged; `repairing` means that earlier
-    /// retransmissions are in flight.
-    pub fn on_loss(&mut self, una: u64, repairing: bool) {
-        self.begin(una, false, repairing);
+    /// retransmissions are in flight, and `copies` of them have not arrived.
+    pub fn on_loss(&mut self, una: u64, repairing: bool, copies: u64) {
+        self.begin(una, false, repairing, copies);
     }
 
     /// Records a reduction that will not be undone.
@@ -75,12 +113,15 @@ impl Undo {
 
     /// Records a retransmission timeout; `afresh` if no repair was under way, or this segment has timed out before.
     pub fn on_timeout(&mut self, una: u64, afresh: bool, repairing: bool) {
-        self.begin(una, true, repairing);
+        self.begin(una, true, repairing, 0);
         self.frto = if self.detects.frto && afresh { Frto::FirstAnswer } else { Frto::Off };
     }
 
-    fn begin(&mut self, una: u64, by_timeout: bool, repairing: bool) {
+    fn begin(&mut self, una: u64, by_timeout: bool, repairing: bool, copies: u64) {
         self.unreported = self.unreported.split_off(&una);
+        if let Some(count) = &mut self.count {
+            (count.left, count.since) = (Some(copies).filter(|&copies| copies > 0), una);
+        }
         // Earlier retransmissions in flight will be acknowledged too, with a timestamp later than their transmission.
         let resent = self.reduction.filter(|_| repairing).and_then(|before| before.resent);
         self.reduction = Some(Reduced { by_timeout, resent });
@@ -90,6 +131,9 @@ impl Undo {
     /// Records the retransmission of the segment that begins at octet `start`.
     pub fn on_resent(&mut self, start: u64, now: Time) {
         *self.unreported.entry(start).or_default() += 1;
+        if let Some(count) = &mut self.count {
+            count.left = Some(count.left.unwrap_or(0) + 1);
+        }
         if let Some(reduction) = &mut self.reduction {
             reduction.resent.get_or_insert(now);
         }
@@ -108,6 +152,9 @@ impl Undo {
 
     /// RFC 3708: whether every retransmission was reported as a duplicate.
     fn all_reported(&self) -> bool {
+        if let Some(count) = self.count {
+            return self.reduction.is_some() && count.left == Some(0);
+        }
         self.reduction.is_some_and(|reduction| reduction.resent.is_some()) && self.unreported.is_empty()
     }
 
@@ -131,40 +178,52 @@ impl Undo {
 }
 
 impl Sender {
-    /// Checks whether the episode `was` proves spurious, after an acknowledgement during it or a D-SACK (RFC 2883).
+    /// Checks whether the episode `was` proves spurious, after an acknowledgement during it or a D-SACK (RFC 2883); returns
+    /// whether it did.
     #[cold]
-    pub(super) fn check_spurious(&mut self, now: Time, ack: &Acknowledgement, was: Episode, before: u64) {
+    pub(super) fn check_spurious(&mut self, now: Time, ack: &Acknowledgement, was: Episode, before: u64) -> bool {
         let advanced = self.una > before;
         let undo = &mut self.undo;
         let reported = std::mem::take(&mut undo.dsack_arrived) && undo.all_reported();
         let original = undo.is_of_original(now, ack.echo_rtt);
+        let under_way = was.is_fast() && self.una < was.recover();
         if original
             && advanced
-            && was.is_fast()
-            && self.una < was.recover()
+            && under_way
             && let Some(rack_tlp) = &mut self.rack_tlp
         {
             // A hole was filled by a late original, not by a retransmission (tcp_try_undo_partial in Linux).
             rack_tlp.rack.on_lateness(self.board.highest(self.una) - before, self.mss);
             rack_tlp.late = self.board.has_resent();
         }
+        let partial = under_way && advanced && original;
+        // Linux's tcp_try_undo_dsack, at any time: what is lost and was not sent again begins another recovery.
+        let needless = undo.count.is_some() && !partial && undo.all_reported();
         let late = undo.detects.undo
             && match was {
                 Episode::None => reported,
                 // As in Linux, recovery goes on to its end while retransmissions are in flight.
-                _ if was.is_fast() && self.una >= was.recover() => original || undo.all_reported(),
-                Episode::Fast { .. } | Episode::Pipe { .. } => advanced && original && !self.board.has_resent(),
+                _ if partial => !self.board.has_resent(),
+                _ if under_way => needless,
+                Episode::Fast { .. } | Episode::Pipe { .. } => original || undo.all_reported(),
                 Episode::Restart { .. } => advanced && (original || undo.all_reported()),
             };
         if late && undo.reduction.is_some() {
-            if original && let Some(rack_tlp) = &mut self.rack_tlp {
-                rack_tlp.rack.on_reordering();
+            if let Some(rack_tlp) = &mut self.rack_tlp {
+                if original {
+                    rack_tlp.rack.on_reordering();
+                }
+                if needless && (under_way || was == Episode::None) {
+                    rack_tlp.rack.on_needless_recovery();
+                }
             }
-            return self.undo_reduction(now, self.una < was.recover());
+            self.undo_reduction(now, self.una < was.recover() && !(needless && under_way));
+            return true;
         }
         if matches!(was, Episode::Restart { .. }) && undo.frto != Frto::Off {
             self.advance_frto(now, ack, was.recover(), advanced);
         }
+        false
     }
 
     /// RFC 5682 without SACK (section 2) and with SACK (section 3).
@@ -220,17 +279,43 @@ impl Sender {
     /// Handles a D-SACK (RFC 2883).
     pub fn on_duplicate_report(&mut self, start: u64, end: u64) {
         self.stats.duplicate_reports += 1;
+        if self.undo.count.is_some() && !self.count_duplicate(start, end) {
+            return;
+        }
         if self.undo.on_report(start, end) {
             self.stats.spurious_retransmissions += 1;
             self.board.on_late_original(start, end);
         }
     }
 
+    /// Linux's account of a D-SACK (tcp_check_dsack, tcp_sacktag_one); returns false if it is dubious.
+    fn count_duplicate(&mut self, start: u64, end: u64) -> bool {
+        let Some(count) = &mut self.undo.count else { return true };
+        let segments = end.saturating_sub(start).div_ceil(self.mss).max(1);
+        count.ever += segments;
+        if count.ever > self.stats.retransmissions {
+            return false;
+        }
+        count.now += segments;
+        if end <= self.una {
+            count.take(end, segments);
+        }
+        for end in self.board.copies_within(start, end) {
+            count.take(end, 1);
+        }
+        if let Some(rack_tlp) = &mut self.rack_tlp
+            && !rack_tlp.probe.ends_at(end)
+        {
+            rack_tlp.rack.on_duplicate();
+        }
+        true
+    }
+
     /// Reports a loss or a timeout to the congestion control and remembers it for a possible undo.
     pub(super) fn reduce(&mut self, now: Time, signal: Signal) {
-        let repairing = self.board.is_repairing();
+        let (repairing, copies) = (self.board.is_repairing(), self.board.resent_segments());
         match signal {
-            Signal::Loss | Signal::Restart => self.undo.on_loss(self.una, repairing),
+            Signal::Loss | Signal::Restart => self.undo.on_loss(self.una, repairing, copies),
             Signal::Timeout | Signal::RepeatedTimeout => {
                 let afresh = self.episode == Episode::None || signal == Signal::RepeatedTimeout;
                 self.undo.on_timeout(self.una, afresh && !self.episode.is_fast(), repairing);

@@ -15,7 +15,7 @@ use crate::model::address::initial_sequences;
 use crate::model::protocol::{Controls, Needs, Rule, Service};
 use crate::model::routes::PlannedWay;
 use crate::model::scenario::{Making, Pack};
-use crate::model::stack;
+use crate::model::stack::{self, Stack};
 use crate::model::ways::{paired_ways, ways_between};
 use std::borrow::Cow;
 use vazao_application::{Application, Sides};
@@ -200,6 +200,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
            trace = [\"notifications\"] records what its applications are told (RFC 6458)",
     parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
     build: Pack {
+        stacks: &[Stack::Vazao, Stack::Linux, Stack::Ns2],
         tls: tls::Config::over_messages,
         // SCTP's own control is RFC 9260 section 7's, or the kernel's.
         controls: Controls::Own("sctp"),

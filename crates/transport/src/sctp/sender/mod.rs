@@ -235,7 +235,9 @@ impl Sender {
             }
             let timed_out = self.records.get(tsn).timed_out;
             let target = self.config.retransmission.target(from, timed_out, self.retran, &self.views, &mut self.rng);
-            if let Some(target) = target.filter(|&target| path.window_exempt || self.views[target].room) {
+            // Section 7.2.4 step 3: one packet of fast retransmissions leaves whether windows have room or not.
+            let exempt = (path.window_exempt && path.is_usable()).then_some(from);
+            if let Some(target) = target.filter(|&target| path.window_exempt || self.views[target].room).or(exempt) {
                 found = Some((tsn, from, target));
             }
         }

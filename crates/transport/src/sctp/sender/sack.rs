@@ -339,13 +339,15 @@ impl Sender {
         let flight = self.paths[number].flight;
         let recovering = self.is_recovering(number);
         // Highest TSN outstanding on the path, before marking changes it.
-        let highest = self.paths[number].order.highest(&self.records).unwrap_or(0).max(lost[lost.len() - 1]);
+        let last = lost[lost.len() - 1];
+        let highest = self.paths[number].order.highest(&self.records).unwrap_or(0).max(last);
         for &tsn in lost {
             self.mark(tsn, false);
         }
         let first = self.paths[number].order.marked.first() == Some(&lost[0]);
         self.paths[number].window_exempt = first || !self.config.host().exempts_foremost_only;
-        if recovering {
+        let cut_already = self.config.fast_recovery == Scope::PerWindow && Some(last) <= self.paths[number].recover;
+        if recovering || cut_already {
             return None;
         }
         self.update_coupling(number);
@@ -355,6 +357,7 @@ impl Sender {
             Scope::PerAssociation => return Some(self.records.next() - 1),
             Scope::PerPath if self.config.host().recovers_all_paths => path.exit = Some(self.records.next() - 1),
             Scope::PerPath => path.exit = Some(highest),
+            Scope::PerWindow => path.recover = Some(highest),
             Scope::None => {}
         }
         None

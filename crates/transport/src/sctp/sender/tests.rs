@@ -233,10 +233,10 @@ fn a_recovery_reaches_as_far_as_its_scope() {
     }
 }
 
-/// Two losses of one window, shown by different SACKs: one cut with recovery, two without.
+/// Two losses of one window, shown by different SACKs: one cut with recovery or `recover`, two without.
 #[test]
 fn without_a_recovery_each_sack_that_shows_a_loss_cuts() {
-    for (scope, recoveries) in [("per-association", 1), ("per-path", 1), ("none", 2)] {
+    for (scope, recoveries) in [("per-association", 1), ("per-path", 1), ("per-window", 1), ("none", 2)] {
         let mut sender = sender(2, &[("cmt", "true"), ("dac", "false"), ("fast_recovery", scope)]);
         send(&mut sender, &[0; 9]);
         let mut arrived = Arrived::default();
@@ -379,9 +379,15 @@ fn linux_restarts_a_timer_when_the_cumulative_tsn_passes() {
 /// once that one has timed out; RTX-SAME keeps the paths separate.
 #[test]
 fn linux_retransmits_on_one_path_before_new_data() {
-    // A window of one packet of 1500 bytes has room for two chunks of 1452 (section 6.1 rule B).
-    for (semantics, by) in [("rfc4960", [Some(0), Some(0), Some(1)]), ("linux", [Some(1), None, None])] {
-        let mut sender = sender(2, &[("cmt", "true"), ("semantics", semantics), ("max_burst", "0")]);
+    // A window of one packet of 1500 bytes has room for two chunks of 1452 (section 6.1 rule B), but after a timeout one
+    // leaves (section 7.2.3).
+    for (semantics, one, by) in [
+        ("rfc4960", "true", [Some(0), Some(1), None]),
+        ("rfc4960", "false", [Some(0), Some(0), Some(1)]),
+        ("linux", "false", [Some(1), None, None]),
+    ] {
+        let given = [("cmt", "true"), ("semantics", semantics), ("max_burst", "0"), ("one_after_timeout", one)];
+        let mut sender = sender(2, &given);
         send(&mut sender, &[0; 20]);
         let expiry = sender.paths[0].timer;
         assert!(sender.handle_timeout(expiry));
@@ -389,7 +395,7 @@ fn linux_retransmits_on_one_path_before_new_data() {
         send(&mut sender, &[1; 19]);
         sender.refill();
         let mut packet = Packet::default();
-        assert_eq!([(); 3].map(|()| sender.next(expiry, 1468, &mut packet)), by, "{semantics}");
+        assert_eq!([(); 3].map(|()| sender.next(expiry, 1468, &mut packet)), by, "{semantics}, {one}");
         assert_eq!(packet.data[0].tsn, 1, "the first, again");
     }
 }

@@ -36,13 +36,13 @@ impl Sender {
 
     /// Marks segments that the scoreboard shows to be lost, and starts recovery if there are new ones.
     pub(super) fn detect_losses(&mut self, now: Time, before: Before) {
-        let pending = self.board.has_pending();
+        let losses = self.board.losses();
         self.board.mark_losses(DUP_THRESHOLD, self.mss);
         if self.episode == Episode::None && self.board.has_pending() {
             self.start_recovery(now, before, true);
         }
         if self.reduction.is_under_way() {
-            self.reduce_in_proportion(before, !pending && self.board.has_pending());
+            self.reduce_in_proportion(before, self.board.losses() > losses);
         }
     }
 

@@ -38,7 +38,7 @@ impl Sender {
         }
         // Only retransmitted data was acknowledged: a timestamp tells which copy (RFC 7323 section 4), to the
         // millisecond. That is accurate enough for the timer only.
-        if self.sample_sacked(now) {
+        if self.sample_sacked(now).is_some() {
             return self.observe(now, None);
         }
         if let Some(rtt) = echo {
@@ -47,13 +47,21 @@ impl Sender {
         None
     }
 
-    /// Takes a sample for the RTO from SACKed data sent once, as Linux does; returns whether there was any.
-    pub(super) fn sample_sacked(&mut self, now: Time) -> bool {
+    /// Takes a sample for the RTO from SACKed data sent once, as Linux does; returns when the first of it left.
+    pub(super) fn sample_sacked(&mut self, now: Time) -> Option<Time> {
         let first = self.board.first_newly_sacked().filter(|_| self.host.measures_sacked);
         if let Some(first) = first {
             self.rtt.sample_coarse(now.since(first), self.una..self.nxt);
         }
-        first.is_some()
+        first
+    }
+
+    /// Restarts the timer where data SACKed now was `sent` before the first segment last was: the answer to that one cannot be
+    /// there yet, however long it takes (FLAG_SET_XMIT_TIMER in Linux's tcp_clean_rtx_queue).
+    pub(super) fn await_front(&mut self, now: Time, sent: Time) {
+        if self.board.front().is_some_and(|front| sent < front.at) {
+            self.restart_timer(now);
+        }
     }
 
     /// Records the round-trip time of the last SACKed segment, or else of the last one of a cumulative acknowledgement, as

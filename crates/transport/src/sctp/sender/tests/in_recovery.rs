@@ -38,3 +38,27 @@ fn a_partial_acknowledgement_reports_everything_missing() {
         assert_eq!(sender.records.get(4).place == Place::Marked, reported, "{given:?}, TSN 4 on path {later}");
     }
 }
+
+/// Once per window of data: what left after the cut may cut again, though the first loss is not repaired.
+#[test]
+fn a_window_of_data_is_cut_for_once() {
+    for (scope, recoveries, recovering) in [("per-path", 1, true), ("per-window", 2, false)] {
+        let mut sender = sender(2, &[("cmt", "true"), ("dac", "false"), ("fast_recovery", scope)]);
+        send(&mut sender, &[0; 6]);
+        let mut arrived = Arrived::default();
+        // TSN 0 is lost, and TSN 7 of those that leave after the cut.
+        let mut arrives = |sender: &mut Sender, tsns: &[u64]| {
+            for &tsn in tsns {
+                arrived.0.insert(tsn);
+                sender.on_sack(at(tsn), &arrived.sack(0));
+            }
+        };
+        arrives(&mut sender, &[1, 2, 3]);
+        send(&mut sender, &[0; 5]);
+        arrives(&mut sender, &[4, 5, 6]);
+        arrives(&mut sender, &[8, 9, 10]);
+        assert_eq!(sender.paths[0].stats.recoveries, recoveries, "{scope}");
+        assert_eq!(sender.paths[0].stats.losses, 2, "{scope}");
+        assert_eq!(sender.is_recovering(0), recovering, "{scope}");
+    }
+}

@@ -39,3 +39,31 @@ fn linux_keeps_its_timer_through_a_fast_retransmission() {
         assert_eq!(sender.paths[0].timer, at(due), "{semantics}");
     }
 }
+
+/// After a timeout one packet is in flight on the path until data is acknowledged (RFC 9260 section 7.2.3), however small the
+/// unit of windows makes a packet.
+#[test]
+fn one_packet_is_in_flight_after_a_timeout() {
+    for (unit, semantics) in [("packet", "rfc4960"), ("chunk", "rfc9260"), ("data", "rfc2960")] {
+        let mut sender = sender(1, &[("semantics", semantics), ("window_unit", unit), ("max_burst", "0")]);
+        send(&mut sender, &[0; 4]);
+        let expiry = sender.paths[0].timer;
+        assert!(sender.handle_timeout(expiry));
+        sender.refill();
+        let next = |sender: &mut Sender| sender.next(expiry, 1468, &mut Packet::default());
+        assert_eq!([next(&mut sender), next(&mut sender)], [Some(0), None], "{unit}");
+        sender.on_sack(at(2_000), &Arrived([0].into()).sack(0));
+        sender.refill();
+        assert_eq!(next(&mut sender), Some(0), "{unit}: it is acknowledged");
+    }
+}
+
+/// The window of a packet is counted whole, as its DATA chunk, or as the data in that: 20 + 12 and 16 bytes apart.
+#[test]
+fn windows_count_in_their_unit() {
+    for (unit, bytes) in [("packet", 1500), ("chunk", 1468), ("data", 1452)] {
+        let sender = sender(1, &[("semantics", "rfc4960"), ("window_unit", unit)]);
+        assert_eq!(sender.config.segment(), bytes, "{unit}");
+        assert_eq!(sender.config.min_ssthresh(), 4 * bytes, "{unit}");
+    }
+}
