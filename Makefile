@@ -17,6 +17,7 @@ STUDY ?= hstcp-2010
 STATIC := python/vazao/seeing/static
 ENGINE := $(STATIC)/engine.wasm
 EXPLORE := python/vazao/explore/static
+EMBED := python/vazao/figures/static/embed.js
 PAGES := $(STATIC)/viewer.js $(STATIC)/play.js $(STATIC)/again.js $(EXPLORE)/explore.js
 NPM := $(BIN)/python web/tools/npm.py
 WASM := wasm32-unknown-unknown
@@ -47,7 +48,7 @@ help:
 	@echo 'make wheel    dist/vazao-….whl for any Linux with glibc 2.17: installs without a compiler; checked in a fresh environment'
 	@echo 'make clean    remove the environment and everything built'
 
-setup: $(BUILT) $(PAGES) wasm
+setup: $(BUILT) $(PAGES) $(EMBED) wasm
 
 # The interpreter is looked for by running it: a name on the path need not work. Maturin compiles again only what depends on
 # the interpreter, and what does not compile here ends the build there.
@@ -82,6 +83,10 @@ tuned: setup
 # Scripts and styles of web pages, made from TypeScript with libraries that their lock names by hash.
 $(PAGES) &: $(LOCKED) $(shell find web -path web/node_modules -prune -o -type f -print)
 	@if $(NPM) web ci --silent --no-audit --no-fund; then $(NPM) web run --silent build; else echo '$(NO_PACKAGES)'; fi
+
+# What draws the figures of reports. Its locked versions decide what it is; it is asked of the package that was just built.
+$(EMBED): $(LOCKED) python/vazao/figures/embedding.py python/vazao/figures/theme.py | $(BUILT)
+	@$(BIN)/python -m vazao.figures.embedding
 
 NO_PACKAGES := packages of npm cannot be fetched: the pages of vazao view, play and explore are not built, and their tests are skipped
 
@@ -185,6 +190,7 @@ differential: setup
 
 docs: setup
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/register.py
 	$(BIN)/python docs/windows.py
 	$(BIN)/python docs/cmt.py
 	$(BIN)/python docs/mptcp.py

@@ -18,10 +18,17 @@ MESSAGE = "1452 B"
 NS2: Settings = {
     # sctp.cc follows RFC 2960 and its implementor's guide.
     "semantics": "rfc2960",
+    # Windows and what is in flight are counted by one measure, a DATA chunk (uiMaxDataSize, GenOneDataChunk). So it is
+    # with 1452 bytes of data for both, and the initial window of 4380 bytes and the threshold in proportion.
+    "window_unit": "data",
+    "initial_window": f"{4380 * 1452 // 1468} B",
     # ProcessGapAckBlocks looks for two expected pseudo-cumulative TSNs a destination, as CUC's second version does.
     "cwnd_growth": "cuc-v2",
-    # FastRtx keeps uiRecover for each destination, so that a loss on one path does not hold the other.
-    "fast_recovery": "per-path",
+    # SctpCMTAgent::FastRtx cuts a destination's window once for what was outstanding at the last cut (uiRecover), and
+    # nothing of a recovery stops AdjustCwnd.
+    "fast_recovery": "per-window",
+    # RtxMarkedChunks sets eIneligibleForFastRtx of all that it sends, what a timeout marked too.
+    "fast_after_timeout": False,
     # fastRtxTrigger_ in ns-default.tcl.
     "missing_reports": 3,
     # SendMuch begins at the destination after the one it sent to last.
@@ -93,7 +100,7 @@ def linux(size: str) -> vz.Flow:
 def ns2(row: Mapping[str, str]) -> tuple[vz.Network, vz.Flow]:
     """A row of ns-2's."""
     network = paths(float(row["rtt_ms"]), (float(row["loss1"]), float(row["loss2"])), "1000 packets")
-    threshold = f"{row['ssthresh']} B" if row["ssthresh"].isdigit() else "auto"
+    threshold = f"{int(row['ssthresh']) * 1452 // 1468} B" if row["ssthresh"].isdigit() else "auto"
     policy = NS2_POLICIES[row["policy"]]
     return network, transfer(NS2 | {"cmt": True, "initial_ssthresh": threshold, "retransmission": policy})
 

@@ -77,7 +77,7 @@ def scenarios(text: str) -> str:
 def studies(text: str) -> str:
     """The text of studies.md with its tables of keys made anew."""
     declared = reference.declared("study")
-    for name in "study", "factor", "figure", "table", "finding":
+    for name in "study", "factor", "figure", "table", "finding", "measurements":
         text = filled(text, name, keys(declared[name], f"{name}."))
     rows = [(f"`{row.also.removeprefix('design.')}`" if row.also else "", row) for row in declared["part"]]
     design = [f"| {also} | {told(row, 'part.')} |" for also, row in rows]

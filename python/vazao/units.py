@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 _UNITS: dict[str, dict[str, str]] = {
@@ -56,7 +56,7 @@ def parse(text: str) -> tuple[str, float] | None:
     suffix, scale = _SCALES[found[2]]
     try:
         return suffix, float(Decimal(found[1].replace("_", "")) * scale)
-    except InvalidOperation:
+    except ArithmeticError:
         return None
 
 

@@ -24,16 +24,24 @@ needs_chromium = pytest.mark.skipif(
 )
 
 
-@contextmanager
-def chromium(flags: list[str] = FLAGS) -> Iterator[Any]:
-    """A running browser; what needs one is skipped where there is none."""
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The system's Chromium, of which every worker starts one; what needs it is skipped where there is none."""
     if CHROMIUM is None:
         pytest.skip("chromium is not installed: no page is opened in a browser")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
+        running = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield running
         running.close()
+
+
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[Any]:
+    """Chromium without a page; those that a test opens are closed after it, or they would go on drawing."""
+    yield chromium
+    for context in chromium.contexts:
+        context.close()
 
 
 @contextmanager

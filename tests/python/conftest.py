@@ -5,11 +5,10 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from browsers import chromium
+from browsers import browser as browser, chromium as chromium
 from suite import pytest_collection_modifyitems as pytest_collection_modifyitems, pytest_configure as pytest_configure
 from vazao.results import Study
 from vazao.scenario import loading
@@ -220,10 +219,3 @@ def edited() -> Callable[[str, str], str]:
         return TOY.replace(old, new, 1)
 
     return edit
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """The system's Chromium."""
-    with chromium() as running:
-        yield running

@@ -6,9 +6,12 @@ Heavy files begin first.
 
 from __future__ import annotations
 
+import os
+import sys
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +22,10 @@ settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 
 BUDGET = tomllib.loads((Path(__file__).parent / "budget.toml").read_text(encoding="utf-8"))
-"""Share of the suite's time that each file may take, in percent (`files`), and that any other may (`other`)."""
+"""Share of the suite's processor time, in percent, that each file may take (`files`), and any other (`other`)."""
+
+CPU = "cpu_s"
+"""A report's property: the processor's time since the test before it."""
 
 KERNEL = "no Linux guest kernel"
 """Beginning of the reason for which a test without a guest kernel is skipped (`guests.needs_kernel`)."""
@@ -44,18 +50,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class Budget:
-    """Fails a run of the whole suite in which a file takes more than its share of the time.
+    """Fails a run of the whole suite in which a file takes more than its share of the processor's time.
 
-    Shares, not seconds, as machines differ.
+    Shares, not seconds, as machines differ; the processor's time, not the clock's, which tells more of the other worker
+    than of the test.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         self._whole = not (config.option.keyword or config.option.markexpr or config.args_source.name == "ARGS")
-        self._seconds: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
         self._exceeded: list[str] = []
+        self._before = spent()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if report.when == "teardown":
+            now = spent()
+            report.user_properties.append((CPU, now - self._before))
+            self._before = now
+        return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._seconds[Path(report.location[0]).name] += report.duration
+        self._seconds[Path(report.location[0]).name] += sum(
+            float(str(value)) for name, value in report.user_properties if name == CPU
+        )
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -67,11 +86,28 @@ class Budget:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         total = sum(self._seconds.values())
         if total > 60:
-            terminalreporter.section("slowest files")
-            for file, seconds in self._seconds.most_common(15):
+            terminalreporter.section("slowest files, by the processor's time")
+            for file, seconds in sorted(self._seconds.items(), key=lambda one: -one[1])[:20]:
                 terminalreporter.line(f"{seconds:7.1f} s {100 * seconds / total:5.1f} %  {file}")
+
+    def pytest_unconfigure(self) -> None:
+        """The last lines of a log are those that everyone reads."""
         for line in self._exceeded:
-            terminalreporter.line(f"BUDGET {line}", red=True)
+            print(f"BUDGET {line}", file=sys.stderr)
+
+
+def spent() -> float:
+    """Seconds of processor time of this process and its descendants, ended or not (Linux's /proc)."""
+    ticks = 0
+    family = [str(os.getpid())]
+    while family:
+        process = Path("/proc") / family.pop()
+        with suppress(OSError):
+            # After the name in parentheses: utime, stime, cutime and cstime are fields 14 to 17 (proc_pid_stat(5)).
+            ticks += sum(int(field) for field in (process / "stat").read_text().rpartition(")")[2].split()[11:15])
+            for task in (process / "task").iterdir():
+                family += (task / "children").read_text().split()
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def exceeded(seconds: Mapping[str, float], budget: Mapping[str, float], other: float) -> list[str]:
@@ -79,7 +115,7 @@ def exceeded(seconds: Mapping[str, float], budget: Mapping[str, float], other: f
     total = sum(seconds.values())
     shares: Iterable[tuple[str, float]] = ((file, 100 * spent / total) for file, spent in sorted(seconds.items()))
     return [
-        f"{file} takes {share:.1f} % of the suite's time; budget.toml allows it {budget.get(file, other)} %"
+        f"{file} takes {share:.1f} % of the suite's processor time; budget.toml allows it {budget.get(file, other)} %"
         for file, share in shares
         if share > budget.get(file, other)
     ]

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tools import needs
 from vazao import _core
 
 BENCH = Path(__file__).parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
 import instructions  # noqa: E402
-import rivals  # noqa: E402
 import run  # noqa: E402
 
 pytestmark = pytest.mark.process
@@ -48,7 +48,7 @@ def test_every_case_loads() -> None:
         assert len(_core.load(case.scenario).graph()["flows"]) == case.flows
 
 
-@pytest.mark.skipif(not rivals.Ns2.is_installed(), reason="ns-2 is not installed")
+@needs("ns")
 def test_ns2_moves_as_many_packets_as_its_link_can() -> None:
     """Two seconds of a full bottleneck: 83 333 data packets a second, 4.5 hops for each with its half of an ACK."""
     done = subprocess.run(

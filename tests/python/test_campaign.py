@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from vazao import _core, kernel
-from vazao.results import Store, campaign
+from vazao.results import Store, campaign, enclosure
 from vazao.results.parts import TABLES
 from vazao.scenario import loading
 from vazao.study import Study, parse_study
@@ -26,6 +27,24 @@ def test_a_finished_study_starts_no_run(toy: Study, tmp_path: Path) -> None:
     again = campaign.run_study(toy, size="quick", out=tmp_path / "r")
     assert (first.started, again.started) == (8, 0)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "r").rglob("*.parquet")} == before
+
+
+def test_a_campaign_starts_a_database_for_its_rehearsal_and_one_for_its_findings(
+    toy: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+    begin = enclosure.Enclosure.__init__
+
+    def counted(self: enclosure.Enclosure, *given: Any) -> None:
+        started.append(self)
+        begin(self, *given)
+
+    monkeypatch.setattr(enclosure.Enclosure, "__init__", counted)
+    done = campaign.run_study(toy, size="quick", out=tmp_path / "r")
+    assert len(started) == 2
+    # As the database would answer.
+    assert done.not_run.equals(done.sql("SELECT * FROM not_run"))
+    assert done.not_run.schema == done.sql("SELECT * FROM not_run").schema
 
 
 def test_full_goes_on_from_quick_and_equals_full_alone(toy: Study, tmp_path: Path) -> None:

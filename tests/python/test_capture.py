@@ -1,6 +1,5 @@
 """Captures as an independent analyser reads them: tshark finds nothing wrong, and counts what the simulator counted."""
 
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +9,9 @@ import polars as pl
 import pytest
 
 import vazao as vz
+from tools import needs
 
-TSHARK = shutil.which("tshark")
-pytestmark = [pytest.mark.process, pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")]
+pytestmark = [pytest.mark.process, needs("tshark")]
 
 PREFERENCES = [
     "ip.check_checksum:TRUE",
@@ -52,8 +51,7 @@ ERROR = str(0x00800000)
 
 def read(capture: Path, fields: Mapping[str, pl.DataType | type[pl.DataType]] = FIELDS) -> pl.DataFrame:
     """All packets of a capture, one row each, as tshark dissects and analyses them."""
-    assert TSHARK
-    command = [TSHARK, "-r", str(capture), "-T", "fields", "-E", "separator=;", "-E", "occurrence=a"]
+    command = ["tshark", "-r", str(capture), "-T", "fields", "-E", "separator=;", "-E", "occurrence=a"]
     for preference in PREFERENCES:
         command += ["-o", preference]
     for field in fields:

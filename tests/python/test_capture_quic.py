@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 import vazao as vz
-from test_capture import ERROR, INBOUND, OUTBOUND, TSHARK, read, stream_bytes
+from test_capture import ERROR, INBOUND, OUTBOUND, read, stream_bytes
+from tools import needs
 
-pytestmark = [pytest.mark.process, pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")]
+pytestmark = [pytest.mark.process, needs("tshark")]
 
 LISTS = [
     "quic.long.packet_type",

@@ -58,7 +58,7 @@ def test_verdicts_fail_the_command_that_are_named(vazao: Vazao) -> None:
         (("--junit", "no/where.xml"), "--junit 'no/where.xml': there is no directory 'no'"),
         (
             ("--shard", "1/2", "--fail-on", "differs"),
-            "--shard: is a part of a study, whose claims are judged when it is whole; leave --fail-on",
+            "--shard: is a part of a study, whose claims are judged when it is whole; leave --measurements, --fail-on",
         ),
     ],
 )

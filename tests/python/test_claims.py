@@ -1,6 +1,7 @@
 """The pages of claims leave out no finding of their study, and no claim its place or its reason."""
 
 import re
+import tomllib
 from itertools import chain
 
 import pytest
@@ -83,6 +84,20 @@ def test_a_page_begins_with_its_original_and_how_to_run_it_again(name: str) -> N
     assert f"vazao run {name}" in head
     assert year in head
     assert f"](studies/{name}.md)" in (ROOT / "docs/studies.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", theses())
+def test_published_verdicts_are_those_of_the_study_as_it_stands(name: str) -> None:
+    page = (ROOT / f"docs/studies/{name}.verdicts.md").read_text(encoding="utf-8")
+    found = re.findall(
+        r"^\| `([^`]+)`(?: \(([^|]*)\))? \| (?:\*\*([a-z ]+)\*\*.*)? \| \*\*([a-z ]+)\*\*.* \|$", page, re.MULTILINE
+    )
+    assert list(dict.fromkeys(row[0] for row in found)) == [one.id for one in load_study(name).findings]
+    pinned = tomllib.loads((ROOT / "tests/python/verdicts.toml").read_text(encoding="utf-8"))[name]
+    # The page is written where there is neither a kernel for guests nor ns-2.
+    told = {f"{id_} ({level})" if level else id_: quick for id_, level, quick, _ in found if quick != "not testable"}
+    assert {one: pinned[one] for one in told} == told, "run docs/verdicts.py"
+    assert len(told) > 0.7 * len(found)
 
 
 def test_a_claim_without_a_reason_is_found() -> None:

@@ -251,7 +251,7 @@ def test_version(vazao: Vazao) -> None:
         (["run", "small.toml", "--set", "flow.0.transport.cc=cubc"], "cubic"),
         (
             ["run", "small.toml", "--quick"],
-            "is a scenario; leave --quick/--full, --shard, --on, --lang, --fail-on and --junit out",
+            "is a scenario; leave --quick/--full, --shard, --on, --measurements, --lang, --fail-on and --junit out",
         ),
         (["run", "small.toml", "--trace", "cwmd"], "cwnd"),
         (["run", "small.toml", "--out", "small.toml"], "small.toml: is a file"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,12 +12,13 @@ import pytest
 
 import vazao as vz
 from command import Vazao, caller
+from tools import needs
 from vazao import kernel, statistics
+from vazao.cli import comparison
 from vazao.comparing import MEASURES, Comparison, Replications, Trial, parting
 from vazao.comparing.traces import of_flow
 from vazao.comparing.variants import variants
 
-TSHARK = shutil.which("tshark")
 BUILT = kernel.find() is not None
 needs_kernel = pytest.mark.skipif(not BUILT, reason="no Linux guest kernel: `vazao kernel build` makes one")
 
@@ -52,25 +52,24 @@ def trial(name: str, folder: Path, *, app: vz.App | None = None, delay: str = "2
 def trace(*packets: tuple[float, str, str, int, int, int]) -> pl.DataFrame:
     """A trace written by hand: time, direction, flags, sequence and acknowledgement number, length."""
     names = ["time_s", "direction", "flags", "sequence", "acknowledgment", "length"]
-    return pl.DataFrame(packets, schema=names, orient="row")
+    return pl.DataFrame(packets, schema=names, orient="row").with_columns(protocol=pl.lit("tcp"))
 
 
 HANDSHAKE = [(0.0, "sent", "SYN", 0, 0, 0), (0.1, "received", "SYN ACK", 0, 1, 0), (0.1, "sent", "ACK", 1, 1, 0)]
 DATA = [(0.1, "sent", "ACK", 1, 1, 1448), (0.1, "sent", "PSH ACK", 1449, 1, 1448), (0.2, "received", "ACK", 1, 2897, 0)]
 
 
-@pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
+@needs("tshark")
 def test_packets_are_those_that_tshark_reads(tmp_path: Path) -> None:
     """Also of a file that Wireshark's own writer has written."""
-    assert TSHARK
     ours = trial("ours", tmp_path).captures / "a.1.pcapng"
     theirs = tmp_path / "theirs.pcapng"
-    subprocess.run([TSHARK, "-r", str(ours), "-w", str(theirs), "-F", "pcapng"], check=True, capture_output=True)
+    subprocess.run(["tshark", "-r", str(ours), "-w", str(theirs), "-F", "pcapng"], check=True, capture_output=True)
     names = ["frame.time_epoch", "frame.packet_flags_direction", "ip.src", "ip.dst", "tcp.srcport", "tcp.dstport"]
     names += ["tcp.seq_raw", "tcp.ack_raw", "tcp.len", "tcp.window_size_value", "tcp.flags", "tcp.options.sack_le"]
     fields = [argument for name in names for argument in ("-e", name)]
     absolute = ["-o", "tcp.relative_sequence_numbers:FALSE"]
-    command = [TSHARK, "-r", str(ours), *absolute, "-T", "fields", "-E", "separator=;", "-E", "occurrence=a", *fields]
+    command = ["tshark", "-r", str(ours), *absolute, "-T", "fields", "-E", "separator=;", "-E", "occurrence=a", *fields]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     bits = {"FIN": 1, "SYN": 2, "RST": 4, "PSH": 8, "ACK": 16, "URG": 32, "ECE": 64, "CWR": 128}
     for file in (ours, theirs):
@@ -125,6 +124,52 @@ def test_traces_written_by_hand_part_where_they_do() -> None:
     assert [packet["length"] for packet in found.first if packet] == [0, 1448]
     assert [a["flags"] for a, _ in found.before] == ["SYN", "SYN ACK"]
     assert [[packet["length"] for packet in rest] for rest in found.after] == [[0, 1448, 1448, 0], [1448, 1448, 0]]
+
+
+def quic(*packets: tuple[float, str, int]) -> pl.DataFrame:
+    """A trace of QUIC written by hand: time, direction, length."""
+    return trace(*((time, way, "", None, None, length) for time, way, length in packets)).with_columns(
+        protocol=pl.lit("quic")
+    )
+
+
+def test_datagrams_of_quic_part_by_size_only_where_one_alone_is_full() -> None:
+    """Lengths depend on encodings; a probe instead of data is a difference."""
+    ours = quic((0.0, "sent", 1200), (0.1, "received", 1449), (0.1, "received", 323), (0.1, "sent", 1452))
+    theirs = quic((0.0, "sent", 1252), (0.1, "received", 1452), (0.1, "received", 309), (0.1, "sent", 1452))
+    assert parting(ours, theirs).identical
+    probe = quic((0.0, "sent", 1252), (0.1, "received", 1452), (0.1, "received", 309), (0.1, "sent", 31))
+    found = parting(ours, probe)
+    assert (found.differs, found.place) == (("length",), 2)
+    assert [packet["length"] for packet in found.first if packet] == [1452, 31]
+    # Plain datagrams are what they are.
+    plain = [each.with_columns(protocol=pl.lit("udp")) for each in (ours, theirs)]
+    assert parting(*plain).differs == ("length",)
+
+
+def test_ours_and_a_library_part_where_one_spreads_its_packets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both send what three round trips allow; then ours paces, which the handshake's datagrams do not foretell."""
+    text = SCENARIO.replace('kind = "tcp"', 'kind = "quic"').replace(f"{LOST}", "[]")
+    path = tmp_path / "quic.toml"
+    path.write_text(text, encoding="utf-8")
+    made = vz.compare(path, out=tmp_path / "compared")
+    (found,) = made.partings
+    assert found.runs == ("vazao", "quinn")
+    assert found.packets.differs == ("time",)
+    assert found.packets.same > 20
+    packet = found.packets.first[0]
+    assert packet
+    assert (packet["direction"], packet["length"] >= 1200) == ("sent", True)
+    # Of the full datagrams alone the same one is first, and no acknowledgement is among them.
+    assert found.data.first == found.packets.first
+    assert {each["length"] >= 1200 for pair in found.data.before for each in pair} == {True}
+    comparison.show(made, "quic")
+    shown = capsys.readouterr().out
+    # Of several that are alike one is marked on each side.
+    assert shown.count("▸") == 2
+    assert "reach 1200 bytes" in " ".join(shown.split())
 
 
 def test_equal_runs_are_identical_and_differ_in_nothing(tmp_path: Path) -> None:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import vazao as vz
+from tools import needs
 
 
 def dumbbell() -> vz.Network:
     return vz.dumbbell(bottleneck=vz.link("8 Mbps", "20 ms"), access=vz.link("100 Mbps", "1 ms"), pairs=2)
 
 
+@needs("tshark")
 def test_tshark_reads_every_packet(tmp_path: Path) -> None:
     """The dissector of tshark knows header, options and checksum on its own."""
-    if shutil.which("tshark") is None:
-        pytest.skip("no tshark")
     net = vz.point_to_point(vz.link("8 Mbps", "20 ms", loss=0.02))
     vz.run(net, [vz.flow(vz.upload("500 kB"), vz.dccp(ecn=True))], seed=3, pcap=tmp_path)
     file = next(iter(sorted(tmp_path.glob("*.pcapng"))))

@@ -19,7 +19,20 @@ from vazao import _core
 from vazao.cli import app
 from vazao.results import load_study, run_study
 from vazao.scenario import load
-from vazao.study import Factor, Figure, Finding, Part, Study, Summary, View, catalogue, parse_study, plan, reference
+from vazao.study import (
+    Factor,
+    Figure,
+    Finding,
+    Measurements,
+    Part,
+    Study,
+    Summary,
+    View,
+    catalogue,
+    parse_study,
+    plan,
+    reference,
+)
 
 pytestmark = pytest.mark.study
 
@@ -45,9 +58,9 @@ def test_what_is_shown_in_toml_loads(text: str, tmp_path: Path) -> None:
         # How much programs of the host will send, nobody knows beforehand.
         programs = any(flow.get("app", {}).get("kind") == "command" for flow in tables["flow"])
         save(tmp_path)
-        assert (load(text, file=str(tmp_path / "shown.toml")).work()[0] > 0) != programs
+        assert (load(text, file=str(tmp_path / "shown.toml")).work().hops > 0) != programs
     else:
-        assert set(tables) <= {"flow", "factor"}, "neither a scenario nor a study nor a part of one"
+        assert set(tables) <= {"flow", "factor", "measurements"}, "neither a scenario nor a study nor a part of one"
 
 
 def test_the_study_of_the_documents_answers(tmp_path: Path) -> None:
@@ -162,7 +175,7 @@ def test_every_column_is_documented_and_no_other() -> None:
         assert documented - studies_only == set(frame.columns), table
 
 
-@pytest.mark.parametrize("model", [Study, Part, Factor, View, Summary, Figure, Finding])
+@pytest.mark.parametrize("model", [Study, Part, Factor, View, Summary, Figure, Finding, Measurements])
 def test_every_key_of_a_study_is_documented(model: type) -> None:
     text = (ROOT / "docs/studies.md").read_text()
     keys = [field.alias or key for key, field in model.model_fields.items()]

@@ -18,7 +18,7 @@ from documents import ROOT
 from vazao import _core
 from vazao.errors import ScenarioError
 from vazao.scenario import load, registry
-from vazao.study import Factor, Figure, Finding, Part, Study, Summary, View, reference
+from vazao.study import Factor, Figure, Finding, Measurements, Part, Study, Summary, View, reference
 
 LINK = '{ rate = "1 Mbps" }'
 NETWORKS = {
@@ -121,6 +121,7 @@ def test_to_write_a_default_is_to_leave_it_out() -> None:
 
 MODELS: dict[str, type[BaseModel]] = {
     "part": Part, "factor": Factor, "view": View, "table": Summary, "figure": Figure, "finding": Finding,
+    "measurements": Measurements,
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from browsers import FLAGS, chromium, needs_chromium
+from browsers import needs_chromium
 from test_explore import BUILT, running
 
 pytestmark = [
@@ -40,36 +40,35 @@ def seconds(act: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def test_a_million_flows_are_filtered_at_once(address: str, record_property: Any) -> None:
-    with chromium([one for one in FLAGS if one != "--headless"]) as browser:
-        page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
-        page.goto(address)
-        page.wait_for_function(f"() => document.querySelector('.counted')?.dataset.rows === '{FLOWS}'")
-        page.wait_for_selector(".chart svg circle", state="attached")
-        page.wait_for_timeout(1500)
-        bars = "[data-column=goodput_bps] .bars"
-        box = page.locator("[data-column=rtt_p95_s] .strip-area").bounding_box()
+def test_a_million_flows_are_filtered_at_once(address: str, browser: Any, record_property: Any) -> None:
+    page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
+    page.goto(address)
+    page.wait_for_function(f"() => document.querySelector('.counted')?.dataset.rows === '{FLOWS}'")
+    page.wait_for_selector(".chart svg circle", state="attached")
+    page.wait_for_timeout(1500)
+    bars = "[data-column=goodput_bps] .bars"
+    box = page.locator("[data-column=rtt_p95_s] .strip-area").bounding_box()
 
-        def moved(to: float) -> None:
-            before = page.get_attribute(bars, "d")
-            page.mouse.move(box["x"] + box["width"] * to, box["y"] + 22)
-            follow = f"d => document.querySelector('{bars}').getAttribute('d') !== d"
-            page.wait_for_function(follow, arg=before)
+    def moved(to: float) -> None:
+        before = page.get_attribute(bars, "d")
+        page.mouse.move(box["x"] + box["width"] * to, box["y"] + 22)
+        follow = f"d => document.querySelector('{bars}').getAttribute('d') !== d"
+        page.wait_for_function(follow, arg=before)
 
-        def counted(act: Callable[[], object]) -> None:
-            before = page.get_attribute(".counted", "data-rows")
-            act()
-            page.wait_for_function("n => document.querySelector('.counted').dataset.rows !== n", arg=before)
+    def counted(act: Callable[[], object]) -> None:
+        before = page.get_attribute(".counted", "data-rows")
+        act()
+        page.wait_for_function("n => document.querySelector('.counted').dataset.rows !== n", arg=before)
 
-        page.mouse.move(box["x"] + box["width"] * 0.05, box["y"] + 20)
-        page.mouse.down()
-        took = {
-            "a brush begins": seconds(lambda: moved(0.1)),
-            "a move": max(seconds(lambda to=to: moved(to)) for to in (0.14, 0.18, 0.22, 0.26)),
-            "let go": seconds(lambda: counted(page.mouse.up)),
-            "a level": seconds(lambda: counted(lambda: page.click("[data-facet=control] label >> nth=1"))),
-        }
-        for what, time_s in took.items():
-            record_property(what, round(time_s, 3))
-            print(f"{what}: {1000 * time_s:.0f} ms")
-        assert {what: time_s for what, time_s in took.items() if time_s > 0.5 * SLACK} == {}
+    page.mouse.move(box["x"] + box["width"] * 0.05, box["y"] + 20)
+    page.mouse.down()
+    took = {
+        "a brush begins": seconds(lambda: moved(0.1)),
+        "a move": max(seconds(lambda to=to: moved(to)) for to in (0.14, 0.18, 0.22, 0.26)),
+        "let go": seconds(lambda: counted(page.mouse.up)),
+        "a level": seconds(lambda: counted(lambda: page.click("[data-facet=control] label >> nth=1"))),
+    }
+    for what, time_s in took.items():
+        record_property(what, round(time_s, 3))
+        print(f"{what}: {1000 * time_s:.0f} ms")
+    assert {what: time_s for what, time_s in took.items() if time_s > 0.5 * SLACK} == {}

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import vazao as vz
-from browsers import FLAGS, chromium, needs_chromium
+from browsers import needs_chromium
 from test_explore import BUILT, MARKUP, RIVALS, RUNNING, running, stored
 from vazao import explore
 from vazao.results.writer import writing
@@ -33,12 +33,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def address(folders: list[Path]) -> Iterator[str]:
     with running(*folders) as told:
         yield told
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium([one for one in FLAGS if one != "--headless"]) as started:
-        yield started
 
 
 @contextmanager

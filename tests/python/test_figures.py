@@ -19,7 +19,7 @@ from scipy import stats
 import synthetic
 from vazao import figures
 from vazao.errors import ResultsError, StudyError
-from vazao.figures.description import Face, in_lines, log_ticks
+from vazao.figures.channels import Face, in_lines, log_ticks
 from vazao.figures.rows import CAP, boxes, half_width, interval95, thin
 from vazao.figures.theme import PAPER
 from vazao.results import Store
@@ -321,6 +321,14 @@ def test_what_was_reported_stands_in_the_panel_that_it_names(store: Store) -> No
     assert drawn_marks(one) == ["ring"]
     # A hollow mark is in the legend; the page of the report says it in a sentence.
     assert one.svg().count(">as the original reports it</text>") == 1
+
+
+@pytest.mark.parametrize(("largest", "rings"), [(8, 0), (80, 1)])
+def test_rings_beyond_whiskers_are_in_the_legend(store: Store, largest: int, rings: int) -> None:
+    sql = f"SELECT 'here' AS place, unnest([1, 2, 3, 4, 5, 6, 7, {largest}]) AS value"
+    one = draw(store, kind="box", sql=sql, x="place", y="value")
+    assert one.rows.outliers.height == rings
+    assert one.svg().count(">outlier: over 1.5 box heights from the box</text>") == rings
 
 
 def test_what_was_reported_of_no_panel_and_no_place_crosses_them_all(store: Store) -> None:

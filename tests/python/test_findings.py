@@ -225,6 +225,15 @@ def test_fewer_levels_than_a_claim_needs_decide_nothing(
         assert found.explanation == f"It needs runs with {missing}, which are missing."
 
 
+def test_a_label_is_no_part_but_where_it_is_compared_with_the_column() -> None:
+    """In sctp-tcp-udp-2016 `tcp`, `udp` and `sctp` are parts and transports."""
+    study = load_study("sctp-tcp-udp-2016")
+    assert study.parts_in("SELECT 1 FROM runs WHERE part = 'delay' AND transport IN ('tcp', 'udp')") == ["delay"]
+    assert study.parts_in("SELECT 1 FROM runs WHERE part IN ('tcp', 'sctp') AND transport = 'udp'") == ["tcp", "sctp"]
+    (delay,) = (finding for finding in study.findings if finding.id == "delay-alone")
+    assert study.named_parts(delay.sql or "") == ["delay"]
+
+
 def test_what_cannot_be_tested_says_why() -> None:
     (found,) = evaluate('not_testable = "no moon"\n')
     assert (found.verdict, found.explanation) == ("not testable", "no moon")

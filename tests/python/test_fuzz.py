@@ -32,7 +32,7 @@ transport = "tcp"
 """
 
 
-@pytest.mark.parametrize(("kind", "cases"), [("valid", range(33, 100)), ("mutant", range(40)), ("study", range(1))])
+@pytest.mark.parametrize(("kind", "cases"), [("valid", range(33, 100)), ("mutant", range(80)), ("study", range(1))])
 def test_cases_of_every_kind_are_refused_plainly_or_run_to_a_true_end(kind: str, cases: range) -> None:
     sources, outcomes = mutate.sources(), Counter[str]()
     for seed in cases:

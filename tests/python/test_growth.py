@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from conftest import TOY
 from test_store import Death, dying_after
 from vazao import results
 from vazao.errors import ResultsError
@@ -36,6 +37,45 @@ def assert_same(a: Path, b: Path) -> None:
     first, second = tables(a), tables(b)
     for name in first:
         assert first[name].equals(second[name]), name
+
+
+FEWER = ('quick = ["1 Mbps", "100 Mbps"]', 'quick = ["100 Mbps"]')
+"""A change of the toy study that leaves out half of its runs."""
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of the toy study, of which each test that goes on with them takes a copy."""
+    return ran(TOY, tmp_path_factory.mktemp("begun") / "r", jobs=1).directory
+
+
+@pytest.fixture(scope="module")
+def fewer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results in batches of three runs, half of which the study no longer has."""
+    out = tmp_path_factory.mktemp("fewer") / "r"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "FLUSH_RUNS", 3)
+        ran(TOY, out, jobs=1)
+        ran(TOY.replace(*FEWER, 1), out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def halves(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy study in two shards."""
+    folder = tmp_path_factory.mktemp("halves")
+    for number in (1, 2):
+        ran(TOY, folder / str(number), shard=Shard(number, 2))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def quarters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The full toy study in four shards."""
+    folder = tmp_path_factory.mktemp("quarters")
+    started = [ran(TOY, folder / str(number), size="full", shard=Shard(number, 4)).started for number in (1, 2, 3, 4)]
+    assert sum(started) == 18
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -66,10 +106,10 @@ def assert_same(a: Path, b: Path) -> None:
     ],
 )
 def test_a_changed_study_runs_what_is_missing_and_pools_nothing(
-    edited: Edit, toy_text: str, tmp_path: Path, old: str, new: str, started: int, left: list[str]
+    edited: Edit, toy_text: str, begun: Path, tmp_path: Path, old: str, new: str, started: int, left: list[str]
 ) -> None:
     """The rows are those of a directory that has never had anything else."""
-    ran(toy_text, tmp_path / "r")
+    shutil.copytree(begun, tmp_path / "r")
     grown = ran(edited(old, new), tmp_path / "r")
     alone = ran(edited(old, new), tmp_path / "alone")
     assert (grown.started, grown.left_out) == (started, left)
@@ -81,9 +121,9 @@ def test_a_changed_study_runs_what_is_missing_and_pools_nothing(
     assert back.started == 0, "what was left out was kept"
 
 
-def test_what_is_left_out_can_be_removed(edited: Edit, toy_text: str, tmp_path: Path) -> None:
-    changed = edited('quick = ["1 Mbps", "100 Mbps"]', 'quick = ["100 Mbps"]')
-    ran(toy_text, tmp_path / "r", jobs=1)
+def test_what_is_left_out_can_be_removed(edited: Edit, toy_text: str, begun: Path, tmp_path: Path) -> None:
+    changed = edited(*FEWER)
+    shutil.copytree(begun, tmp_path / "r")
     ran(changed, tmp_path / "r")
     before = tables(tmp_path / "r")
     freed = results.clean(tmp_path / "r")
@@ -98,12 +138,10 @@ def test_what_is_left_out_can_be_removed(edited: Edit, toy_text: str, tmp_path: 
 
 @pytest.mark.parametrize("operations", range(0, 60, 6))
 def test_cleaning_that_is_killed_loses_nothing(
-    edited: Edit, toy_text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operations: int
+    edited: Edit, fewer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operations: int
 ) -> None:
-    changed = edited('quick = ["1 Mbps", "100 Mbps"]', 'quick = ["100 Mbps"]')
     monkeypatch.setattr(running, "FLUSH_RUNS", 3)
-    ran(toy_text, tmp_path / "r", jobs=1)
-    ran(changed, tmp_path / "r")
+    shutil.copytree(fewer, tmp_path / "r")
     before = tables(tmp_path / "r")
     with dying_after(operations, monkeypatch), suppress(Death):
         results.clean(tmp_path / "r")
@@ -111,7 +149,7 @@ def test_cleaning_that_is_killed_loses_nothing(
     assert all(before[name].equals(after[name]) for name in before)
     results.clean(tmp_path / "r")
     assert Store(tmp_path / "r").stored.height == 4
-    assert ran(changed, tmp_path / "r").started == 0
+    assert ran(edited(*FEWER), tmp_path / "r").started == 0
 
 
 def test_shards_make_the_same_rows_as_one_machine(toy: Study, toy_text: str, tmp_path: Path) -> None:
@@ -138,12 +176,11 @@ def test_shards_make_the_same_rows_as_one_machine(toy: Study, toy_text: str, tmp
     ],
 )
 def test_shards_of_a_study_that_grew_run_what_is_new(
-    edited: Edit, toy_text: str, tmp_path: Path, old: str, new: str, more: int
+    edited: Edit, quarters: Path, tmp_path: Path, old: str, new: str, more: int
 ) -> None:
     """Each run stays in the shard that has it, wherever in the plan its combination comes to stand."""
     shards = [Shard(number, 4) for number in (1, 2, 3, 4)]
-    first = [ran(toy_text, tmp_path / str(shard.number), size="full", shard=shard).started for shard in shards]
-    assert sum(first) == 18
+    shutil.copytree(quarters, tmp_path, dirs_exist_ok=True)
     grown = [ran(edited(old, new), tmp_path / str(shard.number), size="full", shard=shard).started for shard in shards]
     assert sum(grown) == more
     whole = ran(edited(old, new), tmp_path / "whole", size="full")
@@ -161,18 +198,17 @@ def test_shards_of_a_study_that_grew_run_what_is_new(
     ],
 )
 def test_shards_of_something_else_are_refused(
-    edited: Edit, toy_text: str, tmp_path: Path, old: str, new: str, told: str
+    edited: Edit, halves: Path, tmp_path: Path, old: str, new: str, told: str
 ) -> None:
-    ran(toy_text, tmp_path / "1", shard=Shard(1, 2))
+    shutil.copytree(halves / "1", tmp_path / "1")
     ran(edited(old, new), tmp_path / "2", shard=Shard(2, 2))
     with pytest.raises(ResultsError, match=told):
         results.merge([tmp_path / "1", tmp_path / "2"], tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
 
-def test_a_damaged_shard_is_refused(toy_text: str, tmp_path: Path) -> None:
-    for number in (1, 2):
-        ran(toy_text, tmp_path / str(number), shard=Shard(number, 2))
+def test_a_damaged_shard_is_refused(toy_text: str, halves: Path, tmp_path: Path) -> None:
+    shutil.copytree(halves, tmp_path, dirs_exist_ok=True)
     flows = parts.part(tmp_path / "2", "flows", "000001")
     flows.write_bytes(flows.read_bytes()[:-1] + b"x")
     with pytest.raises(ResultsError, match=r"flows/000001.parquet: is damaged"):

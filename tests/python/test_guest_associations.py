@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import vazao as vz
+from tools import needs
 from vazao import kernel
 
 pytestmark = pytest.mark.skipif(kernel.find() is None, reason="no Linux guest kernel: `vazao kernel build` makes one")
@@ -47,6 +48,7 @@ def packets(capture: Path) -> list[tuple[float, str, list[int]]]:
 MANY = [100, 103, 104, 110, 112, 120, 124, 260, 300, 400, 401, 402, 403, 404, 500]
 
 
+@needs("tshark")
 @pytest.mark.parametrize(
     ("rate", "queue", "size", "lost"),
     [
@@ -98,6 +100,7 @@ def kinds(capture: Path) -> set[str]:
     return set(text.replace(",", " ").split())
 
 
+@needs("tshark")
 @pytest.mark.parametrize("stack", ["linux", {"client": "linux"}, {"server": "linux"}])
 @pytest.mark.parametrize("app", [vz.upload, vz.download])
 def test_data_in_interleaved_chunks_arrives(stack: Any, app: Any, tmp_path: Path) -> None:
@@ -123,6 +126,7 @@ def test_linux_numbers_fragments_of_its_own(semantics: str, arrives: bool) -> No
     assert row["completed"] is arrives
 
 
+@needs("tshark")
 @pytest.mark.parametrize("settings", [OURS, {"stack": "linux"}])
 def test_a_shutdown_that_is_not_answered_is_given_up(settings: dict[str, Any], tmp_path: Path) -> None:
     """T5-shutdown-guard, five times RTO.Max, is over before the last SHUTDOWN of ten: an ABORT (type 6) follows. The

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import vazao as vz
+from tools import needs
 from vazao import kernel
 
 pytestmark = pytest.mark.skipif(kernel.find() is None, reason="no Linux guest kernel: `vazao kernel build` makes one")
@@ -73,6 +74,7 @@ def packets(capture: Path) -> list[tuple[str, ...]]:
     return [tuple(line.split("\t")) for line in text.stdout.splitlines()]
 
 
+@needs("tshark")
 @pytest.mark.parametrize(
     ("request_", "response", "count", "pipeline", "lost", "bundled"),
     [

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from guests import LINUX, flow, needs_kernel, scenario
+from tools import needs
 from vazao.results import run_scenario
 from vazao.scenario import load
 
@@ -16,7 +16,7 @@ PYTHON = Path("/usr/bin/python3")
 
 
 @needs_kernel
-@pytest.mark.skipif(shutil.which("iperf3") is None, reason="no iperf3")
+@needs("iperf3")
 def test_iperf3_runs_unmodified() -> None:
     app = '{ kind = "command", server = "iperf3 -s -1", client = "iperf3 -c {server} -n 1M" }'
     row = flow(run_scenario(scenario(app=app, rtt=20)))
@@ -30,7 +30,7 @@ def test_iperf3_runs_unmodified() -> None:
 
 
 @needs_kernel
-@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")
+@needs("curl")
 @pytest.mark.skipif(not (PAGE.exists() and PYTHON.exists()), reason=f"no {PYTHON}, or no {PAGE}")
 def test_curl_runs_unmodified() -> None:
     # A guest sees the host's files, read-only, except that /tmp is its own.

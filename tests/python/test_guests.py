@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ import pytest
 
 from command import program, vazao
 from guests import LINUX, flow, needs_kernel, scenario
+from tools import needs
 from vazao import _core, kernel
 from vazao.errors import RunError, ScenarioError
 from vazao.results import run_scenario
@@ -188,7 +188,7 @@ def test_linux_and_ours_go_on_by_the_other_path(stack: str) -> None:
 
 
 @needs_kernel
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark")
+@needs("tshark")
 @pytest.mark.parametrize("stack", ['{ client = "linux" }', '{ server = "linux" }'])
 def test_tshark_reads_what_linux_and_ours_exchange(stack: str, tmp_path: Path) -> None:
     """Every checksum is right, nothing is malformed, and of the chunks sent tshark takes as many for retransmissions as

@@ -12,11 +12,12 @@ import pytest
 
 import synthetic
 from command import caller
-from vazao import figures, report
+from portuguese import english_in
+from vazao import figures, kernel, ns2, report
 from vazao.errors import StudyError
 from vazao.results import Study, campaign, load_study, open_campaign
 from vazao.study import built_in_studies, parse_as, telling
-from vazao.words import LANGUAGES, Words
+from vazao.words import ENGLISH, LANGUAGES, Words
 from vazao.words.speaking import table
 
 pytestmark = pytest.mark.study
@@ -68,12 +69,29 @@ def test_no_sentence_is_idle() -> None:
     assert [name for name in table("en")["again"] if not re.search(rf"words\.{name}\b|\"{name}\"", page)] == []
 
 
+def test_reasons_of_the_program_are_told_in_the_reports_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    portuguese = Words("pt")
+    monkeypatch.setenv("VAZAO_KERNEL", "/none")
+    assert portuguese.reason(kernel.missing()).startswith("VAZAO_KERNEL=/none: esse arquivo não existe")
+    assert portuguese.reason(ns2.missing()).startswith("o ns-2 não está instalado (nenhum comando 'ns'")
+    for key, template in table("en")["reason"].items():
+        gaps = {name: f"<{name}>" for name in re.findall(r"\{(\w+)\}", template)}
+        text = ENGLISH.say(f"reason.{key}", **gaps)
+        assert ENGLISH.reason(text) == text
+        assert portuguese.reason(text) == portuguese.say(f"reason.{key}", **gaps) != text
+    assert portuguese.reason("of another kind") == "of another kind"
+    # What a stranger's results say is not searched for long.
+    long = ": was selected as kernel x and is gone; `vazao kernel use y` forgets " * 9000
+    assert portuguese.reason(long) == long
+
+
 @pytest.mark.parametrize(
     ("english", "portuguese"),
     [
         ("98.2 %", "98,2 %"), ("1,024 runs, 0.5 of them", "1.024 runs, 0,5 of them"), ("-1.5", "-1,5"),
         ("1,234,567.8", "1.234.567,8"), ("Linux 6.1.2", "Linux 6.1.2"), ("ns-2.35", "ns-2.35"),
-        ("HTTP/1.1", "HTTP/1.1"), ("1, 2, 3", "1, 2, 3"), ("70 s.", "70 s."), ("from 1.5 to 2.", "from 1,5 to 2."),
+        ("HTTP/1.1", "HTTP/1.1"), ("1, 2, 3", "1, 2, 3"), ("70 s.", "70 s."),
+        ("DTLS 1.3: 1.3 s", "DTLS 1.3: 1,3 s"), ("from 1.5 to 2.", "from 1,5 to 2."),
     ],
 )  # fmt: skip
 def test_numbers_are_written_the_languages_way(english: str, portuguese: str) -> None:
@@ -254,6 +272,45 @@ def test_the_command_speaks_it(
     wrong = vazao("report", "r", "--lang", "fr")
     assert (wrong.code, "choose en or pt" in wrong.err) == (2, True)
     assert "--lang, --fail-on and --junit out" in vazao("run", "interop-loss", "--lang", "pt").err
+
+
+def test_a_command_says_nothing_in_english(
+    mine: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("vazao.cli.progress.PLAIN_SECONDS", 0.0)
+    vazao = caller(monkeypatch, capsys)
+    ran = vazao("run", mine.file, "--out", "r", "--lang", "pt")
+    assert re.search(r"^\d+ de \d+ execuções a fazer$", ran.err, re.MULTILINE)
+    assert re.search(r"^\d+/\d+ execuções, .* execuções/s, faltam ", ran.err, re.MULTILINE)
+    assert re.search(r"^\d+ execuções em r \(\d+ simuladas agora\); relatório: r/report.html$", ran.out, re.MULTILINE)
+    Path(mine.file).write_text(mine.text.replace("seed = 5", "seed = 6"))
+    again = vazao("run", mine.file, "--out", "r", "--lang", "pt")
+    assert "execuções armazenadas que o estudo já não tem" in again.err
+    shown = vazao("show", "r", "--lang", "pt")
+    assert "utilização" in shown.out
+    # The toy's own texts are English but for three.
+    own = re.compile("|".join(map(re.escape, telling.texts(mine).values())))
+    for said in (ran.err, again.err, own.sub("", shown.out)):
+        assert english_in(said) == []
+
+
+def test_what_cannot_be_run_is_told_in_the_language(
+    stacks: Study, tmp_path: Path, no_kernel: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "stacks.toml").write_text(stacks.text)
+    monkeypatch.chdir(tmp_path)
+    told = caller(monkeypatch, capsys)("run", "stacks.toml", "--out", "r", "--lang", "pt")
+    assert re.search("execuções? planejadas? não fo(i|ram) feitas?: ", told.err)
+    assert english_in(told.err) == []
+
+
+def test_figures_are_described_in_no_other_language(tmp_path: Path) -> None:
+    study, store = synthetic.study(), synthetic.store(tmp_path)
+    for lang, described in (("en", True), ("pt", False)):
+        told = study.told(Words(lang))
+        figure = next(one for one in told.figures if one.facet == "setting")
+        assert ("titled '" in figures.drawing(told, store, figure).svg()) is described
 
 
 def test_a_drawing_has_the_languages_numbers(tmp_path: Path) -> None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import vazao as vz
+from tools import needs
 
 SCRIPT = Path(__file__).parent / "ns2_transfer.tcl"
 SEGMENTS = 1000
 LARGE = 10_000
 """Segments of a window that never limits."""
 
-pytestmark = pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed")
+pytestmark = needs("ns")
 
 PATHS = [(25, 10, 100), (25, 10, 20), (5, 10, 50), (50, 2, 30)]
 """Delay in ms, rate in Mbit/s, queue in packets."""

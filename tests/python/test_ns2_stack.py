@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tools import needs
 from vazao import _core, ns2
 from vazao.errors import RunError, ScenarioError
 from vazao.ns2 import program, script, translation
@@ -24,7 +25,6 @@ from vazao.study import parse_as
 
 pytestmark = pytest.mark.study
 
-needs_ns2 = pytest.mark.skipif(ns2.find() is None, reason=ns2.missing())
 
 TRANSPORT = """
 kind = "tcp"
@@ -131,10 +131,14 @@ def test_a_setting_becomes_ns2s_own_word(overrides: list[tuple[str, object]], wo
     assert words in told(*overrides)[7]
 
 
+NUMBER = r"[-+]?[0-9][-+0-9.e]*"
+
 LINE = re.compile(
-    r"(hosts|way|flow|go)( [-+0-9.e]+| Agent/[A-Za-z0-9/]+| \{[a-z]*\}| \{([A-Za-z0-9_]+ [-+0-9.e]+ ?)*\})+"
+    rf"(hosts|way|lose|flow|association|windows|go)"
+    rf"( {NUMBER}| Agent/[A-Za-z0-9/]+| \{{[a-z]*\}}| \{{([A-Za-z0-9_]+ {NUMBER} ?)*\}}| \{{({NUMBER} ?)*\}}"
+    rf"| \{{(\{{({NUMBER} ?)*\}} ?)*\}})+"
 )
-"""A line of a script: words without any of Tcl's signs but the braces of the two lists."""
+"""A line of a script: words without any of Tcl's signs but the braces of lists."""
 
 
 HOSTILE = '[exec touch /tmp/x]; $env(HOME) {\\n\\" \\u0000'
@@ -295,7 +299,7 @@ def test_without_ns2_its_runs_are_left_out(no_ns2: None, tmp_path: Path) -> None
     assert lacking(load(SCENARIO)) == ns2.missing()
 
 
-@needs_ns2
+@needs("ns")
 def test_results_are_of_one_ns2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = parse_as(Study, STUDY, "simulators.toml")
     out = tmp_path / "results"
@@ -357,7 +361,7 @@ def test_an_interrupted_run_leaves_no_process(monkeypatch: pytest.MonkeyPatch, t
 # ---- ns-2 itself ---------------------------------------------------------------------------------------------------
 
 
-@needs_ns2
+@needs("ns")
 def test_ns2_runs_what_the_scenario_says() -> None:
     """Counts that hold in any simulator: what a link carries, what slow start is by arithmetic, what was lost."""
     result = run()
@@ -383,7 +387,7 @@ def test_ns2_runs_what_the_scenario_says() -> None:
     assert sequence[-1] >= flow["app_bytes"]
 
 
-@needs_ns2
+@needs("ns")
 @pytest.mark.parametrize("recovery", ["tahoe", "reno", "newreno", "sack"])
 def test_slow_start_is_the_same_in_both(recovery: str) -> None:
     """Packets are the same, and slow start ends within the 832 us that one packet takes at 10 Mbit/s."""
@@ -394,7 +398,7 @@ def test_slow_start_is_the_same_in_both(recovery: str) -> None:
     ]
 
 
-@needs_ns2
+@needs("ns")
 @pytest.mark.parametrize(("recovery", "ours"), [("reno", "reno"), ("sack", "pipe")])
 def test_a_fast_retransmission_restarts_the_timer(recovery: str, ours: str) -> None:
     """Behind 60 packets at 2 Mbit/s a repair outlasts the rest of a timeout: ns-2 has one at most, in slow start.
@@ -409,7 +413,7 @@ def test_a_fast_retransmission_restarts_the_timer(recovery: str, ours: str) -> N
     assert played["retransmissions"] == pytest.approx(theirs["retransmissions"], rel=0.05)
 
 
-@needs_ns2
+@needs("ns")
 def test_a_queue_holds_as_many_packets_as_the_scenario_says() -> None:
     """A window that is never full leaves its packets waiting, but for those on the way: 63 of 64 000 bytes and 26."""
     window = ("flow.0.transport.receive_buffer", "64 kB")
@@ -423,7 +427,7 @@ def test_a_queue_holds_as_many_packets_as_the_scenario_says() -> None:
     assert drops[0] == drops[1] > 0
 
 
-@needs_ns2
+@needs("ns")
 def test_bytes_beyond_2_to_the_32_are_counted() -> None:
     """ns-2's own counters begin anew there: 40 s at 1 Gbit/s are 5 GB."""
     fast = [("until", "40 s"), ("network.link.1.rate", "1 Gbps"), ("flow.0.transport.mss", 60000)]
@@ -432,7 +436,7 @@ def test_bytes_beyond_2_to_the_32_are_counted() -> None:
     assert 0.9 < link["utilisation"] <= 1
 
 
-@needs_ns2
+@needs("ns")
 def test_what_ns2_does_not_write_cannot_be_had(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="--pcap: ns-2's packets have no bytes"):
         run_scenario(load(SCENARIO), pcap=tmp_path)

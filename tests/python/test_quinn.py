@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +12,7 @@ import polars as pl
 import pytest
 
 import vazao as vz
+from tools import needs
 from vazao.errors import ScenarioError
 from vazao.results import Result, run_scenario, run_study
 from vazao.scenario import built_in_scenarios, load
@@ -20,7 +20,6 @@ from vazao.study import parse_study
 
 pytestmark = pytest.mark.process
 
-TSHARK = shutil.which("tshark")
 
 SCENARIO = """
 [network]
@@ -198,7 +197,7 @@ def test_the_limits_of_what_it_can_be_told_are_possible() -> None:
     assert all(row["completed"].item() and row["intact"].item() for row in rows)
 
 
-@pytest.mark.skipif(TSHARK is None, reason="no tshark")
+@needs("tshark")
 def test_datagrams_are_large_again_after_a_minute(tmp_path: Path) -> None:
     """Bursts of losses are taken for a path that lets no large ones through (a "black hole", RFC 8899 section 4.3)."""
     text = SCENARIO.replace("loss = 0.01", "loss = 0.3").replace("APP", '{ kind = "upload", size = "4 MB" }')
@@ -232,7 +231,7 @@ def test_time_series_are_recorded() -> None:
     assert 0 < flight.max() <= cwnd.max()
 
 
-@pytest.mark.skipif(TSHARK is None, reason="no tshark")
+@needs("tshark")
 @pytest.mark.parametrize("handshake", ["1-rtt", "0-rtt", "retry"])
 def test_its_packets_are_read_with_the_keys_in_the_capture(tmp_path: Path, handshake: str) -> None:
     more = f'handshake = "{handshake}"'
@@ -251,12 +250,11 @@ def test_its_packets_are_read_with_the_keys_in_the_capture(tmp_path: Path, hands
 
 
 def dissect(path: Path, *options: str) -> str:
-    assert TSHARK
-    command = [TSHARK, "-r", str(path), "-o", "udp.check_checksum:TRUE", *options]
+    command = ["tshark", "-r", str(path), "-o", "udp.check_checksum:TRUE", *options]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-@pytest.mark.skipif(TSHARK is None, reason="no tshark")
+@needs("tshark")
 @pytest.mark.parametrize("stack", ["vazao", "quinn"])
 @pytest.mark.parametrize(("test", "hosts"), [("port", 1), ("addr", 3)])
 def test_a_server_sees_what_a_nat_makes_of_its_client(tmp_path: Path, stack: str, test: str, hosts: int) -> None:

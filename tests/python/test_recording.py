@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tools import needs
 from vazao import _core
 
 pytestmark = pytest.mark.process
@@ -141,7 +141,7 @@ def test_copies_that_a_link_makes_are_packets_of_their_own() -> None:
     assert (copies & (columns["packet.side"] == 0)).sum() == crossed["right1"] - crossed["bottleneck"] > 0
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+@needs("tshark")
 def test_headers_are_those_that_tshark_reads(tmp_path: Path) -> None:
     loaded = scenario(TRANSPORTS["tcp"])
     assert _core.run(loaded, pcap=str(tmp_path)).failure is None

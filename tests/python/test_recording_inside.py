@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from test_recording import NETWORK, TRANSPORTS, record, scenario, table
+from tools import needs
 from vazao import _core
 
 LOSSY = """
@@ -215,7 +215,7 @@ def test_a_videos_buffer_falls_by_a_second_a_second() -> None:
 CAPTURED = {name: transport for name, transport in TRANSPORTS.items() if name != "linux"}
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+@needs("tshark")
 @pytest.mark.parametrize("name", CAPTURED)
 def test_numbers_of_packets_are_those_of_the_captures(tmp_path: Path, name: str) -> None:
     network = NETWORK.replace('queue = "20 packets"', 'queue = "20 packets", duplicate = 0.05, loss = 0.01')

@@ -58,11 +58,18 @@ def test_means_with_loss_are_within_confidence_intervals(rows: list[Comparison])
 
 
 def test_what_we_do_not_copy_costs_them_time(rows: list[Comparison]) -> None:
-    """Mechanisms of ns-2 and usrsctp: shorter windows and longer waits, so that none of these rows is slower here."""
-    known = [row for row in rows if row.difference and row.reference.source in {"ns-2.35", "usrsctp"}]
-    assert len({row.difference for row in known}) == 2
+    """A mechanism of usrsctp makes windows shorter or waits longer, so that none of these rows is slower here."""
+    known = [row for row in rows if row.difference and row.reference.source == "usrsctp"]
+    assert len({row.difference for row in known}) == 1
     assert all(row.ours.low < row.theirs.high for row in known)
     assert all(abs(row.error) < 0.25 for row in known)
+
+
+def test_ns2_sends_more_where_much_is_lost(rows: list[Comparison]) -> None:
+    """Rows of ns-2 that lose much are no quicker here, and not much slower: it sends some packets beyond windows."""
+    known = [row for row in rows if row.difference and row.reference.source == "ns-2.35"]
+    assert len({row.difference for row in known}) == 1
+    assert all(row.ours.high > row.theirs.low and row.error < 0.15 for row in known)
 
 
 def test_variants_are_ranked_alike(rows: list[Comparison]) -> None:

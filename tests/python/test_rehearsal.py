@@ -1,5 +1,6 @@
 """A study whose queries cannot work is refused before anything is simulated."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from synthetic import SMALL
 from vazao import StudyError, load_study
 from vazao.results import campaign, rehearse
+from vazao.results.rehearsal import Stage
 from vazao.study import built_in_studies, parse_study
+from vazao.study.needs import Present
 
 pytestmark = pytest.mark.process
 
@@ -50,6 +53,22 @@ def test_a_sound_study_passes(tmp_path: Path) -> None:
     # Ten times the rate: the 10 kB take 80 ms and 8 ms, the round trips 2 ms each.
     assert slow[1] > 5 * fast[1]
     assert done.sql("SELECT count(*) AS n FROM times")["n"].to_list() == [2]
+
+
+def test_asking_for_levels_reserves_no_memory_for_each_factor() -> None:
+    study = load_study("nsquic-2018")
+    assert sum(len(part.factors) for part in study.parts) > 20
+    stage = Stage(study)
+    before = reserved(stage)
+    assert Present.of(study, stage).stored == {}
+    assert reserved(stage) - before < 100e6
+
+
+def reserved(stage: Stage) -> int:
+    """Bytes that count towards the limit of a stage's database (`RLIMIT_DATA`)."""
+    status = Path(f"/proc/{stage._database._child}/status").read_text()
+    (kilobytes,) = re.findall(r"VmData:\s+(\d+)", status)
+    return 1024 * int(kilobytes)
 
 
 @pytest.mark.parametrize("name", built_in_studies())

@@ -14,6 +14,7 @@ import pytest
 
 import synthetic
 from vazao import figures, report
+from vazao.errors import StudyError
 from vazao.report import network
 from vazao.report.page import commands
 from vazao.scenario import load
@@ -162,6 +163,23 @@ def test_the_letter_tells_what_the_original_claims_where_it_claims_it(tmp_path: 
     assert "Asked beyond the original, and told in the ledger: " in letter
     ledger = written[written.index('id="ledger"') :]
     assert ledger.index("Claims of the original") < ledger.index("Asked beyond the original")
+
+
+def test_a_letter_tells_what_its_study_chooses_and_counts_the_rest(tmp_path: Path) -> None:
+    text = synthetic.TEXT.replace("\nsource =", '\nletter = ["recovery"]\nsource =', 1)
+    study, store = synthetic.study(text), synthetic.store(tmp_path)
+    report.write(study, store, synthetic.FINDINGS, tmp_path)
+    written = (tmp_path / "report.html").read_text(encoding="utf-8")
+    letter = written[written.index('id="letter"') : written.index('id="summary"')]
+    assert set(re.findall(r'href="#claim-([\w-]+)"', letter)) == {"recovery"}
+    rest = "Further claims of the original are told in the ledger: "
+    assert rest in letter
+    assert rest in (tmp_path / "letter.tex").read_text(encoding="utf-8")
+    beyond = text.replace('[[finding]]\nid = "recovery"\n', '[[finding]]\nid = "recovery"\nbeyond = true\n', 1)
+    with pytest.raises(StudyError, match=r"study\.letter\.0: 'recovery' is asked beyond the original"):
+        synthetic.study(beyond)
+    with pytest.raises(StudyError, match=r"'recovry' is not a finding; did you mean 'recovery'"):
+        synthetic.study(text.replace('letter = ["recovery"]', 'letter = ["recovry"]'))
 
 
 def test_a_paper_takes_letter_ledger_and_sources(tmp_path: Path) -> None:

@@ -149,3 +149,20 @@ def test_a_result_shows_itself(tmp_path: Path) -> None:
     frame = shown._repr_html_()
     assert 'sandbox="allow-scripts allow-downloads allow-forms"' in frame
     assert "<script" not in frame, "the page is an attribute's text"
+
+
+@pytest.mark.skipif(not seeing.can_run_again(), reason="the engine for pages is not built; make wasm")
+def test_what_every_report_comes_with_is_packed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = []
+    compress = gzip.compress
+
+    def counted(content: bytes, **how: int) -> bytes:
+        packed.append(len(content))
+        return compress(content, **how)
+
+    page.packed_file.cache_clear()
+    monkeypatch.setattr(gzip, "compress", counted)
+    first, second = seeing.again({"runs": 1}), seeing.again({"runs": 2})
+    # The engine and the viewer, and what each page tells.
+    assert len(packed) == 4
+    assert first.elements.partition("data-again")[0] == second.elements.partition("data-again")[0]

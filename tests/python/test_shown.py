@@ -52,6 +52,7 @@ def test_snippets_of_python_run_and_print_what_is_shown(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    save(tmp_path)
     monkeypatch.setenv("POLARS_TABLE_WIDTH", "100")
     names: dict[str, object] = {"__name__": "shown"}
     printed = ""

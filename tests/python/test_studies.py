@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from command import caller
 from documents import DOCUMENTS, ROOT, exchanges, fenced, shows
+from portuguese import english_in, seen
 from vazao import figures, kernel, ns2, report
 from vazao.cli import showing, terminal
 from vazao.results import Campaign, Study, campaign, load_study
@@ -20,6 +22,8 @@ from vazao.study.findings import Ruling
 pytestmark = pytest.mark.study
 
 VERDICTS = Path(__file__).parent / "verdicts.toml"
+
+TRANSLATED = {name for name, path in built_in_studies().items() if path.with_suffix(".pt.toml").exists()}
 
 REASON = """\
 # The verdict of every finding of every built-in study in its quick size, on a machine with a Linux kernel for guests
@@ -120,6 +124,21 @@ def test_no_verdict_turns_unnoticed(ran: Run, request: pytest.FixtureRequest) ->
         pytest.skip(
             f"no Linux kernel for guests, or no ns-2: {len(undecidable)} of {len(rulings)} verdicts not compared"
         )
+
+
+def test_a_portuguese_reader_meets_no_english(
+    ran: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if ran.name not in TRANSLATED:
+        pytest.skip("has no translation")
+    told = ran.done.told_in("pt")
+    page = report.write(told.study, told.store, told.findings, tmp_path).read_text(encoding="utf-8")
+    assert english_in(seen(page)) == []
+    for name in ("letter.tex", "ledger.tex"):
+        text = "\n".join(line for line in (tmp_path / name).read_text("utf-8").splitlines() if line[:1] not in "\\%")
+        assert english_in(text) == [], name
+    shown = caller(monkeypatch, capsys)("show", str(ran.done.directory), "--lang", "pt")
+    assert english_in(shown.out + shown.err) == []
 
 
 @pytest.mark.parametrize("ran", ["hstcp-2010"], indirect=True)

@@ -114,13 +114,19 @@ test("packets a little apart are the same, as in vazao compare", () => {
   assert.match(sameInWords([recording, recording]), /all packets of these runs are the same, .* 1 ms apart/);
 });
 
-test("packets of which nothing could be read differ by their time alone", () => {
+test("packets of which nothing could be read differ by time, or by being full", () => {
   const [ours, sealed] = [later(0), later(0)];
   sealed.packets.kind.fill(0);
   sealed.packets.from.fill(Number.NaN);
+  const { size } = sealed.packets;
+  for (const [at, bytes] of size.entries()) size[at] = bytes - 3;
   assert.equal(firstDifference(ours, sealed), null);
   const late = later(2 * TOLERANCE);
   assert.equal(firstDifference(late, sealed).nth, 0);
+  // A probe in place of data, as in docs/compare.md.
+  const full = size.findLastIndex((bytes) => bytes > 1228);
+  size[full] = 60;
+  assert.equal(firstDifference(ours, sealed).here, full);
 });
 
 /** A run of which the first packets were kept, and that went on for as long again. */

@@ -58,7 +58,7 @@ def _ends(only: _core.Scenario) -> float | None:
 
     What a user's own code keeps for itself would see the piece that is run for it: there, nobody knows.
     """
-    return None if '"code"' in only.json else results.forecast_run(only).ends_s
+    return None if only.has_own_algorithms else results.forecast_run(only).ends_s
 
 
 def study_of(source: Path, allow: bool) -> results.Study:
@@ -66,6 +66,12 @@ def study_of(source: Path, allow: bool) -> results.Study:
     study = results.open_campaign(source).study
     asked = programs.of_study(study, study.text, study.overrides)
     return study.allowing(programs.gate(allow)(str(source), asked))
+
+
+def measurements_of(source: Path, given: Sequence[Path]) -> tuple[Path, ...]:
+    """The copies of measurements that joined a results directory, but for those that its study names or are given."""
+    others = {one.name for one in results.open_campaign(source).study.measurements} | set(map(results.name_of, given))
+    return tuple(path for name, path in results.kept_measurements(source).items() if name not in others)
 
 
 def run(

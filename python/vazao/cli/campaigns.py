@@ -30,13 +30,14 @@ def run_study(
     *,
     before: int = 0,
     asked: Demands | None = None,
+    measurements: Sequence[Path] = (),
 ) -> None:
     """Run what is missing of a study, or of a shard of it, and show what came out.
 
     `before` are runs that the same command has simulated already. Raises `RunError` where a run failed, or a claim has
     a verdict that is `asked` to fail.
     """
-    done = campaign(study, size, place, directory, shard)
+    done = campaign(study, size, place, directory, shard, measurements)
     if before:
         done = replace(done, started=done.started + before)
     if shard != WHOLE:
@@ -74,7 +75,7 @@ def run_theses(
     if as_json:
         _write({"page": str(page), "studies": [_told(done) for done in campaigns]})
     else:
-        out.print(f"answers: {page}", soft_wrap=True)
+        out.print(Words(lang or DEFAULT).say("terminal.answers", page=page), soft_wrap=True)
     _ended(campaigns, asked)
 
 
@@ -85,8 +86,8 @@ def _show_shard(done: results.Campaign, shard: Shard, as_json: bool) -> None:
     if as_json:
         _write(told | {"started": done.started})
     else:
-        there = f"{done.runs.height} runs in {done.directory} ({done.started} simulated now)"
-        out.print(f"shard {shard.number} of {shard.of}: {there}; `vazao merge` puts shards together", soft_wrap=True)
+        words = done.study.words
+        out.print(words.say("terminal.shard", number=shard.number, of=shard.of, there=_there(done)), soft_wrap=True)
     _ended([done], Demands())
 
 
@@ -96,6 +97,7 @@ def campaign(
     place: int | results.Cluster | None,
     directory: Path,
     shard: Shard = WHOLE,
+    measurements: Sequence[Path] = (),
 ) -> results.Campaign:
     """The campaign of a study with what was missing run, on so many cores or a cluster; its progress is shown."""
     from vazao.cli.progress import progress
@@ -103,9 +105,18 @@ def campaign(
 
     try:
         jobs, on = (place, None) if isinstance(place, int) else (None, place)
-        return results.run_study(study, size=size, jobs=jobs, out=directory, progress=progress(), shard=shard, on=on)
+        return results.run_study(
+            study,
+            size=size,
+            jobs=jobs,
+            out=directory,
+            progress=progress(study.words),
+            shard=shard,
+            on=on,
+            measurements=measurements,
+        )
     except KeyboardInterrupt:
-        err.print("interrupted; finished runs are kept, and the same command goes on from there")
+        err.print(study.words.say("terminal.interrupted"))
         raise typer.Exit(130) from None
 
 
@@ -120,6 +131,7 @@ def _told(done: results.Campaign) -> dict[str, Any]:
     return {
         "study": done.study.name, "directory": str(done.directory), "runs": done.runs.height, "started": done.started,
         "not_run": studies.reasons(done.not_run), "findings": [asdict(result) for result in done.findings],
+        "measurements": [one.told() for one in done.measurements],
     }  # fmt: skip
 
 
@@ -134,12 +146,18 @@ def _show(done: results.Campaign, page: Path) -> None:
     from vazao.cli.terminal import out
 
     if done.study.findings:
-        showing.show_findings(done.findings, done.study.words)
+        showing.show_findings(done.findings, done.study.words, measurements=done.measurements)
     else:
         showing.show_title(done.study.title, done.study.question)
-    showing.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
-    runs = f"{done.runs.height} runs in {done.directory} ({done.started} simulated now)"
-    out.print(f"{runs}; report: {page}", soft_wrap=True)
+    words = done.study.words
+    showing.show_tables(((one.title, done.table(one.id)) for one in done.study.tables), words)
+    out.print(words.say("terminal.report", there=_there(done), page=page), soft_wrap=True)
+
+
+def _there(done: results.Campaign) -> str:
+    """The number of stored runs, where they are, and how many of them are new."""
+    runs, started = done.runs.height, done.started
+    return done.study.words.say("terminal.there", runs=runs, directory=done.directory, started=started)
 
 
 def _ended(campaigns: Sequence[results.Campaign], asked: Demands) -> None:
@@ -150,17 +168,18 @@ def _ended(campaigns: Sequence[results.Campaign], asked: Demands) -> None:
     from vazao.cli.terminal import err
 
     for done in campaigns:
+        words = done.study.words
         if done.left_out:
-            reasons = "; ".join(done.left_out)
-            err.print(
-                f"stored runs that the study does not have now: {reasons}. `vazao gc {done.directory}` removes them",
-                soft_wrap=True,
-            )
+            counted = (one.partition(" ") for one in done.left_out)
+            reasons = "; ".join(f"{count} {words.reason(reason)}" for count, _, reason in counted)
+            command = f"vazao gc {done.directory}"
+            err.print(words.say("terminal.left_out", reasons=reasons, command=command), soft_wrap=True)
         if done.not_run.height:
-            err.print(studies.told_not_run(studies.reasons(done.not_run)))
+            err.print(studies.told_not_run(studies.reasons(done.not_run), words))
     record(campaigns, asked)
     for done in campaigns:
         if failures := done.failures():
             run_id, reason = failures[0]
-            raise RunError(f"{len(failures)} runs failed; the first, {run_id}: {reason}")
+            told = done.study.words.say("terminal.failed", n=len(failures), run=run_id, reason=reason)
+            raise RunError(told)
     check(campaigns, asked)

@@ -91,6 +91,7 @@ def _notes(only: _core.Scenario) -> Iterator[str]:
 def _check_study(path: Path, text: str, overrides: Sequence[tuple[str, Any]], seed: int | None, as_json: bool) -> None:
     study = studies.parse_study(text, str(path)).changed(overrides, seed)
     results.rehearse(study)
+    results.joined(study)
     cores = os.cpu_count() or 1
     sizes = [_Size(study, size, cores) for size in _SIZES]
     runs = programs.of_study(study, text, overrides)
@@ -172,7 +173,7 @@ def _estimate(runs: Sequence[_core.Scenario | studies.PlannedRun], cores: int) -
     """Packet-hops and time that runs take on this machine."""
     work = [each.work() for each in runs]
     seconds = results.forecast_run(runs[0]).seconds if len(runs) == 1 else results.forecast_runs(runs, cores).seconds
-    return _Estimate(sum(hops for hops, *_ in work), seconds, any(has_programs for *_, has_programs in work))
+    return _Estimate(sum(each.hops for each in work), seconds, any(each.has_programs for each in work))
 
 
 def _told(estimate: _Estimate) -> str:

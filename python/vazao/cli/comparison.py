@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vazao.cli.terminal import out
-from vazao.comparing import Comparison, Parting, basis, titled, told, windows
+from vazao.comparing import FULL_BYTES, Comparison, Parting, basis, titled, told, windows
 from vazao.units import cell, quantity
 
 MOST_FLOWS = 8
@@ -44,11 +44,15 @@ def _kernel(runs: pl.DataFrame) -> str:
 
 
 def _explanation(made: Comparison) -> str:
+    flows = next(iter(made.results.values())).flows
+    quic = (
+        f" Of QUIC's lengths it counts whether they reach {FULL_BYTES} bytes." if "quic" in flows["transport"] else ""
+    )
     return (
         "Traces are compared at the sender's interface: the n-th packet sent with the n-th sent, the n-th received "
         "with the n-th received. Two packets are the same if flags (but PSH), sequence and acknowledgement numbers, "
         "counted from the connection's first, and length are equal and times differ by "
-        f"{quantity(made.tolerance_s, 's')} at most."
+        f"{quantity(made.tolerance_s, 's')} at most.{quic}"
     )
 
 
@@ -67,7 +71,7 @@ def _show_flow(made: Comparison, row: dict[str, Any]) -> None:
     found = [parted for parted in made.partings if parted.flow == flow]
     for parted in found:
         _show_parting(*parted.runs, parted.packets, "the traces")
-        if parted.data.first != parted.packets.first:
+        if parted.data.first != parted.packets.first and any(parted.data.packets):
             _show_parting(*parted.runs, parted.data, "of the packets with data alone, the traces")
     for name in [name for name in made.results if name not in made.played(flow)]:
         out.print(f"\n  {name} does not play it")
@@ -146,16 +150,20 @@ def _packets(one: str, other: str, found: Parting) -> Table:
         ("sequence", "right"), ("length", "right"), ("ack", "right"),
     ):  # fmt: skip
         table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    later = [(packet, side) for side, rest in enumerate(found.after) for packet in rest]
-    sacked = any(packet["sack"] for packet in [*(p for pair in found.before for p in pair), *(p for p, _ in later)])
+    # Packets of QUIC that are sent at one time look alike: the first of them is marked.
+    later = [
+        (packet, side, found.first[side] == packet not in rest[:number])
+        for side, rest in enumerate(found.after)
+        for number, packet in enumerate(rest)
+    ]
+    sacked = any(packet["sack"] for packet in [*(p for pair in found.before for p in pair), *(p for p, *_ in later)])
     if sacked:
         table.add_column("SACK", overflow="fold")
     for ours, theirs in found.before:
         table.add_row(" ", _time(ours), _time(theirs), *_fields(ours, sacked), style="dim")
-    for packet, side in sorted(later, key=lambda each: each[0]["time_s"]):
-        mark = "▸" if packet == found.first[side] else " "
+    for packet, side, parts in sorted(later, key=lambda each: each[0]["time_s"]):
         times = [_time(packet) if side == place else "" for place in (0, 1)]
-        table.add_row(f" {mark}", *times, *_fields(packet, sacked))
+        table.add_row(f" {'▸' if parts else ' '}", *times, *_fields(packet, sacked))
     return table
 
 

@@ -7,6 +7,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "vazao run two.toml --set flow.0.transport.cc=bbr --trace cwnd --out results/bbr",
         "vazao run two.toml --vary flow.0.transport.cc=cubic,bbr --seeds 10",
         "vazao run tcp-bakeoff --quick --fail-on differs --junit claims.xml",
+        "vazao run nsquic-2018 --measurements testbed.csv",
         "vazao run results/bbr/1f0c3d --pcap captures",
     ),
     "compare": ("vazao compare two.toml --seeds 10",),

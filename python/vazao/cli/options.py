@@ -75,6 +75,13 @@ Precision = Annotated[
     str | None, typer.Option("--until-precision", metavar="PERCENT", help="Add seeds until goodput is known to 5%.")
 ]
 
+Measurements = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--measurements", metavar="FILE", help="A CSV of your own measurements, which joins a study. May be repeated."
+    ),
+]
+
 FailOn = Annotated[
     str | None,
     typer.Option("--fail-on", metavar="VERDICTS", help="Exit with 1 if a claim has one of these: differs,undecided."),

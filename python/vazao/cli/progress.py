@@ -11,6 +11,7 @@ from rich.text import Text
 
 from vazao.cli import terminal
 from vazao.units import duration, quantity
+from vazao.words import ENGLISH, Words
 
 PLAIN_STEP_SECONDS = 15.0
 """Seconds between lines on a build or a single run where there is no terminal to draw in."""
@@ -22,25 +23,39 @@ PLAIN_SECONDS = 5.0
 class _Rate(ProgressColumn):
     """Runs per second and the time that is left."""
 
+    def __init__(self, words: Words) -> None:
+        super().__init__()
+        self._words = words
+
     def render(self, task: Task) -> Text:
         elapsed = task.elapsed or 0.0
-        return Text(_pace(task.fields["ended"], task.completed, elapsed), style="cyan")
+        return Text(_pace(task.fields["ended"], task.completed, elapsed, self._words), style="cyan")
 
 
-def _pace(ended: int, work: float, elapsed: float) -> str:
+def _pace(ended: int, work: float, elapsed: float, words: Words) -> str:
     """The rate, and what is left: runs differ in length, so that goes by the share of the work that is done."""
     if not ended or not work or not elapsed:
         return "…"
-    return f"{ended / elapsed:.3g} runs/s, {duration(elapsed * (1 - work) / work)} left"
+    rate = words.number(f"{ended / elapsed:.3g}")
+    return words.say("progress.pace", rate=rate, left=duration(elapsed * (1 - work) / work))
 
 
 class Bar:
     """Progress as a moving bar; see `results.Progress`."""
 
+    def __init__(self, words: Words = ENGLISH) -> None:
+        self._words = words
+
     def start(self, total: int, done: int) -> None:
         """Draw the bar, unless there is nothing to run."""
         counted = TextColumn("{task.fields[ended]}/{task.fields[runs]}")
-        columns = (SpinnerColumn(), TextColumn("runs"), BarColumn(), counted, _Rate())
+        columns = (
+            SpinnerColumn(),
+            TextColumn(self._words.say("progress.runs")),
+            BarColumn(),
+            counted,
+            _Rate(self._words),
+        )
         self._progress = Progress(*columns, console=terminal.err, transient=True)
         # Stored runs are told apart: the rate is of those that run now.
         self._task = self._progress.add_task("runs", total=1.0, ended=0, runs=total - done)
@@ -61,12 +76,16 @@ class Bar:
 class Lines:
     """Progress as a line now and then, for logs and pipes; see `results.Progress`."""
 
+    def __init__(self, words: Words = ENGLISH) -> None:
+        self._words = words
+
     def start(self, total: int, done: int) -> None:
         """Say how much there is to do."""
         self._total, self._stored, self._ended = total, done, 0
         self._began = self._told = time.monotonic()
         if total > done:
-            terminal.err.print(f"{total - done} of {total} runs to do" + (f", {done} stored" if done else ""))
+            key = "progress.to_do_more" if done else "progress.to_do"
+            terminal.err.print(self._words.say(key, n=total - done, all=total, stored=done))
 
     def advance(self, runs: int, work: float) -> None:
         """Say how far it is, every few seconds."""
@@ -74,16 +93,18 @@ class Lines:
         now = time.monotonic()
         if now - self._told >= PLAIN_SECONDS:
             self._told = now
-            pace = _pace(self._ended, work, now - self._began)
-            terminal.err.print(f"{self._stored + self._ended}/{self._total} runs, {pace}")
+            self._tell(_pace(self._ended, work, now - self._began, self._words))
 
     def close(self) -> None:
         """Say how it ended."""
         if self._ended:
             took = time.monotonic() - self._began
-            terminal.err.print(
-                f"{self._stored + self._ended}/{self._total} runs, {self._ended / max(took, 1e-9):.3g} runs/s"
-            )
+            rate = self._words.number(f"{self._ended / max(took, 1e-9):.3g}")
+            self._tell(self._words.say("progress.rate", rate=rate))
+
+    def _tell(self, pace: str) -> None:
+        ended, words = self._stored + self._ended, self._words
+        terminal.err.print(words.say("progress.line", ended=ended, all=self._total, pace=pace))
 
 
 PATIENCE_SECONDS = 1.0
@@ -140,9 +161,9 @@ class Clock:
             self._progress.stop()
 
 
-def progress() -> Bar | Lines:
+def progress(words: Words = ENGLISH) -> Bar | Lines:
     """Return the display that suits standard error: a bar in a terminal, lines elsewhere."""
-    return Bar() if terminal.err.is_terminal else Lines()
+    return Bar(words) if terminal.err.is_terminal else Lines(words)
 
 
 TRUSTED = 0.1

@@ -40,7 +40,7 @@ def report(
     if port or not browser:
         raise ResultsError(f"{'--port' if port else '--no-browser'}: goes with --serve")
     done = results.open_campaign(directory, lang=lang)
-    study.findings.write(done.in_its_own_words().findings, done.directory)
+    done.write_ledger()
     page = publish(done, anew=True)
     print(json.dumps({"report": str(page)}) if as_json else page)
 
@@ -50,7 +50,7 @@ def _serve(directory: str, lang: str | None, *, port: int, browser: bool, as_jso
     from vazao.explore import EXPLORER
 
     done = results.open_campaign(directory, lang=lang)
-    page = reports.html(done.study, done.store, done.findings, explorer=EXPLORER)
+    page = reports.html(done.study, done.store, done.findings, done.measurements, explorer=EXPLORER)
     serve([directory], port=port, browser=browser, as_json=as_json, front=page)
 
 
@@ -67,16 +67,19 @@ def show(directory: Directory, lang: Lang = None, as_json: AsJson = False) -> No
     from vazao.cli import showing
     from vazao.cli.terminal import out
 
-    out.print(f"{done.study.title}\n{done.runs.height} of {store.manifest['runs']} runs ({store.manifest['size']})")
+    words = done.study.words
+    size = words.of("size", store.manifest["size"])
+    out.print(done.study.title)
+    out.print(words.say("terminal.of_runs", runs=done.runs.height, all=store.manifest["runs"], size=size))
     if done.not_run.height:
-        out.print(study.told_not_run(study.reasons(done.not_run), done.study.words))
+        out.print(study.told_not_run(study.reasons(done.not_run), words))
     if done.study.findings:
         out.print()
-        showing.show_findings(done.findings, done.study.words, explained=True)
+        showing.show_findings(done.findings, words, explained=True, measurements=done.measurements)
     elif done.study.question:
         out.print(done.study.question, soft_wrap=True)
-    showing.show_tables((one.title, done.table(one.id)) for one in done.study.tables)
-    showing.show_summary(done.runs, {part.name: part.factor_names for part in done.study.parts})
+    showing.show_tables(((one.title, done.table(one.id)) for one in done.study.tables), words)
+    showing.show_summary(done.runs, {part.name: part.factor_names for part in done.study.parts}, words)
 
 
 def _show_scenario(store: results.Store, as_json: bool) -> None:
@@ -110,6 +113,7 @@ def _tell(done: Campaign) -> None:
             "planned": done.store.manifest["runs"],
             "not_run": study.reasons(done.not_run),
             "findings": [asdict(result) for result in done.findings],
+            "measurements": [one.told() for one in done.measurements],
             "counted": study.counted(done.findings, words),
         },
         {"tables": {one.id: done.table(one.id) for one in done.study.tables}, "summary": summary},
@@ -163,8 +167,8 @@ def publish(done: Campaign, *, anew: bool = False) -> Path:
     if product.is_there() and not anew:
         return done.directory / reports.PAGE
     with explained(done.directory):
-        drawn = figures.render(done.study, done.store, done.directory)
-        page = reports.write(done.study, done.store, done.findings, done.directory)
+        drawn = figures.render(done.study, done.store, done.directory, done.measurements)
+        page = reports.write(done.study, done.store, done.findings, done.directory, done.measurements)
     # Rows may have come meanwhile.
     if results.product("report", done.study, done.directory) == product:
         product.note([page, *drawn.values()])

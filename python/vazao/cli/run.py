@@ -19,6 +19,7 @@ from vazao.cli.options import (
     Jobs,
     Junit,
     Lang,
+    Measurements,
     On,
     Out,
     Pcap,
@@ -66,6 +67,7 @@ def run(
     lang: Lang = None,
     fail_on: FailOn = None,
     junit: Junit = None,
+    measurements: Measurements = None,
     allow: Allow = False,
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object, nothing else.")] = False,
 ) -> None:
@@ -74,9 +76,9 @@ def run(
     given = {
         "--set": changes, "--seed": seed, "--quick/--full": full, "--trace": trace, "--pcap": pcap, "--snap": snap,
         "--qlog": qlog, "--shard": shard, "--on": on, "--vary": vary, "--seeds": seeds, "--until-precision": precision,
-        "--lang": lang, "--fail-on": fail_on, "--junit": junit,
+        "--lang": lang, "--fail-on": fail_on, "--junit": junit, "--measurements": measurements,
     }  # fmt: skip
-    how = _Campaign(size, on, jobs, directory, shard, lang, fail_on, junit, as_json)
+    how = _Campaign(size, on, jobs, directory, shard, lang, fail_on, junit, as_json, tuple(measurements or ()))
     if studies.is_all_theses(name):
         _refuse(name, "all-theses", given)
         campaigns.run_theses(size, how.place(), directory or Path("results"), lang, as_json, how.demands())
@@ -87,6 +89,9 @@ def run(
         return
     if Path(name).is_dir() and (Path(name) / results.MANIFEST).is_file():
         _refuse(name, "results directory", given)
+        if directory:
+            kept_sets = again.measurements_of(Path(name), how.measurements)
+            how = replace(how, measurements=(*kept_sets, *how.measurements))
         how.run(lambda: again.study_of(Path(name), allow), Path(name))
         return
     path = studies.find(name)
@@ -129,6 +134,7 @@ class _Campaign:
     fail_on: str | None
     junit: Path | None
     as_json: bool
+    measurements: tuple[Path, ...] = ()
 
     def place(self) -> int | results.Cluster | None:
         """Cores, or a cluster. Raises `ClusterError`."""
@@ -142,10 +148,14 @@ class _Campaign:
         """Run a study, which is asked for when all else is known to be right."""
         asked, shard = self.demands(), options.shard(self.shard)
         if shard != results.WHOLE:
-            _refuse("--shard", "shard", {"--fail-on": self.fail_on, "--junit": self.junit})
+            asked_for = {"--fail-on": self.fail_on, "--junit": self.junit, "--measurements": list(self.measurements)}
+            _refuse("--shard", "shard", asked_for)
         told = studies.told_in(study(), self.lang)
         where = self.place()
-        campaigns.run_study(told, self.size, where, self.directory or place, shard, self.as_json, asked=asked)
+        out = self.directory or place
+        campaigns.run_study(
+            told, self.size, where, out, shard, self.as_json, asked=asked, measurements=self.measurements
+        )
 
 
 def _allowed(
@@ -171,6 +181,7 @@ REFUSED = {
             "--vary",
             "--seeds",
             "--until-precision",
+            "--measurements",
         ),
     ),
     "study": ("is a study", ("--trace", "--pcap", "--snap", "--qlog", "--vary", "--seeds", "--until-precision")),
@@ -178,18 +189,27 @@ REFUSED = {
         "is a stored run",
         (
             *("--set", "--seed", "--quick/--full", "--shard", "--on", "--vary", "--seeds", "--until-precision"),
-            *("--lang", "--fail-on", "--junit", "--out", "--jobs"),
+            *("--measurements", "--lang", "--fail-on", "--junit", "--out", "--jobs"),
         ),
     ),
     "results directory": (
         "holds results of a study as it is",
         ("--set", "--seed", "--trace", "--pcap", "--snap", "--qlog", "--vary", "--seeds", "--until-precision"),
     ),
-    "shard": ("is a part of a study, whose claims are judged when it is whole", ("--fail-on", "--junit")),
-    "scenario": ("is a scenario", ("--quick/--full", "--shard", "--on", "--lang", "--fail-on", "--junit")),
+    "shard": (
+        "is a part of a study, whose claims are judged when it is whole",
+        ("--measurements", "--fail-on", "--junit"),
+    ),
+    "scenario": (
+        "is a scenario",
+        ("--quick/--full", "--shard", "--on", "--measurements", "--lang", "--fail-on", "--junit"),
+    ),
     "sweep": (
         "is swept",
-        ("--trace", "--pcap", "--snap", "--qlog", "--quick/--full", "--shard", "--lang", "--fail-on", "--junit"),
+        (
+            *("--trace", "--pcap", "--snap", "--qlog", "--quick/--full", "--shard"),
+            *("--measurements", "--lang", "--fail-on", "--junit"),
+        ),
     ),
 }
 """Options that a kind of file does not take, and what it is called."""

@@ -17,6 +17,7 @@ from vazao.cli.terminal import grid, measured, out, table
 from vazao.words import ENGLISH, Words
 
 if TYPE_CHECKING:
+    from vazao.results import Measured
     from vazao.study import Pair, Ruling
 
 _VERDICTS = {"reproduced": "green", "differs": "yellow", "undecided": "magenta", "not testable": "dim"}
@@ -128,10 +129,21 @@ def _narrowed(rows: pl.DataFrame, title: str) -> RenderableType:
     return table(rows, title=title)
 
 
-def show_findings(results: Sequence[Ruling], words: Words = ENGLISH, *, explained: bool = False) -> None:
-    """The ledger, and how it came out; `explained`: with what explains each claim that was not reproduced."""
+def show_findings(
+    results: Sequence[Ruling],
+    words: Words = ENGLISH,
+    *,
+    explained: bool = False,
+    measurements: Sequence[Measured] = (),
+) -> None:
+    """The ledger, and how it came out; `explained`: with what explains each claim that was not reproduced.
+
+    Below each verdict stands what rows of `measurements` say.
+    """
+    theirs = [(one.name, {(ruling.id, ruling.level): ruling for ruling in one.findings}) for one in measurements]
     out.print(Text(words.say("terminal.findings"), style="bold"))
     levels = max((len(words.label(result.level or "")) for result in results), default=0)
+    levels = max([levels, *(len(name) + 2 for name, _ in theirs)])
     reported, measured = words.say("terminal.reported"), words.say("terminal.measured")
     least = len(words.say("terminal.criterion") if explained else reported)
     for _, claimed in groupby(results, key=lambda result: result.id):
@@ -148,15 +160,38 @@ def show_findings(results: Sequence[Ruling], words: Words = ENGLISH, *, explaine
                 rows.add_row(Text(f"  {label}", style="dim"), Text(text, style="dim"))
         explanations = _explanations(claim) if explained else [""] * len(claim)
         for result, why in zip(claim, explanations, strict=True):
-            told = f": {result.measured}" if result.measured else ""
-            verdict = Text.assemble((words.of("verdict", result.verdict), _VERDICTS[result.verdict]), told)
-            rows.add_row(Text(f"  {words.label(result.level) if result.level else measured}"), verdict)
-            for pair in result.numbers:
-                rows.add_row("", Text(_side_by_side(pair, words), style="dim"))
+            _add(rows, f"  {words.label(result.level) if result.level else measured}", result, words)
             if why:
                 rows.add_row("", Text(why, style="dim"))
+            for name, found in theirs:
+                other = found.get((result.id, result.level))
+                if other and (explained or other.verdict != "not testable"):
+                    _add(rows, f"    {name}", other, words)
+                    if other.explanation:
+                        rows.add_row("", Text(other.explanation, style="dim"))
         out.print(rows)
     out.print(f"\n{words.many('terminal.counted', len(results))}: {study.counted(results, words)}")
+    for one in measurements:
+        out.print(f"{words.say('figure.measured', name=one.name)}: {_joined(one, words)}", soft_wrap=True)
+
+
+def _add(rows: Table, head: str, result: Ruling, words: Words) -> None:
+    """Add a verdict with its numbers to the rows of a claim."""
+    told = f": {result.measured}" if result.measured else ""
+    rows.add_row(Text(head), Text.assemble((words.of("verdict", result.verdict), _VERDICTS[result.verdict]), told))
+    for pair in result.numbers:
+        rows.add_row("", Text(_side_by_side(pair, words), style="dim"))
+
+
+def _joined(one: Measured, words: Words) -> str:
+    """Say what joined of a set of measurements, and how it came out."""
+    runs, measures = words.many("page.runs", one.runs.height), ", ".join(one.readings.measures)
+    told = [words.say("page.joined", runs=runs, measures=measures)]
+    if one.readings.assumed:
+        levels = (words.say("page.assumed", factor=name, level=at) for name, at in one.readings.assumed.items())
+        told.append(words.say("page.taken_to_be", told="; ".join(levels)))
+    counted = study.counted(one.findings, words) if one.findings else words.say("page.touches_nothing")
+    return " ".join([*told, counted])
 
 
 def _side_by_side(pair: Pair, words: Words) -> str:
@@ -187,18 +222,19 @@ def show_title(title: str, question: str) -> None:
         out.print(Text(question), soft_wrap=True)
 
 
-def show_tables(tables: Iterable[tuple[str, pl.DataFrame]]) -> None:
+def show_tables(tables: Iterable[tuple[str, pl.DataFrame]], words: Words = ENGLISH) -> None:
     """A study's own tables, each under its title."""
     for title, rows in tables:
-        out.print(table(rows, title=f"\n{title}"))
+        out.print(table(rows, title=f"\n{title}", words=words))
 
 
-def show_summary(runs: pl.DataFrame, factors: Mapping[str, Sequence[str]]) -> None:
+def show_summary(runs: pl.DataFrame, factors: Mapping[str, Sequence[str]], words: Words = ENGLISH) -> None:
     """Print the mean utilisation and fairness of each combination of every part, over its replications."""
     for part, names in factors.items():
         rows = summary(runs, part, names)
         if rows["runs"].sum():
-            out.print(table(rows, title=f"\n{part}"))
+            heads = {name: words.of("summary", name) for name in ("runs", "utilisation", "jain")}
+            out.print(table(rows.rename(heads), title=f"\n{part}", words=words))
 
 
 def summary(runs: pl.DataFrame, part: str, factors: Sequence[str]) -> pl.DataFrame:

@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from vazao.cli.texts import clean
-from vazao.units import heading, interval, told_columns
+from vazao.units import heading, told_columns
+from vazao.words import ENGLISH, Words
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,16 +38,16 @@ if not out.is_terminal:
 err = Cleaned(stderr=True, soft_wrap=True)
 
 
-def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> RenderableType:
+def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False, words: Words = ENGLISH) -> RenderableType:
     """A data frame as a table: units in the cells, or (`raw`) names and numbers as they are stored.
 
     Where the terminal is too narrow, what is the same in all rows goes into the title, and lines break between words;
     where that is not enough, rows are told one value a line, as a table would be cut.
     """
-    made = grid(frame, title=title, raw=raw)
+    made = grid(frame, title=title, raw=raw, words=words)
     if measured(made).minimum <= out.width:
         return made
-    return Text.assemble((f"{title}\n" if title else "", "bold"), records(frame, raw=raw))
+    return Text.assemble((f"{title}\n" if title else "", "bold"), records(frame, raw=raw, words=words))
 
 
 def measured(made: Table) -> Measurement:
@@ -54,9 +55,9 @@ def measured(made: Table) -> Measurement:
     return Measurement.get(out, out.options.update(max_width=10_000), made)
 
 
-def grid(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
+def grid(frame: pl.DataFrame, *, title: str = "", raw: bool = False, words: Words = ENGLISH) -> Table:
     """A data frame as a table, which may be wider than the terminal; see `table`."""
-    names, cells = _told(frame, raw)
+    names, cells = _told(frame, raw, words)
     wide = sum(max(map(len, [names[name], *cells[name]])) + 2 for name in cells) > out.width
     if wide and not raw and frame.height > 1:
         same = [name for name in cells if len(set(cells[name])) == 1]
@@ -71,8 +72,8 @@ def grid(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
     made.collapse_padding = wide
     for name in cells:
         numeric = frame.schema[name].is_numeric()
-        words = max(map(len, " ".join([names[name], *([] if numeric else cells[name])]).split() or [""]))
-        least = max([words, *(map(len, cells[name]) if numeric else ())])
+        longest = max(map(len, " ".join([names[name], *([] if numeric else cells[name])]).split() or [""]))
+        least = max([longest, *(map(len, cells[name]) if numeric else ())])
         justify: JustifyMethod = "right" if numeric else "left"
         whole = least == max(map(len, [names[name], *cells[name]]))
         made.add_column(Text(names[name]), overflow="fold", justify=justify, min_width=least, no_wrap=wide and whole)
@@ -81,22 +82,22 @@ def grid(frame: pl.DataFrame, *, title: str = "", raw: bool = False) -> Table:
     return made
 
 
-def _told(frame: pl.DataFrame, raw: bool) -> tuple[dict[str, str], dict[str, list[str]]]:
+def _told(frame: pl.DataFrame, raw: bool, words: Words) -> tuple[dict[str, str], dict[str, list[str]]]:
     """Heading and cells of each column that is told."""
     columns = dict.fromkeys(frame.columns) if raw else told_columns(frame.columns)
-    names = {name: name if raw else heading(name) for name in columns}
-    return names, {name: _cells(frame, name, half, raw) for name, half in columns.items()}
+    names = {name: name if raw else words.column(heading(name)) for name in columns}
+    return names, {name: _cells(frame, name, half, raw, words) for name, half in columns.items()}
 
 
-def _cells(frame: pl.DataFrame, name: str, half: str | None, raw: bool) -> list[str]:
+def _cells(frame: pl.DataFrame, name: str, half: str | None, raw: bool, words: Words) -> list[str]:
     halves = frame[half] if half else [None] * frame.height
     pairs = zip(frame[name], halves, strict=True)
-    return [_raw(value) if raw else interval(name, value, around) for value, around in pairs]
+    return [_raw(value) if raw else words.cell(name, value, around) for value, around in pairs]
 
 
-def records(frame: pl.DataFrame, *, raw: bool = True) -> str:
+def records(frame: pl.DataFrame, *, raw: bool = True, words: Words = ENGLISH) -> str:
     """Rows that are too wide for the terminal, one value a line."""
-    names, cells = _told(frame, raw)
+    names, cells = _told(frame, raw, words)
     width = max(map(len, names.values()), default=0)
     rows = zip(*cells.values(), strict=True)
     blocks = [

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vazao.comparing.replications import MEASURES as MEASURES, Replications as Replications
     from vazao.comparing.telling import Told as Told, basis as basis, titled as titled, told as told
     from vazao.comparing.traces import (
+        FULL_BYTES as FULL_BYTES,
         TOLERANCE_S as TOLERANCE_S,
         Parting as Parting,
         packets as packets,

@@ -15,7 +15,7 @@ from vazao import _core, display
 from vazao.comparing import page
 from vazao.comparing.drawing import draw
 from vazao.comparing.replications import MEASURES, Replications, replicate
-from vazao.comparing.traces import TOLERANCE_S, Parting, of_flow, parting
+from vazao.comparing.traces import TOLERANCE_S, Parting, of_flow, parting, with_data
 from vazao.comparing.variants import Variant, plays, variants
 from vazao.errors import RunError, ScenarioError
 from vazao.files import make_directory, remove
@@ -134,9 +134,8 @@ class Comparison:
 
     def _parted(self, flow: int, runs: tuple[str, str], traces: tuple[pl.DataFrame, pl.DataFrame]) -> Parted:
         ours, theirs = traces
-        data = pl.col("length") > 0
         every = parting(ours, theirs, self.tolerance_s)
-        return Parted(flow, runs, every, parting(ours.filter(data), theirs.filter(data), self.tolerance_s))
+        return Parted(flow, runs, every, parting(with_data(ours), with_data(theirs), self.tolerance_s))
 
     def draw(self, folder: Path) -> list[Path]:
         """Draw the congestion windows of all runs over time, as SVG, PDF, PNG and HTML; gives the files.

@@ -22,6 +22,13 @@ TOLERANCE_S = 1e-3
 COMPARED = ("flags", "sequence", "acknowledgment", "length")
 """Fields that must be equal besides the direction. PSH is no part of the flags: it changes nothing that is sent."""
 
+FULL_BYTES = 1200
+"""Bytes from which a datagram of QUIC counts as full: all that every path carries (RFC 9000, section 14).
+
+Its content is encrypted, and its length depends on how a stack encodes numbers, connection IDs and certificates. That
+one is full says that it has data, or opens the connection.
+"""
+
 BEFORE, AFTER = 4, 4
 """Packets shown before the traces part, and of each trace from there on."""
 
@@ -45,7 +52,7 @@ def of_flow(captures: Path, row: Mapping[str, Any]) -> pl.DataFrame:
     """The packets of a flow at its sender's interfaces, from one capture for each of them, in order of time.
 
     `row` is the flow's in the table of flows. Sequence and acknowledgment numbers count from the first that its sender
-    used in the connection; `base` is that of the acknowledged direction.
+    used in the connection; `base` is that of the acknowledged direction. The `protocol` of a flow of QUIC is quic.
     """
     sender = str(row["server" if row["app"] == "download" else "client"])
     hosts = (sender, sender.rpartition(".")[0])
@@ -53,14 +60,18 @@ def of_flow(captures: Path, row: Mapping[str, Any]) -> pl.DataFrame:
     port = FIRST_SERVER_PORT + int(row["flow"])
     own = (pl.col("source_port") == port) | (pl.col("destination_port") == port)
     frames = [packets(file).filter(own) for file in files]
-    return (
-        _relative(pl.concat(frames, how="vertical_relaxed").sort("time_s", maintain_order=True)) if frames else _none()
-    )
+    if not frames:
+        return _none()
+    trace = _relative(pl.concat(frames, how="vertical_relaxed").sort("time_s", maintain_order=True))
+    return trace.with_columns(protocol=pl.lit("quic")) if row.get("transport") == "quic" else trace
 
 
 def _none() -> pl.DataFrame:
-    columns = {"time_s": pl.Float64, "direction": pl.String, "flags": pl.String, "sack": pl.String}
-    return pl.DataFrame(schema=columns | dict.fromkeys(["sequence", "acknowledgment", "length", "base"], pl.Int64))
+    columns = ["direction", "protocol", "flags", "sack"]
+    numbers = ["sequence", "acknowledgment", "length", "base"]
+    return pl.DataFrame(
+        schema={"time_s": pl.Float64, **dict.fromkeys(columns, pl.String), **dict.fromkeys(numbers, pl.Int64)}
+    )
 
 
 def _relative(frame: pl.DataFrame) -> pl.DataFrame:
@@ -112,12 +123,12 @@ def parting(ours: pl.DataFrame, theirs: pl.DataFrame, tolerance_s: float = TOLER
 
     The n-th packet sent is compared with the n-th sent, the n-th received with the n-th received: in which order a
     stack handles what happens at nearly the same time makes no difference. Of the pairs that differ, the first in time
-    counts.
+    counts. Of QUIC's lengths only whether a datagram is full is compared.
     """
     pairs = _numbered(ours).join(_numbered(theirs), on=["direction", "place"], how="full", coalesce=True, suffix="_b")
     fields = {"missing": pl.col("row").is_null() | pl.col("row_b").is_null()}
     fields["time"] = (pl.col("time_s") - pl.col("time_s_b")).abs() > tolerance_s
-    fields |= {name: _plain(name).ne_missing(_plain(f"{name}_b")) for name in COMPARED}
+    fields |= {name: pl.col(name).ne_missing(pl.col(f"{name}_b")) for name in COMPARED}
     pairs = pairs.with_columns(test.fill_null(False).alias(f"{name}?") for name, test in fields.items())
     pairs = pairs.with_columns(moment=pl.min_horizontal("time_s", "time_s_b"))
     pairs = pairs.sort("moment", "row", "row_b", nulls_last=True)
@@ -142,15 +153,23 @@ def parting(ours: pl.DataFrame, theirs: pl.DataFrame, tolerance_s: float = TOLER
     )
 
 
+def with_data(trace: pl.DataFrame) -> pl.DataFrame:
+    """The packets of a trace that carry data; of QUIC those that are full."""
+    return trace.filter(pl.col("length") >= pl.when(pl.col("protocol") == "quic").then(FULL_BYTES).otherwise(1))
+
+
 def _numbered(trace: pl.DataFrame) -> pl.DataFrame:
-    place = pl.int_range(pl.len()).over("direction")
-    return trace.select("direction", "time_s", *COMPARED, place=place).with_row_index("row")
-
-
-def _plain(name: str) -> pl.Expr:
-    """A compared column; flags without PSH."""
-    column = pl.col(name)
-    return column.str.replace(r"PSH ?", "").str.strip_chars() if name.startswith("flags") else column
+    """Each packet as it is compared, with its number in its direction and its row."""
+    full = (pl.col("length") >= FULL_BYTES).cast(pl.Int64)
+    return trace.select(
+        "direction",
+        "time_s",
+        pl.col("flags").str.replace(r"PSH ?", "").str.strip_chars(),
+        "sequence",
+        "acknowledgment",
+        length=pl.when(pl.col("protocol") == "quic").then(full).otherwise(pl.col("length")),
+        place=pl.int_range(pl.len()).over("direction"),
+    ).with_row_index("row")
 
 
 def _row(trace: pl.DataFrame, row: int | None) -> dict[str, Any] | None:

@@ -98,7 +98,7 @@ class Directory:
         """A figure of the study as SVG. Raises `VazaoError`."""
         for one in self.campaign.study.figures if self.campaign else []:
             if one.id == name and self.campaign:
-                return figures.drawing(self.campaign.study, self, one).svg()
+                return figures.drawing(self.campaign.study, self, one, self.campaign.measurements).svg()
         raise ResultsError(f"{self.label}: there is no figure {name!r}")
 
 

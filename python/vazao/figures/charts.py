@@ -20,7 +20,7 @@ import altair as alt
 import vl_convert
 
 from vazao.figures import inline, printing
-from vazao.figures.description import Spec
+from vazao.figures.channels import Spec
 from vazao.figures.theme import VEGA_LITE
 
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import vl_convert
 
 from vazao.errors import StudyError
-from vazao.figures.description import Face, Plot, Spec, describe, legend
+from vazao.figures.channels import Face, Plot, Spec, legend
+from vazao.figures.description import describe
 from vazao.figures.rows import Rows
 from vazao.figures.styles import current
 from vazao.figures.theme import FONTS, PAPER, VEGA_LITE, Theme

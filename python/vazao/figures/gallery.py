@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vazao.errors import StudyError, did_you_mean
-from vazao.figures.description import Face, Plot
+from vazao.figures.channels import Face, Plot
 from vazao.figures.faces import Drawing, files
-from vazao.figures.rows import UNDRAWN, prepare, told
+from vazao.figures.rows import UNDRAWN, Measurements, prepare, told
 from vazao.figures.theme import PAPER
 from vazao.files import make_folder, write_atomically
 from vazao.study import Asked, Figure, Study
@@ -20,21 +21,32 @@ if TYPE_CHECKING:
     from vazao.figures.faces import AnyChart
 
 
-def drawing(study: Study, asked: Asked, figure: Figure) -> Drawing:
-    """Query a figure's rows and find its labels' order and colours.
+def drawer(study: Study, asked: Asked, measurements: Sequence[Measurements] = ()) -> Callable[[Figure], Drawing]:
+    """Function that draws figures of a study; `measurements` are drawn beside their rows.
 
-    Raises `StudyError` when the query fails or does not give what the figure names.
+    It queries a figure's rows and finds its labels' order and colours, each column's once. It raises `StudyError` when
+    the query fails or does not give what the figure names.
     """
-    figure = figure.model_copy(update=dict(_texts(figure)))
     words = study.words
-    columns = [column for column in (figure.x, figure.color, figure.facet) if column]
-    try:
-        rows = told(prepare(figure, asked, words), columns, words)
-    except StudyError as error:
-        raise study.placed(figure, error) from None
-    orders = {column: [words.label(label) for label in labels(study, asked, column)] for column in columns}
-    colors = orders.get(figure.color or "", [])
-    return Drawing(Plot(figure, rows, PAPER, Face.STILL, colors, orders, words))
+    known = cache(partial(labels, study, asked))
+
+    def draw(figure: Figure) -> Drawing:
+        figure = figure.model_copy(update=dict(_texts(figure)))
+        columns = [column for column in (figure.x, figure.color, figure.facet) if column]
+        try:
+            rows = told(prepare(figure, asked, words, measurements), columns, words)
+        except StudyError as error:
+            raise study.placed(figure, error) from None
+        orders = {column: [words.label(label) for label in known(column)] for column in columns}
+        colors = orders.get(figure.color or "", [])
+        return Drawing(Plot(figure, rows, PAPER, Face.STILL, colors, orders, words))
+
+    return draw
+
+
+def drawing(study: Study, asked: Asked, figure: Figure, measurements: Sequence[Measurements] = ()) -> Drawing:
+    """One figure of a study; see `drawer`."""
+    return drawer(study, asked, measurements)(figure)
 
 
 def _texts(figure: Figure) -> Iterator[tuple[str, str]]:
@@ -45,24 +57,24 @@ def _texts(figure: Figure) -> Iterator[tuple[str, str]]:
             yield name, re.sub(UNDRAWN, " ", text).replace("\\", "\N{SET MINUS}")
 
 
-def drawings(study: Study, asked: Asked) -> Iterator[Drawing]:
+def drawings(study: Study, asked: Asked, measurements: Sequence[Measurements] = ()) -> Iterator[Drawing]:
     """Every figure of the study."""
-    return (drawing(study, asked, figure) for figure in study.figures)
+    return map(drawer(study, asked, measurements), study.figures)
 
 
-def chart(study: Study, asked: Asked, figure_id: str) -> AnyChart:
+def chart(study: Study, asked: Asked, figure_id: str, measurements: Sequence[Measurements] = ()) -> AnyChart:
     """The figure with this id as an Altair chart: hover shows values, a click in the legend picks a series.
 
     Raises `StudyError` when the study has no such figure or it cannot be drawn.
     """
     for figure in study.figures:
         if figure.id == figure_id:
-            return drawing(study, asked, figure).chart()
+            return drawing(study, asked, figure, measurements).chart()
     hint = did_you_mean(figure_id, (figure.id for figure in study.figures))
     raise StudyError(f"the study has no figure {figure_id!r}{hint}")
 
 
-def render(study: Study, asked: Asked, out_dir: Path) -> dict[str, Path]:
+def render(study: Study, asked: Asked, out_dir: Path, measurements: Sequence[Measurements] = ()) -> dict[str, Path]:
     """Write every figure as `out_dir/figures/ID.{svg,pdf,png,json}`; returns file name to path.
 
     A figure without a row has no files.
@@ -72,7 +84,8 @@ def render(study: Study, asked: Asked, out_dir: Path) -> dict[str, Path]:
     written: dict[str, Path] = {}
     # Drawing pixels is most of the work, and done outside the interpreter's lock, while the next rows are asked for.
     with ThreadPoolExecutor() as pool:
-        every = [(one, pool.submit(files, one)) for one in drawings(study, asked) if not one.rows.frame.is_empty()]
+        drawn = (one for one in drawings(study, asked, measurements) if not one.rows.frame.is_empty())
+        every = [(one, pool.submit(files, one)) for one in drawn]
         for one, formats in every:
             for suffix, content in formats.result().items():
                 path = folder / f"{one.figure.id}.{suffix}"

@@ -14,7 +14,8 @@ from uuid import uuid4
 
 import vl_convert
 
-from vazao.figures.description import Spec
+from vazao.figures.channels import Spec
+from vazao.figures.embedding import embed_script
 from vazao.figures.theme import VEGA_LITE
 
 _PAGE = """\
@@ -57,6 +58,10 @@ def _still(spec: Spec) -> str:
 
 @cache
 def _scripts() -> str:
-    """Vega, Vega-Lite and what joins them to a page, as the body of a function that returns it, compressed."""
-    body = vl_convert.javascript_bundle("window.vazaoEmbed = vegaEmbed;", VEGA_LITE) + "\nreturn window.vazaoEmbed;"
+    """The script that draws charts as the body of a function that returns it, compressed.
+
+    A notebook may have a `vegaEmbed` of another version, which stays.
+    """
+    own = "const own = window.vegaEmbed;\nwindow.vegaEmbed = theirs;\nreturn own;"
+    body = f"const theirs = window.vegaEmbed;\n{embed_script()}\n{own}"
     return base64.b64encode(gzip.compress(body.encode(), mtime=0)).decode()

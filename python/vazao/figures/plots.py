@@ -10,7 +10,7 @@ import polars as pl
 
 from vazao._core import MEASURES
 from vazao.errors import ResultsError, did_you_mean
-from vazao.figures.description import Face, Plot
+from vazao.figures.channels import Face, Plot
 from vazao.figures.faces import Drawing
 from vazao.figures.rows import prepare
 from vazao.figures.theme import PAPER

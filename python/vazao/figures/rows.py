@@ -1,8 +1,9 @@
 """Rows that are drawn, from those of a figure's query: statistics, order, and a cap on their number."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import polars as pl
 
@@ -23,8 +24,33 @@ UNDRAWN = r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]"
 LABELS = (pl.String, pl.Boolean, pl.Enum, pl.Categorical, pl.Null)
 """Types that labels are made of, beside numbers and times."""
 
-OWN = {"n", "low", "high", "q1", "q3", "median", "mark", "panel", "deviation", "half", "x_text", "y_text"}
+OWN = {
+    "n",
+    "low",
+    "high",
+    "q1",
+    "q3",
+    "median",
+    "mark",
+    "measured_by",
+    "panel",
+    "deviation",
+    "half",
+    "x_text",
+    "y_text",
+}
 """Columns that statistics and tooltips add to a figure's own."""
+
+
+class Measurements(Protocol):
+    """An author's own measurements, which figures draw beside what was simulated."""
+
+    @property
+    def name(self) -> str:
+        """Name of the set."""
+
+    def asked(self, figure: Figure) -> Asked | None:
+        """Tables that have all that a figure draws; None where there are no such rows."""
 
 
 @dataclass(frozen=True)
@@ -41,21 +67,43 @@ class Rows:
     """Values beyond the whiskers of boxes."""
     reported: pl.DataFrame = field(default_factory=pl.DataFrame)
     """Rows of the original."""
+    measured: dict[str, pl.DataFrame] = field(default_factory=dict)
+    """For each set of measurements that this figure draws its rows, made as the figure's own are."""
 
     def drawn(self) -> pl.DataFrame:
-        """All rows in one table, so that each is drawn in its panel: `mark` says which are not the figure's own."""
+        """All rows in one table, so that each is drawn in its panel: `mark` says which are not the figure's own.
+
+        What was measured is a kind of what is reported: `measured_by` says by which set.
+        """
         marks = {"outlier": self.outliers, "reported": self.reported}
         others = [rows.with_columns(mark=pl.lit(mark)) for mark, rows in marks.items() if rows.height]
+        for name, rows in self.measured.items():
+            others.append(rows.with_columns(mark=pl.lit("reported"), measured_by=pl.lit(name)))
         return pl.concat([self.frame, *others], how="diagonal_relaxed") if others else self.frame
 
 
-def prepare(figure: Figure, asked: Asked, words: Words = ENGLISH) -> Rows:
+def prepare(figure: Figure, asked: Asked, words: Words = ENGLISH, measurements: Sequence[Measurements] = ()) -> Rows:
     """The rows of a figure: queried, checked, aggregated as `error` and `kind` ask, thinned; and what was reported.
 
     The note is in `words`.
     """
     frame = query(figure, asked)
-    return replace(_own(figure, frame, words), reported=_reported(figure, frame))
+    beside = {one.name: rows for one in measurements if (rows := _measured(figure, one, words)) is not None}
+    return replace(_own(figure, frame, words), reported=_reported(figure, frame), measured=beside)
+
+
+def _measured(figure: Figure, one: Measurements, words: Words) -> pl.DataFrame | None:
+    """Rows of a set of measurements as the figure's query has them; None where it gives none."""
+    asked = one.asked(figure)
+    if asked is None:
+        return None
+    try:
+        made = _own(figure, query(figure, asked), words).frame
+    except StudyError:  # such rows as no run gives
+        return None
+    if figure.kind == "ecdf":
+        made = made.filter(pl.col(figure.y) > 0)
+    return made if made.height else None
 
 
 def _reported(figure: Figure, frame: pl.DataFrame) -> pl.DataFrame:
@@ -260,4 +308,5 @@ def told(rows: Rows, columns: Iterable[str], words: Words) -> Rows:
         return frame.with_columns(pl.col(name).replace(every[name], new[name]) for name in texts)
 
     outliers, reported = labelled(rows.outliers), labelled(rows.reported)
-    return replace(rows, frame=labelled(rows.frame), outliers=outliers, reported=reported)
+    measured = {name: labelled(made) for name, made in rows.measured.items()}
+    return replace(rows, frame=labelled(rows.frame), outliers=outliers, reported=reported, measured=measured)

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Literal
 
 from vazao.errors import VazaoError
-from vazao.figures.description import Face
+from vazao.figures.channels import Face
 from vazao.figures.theme import GREY_DASHES, GREYS, PAPER, Theme
 
 COLUMNS = {"column": 252.0, "page": 516.0}

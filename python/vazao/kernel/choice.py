@@ -12,6 +12,7 @@ from vazao.files import make_directory, write_atomically
 from vazao.kernel import binary, cache
 from vazao.kernel.cache import DEFAULT_SERIES, SERIES, Kernel, kernels
 from vazao.kernel.errors import KernelError
+from vazao.words import ENGLISH
 
 
 def find(name: str | None = None) -> Kernel | None:
@@ -41,20 +42,17 @@ def missing(name: str | None = None) -> str:
     """Message that says why `find(name)` finds nothing, and what to do."""
     variable = os.environ.get("VAZAO_KERNEL")
     if not name and variable:
-        return f"VAZAO_KERNEL={variable}: no such file; it names a User Mode Linux kernel"
+        return ENGLISH.say("reason.kernel_file", variable=variable)
     name = name or DEFAULT_SERIES
     older = [kernel.name for kernel in cache.built() if not kernel.current]
     if selected := selection().get(name, name if name in older else None):
         if selected in older:
-            return f"{selected}: was built with an older configuration, which keeps programs in less; build it again"
-        return f"{selected}: was selected as kernel {name} and is gone; `vazao kernel use {name}` forgets the selection"
+            return ENGLISH.say("reason.kernel_older", kernel=selected)
+        return ENGLISH.say("reason.kernel_gone", kernel=selected, name=name)
     if name in SERIES:
-        series = "" if name == DEFAULT_SERIES else f" {name}"
-        old = "; those that there are have an older configuration" if older else ""
-        return (
-            f"no Linux kernel {name} is built{old}; `vazao kernel build{series}` builds one without root "
-            "(a few minutes, 2 GB of disk meanwhile, 150 MB of download)"
-        )
+        command = "vazao kernel build" + ("" if name == DEFAULT_SERIES else f" {name}")
+        reason = "reason.kernel_outdated" if older else "reason.kernel"
+        return ENGLISH.say(reason, name=name, command=command)
     if "/" in name:
         return f"{name}: no such file"
     known = [*SERIES, *(kernel.name for kernel in kernels())]

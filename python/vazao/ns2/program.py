@@ -11,6 +11,8 @@ from functools import cache
 from hashlib import file_digest
 from pathlib import Path
 
+from vazao.words import ENGLISH
+
 COMMAND = "ns"
 PACKAGE = "ns2"
 """Name of the command, and of Debian's package that has it."""
@@ -60,7 +62,7 @@ def _known(path: Path) -> Program | None:
 
 def missing() -> str:
     """Message that says what to do where `find` finds nothing."""
-    return f"ns-2 is not installed (no command {COMMAND!r} that is ns-2's); Debian's package {PACKAGE} has it"
+    return ENGLISH.say("reason.simulator", command=COMMAND, package=PACKAGE)
 
 
 def environment() -> dict[str, str]:

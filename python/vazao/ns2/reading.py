@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import isfinite, nan
 from pathlib import Path
 
-from vazao.ns2.translation import Connection, Experiment
+from vazao.ns2.experiment import Connection, Experiment
 
 DUPLICATES = 3
 """Duplicate acknowledgements that begin a fast recovery."""
@@ -50,6 +50,8 @@ class WayTotals:
     packets: int
     drops: int
     waiting: int
+    lost: int
+    """Packets that the wire lost."""
 
 
 @dataclass(frozen=True)
@@ -117,28 +119,99 @@ class FlowReading:
 
 
 @dataclass(frozen=True)
+class PathTotals:
+    """Counts of a path of an association: packets that left by it, and of these what was sent again."""
+
+    packets: int
+    again: int
+
+
+@dataclass(frozen=True)
+class AssociationReading:
+    """All that is known of an association."""
+
+    paths: Sequence[PathTotals]
+    end_s: float
+    """End of the run: the arrival of the last of the data, or as the scenario says."""
+    ready_s: float | None
+    """Time at which the first data left."""
+    first_s: float | None
+    """Time at which the first data was read."""
+    chunks: int
+    """Chunks that were read, in order."""
+    needless: int
+    """Chunks that arrived again."""
+    timeouts: int
+    looks: Sequence[Sequence[tuple[float, float, float]]]
+    """Looks at each path: time, window and threshold in bytes of chunks."""
+
+
+@dataclass(frozen=True)
 class Reading:
     """All that ns-2 said of an experiment."""
 
     flows: Sequence[FlowReading]
+    association: AssociationReading | None
     ways: Sequence[WayTotals]
 
 
 def read(folder: Path, experiment: Experiment) -> Reading:
     """Read what was written into a folder. Raises `UnreadableError`."""
+    if association := experiment.association:
+        read = _association(folder, len(association.paths), bool(experiment.measures))
+        return Reading([], read, _ways(folder, experiment))
     drops = list(_drops(folder))
     looks: list[list[Look]] = [[] for _ in experiment.connections]
     for number, *values in _numbers(folder / "looks", 8):
         looks[int(number)].append(Look(*values))
     totals = {int(number): Totals(*map(int, values)) for number, *values in _numbers(folder / "flows", 6)}
-    ways = [WayTotals(*map(int, values)) for _, *values in _numbers(folder / "ways", 5)]
-    if len(totals) != len(experiment.connections) or len(ways) != len(experiment.ways):
+    if len(totals) != len(experiment.connections):
         raise UnreadableError("it did not come to its end")
     flows = []
     for number, connection in enumerate(experiment.connections):
         lost = [dropped for flow, dropped in drops if flow == number]
         flows.append(_flow(folder / f"cuts.{number}", connection, looks[number], totals[number], lost))
-    return Reading(flows, ways)
+    return Reading(flows, None, _ways(folder, experiment))
+
+
+def _ways(folder: Path, experiment: Experiment) -> list[WayTotals]:
+    ways = [WayTotals(*map(int, values)) for _, *values in _numbers(folder / "ways", 6)]
+    if len(ways) != len(experiment.ways):
+        raise UnreadableError("it did not come to its end")
+    return ways
+
+
+def _association(folder: Path, count: int, is_traced: bool) -> AssociationReading:
+    paths = {int(number): PathTotals(*map(int, values)) for number, *values in _numbers(folder / "paths", 3)}
+    every = list(_numbers(folder / "all", 6))
+    if len(every) != 1 or sorted(paths) != list(range(count)):
+        raise UnreadableError("it did not come to its end")
+    end, ready, first, *counts = every[0]
+    chunks, needless, timeouts = map(int, counts)
+    looks = _windows(folder / "windows", count) if is_traced else []
+    totals = [paths[number] for number in range(count)]
+    return AssociationReading(totals, end, _since(ready), _since(first), chunks, needless, timeouts, looks)
+
+
+def _since(time: float) -> float | None:
+    return time if time >= 0 else None
+
+
+def _windows(path: Path, count: int) -> list[list[tuple[float, float, float]]]:
+    """Windows of each path: after a time come the agent's lines on its paths, in their order."""
+    looks: list[list[tuple[float, float, float]]] = [[] for _ in range(count)]
+    time, number = nan, 0
+    for line in filter(str.strip, _lines(path)):
+        words = line.split()
+        if words[0] == "now" and len(words) == 2:
+            time, number = _number(words[1]), 0
+            continue
+        told = dict(zip(words[::2], words[1::2], strict=False))
+        if number == count or not told.keys() >= {"cwnd:", "ssthresh:"}:
+            raise UnreadableError(f"{path.name}: {line[:80]!r}")
+        looks[number].append((time, _number(told["cwnd:"]), _number(told["ssthresh:"])))
+        number += 1
+    return looks
 
 
 def _flow(cuts: Path, connection: Connection, looks: list[Look], totals: Totals, drops: list[int]) -> FlowReading:

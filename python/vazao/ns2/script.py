@@ -6,19 +6,17 @@ Nothing else can get into it: a line takes numbers and members of `Word`, and no
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 
-from vazao.ns2.translation import Connection, Experiment, Word
+from vazao.ns2.experiment import LARGEST, Association, Connection, Experiment, Path, Settings, Way, Word
+from vazao.ns2.sctp import DATA
 
 LOOK_S = 0.01
 """Time between two looks at a flow's window: less than any round trip that counts here."""
 
 _COUNTABLE_BITS = 8 * 2.0**31
 """Half of what a counter of bytes takes before it begins anew."""
-
-_LARGEST = 2**31 - 1
-"""The largest whole number that ns-2's variables and its generator's seed take."""
 
 
 def script(experiment: Experiment) -> str:
@@ -31,17 +29,40 @@ def calls(experiment: Experiment) -> Iterator[str]:
     yield _line(Word.HOSTS, experiment.nodes)
     for way in experiment.ways:
         yield _line(Word.WAY, way.source, way.target, way.rate_bps, way.delay_s, way.waiting)
+    for number, way in enumerate(experiment.ways):
+        if loss := way.loss:
+            head = _line(Word.LOSE, number, way.source, way.target, loss.rate, loss.seed)
+            yield f"{head} {{{_line(*(packet - 1 for packet in loss.packets))}}}"
     for number, connection in enumerate(experiment.connections):
         yield _flow(number, connection)
+    if experiment.association:
+        yield _association(experiment.association, experiment.ways)
+        if experiment.measures:
+            yield _line(Word.WINDOWS, LOOK_S)
     count_s = min(1.0, _COUNTABLE_BITS / max(way.rate_bps for way in experiment.ways))
-    yield _line(Word.GO, experiment.until_s, LOOK_S, count_s, 1 + experiment.seed % _LARGEST)
+    yield _line(Word.GO, experiment.until_s, LOOK_S, count_s, 1 + experiment.seed % LARGEST)
 
 
 def _flow(number: int, connection: Connection) -> str:
     agent = connection.agent
     words = _line(Word.FLOW, number, connection.source, connection.target, connection.start_s, agent.kind, agent.sink)
-    settings = " ".join(_line(variable, value) for variable, value in agent.settings)
-    return f"{words} {{{_written(agent.module) if agent.module else ''}}} {{{settings}}}"
+    return f"{words} {{{_written(agent.module) if agent.module else ''}}} {{{_settings(agent.settings)}}}"
+
+
+def _association(association: Association, ways: Sequence[Way]) -> str:
+    chunks = -(-association.size // DATA)
+    words = _line(Word.ASSOCIATION, association.start_s, association.size, chunks, association.agent)
+    paths = " ".join(f"{{{_path(path, ways)}}}" for path in association.paths)
+    return f"{words} {{{_settings(association.settings)}}} {{{paths}}}"
+
+
+def _path(path: Path, ways: Sequence[Way]) -> str:
+    first, last = ways[path.out[0]], ways[path.out[-1]]
+    return _line(first.source, last.target, first.target, last.source, path.loss)
+
+
+def _settings(settings: Settings) -> str:
+    return " ".join(_line(variable, value) for variable, value in settings)
 
 
 def _line(*parts: Word | float) -> str:

@@ -10,8 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from vazao import _core
-from vazao.ns2.reading import FlowReading, Look, Reading
-from vazao.ns2.translation import STACK, Connection, Experiment
+from vazao.ns2.experiment import Association, Connection, Experiment, route
+from vazao.ns2.reading import AssociationReading, FlowReading, Look, Reading
+from vazao.ns2.sctp import CHUNK, DATA
+from vazao.ns2.translation import STACK
 
 Row = Mapping[str, Any]
 
@@ -45,23 +47,31 @@ def empty() -> dict[str, pa.Table]:
 
 def tables(run_id: str, experiment: Experiment, reading: Reading, wall_s: float) -> dict[str, pa.Table]:
     """Every table of a run."""
-    links = list(_links(experiment, reading))
-    flows = [_flow(i, each, reading.flows[i], experiment) for i, each in enumerate(experiment.connections)]
+    end_s = reading.association.end_s if reading.association else experiment.until_s
+    links = list(_links(experiment, reading, end_s))
+    if experiment.association and reading.association:
+        paths = list(_paths(experiment, reading))
+        flows = [_association(experiment.association, reading.association, paths)]
+        samples = _windows(experiment, reading.association)
+    else:
+        flows = [_flow(i, each, reading.flows[i], experiment) for i, each in enumerate(experiment.connections)]
+        paths = [_path(flow) for flow in flows]
+        samples = _samples(experiment, reading)
     rates = [flow["goodput_bps"] for flow in flows]
     run = {
         "seed": experiment.seed,
         "jain": sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates)) if any(rates) else None,
         "utilisation": max(link["utilisation"] for link in links),
-        "sim_s": experiment.until_s,
+        "sim_s": end_s,
         "packet_hops": sum(link["packets"] for link in links),
         "wall_s": wall_s,
     }
     rows: dict[str, Iterable[Row]] = {
         "runs": [run],
         "flows": flows,
-        "paths": [_path(flow) for flow in flows],
+        "paths": paths,
         "links": links,
-        "samples": _samples(experiment, reading),
+        "samples": samples,
     }
     return {name: _table(name, run_id, rows[name]) for name in NAMES}
 
@@ -76,19 +86,19 @@ def _table(name: str, run_id: str, rows: Iterable[Row]) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def _links(experiment: Experiment, reading: Reading) -> Iterator[dict[str, Any]]:
+def _links(experiment: Experiment, reading: Reading, end_s: float) -> Iterator[dict[str, Any]]:
     for way, totals in zip(experiment.ways, reading.ways, strict=True):
         yield {
             "link": way.link,
             "direction": way.direction,
-            "utilisation": 8 * totals.bytes / (way.rate_bps * experiment.until_s),
+            "utilisation": 8 * totals.bytes / (way.rate_bps * end_s),
             "packets": totals.packets,
             "bytes": totals.bytes,
             "waiting": totals.waiting,
             "drops_queue": totals.drops,
             "drops_early": 0,
             "drops_policer": 0,
-            "drops_loss": 0,
+            "drops_loss": totals.lost,
             "drops_corrupt": 0,
             "marks": 0,
         }
@@ -137,23 +147,62 @@ def _path(flow: Row) -> Row:
 
 def _bandwidth_delay(connection: Connection, experiment: Experiment) -> float:
     """Bytes that the way of a flow's data holds in a round trip without queues."""
-    out = _route(connection.source, connection.target, experiment)
-    back = _route(connection.target, connection.source, experiment)
+    out = route(experiment.ways, connection.source, connection.target)
+    back = route(experiment.ways, connection.target, connection.source)
     delay = sum(experiment.ways[i].delay_s for i in (*out, *back))
     return min(experiment.ways[i].rate_bps for i in out) * delay / 8
 
 
-def _route(source: int, target: int, experiment: Experiment) -> list[int]:
-    """The only way between two hosts of a tree, as numbers of directions of links."""
-    reached: dict[int, list[int]] = {source: []}
-    fresh = [source]
-    while fresh:
-        node = fresh.pop()
-        for number, way in enumerate(experiment.ways):
-            if way.source == node and way.target not in reached:
-                reached[way.target] = [*reached[node], number]
-                fresh.append(way.target)
-    return reached[target]
+def _association(association: Association, read: AssociationReading, paths: Sequence[Row]) -> dict[str, Any]:
+    """The row of an association. Its run ends with the last of its data."""
+    arrived = min(association.size, DATA * read.chunks)
+    is_whole = arrived == association.size
+    return {
+        **association.says,
+        "flow": 0,
+        "group": 0,
+        "stack": STACK,
+        "app_bytes": arrived,
+        "start_s": association.start_s,
+        "first_byte_s": read.first_s,
+        "last_byte_s": read.end_s if is_whole else None,
+        "completion_s": read.end_s - association.start_s if is_whole else None,
+        "completed": is_whole,
+        "goodput_bps": 8 * arrived / max(1e-9, read.end_s - association.start_s),
+        "packets_sent": sum(path["packets_sent"] for path in paths),
+        "packets_lost": sum(path["packets_lost"] for path in paths),
+        "retransmissions": sum(path["retransmissions"] for path in paths),
+        "duplicates": read.needless,
+        "timeouts": read.timeouts,
+        "handshake_s": None if read.ready_s is None else read.ready_s - association.start_s,
+    }
+
+
+def _paths(experiment: Experiment, reading: Reading) -> Iterator[Row]:
+    assert experiment.association
+    assert reading.association
+    paths = zip(experiment.association.paths, reading.association.paths, strict=True)
+    for number, (path, totals) in enumerate(paths):
+        yield {
+            "flow": 0,
+            "path": number,
+            "client_interface": path.client,
+            "server_interface": path.server,
+            "route": " ".join(experiment.ways[way].link for way in path.out),
+            "packets_sent": totals.packets,
+            "packets_lost": sum(reading.ways[way].drops + reading.ways[way].lost for way in path.out),
+            "retransmissions": totals.again,
+        }
+
+
+def _windows(experiment: Experiment, read: AssociationReading) -> Iterator[Row]:
+    """Windows and thresholds of each path in bytes of data, as far as ns-2 was looked at."""
+    for number, looks in enumerate(read.looks):
+        for measure in experiment.measures:
+            chunks = ((time, cwnd if measure == "cwnd" else ssthresh) for time, cwnd, ssthresh in looks)
+            values = [(time, value * DATA / CHUNK) for time, value in chunks]
+            for time, value in _thinned(values, experiment.every_s):
+                yield {"time_s": time, "flow": 0, "path": number, "measure": measure, "value": value}
 
 
 def _samples(experiment: Experiment, reading: Reading) -> Iterator[Row]:

@@ -1,236 +1,32 @@
-"""A scenario as ns-2 can run it: typed numbers and words of its own, or a message on what it has no counterpart of.
+"""A scenario as an experiment for ns-2, or a message on what it has no counterpart of.
 
-The tables below say all that ns-2 can be told. Every key of a resolved scenario is looked at, whether the user wrote
-it or not: what is left over is refused, so that ns-2 never runs anything else than the scenario says.
+`keys` reads so that no key is passed over, `tcp` and `sctp` say what ns-2 has of the two transports, and here is what
+they share: the network, the flows, the run.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
-from typing import Any, NoReturn
+from collections.abc import Container, Mapping
+from hashlib import sha256
+from typing import Any
 
 from vazao import _core
 from vazao.errors import ScenarioError
-from vazao.units import parse
+from vazao.ns2 import sctp, tcp
+from vazao.ns2.experiment import LARGEST, Association, Connection, Experiment, Loss, Way
+from vazao.ns2.keys import Table, fail, quantity_of, refuse
 
 STACK = "ns2"
 """Name of the stack in scenarios."""
 
-HEADER = 40
-"""Bytes of IP and TCP headers of a packet."""
-
-FINEST = 1e-6
-"""Tick in seconds of a clock without ticks: ns-2 counts round-trip times in whole ones."""
-
-
-class Word(Enum):
-    """A word that a script may have beside numbers: a procedure, or a name of ns-2's own."""
-
-    HOSTS = "hosts"
-    WAY = "way"
-    FLOW = "flow"
-    GO = "go"
-
-    TAHOE = "Agent/TCP"
-    RENO = "Agent/TCP/Reno"
-    NEWRENO = "Agent/TCP/Newreno"
-    SACK = "Agent/TCP/Sack1"
-    VEGAS = "Agent/TCP/Vegas"
-    LINUX = "Agent/TCP/Linux"
-    SINK = "Agent/TCPSink"
-    SACK_SINK = "Agent/TCPSink/Sack1"
-
-    MODULE_SCALABLE = "scalable"
-    MODULE_WESTWOOD = "westwood"
-
-    PACKET_SIZE = "packetSize_"
-    WINDOW = "window_"
-    WINDOW_INIT = "windowInit_"
-    INITIAL_RTO = "rtxcur_init_"
-    MIN_RTO = "minrto_"
-    MAX_RTO = "maxrto_"
-    TICK = "tcpTick_"
-    LIMITED_TRANSMIT = "singledup_"
-    WINDOW_OPTION = "windowOption_"
-    LOW_WINDOW = "low_window_"
-    HIGH_WINDOW = "high_window_"
-    HIGH_P = "high_p_"
-    HIGH_DECREASE = "high_decrease_"
-    MAX_SSTHRESH = "max_ssthresh_"
-    ALPHA = "v_alpha_"
-    BETA = "v_beta_"
-    GAMMA = "v_gamma_"
-    TIMESTAMPS = "timestamps_"
-    TIMESTAMP_SIZE = "ts_option_size_"
-
-
-Settings = tuple[tuple[Word, float], ...]
-"""Variables of ns-2 with their values."""
-
-
-@dataclass(frozen=True)
-class Way:
-    """One direction of a link."""
-
-    link: str
-    direction: str
-    source: int
-    target: int
-    rate_bps: float
-    delay_s: float
-    waiting: int
-    """Packets that its queue holds beside the one that is sent."""
-
-
-@dataclass(frozen=True)
-class Agent:
-    """The sender and receiver that play a flow."""
-
-    kind: Word
-    sink: Word
-    module: Word | None
-    """Congestion control of `Agent/TCP/Linux`."""
-    settings: Settings
-
-
-@dataclass(frozen=True)
-class Connection:
-    """A flow: its hosts by number, and what plays it."""
-
-    source: int
-    target: int
-    start_s: float
-    mss: int
-    agent: Agent
-    says: Mapping[str, Any]
-    """Columns of its rows that the scenario has: `transport`, `cc`, `recovery`, `app`, `client`, `server`."""
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A whole scenario for ns-2."""
-
-    nodes: int
-    ways: tuple[Way, ...]
-    connections: tuple[Connection, ...]
-    until_s: float
-    seed: int
-    measures: tuple[str, ...]
-    every_s: float | None
-
-
-MEASURES = ("cwnd", "ssthresh", "sequence")
-"""Measures over time that ns-2 is asked for."""
-
-AGENTS = {
-    "tahoe": Word.TAHOE, "reno": Word.RENO, "newreno": Word.NEWRENO, "pipe": Word.SACK, "sack": Word.SACK,
-}  # fmt: skip
-"""Agents by loss recovery. The one with SACK counts what is in the network as `pipe` does."""
-
-
-@dataclass(frozen=True)
-class Control:
-    """A congestion control as ns-2 has it."""
-
-    recoveries: tuple[str, ...]
-    profile: str
-    told: Mapping[str, tuple[Word, float | None]]
-    """Parameters that it can be told: the variable, and the value where the scenario leaves it to the profile."""
-    fixed: Mapping[str, Any]
-    """Parameters that are as they are in ns-2."""
-    extra: Settings = ()
-    module: Word | None = None
-    slow_starts: tuple[str, ...] = ("standard",)
-
-
-def _module(word: Word, **fixed: Any) -> Control:
-    """A module of Linux 2.6 in `Agent/TCP/Linux`, which repairs by SACK and needs timestamps to measure finely."""
-    extra = ((Word.TIMESTAMPS, 1), (Word.TIMESTAMP_SIZE, 0))
-    return Control(("sack",), "linux", {}, fixed, extra, word)
-
-
-_ANY = tuple(AGENTS)
-_LIMITED = ("standard", "limited")
-
-CONTROLS: Mapping[str, Control] = {
-    "reno": Control(_ANY, "rfc", {}, {"abe": False}, ((Word.WINDOW_OPTION, 1),), slow_starts=_LIMITED),
-    "highspeed": Control(
-        _ANY,
-        "rfc",
-        {
-            "low_window": (Word.LOW_WINDOW, None),
-            "high_window": (Word.HIGH_WINDOW, None),
-            "high_p": (Word.HIGH_P, None),
-            "high_decrease": (Word.HIGH_DECREASE, None),
-        },
-        {},
-        ((Word.WINDOW_OPTION, 8),),
-        slow_starts=_LIMITED,
-    ),
-    "vegas": Control(
-        ("reno",),
-        "rfc",
-        {"alpha": (Word.ALPHA, 1), "beta": (Word.BETA, 3), "gamma": (Word.GAMMA, None)},
-        {},
-    ),
-    # Linux 2.6 counts on delayed acknowledgements: a fiftieth where Kelly has a hundredth, and Reno's growth up to 50.
-    "scalable": _module(Word.MODULE_SCALABLE, increase=0.02, decrease=0.125, legacy_window=50.0),
-    "westwood-plus": _module(Word.MODULE_WESTWOOD, alpha=0.875, tick="1 ms"),
-}
-"""Congestion controls by name. Linux's Westwood is what others call Westwood+."""
-
-TOLD: Mapping[str, tuple[Word, str]] = {
-    "initial_window": (Word.WINDOW_INIT, ""),
-    "initial_rto": (Word.INITIAL_RTO, "s"),
-    "min_rto": (Word.MIN_RTO, "s"),
-    "max_rto": (Word.MAX_RTO, "s"),
-    "limited_transmit": (Word.LIMITED_TRANSMIT, ""),
-}
-"""Keys of a transport that are variables of ns-2, with their unit."""
-
-OTHERWISE: Mapping[str, str] = {"min_rto": "1 s"}
-"""Values of keys that follow from others, where these are as ns-2 has them."""
-
-ONLY: Mapping[str, tuple[Any, ...]] = {
-    "kind": ("tcp",),
-    "abc_limit": (1,),
-    "bursts": ("off",),
-    "counting": ("bytes", "acks"),
-    "cwv": ("auto",),
-    "delayed_ack": (1,),
-    "ecn": (False,),
-    "fast_open": (False,),
-    "frto": (False,),
-    "host": ("auto", "rfc", "ns2"),
-    "initial_ssthresh": ("auto",),
-    "metrics": (False,),
-    "nagle": (False,),
-    "pacing": ("auto", "off"),
-    "prr": (False,),
-    "rtt": ("segments",),
-    "sack": (True,),
-    "sack_profile": ("rfc",),
-    "send_buffer": ("auto",),
-    "tcp_rmem": ("auto",),
-    "tcp_wmem": ("auto",),
-    "timestamps": (False,),
-    "tls": ("none",),
-    "undo": (False,),
-}
-"""Keys of a transport that have a counterpart at these values alone."""
-
-IDLE = ("certificate", "cookie", "delayed_ack_timeout", "quick_acks", "retries", "tls_handshake")
-"""Keys of a transport that say nothing where the others are as ns-2 has them."""
+Nodes = Mapping[tuple[str, int | None], int]
+"""Numbers of ns-2's nodes: by name, and where a host has one for each interface, by the number of its link."""
 
 
 def plays(scenario: _core.Scenario) -> bool:
     """Whether ns-2 runs a scenario."""
-    # The text of a resolved scenario may be long: it is parsed where it is one of ns-2's. In a text of the user's a
-    # quotation mark would stand behind a backslash.
-    return f'"simulator":{{"name":"{STACK}"' in scenario.json
+    return STACK in scenario.simulators
 
 
 def check(scenario: _core.Scenario, file: str = "") -> None:
@@ -238,166 +34,156 @@ def check(scenario: _core.Scenario, file: str = "") -> None:
     try:
         translate(scenario)
     except ScenarioError as error:
-        _raise(error.key or "", error.value or "", error.problem or "", file)
+        fail(error.key or "", error.value or "", error.problem or "", file)
 
 
 def translate(scenario: _core.Scenario) -> Experiment:
     """The experiment of a scenario. Raises `ScenarioError` naming the first key that has no counterpart."""
-    whole = _Table(json.loads(scenario.json), "")
-    transports, network, trace = (whole.take(key) for key in ("transports", "network", "trace"))
-    hosts = {node["name"]: number for number, node in enumerate(network["nodes"])}
-    ways = tuple(way for link in network["links"] for way in _ways(_Table(link, f"network, {link['name']}"), hosts))
-    if len(network["links"]) != len(hosts) - 1:
-        _refuse("network", "links in circles", "a tree, in which two hosts have one way: path, dumbbell, parking-lot")
-    flows = whole.take("flows")
-    connections = tuple(_connection(_Table(flow, f"flow.{i}"), transports, hosts) for i, flow in enumerate(flows))
+    whole = Table(json.loads(scenario.json), "")
+    transports, network, trace, seed = (whole.take(key) for key in ("transports", "network", "trace", "seed"))
+    flows = [Table(flow, f"flow.{i}") for i, flow in enumerate(whole.take("flows"))]
+    split = _association_hosts(flows, transports, {node["name"] for node in network["nodes"]})
+    nodes = _nodes(network, split)
+    ways = tuple(
+        way
+        for number, link in enumerate(network["links"])
+        for way in _ways(Table(link, f"network, {link['name']}"), _ends(link, number, nodes), seed if split else None)
+    )
+    association: Association | None = None
+    connections: tuple[Connection, ...] = ()
+    if split:
+        association = _association(flows[0], transports, nodes, ways)
+    else:
+        if len(network["links"]) != len(network["nodes"]) - 1:
+            refuse(
+                "network", "links in circles", "a tree, in which two hosts have one way: path, dumbbell, parking-lot"
+            )
+        connections = tuple(_connection(flow, transports, nodes) for flow in flows)
     every, measures = trace["every"], tuple(trace["measures"])
-    if others := [name for name in measures if name not in MEASURES]:
-        _refuse("trace", others[0], ", ".join(MEASURES))
-    every_s = None if every is None else _quantity("trace.every", every, "s")
-    until, seed = whole.quantity("until", "s"), whole.take("seed")
+    told = sctp.MEASURES if split else tcp.MEASURES
+    if others := [name for name in measures if name not in told]:
+        refuse("trace", others[0], ", ".join(told))
+    every_s = None if every is None else quantity_of("trace.every", every, "s")
+    until = whole.quantity("until", "s")
     whole.finish()
-    return Experiment(len(hosts), ways, connections, until, seed, measures, every_s)
+    return Experiment(len(nodes), ways, connections, association, until, seed, measures, every_s)
 
 
-def _ways(link: _Table, hosts: Mapping[str, int]) -> list[Way]:
-    name, source, target = link.take("name"), hosts[link.take("source")], hosts[link.take("target")]
+def _association_hosts(flows: list[Table], transports: list[Any], names: Container[str]) -> set[str]:
+    """Hosts of a run's association: of each interface ns-2 makes a node. Empty if all flows are over TCP."""
+    over_sctp = [flow for flow in flows if transports[flow.given["transport"]]["kind"] == "sctp"]
+    if over_sctp and len(flows) > 1:
+        # CMT's agents share the destination that SendMuch sent to last (spNodeLastSentTo is static).
+        refuse("flow", "another flow beside one over sctp", "one flow")
+    return {_host(flow.given[end], names) for flow in over_sctp for end in ("client", "server")}
+
+
+def _host(end: str, names: Container[str]) -> str:
+    """The host of a flow's end, which is one, or an interface of one by its number: `left1.1`."""
+    return end if end in names else end.rpartition(".")[0]
+
+
+def _interfaces(end: str, nodes: Nodes) -> dict[str, int]:
+    """Nodes of a host's interfaces by their names, that of a flow's end first."""
+    host = _host(end, {name for name, _ in nodes})
+    own = [number for (name, _), number in nodes.items() if name == host]
+    named = {host: own[0]} if len(own) == 1 else {f"{host}.{i}": number for i, number in enumerate(own, 1)}
+    first = end if end in named else next(iter(named))
+    return {first: named[first]} | named
+
+
+def _nodes(network: Mapping[str, Any], split: set[str]) -> Nodes:
+    keys: list[tuple[str, int | None]] = []
+    for name in (node["name"] for node in network["nodes"]):
+        links = [i for i, link in enumerate(network["links"]) if name in (link["source"], link["target"])]
+        keys += [(name, link) for link in links] if name in split else [(name, None)]
+    return {key: number for number, key in enumerate(keys)}
+
+
+def _ends(link: Mapping[str, Any], number: int, nodes: Nodes) -> tuple[int, int]:
+    """Nodes that a link joins."""
+    source, target = ((link[end], number) for end in ("source", "target"))
+    return nodes.get(source, nodes.get((source[0], None), -1)), nodes.get(target, nodes.get((target[0], None), -1))
+
+
+def _ways(link: Table, ends: tuple[int, int], seed: int | None) -> list[Way]:
+    """Both directions of a link. Without a seed it may lose nothing on the wire."""
+    name = link.take("name")
+    link.take("source"), link.take("target")
     ways = []
-    for direction, ends in (("forward", (source, target)), ("reverse", (target, source))):
-        table = _Table(link.take(direction), f"{link.where}, {direction}")
+    for direction, (source, target) in (("forward", ends), ("reverse", ends[::-1])):
+        table = Table(link.take(direction), f"{link.where}, {direction}")
         table.only("overhead", 0)
-        table.only("loss", None)
+        loss = None
+        if seed is None:
+            table.only("loss", None)
+        elif given := table.take("loss"):
+            loss = _loss(Table(given, f"{table.where}.loss"), f"{seed}/{name}/{direction}")
         rate, delay = table.quantity("rate", "bps"), table.quantity("delay", "s")
         if (waiting := int(table.quantity("queue", "packets"))) < 1:
-            _refuse(f"{table.where}.queue", "a queue without room", '"1 packet" or more')
-        ways.append(Way(name, direction, *ends, rate, delay, waiting))
+            refuse(f"{table.where}.queue", "a queue without room", '"1 packet" or more')
+        ways.append(Way(name, direction, source, target, rate, delay, waiting, loss))
         table.finish()
     link.finish()
     return ways
 
 
-def _connection(flow: _Table, transports: list[Any], hosts: Mapping[str, int]) -> Connection:
-    transport = _Table(transports[flow.take("transport")], f"{flow.where}.transport")
-    simulator = transport.take("simulator", {})
-    if simulator.get("name") != STACK:
-        _refuse(f"{flow.where}.transport.stack", "another", f'"{STACK}" for every flow of a run, or for none')
-    app = _Table(flow.take("app"), f"{flow.where}.app")
+def _loss(table: Table, stream: str) -> Loss:
+    """A loss model. Seeds that are close together make ns-2's generator begin alike, hence the digest."""
+    table.only("unit", "packet")
+    kind = table.take("kind")
+    seed = 1 + int.from_bytes(sha256(stream.encode()).digest()[:4]) % LARGEST
+    if kind == "bernoulli":
+        loss = Loss(table.take("p"), (), seed)
+    elif kind == "list":
+        packets = sorted({int(packet) for packet in table.take("packets")})
+        if packets and packets[-1] > LARGEST:
+            refuse(f"{table.where}.packets", packets[-1], f"numbers of up to {LARGEST}")
+        loss = Loss(0.0, tuple(packets), seed)
+    else:
+        refuse(f"{table.where}.kind", kind, "bernoulli, list")
+    table.finish()
+    return loss
+
+
+def _connection(flow: Table, transports: list[Any], nodes: Nodes) -> Connection:
+    transport = _transport(flow, transports)
+    app = Table(flow.take("app"), f"{flow.where}.app")
     app.only("kind", "upload")
     app.finish()
-    flow.take("streams")
-    ends = [flow.take("client"), flow.take("server")]
-    mss, agent = _agent(transport)
+    ends = _ends_of(flow)
+    mss, agent = tcp.agent(transport)
     said = {"transport": "tcp", "cc": transport.given["cc"]["kind"], "recovery": transport.given["recovery"]}
     said |= {"app": "upload", "client": ends[0], "server": ends[1]}
-    # An end is a host, or an interface of one by its number: `left1.1`.
-    source, target = (hosts[end if end in hosts else end.rpartition(".")[0]] for end in ends)
+    names = {name for name, _ in nodes}
+    source, target = (nodes[(_host(end, names), None)] for end in ends)
     start = flow.quantity("start", "s")
     flow.finish()
     return Connection(source, target, start, mss, agent, said)
 
 
-def _agent(transport: _Table) -> tuple[int, Agent]:
-    """Payload of a packet in bytes, and what plays a transport."""
-    recovery = transport.take("recovery")
-    cc = _Table(transport.take("cc"), f"{transport.where}.cc")
-    kind = cc.take("kind")
-    if kind not in CONTROLS:
-        _refuse(cc.where, kind, ", ".join(CONTROLS))
-    control = CONTROLS[kind]
-    if recovery not in control.recoveries:
-        _refuse(f"{transport.where}.recovery", recovery, f"{', '.join(control.recoveries)} with cc = {kind!r}")
-    settings = [*control.extra, *_of_control(cc, control), *_slow_start(transport, control)]
-    mss = int(transport.take("mss"))
-    # Vegas' packets have no header in ns-2: all of their size is given.
-    settings.append((Word.PACKET_SIZE, mss + HEADER if kind == "vegas" else mss))
-    settings.append((Word.WINDOW, int(transport.quantity("receive_buffer", "bytes")) // mss))
-    settings.append((Word.TICK, transport.quantity("tick", "s") or FINEST))
-    for key, (variable, unit) in TOLD.items():
-        otherwise = OTHERWISE.get(key)
-        settings.append((variable, transport.quantity(key, unit, otherwise) if unit else int(transport.take(key))))
-    for key, accepted in ONLY.items():
-        transport.only(key, *accepted)
-    for key in IDLE:
-        transport.take(key)
-    transport.finish()
-    word = Word.LINUX if control.module else Word.VEGAS if kind == "vegas" else AGENTS[recovery]
-    sink = Word.SACK_SINK if recovery in ("pipe", "sack") else Word.SINK
-    return mss, Agent(word, sink, control.module, tuple(settings))
+def _association(flow: Table, transports: list[Any], nodes: Nodes, ways: tuple[Way, ...]) -> Association:
+    transport = _transport(flow, transports)
+    size = sctp.size(Table(flow.take("app"), f"{flow.where}.app"))
+    ends = _ends_of(flow)
+    clients, servers = (_interfaces(end, nodes) for end in ends)
+    if not transport.take("multihomed"):
+        clients, servers = (dict([next(iter(each.items()))]) for each in (clients, servers))
+    paths = sctp.paths(clients, servers, ways)
+    agent, settings = sctp.agent(transport, size)
+    said = {"transport": "sctp", "cc": "sctp", "app": "upload", "client": ends[0], "server": ends[1]}
+    start = flow.quantity("start", "s")
+    flow.finish()
+    return Association(paths, start, size, agent, settings, said)
 
 
-def _of_control(cc: _Table, control: Control) -> Settings:
-    cc.only("profile", control.profile)
-    for key, value in control.fixed.items():
-        cc.only(key, value)
-    told = []
-    for key, (variable, otherwise) in control.told.items():
-        value = cc.take(key, otherwise)
-        told.append((variable, value))
-    cc.finish()
-    return tuple(told)
+def _transport(flow: Table, transports: list[Any]) -> Table:
+    transport = Table(transports[flow.take("transport")], f"{flow.where}.transport")
+    if transport.take("simulator", {}).get("name") != STACK:
+        refuse(f"{flow.where}.transport.stack", "another", f'"{STACK}" for every flow of a run, or for none')
+    return transport
 
 
-def _slow_start(transport: _Table, control: Control) -> Settings:
-    start = _Table(transport.take("slow_start"), f"{transport.where}.slow_start")
-    start.only("kind", *control.slow_starts)
-    segments = start.take("max_ssthresh", 0)
-    start.finish()
-    return ((Word.MAX_SSTHRESH, int(segments)),)
-
-
-class _Table:
-    """A table of a scenario of which every key must be taken."""
-
-    def __init__(self, given: Mapping[str, Any], where: str) -> None:
-        self.given = given
-        self.where = where
-        self._left = dict(given)
-
-    def take(self, key: str, otherwise: Any = None) -> Any:
-        """The value of a key."""
-        return self._left.pop(key, otherwise)
-
-    def only(self, key: str, *accepted: Any) -> None:
-        """Take a key that must have one of these values, or not be there."""
-        value = self.take(key, accepted[0])
-        if value not in accepted:
-            _refuse(self._path(key), value, " or ".join(map(_told, accepted)))
-
-    def quantity(self, key: str, unit: str, otherwise: str | None = None) -> float:
-        """The number of a key in a unit."""
-        return _quantity(self._path(key), self.take(key, otherwise), unit)
-
-    def finish(self) -> None:
-        """Refuse what is left."""
-        for key, value in self._left.items():
-            _refuse(self._path(key), value, "nothing there")
-
-    def _path(self, key: str) -> str:
-        return f"{self.where}.{key}".lstrip(".")
-
-
-_EXAMPLES = {"s": '"10 ms"', "bps": '"10 Mbps"', "bytes": '"64 MB"', "packets": '"200 packets"'}
-
-
-def _quantity(key: str, value: object, unit: str) -> float:
-    found = parse(value) if isinstance(value, str) else None
-    if not found or found[0] != unit:
-        _refuse(key, value, f"one such as {_EXAMPLES[unit]}")
-    return found[1]
-
-
-def _told(value: object) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return "nothing there" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _refuse(key: str, value: object, accepted: str) -> NoReturn:
-    told = value if isinstance(value, str) else _told(value)
-    _raise(key, told, f"{told[:60]} has no counterpart in ns-2; write {accepted}")
-
-
-def _raise(key: str, value: str, problem: str, file: str = "") -> NoReturn:
-    error = ScenarioError(": ".join(filter(None, [file, key, problem])))
-    error.file, error.key, error.value, error.problem = file, key, value, problem
-    raise error from None
+def _ends_of(flow: Table) -> list[str]:
+    flow.take("streams")
+    return [flow.take("client"), flow.take("server")]

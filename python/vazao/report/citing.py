@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from vazao.report.letter import Paragraph
 from vazao.results import escaped
@@ -22,8 +23,8 @@ FORMULA = re.compile(r"[=@\t\r]|[+-](?!\d)")
 """Beginning of a text that a spreadsheet would compute."""
 
 
-def letter_tex(study: Study, paragraphs: Sequence[Paragraph]) -> str:
-    """The letter as a document of its own: one page of two columns."""
+def letter_tex(study: Study, paragraphs: Sequence[Paragraph], rest: str = "") -> str:
+    """The letter as a document of its own: one page of two columns; `rest` says what it leaves to the ledger."""
     words = study.words
     body = "\n\n".join(_paragraph(one, words) for one in paragraphs)
     language = {"pt": "brazilian"}.get(words.lang, "english")
@@ -39,6 +40,7 @@ def letter_tex(study: Study, paragraphs: Sequence[Paragraph]) -> str:
         r"\begin{document}",
         rf"\twocolumn[{{{{\Large {_plain(study.title)}\par}}\smallskip {_plain(study.source)}\par\bigskip}}]",
         body,
+        *([r"\medskip", _plain(rest)] if rest else []),
         r"\end{document}",
         "",
     ])  # fmt: skip
@@ -58,13 +60,20 @@ def _paragraph(paragraph: Paragraph, words: Words) -> str:
     return f"\\section*{{{_plain(paragraph.title)}}}\n{note}\\begin{{itemize}}\n{listed}\n\\end{{itemize}}"
 
 
-def ledger_tex(findings: Sequence[Ruling], words: Words) -> str:
-    """The ledger as a long table: claim, level, reported, measured, verdict."""
+Theirs = Mapping[tuple[str, str | None], Sequence[tuple[str, Ruling]]]
+"""Verdicts of sets of measurements on each claim at each level, with the names of the sets."""
+
+
+def ledger_tex(findings: Sequence[Ruling], words: Words, theirs: Theirs = MappingProxyType({})) -> str:
+    """The ledger as a long table: claim, level, reported, measured, verdict; what others measured in rows below."""
     heads = [words.say(f"page.{key}") for key in ("claim", "where", "reported", "measured", "verdict")]
-    rows = [
-        [one.claim, words.label(one.level or ""), one.reported, one.measured, words.of("verdict", one.verdict)]
-        for one in findings
-    ]
+    rows = []
+    for one in findings:
+        level = words.label(one.level or "")
+        rows.append([one.claim, level, one.reported, one.measured, words.of("verdict", one.verdict)])
+        for name, other in theirs.get((one.id, one.level), ()):
+            told = other.measured or other.explanation
+            rows.append(["", words.say("figure.measured", name=name), "", told, words.of("verdict", other.verdict)])
     return "\n".join([
         r"% \usepackage{booktabs,longtable,array}",
         r"\begin{longtable}{>{\raggedright}p{.27\textwidth}>{\raggedright}p{.1\textwidth}>{\raggedright}p{.2\textwidth}"
@@ -80,14 +89,21 @@ def ledger_tex(findings: Sequence[Ruling], words: Words) -> str:
     ])  # fmt: skip
 
 
-def ledger_csv(findings: Sequence[Ruling]) -> str:
-    """The ledger for programs: a row for each verdict, with the finding's name; verdicts are in English."""
+def ledger_csv(findings: Sequence[Ruling], theirs: Theirs = MappingProxyType({}), sets: Sequence[str] = ()) -> str:
+    """The ledger for programs: a row for each verdict, with the finding's name; verdicts are in English.
+
+    Each set of measurements has two columns more.
+    """
     file = io.StringIO()
     rows = csv.writer(file, lineterminator="\n")
-    rows.writerow(["finding", "level", "claim", "reported", "measured", "verdict", "criterion", "explanation"])
+    more = [f"{name}_{what}" for name in sets for what in ("measured", "verdict")]
+    rows.writerow(["finding", "level", "claim", "reported", "measured", "verdict", "criterion", "explanation", *more])
     for one in findings:
         texts = (one.claim, one.reported, one.measured, one.verdict, one.criterion, one.explanation)
-        rows.writerow([one.id, one.level or "", *(_cell(text) for text in texts)])
+        others = dict(theirs.get((one.id, one.level), ()))
+        beside = [(others[name].measured, others[name].verdict) if name in others else ("", "") for name in sets]
+        every = (*texts, *(text for pair in beside for text in pair))
+        rows.writerow([one.id, one.level or "", *(_cell(text) for text in every)])
     return file.getvalue()
 
 

@@ -40,8 +40,8 @@ class Paragraph:
 
 
 def letter(study: Study, findings: Sequence[Ruling], size: Size) -> list[Paragraph]:
-    """The claims of the original, in the levels of its own setting, by what came out."""
-    told = list(_own(study, findings))
+    """The claims of the original that the letter tells, in the levels of its own setting, by what came out."""
+    told = [one for one in _own(study, findings) if not study.letter or one.id in study.letter]
     added = {part.name: list(_added(part, study.words)) for part in study.parts} if size == "quick" else {}
     times = Counter(ruling.id for ruling in told)
     made: list[Paragraph] = []
@@ -56,6 +56,11 @@ def letter(study: Study, findings: Sequence[Ruling], size: Size) -> list[Paragra
             note = _deciding(study, size) if verdict == "undecided" else ""
             made.append(Paragraph(verdict, study.words.of("letter", verdict), lines, note))
     return made
+
+
+def left_to_the_ledger(study: Study, findings: Sequence[Ruling]) -> list[Ruling]:
+    """The rulings on the original's claims in its own setting that the letter does not tell."""
+    return [one for one in _own(study, findings) if study.letter and one.id not in study.letter]
 
 
 def _own(study: Study, findings: Sequence[Ruling]) -> Iterator[Ruling]:

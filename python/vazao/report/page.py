@@ -15,11 +15,11 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
 from vazao.errors import ScenarioError
-from vazao.figures import PAGE, Drawing, Face, drawing
+from vazao.figures import PAGE, Drawing, Face, drawer, shape_of
 from vazao.report import network
-from vazao.report.letter import letter
+from vazao.report.letter import left_to_the_ledger, letter
 from vazao.report.pasting import joined, quoted
-from vazao.results import Store
+from vazao.results import Measured, Store
 from vazao.scenario import load
 from vazao.study import (
     Factor,
@@ -32,9 +32,10 @@ from vazao.study import (
     built_in_studies,
     counted,
     reasons,
+    registration,
     told_not_run,
 )
-from vazao.units import cell, heading, interval, told_columns
+from vazao.units import heading, told_columns
 from vazao.words import ENGLISH, Words
 
 CSS = {"reproduced": "reproduced", "differs": "differs", "undecided": "undecided", "not testable": "open"}
@@ -88,16 +89,19 @@ class Claim:
         return decided.pop() if len(decided) == 1 else "mixed"
 
 
-def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str, Any]:
+def context(
+    study: Study, store: Store, findings: Sequence[Ruling], measurements: Sequence[Measured] = ()
+) -> dict[str, Any]:
     """Everything the template names, but for the page's style and scripts."""
     ledger, not_run, words = claims(findings), store.not_run, study.words
+    draw = drawer(study, store, measurements)
     levels = columns(ledger.values())
     shown: set[str] = set()
     sections = [
         {
             "title": title,
             "question": question,
-            "figures": [_figure(one, study, store, not_run, ledger, shown) for one in figures],
+            "figures": [_figure(draw(one), study, not_run, ledger, shown) for one in figures],
         }
         for title, question, figures in _sections(study)
     ]
@@ -109,25 +113,53 @@ def context(study: Study, store: Store, findings: Sequence[Ruling]) -> dict[str,
     return {
         "study": study, "about": markdown(study.about), "css": CSS, "findings": findings, "levels": levels,
         "columns": set(levels), "by_level": any(result.level is not None for result in findings),
-        "answers": answers, "headline": headline and _headline(headline, study, store),
-        "letter": told, "asked_beyond": asked_beyond(study, findings),
+        "answers": answers, "headline": headline and _headline(draw(headline)),
+        "measurements": [measured_set(one, findings, words) for one in measurements],
+        "theirs": theirs(measurements),
+        "letter": told, "letter_rest": letter_rest(study, findings), "asked_beyond": asked_beyond(study, findings),
         "tables": [_table(one, store, words) for one in study.tables],
         "ledger": apart(study, ledger.values()), "tally": tally(findings, levels, words),
-        "sections": sections, "loose": loose,
-        "networks": networks(study), "parts": [_part(part, size, store, not_run, words) for part in study.parts],
+        "sections": sections, "loose": loose, "fixed": fixed(study),
+        "networks": networks(study), "parts": [_part(study, part, size, store, not_run) for part in study.parts],
         "versions": store.manifest["versions"], "hash": study.hash, "facts": facts(study, store),
         "commands": commands(study, store), "questions": questions(study),
         "contents": _contents(
-            study, answer=answers, summary=ledger, tables=study.tables, results=sections, letter=told, ledger=ledger
+            study, answer=answers, summary=ledger, tables=study.tables, results=sections, letter=told, ledger=ledger,
+            measurements=measurements,
         ),
         "not_run": told_not_run(reasons(not_run), words), "script": _json(words.script),
     }  # fmt: skip
 
 
-CONTENTS = ("answer", "letter", "summary", "tables", "results", "setting", "ledger", "reproduce")
+def fixed(study: Study) -> dict[str, str]:
+    """Sentence for each registered finding on when its criterion was fixed, and what changed since it was written."""
+    told = {}
+    for finding in study.findings:
+        if one := registration.registered(study.name)["finding"].get(finding.id):
+            told[finding.id] = _history(study, "finding", finding.id, one)
+    return told
+
+
+def _history(study: Study, kind: str, name: str, one: registration.Registration) -> str:
+    """Sentence on the commit that wrote a criterion or a part, and on each that changed it since."""
+    words = study.words
+    first, *later = one.changes
+    written = words.say("page.written", date=first.date, commit=first.commit)
+    changes = (f"{change.date} ({change.commit}: {', '.join(_changed(change, words))})" for change in later)
+    told = words.say("page.changed", written=written, changes="; ".join(changes)) if later else f"{written}."
+    return told if registration.stands(study, kind, name) else f"{told} {words.say('page.unregistered')}"
+
+
+def _changed(change: registration.Change, words: Words) -> list[str]:
+    return [
+        " ".join([words.of("registered", name), *more]) for name, *more in (one.split(" ", 1) for one in change.what)
+    ]
+
+
+CONTENTS = ("answer", "letter", "summary", "tables", "results", "measurements", "setting", "ledger", "reproduce")
 """Anchors of the sections."""
 
-UNCLAIMED = ("tables", "results", "setting", "reproduce")
+UNCLAIMED = ("tables", "results", "measurements", "setting", "reproduce")
 """Anchors of the sections where a study, such as a sweep, states no claims."""
 
 
@@ -161,6 +193,12 @@ def apart(study: Study, ledger: Iterable[Claim]) -> list[tuple[str, list[Claim]]
     if not own or not others:
         return [("", claimed)] if claimed else []
     return [(study.words.say("page.of_original"), own), (study.words.say("page.beyond"), others)]
+
+
+def letter_rest(study: Study, findings: Sequence[Ruling]) -> str:
+    """The counts of the verdicts on the original's claims that the letter leaves to the ledger."""
+    rest = left_to_the_ledger(study, findings)
+    return study.words.say("page.letter_rest", counted=counted(rest, study.words)) if rest else ""
 
 
 def asked_beyond(study: Study, findings: Iterable[Ruling]) -> str:
@@ -203,6 +241,38 @@ def tally(findings: Sequence[Ruling], levels: Sequence[str], words: Words = ENGL
         {"name": name, "counts": {verdict: sum(r.verdict == verdict for r in results) for verdict in CSS}}
         for name, results in groups
     ]
+
+
+# Measurements
+
+
+def measured_set(one: Measured, findings: Iterable[Ruling], words: Words) -> dict[str, Any]:
+    """A set of measurements: whose it is, what joined, and its verdicts beside those of our runs."""
+    ours = {(ruling.id, ruling.level): ruling for ruling in findings}
+    judged = [ruling for ruling in one.findings if ruling.verdict != "not testable"]
+    untested: dict[str, dict[str, list[Ruling]]] = {}
+    for ruling in one.findings:
+        if ruling.verdict == "not testable":
+            untested.setdefault(ruling.explanation, {}).setdefault(ruling.id, []).append(ruling)
+    assumed = [
+        words.say("page.assumed", factor=name, level=words.label(at)) for name, at in one.readings.assumed.items()
+    ]
+    runs, measures = words.many("page.runs", one.runs.height), ", ".join(one.readings.measures)
+    return {
+        "name": one.name, "title": one.title, "source": one.source, "untested": untested,
+        "rows": [(ruling, ours.get((ruling.id, ruling.level))) for ruling in judged],
+        "joined": words.say("page.joined", runs=runs, measures=measures), "assumed": "; ".join(assumed),
+    }  # fmt: skip
+
+
+def theirs(measurements: Iterable[Measured]) -> dict[tuple[str, str | None], list[tuple[str, Ruling]]]:
+    """Verdicts of measurements on each claim at each level, where they have one, with the names of their sets."""
+    found: dict[tuple[str, str | None], list[tuple[str, Ruling]]] = {}
+    for one in measurements:
+        for ruling in one.findings:
+            if ruling.verdict != "not testable":
+                found.setdefault((ruling.id, ruling.level), []).append((one.name, ruling))
+    return found
 
 
 # The experiment
@@ -255,7 +325,8 @@ def _graphs(study: Study, part: Part) -> list[network.Graph]:
     return graphs
 
 
-def _part(part: Part, size: Size, store: Store, not_run: pl.DataFrame, words: Words) -> dict[str, Any]:
+def _part(study: Study, part: Part, size: Size, store: Store, not_run: pl.DataFrame) -> dict[str, Any]:
+    words = study.words
     counts = next((entry for entry in store.manifest["parts"] if entry["name"] == part.name), None)
     told = ""
     if counts:
@@ -266,6 +337,8 @@ def _part(part: Part, size: Size, store: Store, not_run: pl.DataFrame, words: Wo
         told = f"{words.of('design', part.design)}: {made} ({words.of('size', size)})."
     if left_out := not_run.filter(part=part.name).height:
         told += f" {words.many('page.runs_not_run', left_out)}"
+    if one := registration.registered(study.name)["part"].get(part.name):
+        told += f" {_history(study, 'part', part.name, one)}"
     factors = [_factor(factor, size) for factor in part.factors]
     return {"title": part.title or part.name, "question": part.question, "factors": factors, "size": told}
 
@@ -293,7 +366,7 @@ def _table(summary: Summary, store: Store, words: Words) -> dict[str, Any]:
     columns = told_columns(rows.columns)
     numeric = [rows.schema[name].is_numeric() for name in columns]
     told = [
-        [table_cell(name, row[name], words, row[half] if half else None) for name, half in columns.items()]
+        [words.cell(name, row[name], row[half] if half else None) for name, half in columns.items()]
         for row in rows.iter_rows(named=True)
     ]
     headings = [words.column(heading(name)) for name in columns]
@@ -301,13 +374,6 @@ def _table(summary: Summary, store: Store, words: Words) -> dict[str, Any]:
         "id": summary.id, "title": summary.title, "caption": summary.caption, "sql": summary.sql.strip(),
         "columns": list(zip(headings, numeric, strict=True)), "rows": told,
     }  # fmt: skip
-
-
-def table_cell(column: str, value: Any, words: Words, half: Any = None) -> str:
-    """A value of a table, with half of its interval where it has one, as people read it in a language."""
-    if isinstance(value, bool):
-        return words.of("cell", cell(column, value))
-    return words.label(value) if isinstance(value, str) else words.quantity(interval(column, value, half))
 
 
 # Figures
@@ -334,9 +400,9 @@ def _part_of(figure: Figure, study: Study) -> str | None:
 
 
 def _figure(
-    figure: Figure, study: Study, store: Store, not_run: pl.DataFrame, ledger: Mapping[str, Claim], shown: set[str]
+    one: Drawing, study: Study, not_run: pl.DataFrame, ledger: Mapping[str, Claim], shown: set[str]
 ) -> dict[str, Any]:
-    one = drawing(study, store, figure)
+    figure = one.figure
     beside = []
     for name in figure.finding:
         if name in ledger:
@@ -350,18 +416,23 @@ def _figure(
     return told if told["empty"] else told | {"svg": still(one), "json": live(one)}
 
 
-def _headline(figure: Figure, study: Study, store: Store) -> dict[str, Any] | None:
+def _headline(one: Drawing) -> dict[str, Any] | None:
     """The figure at the top of the page, without numbers, which stand where it is shown again; None with no rows."""
-    one = drawing(study, store, figure)
-    return None if one.rows.frame.is_empty() else {"id": figure.id, "title": figure.title, "svg": still(one)}
+    return None if one.rows.frame.is_empty() else {"id": one.figure.id, "title": one.figure.title, "svg": still(one)}
 
 
 def _note(one: Drawing, study: Study, not_run: pl.DataFrame) -> str:
     """Note on what is missing in a figure."""
     lost = not_run.filter(pl.col("part").is_in(study.named_parts(one.figure.sql))).height
     runs = study.words.many("page.lost", lost) if lost else ""
+    rings = study.words.say("page.rings") if one.rows.outliers.height else ""
     reported = study.words.say("page.diamonds") if one.rows.reported.height else ""
-    return " ".join(filter(None, [reported, one.rows.note, runs]))
+    shapes = [
+        study.words.say("page.marks_of", shape=study.words.of("shape", shape_of(nth)), name=name)
+        for nth, name in enumerate(one.rows.measured)
+        if one.figure.kind != "heat"
+    ]
+    return " ".join(filter(None, [rings, reported, *shapes, one.rows.note, runs]))
 
 
 def still(one: Drawing) -> Markup:

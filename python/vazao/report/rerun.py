@@ -115,12 +115,11 @@ class _Told:
 def _needs(cell: Cell) -> str:
     """Word for what a run needs that no page has; empty where it needs nothing."""
     needs = cell.needs
-    _, _, guests, programs = cell.work
     if needs.simulators:
         return "simulator"
-    if needs.code or programs:
+    if needs.code or cell.work.has_programs:
         return "program"
-    if needs.kernels or guests:
+    if needs.kernels or cell.work.guests:
         return "guest"
     return "file" if needs.inputs else ""
 

@@ -8,16 +8,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import vl_convert
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup
 
-from vazao import seeing
-from vazao.figures import DARK_PALETTE, FONTS, PALETTE, VEGA_LITE
+from vazao import figures, seeing
+from vazao.figures import DARK_PALETTE, FONTS, PALETTE
 from vazao.files import write_atomically
 from vazao.report import citing, rerun
 from vazao.report.page import CSS, answer, context, inline
-from vazao.results import PAPERS, Store
+from vazao.results import PAPERS, Measured, Store
 from vazao.study import Pair, Ruling, Study, counted
 from vazao.words import ENGLISH, Words
 
@@ -39,7 +39,9 @@ FACES = (
 """Family, weight, style and file of each typeface in the page."""
 
 
-def write(study: Study, store: Store, findings: Sequence[Ruling], out_dir: Path) -> Path:
+def write(
+    study: Study, store: Store, findings: Sequence[Ruling], out_dir: Path, measurements: Sequence[Measured] = ()
+) -> Path:
     """Write `out_dir/report.html` and return its path. Its language is the study's (`load_study("…", lang="pt")`).
 
     Of a study with claims, letter and ledger stand beside it for papers (`PAPERS`).
@@ -47,13 +49,13 @@ def write(study: Study, store: Store, findings: Sequence[Ruling], out_dir: Path)
     Raises `StudyError` when a figure cannot be drawn, `ResultsError` when the page cannot be written.
     """
     path = Path(out_dir) / PAGE
-    parts = context(study, store, findings)
+    parts = context(study, store, findings, measurements)
     write_atomically(path, _page(study, store, parts).encode())
     if findings:
         texts = (
-            citing.letter_tex(study, parts["letter"]),
-            citing.ledger_tex(findings, study.words),
-            citing.ledger_csv(findings),
+            citing.letter_tex(study, parts["letter"], parts["letter_rest"]),
+            citing.ledger_tex(findings, study.words, parts["theirs"]),
+            citing.ledger_csv(findings, parts["theirs"], [one.name for one in measurements]),
             citing.bibtex(study, store.manifest["versions"]["engine"]),
         )
         for name, text in zip(PAPERS, texts, strict=True):
@@ -61,9 +63,16 @@ def write(study: Study, store: Store, findings: Sequence[Ruling], out_dir: Path)
     return path
 
 
-def html(study: Study, store: Store, findings: Sequence[Ruling], *, explorer: str = "") -> str:
+def html(
+    study: Study,
+    store: Store,
+    findings: Sequence[Ruling],
+    measurements: Sequence[Measured] = (),
+    *,
+    explorer: str = "",
+) -> str:
     """The page; its figures' marks lead to the explorer at that address, if there is one."""
-    return _page(study, store, context(study, store, findings), explorer)
+    return _page(study, store, context(study, store, findings, measurements), explorer)
 
 
 def _page(study: Study, store: Store, parts: dict[str, Any], explorer: str = "") -> str:
@@ -78,7 +87,7 @@ def _page(study: Study, store: Store, parts: dict[str, Any], explorer: str = "")
         "glue": Markup(glue),
         "again": again,
     }
-    return _template("report", study.words).render(parts, policy=_policy(again, _bundle(), glue), **more)
+    return _filled("report", study.words, policy=_policy(again, _bundle(), glue), **parts, **more)
 
 
 def _policy(again: seeing.Again | None, *scripts: str) -> str:
@@ -109,18 +118,30 @@ def write_index(told: Sequence[tuple[Study, Sequence[Ruling], str]], out_dir: Pa
         for study, findings, folder in told
     ]  # fmt: skip
     path = Path(out_dir) / INDEX
-    page = _template("index", words).render(entries=entries, css=CSS, style=_style())
+    page = _filled("index", words, entries=entries, css=CSS, style=_style())
     write_atomically(path, page.encode())
     return path
 
 
-def _template(name: str, words: Words) -> Template:
+def _filled(name: str, words: Words, **given: Any) -> str:
+    """A template with what it shows, in the words of a language."""
+    template = _templates().get_template(f"{name}.html.j2")
+    return template.render(say=words.say, of=words.of, words=words, pair=_pair(words), **given)
+
+
+@cache
+def _templates() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"inline": inline, "label": words.label}
-    environment.globals |= {"say": words.say, "of": words.of, "words": words, "pair": _pair(words)}
-    return environment.get_template(f"{name}.html.j2")
+    environment.filters |= {"inline": inline, "label": _label}
+    return environment
+
+
+@pass_context
+def _label(told: Context, value: Any) -> str:
+    words: Words = told["words"]
+    return words.label(value)
 
 
 def _pair(words: Words) -> Callable[[Pair], tuple[str, str, str]]:
@@ -149,6 +170,5 @@ def _data(file: Path) -> str:
 
 @cache
 def _bundle() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed as one script."""
-    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE)
-    return Markup(script.replace("</script", "<\\/script"))
+    """The script that draws the figures; no text of it ends the element that it stands in."""
+    return Markup(figures.embed_script().replace("</script", "<\\/script"))

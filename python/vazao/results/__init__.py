@@ -31,9 +31,12 @@ if TYPE_CHECKING:
     from vazao.results.latex import escaped as escaped
     from vazao.results.made import product as product
     from vazao.results.manifest import MANIFEST as MANIFEST, read_manifest as read_manifest
+    from vazao.results.measured_sets import joined as joined, kept_measurements as kept_measurements
+    from vazao.results.measurements import Measured as Measured
     from vazao.results.merging import merge as merge
     from vazao.results.pace import SMALLEST as SMALLEST, Pace as Pace, measured as measured
     from vazao.results.playing import play as play
+    from vazao.results.readings import name_of as name_of
     from vazao.results.readme import PAPERS as PAPERS
     from vazao.results.rehearsal import rehearse as rehearse
     from vazao.results.repeating import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -32,11 +31,7 @@ class Asked:
         code: dict[str, None] = {}
         files: dict[Named, None] = {}
         for one in scenarios:
-            # Most say that they have none without being parsed, which takes a while where flows are many.
-            if '"command"' in (text := one.json):
-                apps = [flow["app"] for flow in json.loads(text)["flows"]]
-                commands = [app for app in apps if app.get("kind") == "command"]
-                programs |= dict.fromkeys(app[side] for app in commands for side in ("server", "client"))
+            programs |= dict.fromkeys(one.programs)
             if one.code:
                 code |= dict.fromkeys(name for name, _ in one.code)
                 files |= dict.fromkeys(each for each in one.inputs if each[0].endswith(".py"))

@@ -14,7 +14,7 @@ import polars as pl
 from vazao import display, figures
 from vazao.errors import ClusterError, ResultsError, StudyError, VazaoError, did_you_mean
 from vazao.files import locked, owned, write_atomically
-from vazao.results import inputs, readme
+from vazao.results import inputs, measured_sets, readme
 from vazao.results.cluster import Cluster, cluster_of
 from vazao.results.growth import left_out, planned_rows
 from vazao.results.made import Product, product
@@ -42,9 +42,12 @@ from vazao.study import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from altair import Chart, FacetChart, LayerChart
 
     from vazao.results.cluster import On
+    from vazao.results.measurements import Measured
 
 
 class Study(Described):
@@ -57,13 +60,15 @@ class Study(Described):
         jobs: int | None = None,
         out: str | Path | None = None,
         on: On | None = None,
+        measurements: Sequence[str | Path] = (),
     ) -> Campaign:
         """Run what is missing of the study (all cores unless `jobs` says otherwise) and evaluate its findings.
 
         Results go to `out` (default: `results/NAME`) and are kept there; what is stored is not run again. Runs go `on`
         a cluster, if one is named: "local:8", "dask://HOST:PORT", a `distributed.Client`, or any cluster of Dask's.
+        `measurements` are files of an author's own, which join the study (`Campaign.measurements`).
         """
-        return run_study(self, size=size, jobs=jobs, out=out, on=on)
+        return run_study(self, size=size, jobs=jobs, out=out, on=on, measurements=measurements)
 
 
 def load_study(name: str | Path, *, lang: str | None = None, allow_programs: bool = False) -> Study:
@@ -103,6 +108,8 @@ class Campaign:
         retold = replace(self, study=study, ledger=None)
         # The rows are the same, and so are the answers to what was asked about them.
         retold.__dict__["store"] = self.store
+        if "measurements" in self.__dict__:
+            retold.__dict__["measurements"] = [one.told_in(study) for one in self.measurements]
         return retold
 
     def __repr__(self) -> str:
@@ -168,6 +175,16 @@ class Campaign:
             return self.ledger
         return findings.evaluate(self.study, self.store, self.not_run)
 
+    @cached_property
+    def measurements(self) -> list[Measured]:
+        """An author's own measurements, each set with the verdicts of its rows. Raises `StudyError`."""
+        return measured_sets.joined(self.study, self.directory)
+
+    def write_ledger(self) -> list[Path]:
+        """Store the verdicts, and those of measurements, in the words of the study's own file; returns the files."""
+        own = self.in_its_own_words()
+        return [findings.write(own.findings, self.directory), *measured_sets.write(self.directory, own.measurements)]
+
     def sql(self, query: str) -> pl.DataFrame:
         """Ask the tables runs, flows, paths, links and samples anything (DuckDB)."""
         return self.store.query(query)
@@ -181,7 +198,7 @@ class Campaign:
 
     def figure(self, figure_id: str) -> Chart | LayerChart | FacetChart:
         """A figure of the study as an interactive Altair chart."""
-        return figures.chart(self.study, self.store, figure_id)
+        return figures.chart(self.study, self.store, figure_id, self.measurements)
 
     def plot(
         self,
@@ -260,6 +277,7 @@ def run_study(
     progress: Progress | None = None,
     shard: Shard = WHOLE,
     on: On | Cluster | None = None,
+    measurements: Sequence[str | Path] = (),
 ) -> Campaign:
     """Simulate what `out` (default: results/NAME) does not hold yet, commit it as it ends, evaluate the findings.
 
@@ -267,14 +285,16 @@ def run_study(
     and a new one is quick. Runs for which this machine lacks a kernel are noted as not run (`Campaign.not_run`), and
     run by the next call that has it. What a changed study no longer has is kept and left out (`Campaign.left_out`). Of
     a `shard` only the runs are simulated, and no finding is evaluated: `merge` puts shards together. Runs go `on` a
-    cluster, if one is given (`Study.run` says which there are). The campaign is
+    cluster, if one is given (`Study.run` says which there are). Files of `measurements` join the study, are
+    kept in the directory and join it again next time. The campaign is
     told in the study's language; the stored ledger has the texts of the study's own file. Raises `StudyError` for a
-    wrong study, `ResultsError` for a directory that cannot be used; after Ctrl-C the finished runs are stored.
+    wrong study or file, `ResultsError` for a directory that cannot be used; after Ctrl-C the finished runs are stored.
     """
     directory = Path(out) if out is not None else default_directory(study.name)
     place = _place(jobs, on)
     lang, study = study.words.lang, study.original
-    if done := _finished(study, size, directory):
+    sets = measured_sets.joined(study, directory, list(map(Path, measurements)))
+    if measured_sets.are_kept(directory, sets) and (done := _finished(study, size, directory)):
         return done.told_in(lang)
     rehearse(study)
     begun = read_manifest(directory) or {}
@@ -288,6 +308,7 @@ def run_study(
         manifest = _going_on(there, manifest)
     with writing(directory, manifest, study.text) as writer:
         inputs.keep(directory, planned.inputs)
+        measured_sets.keep(directory, sets)
         for name, texts in sources(study).items():
             write_atomically((directory / STUDY).with_suffix(f".{name}.toml"), texts.text.encode())
         readme.write(directory, manifest, study)
@@ -301,10 +322,10 @@ def run_study(
         return Campaign(study, directory, started, left, ledger=[]).told_in(lang)
     complete = None if lacking else _product(study, size, directory)
     campaign = Campaign(study, directory, started, left)
-    written = findings.write(campaign.findings, directory)
+    written = campaign.write_ledger()
     # Another process may have added rows meanwhile.
     if complete and complete == _product(study, size, directory):
-        complete.note([written, *inputs.copies(directory, planned.inputs)])
+        complete.note([*written, *inputs.copies(directory, planned.inputs)])
     return campaign.told_in(lang)
 
 

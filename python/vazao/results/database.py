@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,18 +23,33 @@ from vazao.results.statement import check
 _Numbers = list[float | None] | None
 
 MACROS = """
-CREATE MACRO ci95(x) AS t_quantile(count(x) - 1) * stddev_samp(x) / sqrt(count(x));
+CREATE MACRO t_quantile(df, looks := 1) AS student(df, looks);
+CREATE MACRO ci95(x, looks := 1) AS t_quantile(count(x) - 1, looks) * stddev_samp(x) / sqrt(count(x));
 CREATE MACRO low95(x) AS coalesce(avg(x) - ci95(x), avg(x));
 CREATE MACRO high95(x) AS coalesce(avg(x) + ci95(x), avg(x));
+CREATE MACRO welch_ci95(a, b, looks := 1) AS welch_half(a, b, looks);
 """
 """`ci95(x)`: half-width of the mean's 95 % t-interval, NULL for one value; `low95`, `high95`: its ends, for one value
-the value itself. Plain functions beside them, over lists (`list(x) FILTER (…)`): `welch_p(a, b)`, `welch_low95(a, b)`,
-`welch_high95(a, b)`, `welch_ci95(a, b)`: Welch's test of a difference of means, the ends of its interval and half its
-width; `jain(shares)`. What an interval decides: `decisions.py`."""
+the value itself. `welch_ci95(a, b)`: the same of the difference of the means of two lists (`list(x) FILTER (…)`).
+
+Where an answer rests on whichever of k intervals goes furthest, each is asked for as one of so many looks
+(`ci95(x, k)`, `welch_ci95(a, b, k)`): at 1 - 0.05 / k, so that all k hold in 95 of 100 cases (Bonferroni). `t_quantile`
+is Student's two-sided quantile at that confidence. Plain functions beside them: `welch_p(a, b)`, `welch_low95(a, b)`,
+`welch_high95(a, b)`: p and the ends of Welch's 95 % interval; `jain(shares)`. `decisions.py`: what an interval decides.
+"""
 
 
-def _t_quantile(df: int | None) -> float | None:
-    return statistics.t_quantile(df) if df else None
+def _student(df: int | None, looks: int | None) -> float | None:
+    return statistics.t_quantile(df, _confidence(looks)) if df and looks else None
+
+
+def _welch_half(a: _Numbers, b: _Numbers, looks: int | None) -> float | None:
+    test = statistics.welch(_known(a), _known(b), _confidence(looks)) if looks else None
+    return test.half if test else None
+
+
+def _confidence(looks: int) -> float:
+    return 1 - 0.05 / looks
 
 
 def _of_welch(name: str) -> Callable[[_Numbers, _Numbers], float | None]:
@@ -54,11 +70,11 @@ def _known(values: _Numbers) -> list[float]:
 
 
 _FUNCTIONS: dict[str, tuple[Callable[..., float | None], list[Any]]] = {
-    "t_quantile": (_t_quantile, ["BIGINT"]),
+    "student": (_student, ["BIGINT", "BIGINT"]),
+    "welch_half": (_welch_half, ["DOUBLE[]", "DOUBLE[]", "BIGINT"]),
     "welch_p": (_of_welch("p"), ["DOUBLE[]", "DOUBLE[]"]),
     "welch_low95": (_of_welch("low"), ["DOUBLE[]", "DOUBLE[]"]),
     "welch_high95": (_of_welch("high"), ["DOUBLE[]", "DOUBLE[]"]),
-    "welch_ci95": (_of_welch("half"), ["DOUBLE[]", "DOUBLE[]"]),
     "jain": (_jain, ["DOUBLE[]"]),
 }
 
@@ -72,8 +88,16 @@ _SEALED: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
-def connect(files: Iterable[Path] = (), *, gigabytes: float | None = None) -> duckdb.DuckDBPyConnection:
+_PLANNED = {"unused_columns", "cte_inlining", "deliminator", "unnest_rewriter"}
+"""Optimizers of a database that tells which columns a query reads: without any others a plan depends on no row."""
+
+
+def connect(
+    files: Iterable[Path] = (), *, gigabytes: float | None = None, telling: bool = False
+) -> duckdb.DuckDBPyConnection:
     """An empty database in memory with the functions above, from which nothing but `files` can be reached.
+
+    `telling`: it can tell which columns a query reads (`reads`).
 
     One thread: the sum of floating-point numbers depends on their order, and a finding must not change its last digit
     with the machine. It is sealed before it has read anything: a name or a query that comes with results is a
@@ -85,6 +109,9 @@ def connect(files: Iterable[Path] = (), *, gigabytes: float | None = None) -> du
     connection.sql(MACROS + decisions.MACROS)
     if gigabytes:
         connection.sql(f"SET memory_limit = '{gigabytes * 1000:.0f} MB'")
+    if telling:
+        known = (name for (name,) in connection.sql("SELECT name FROM duckdb_optimizers()").fetchall())
+        connection.sql(f"SET disabled_optimizers = '{','.join(name for name in known if name not in _PLANNED)}'")
     connection.sql(f"SET allowed_paths = [{_texts(files)}]")
     connection.sql("SET enable_external_access = false")
     connection.sql("SET lock_configuration = true")
@@ -166,6 +193,35 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
         named = check(connection, sql)
         bound = {name: value for name, value in (parameters or {}).items() if name in named}
         return connection.sql(sql, params=bound or None).to_arrow_table()
+
+
+def reads(
+    connection: duckdb.DuckDBPyConnection, sql: str, columns: Iterable[str], parameters: Mapping[str, object]
+) -> pa.Table:
+    """The columns of tables on which some columns of a query's answer depend, as rows of `name` and `column`.
+
+    The database's own plan says it, once everything that the columns have no use for is taken out.
+    """
+    with _told():
+        named = check(connection, sql)
+        bound = {name: value for name, value in parameters.items() if name in named}
+        wanted = ", ".join(map(quoted, columns))
+        inside = f"SELECT {wanted} FROM (\n{sql.rstrip().removesuffix(';')}\n)"
+        ((_, plan),) = connection.sql(f"EXPLAIN (FORMAT json) {inside}", params=bound or None).fetchall()
+    found = list(dict.fromkeys(_scanned(json.loads(plan))))
+    return pa.table({"name": [name for name, _ in found], "column": [column for _, column in found]})
+
+
+def _scanned(nodes: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The columns that a plan takes from tables; of a table of which it only counts rows, one without a name."""
+    for node in nodes:
+        known = node["extra_info"]
+        if "Table" in known:
+            taken = known.get("Projections") or [""]
+            yield from (
+                (known["Table"].rpartition(".")[2], column) for column in ([taken] if isinstance(taken, str) else taken)
+            )
+        yield from _scanned(node["children"])
 
 
 def frame(rows: pa.Table) -> pl.DataFrame:

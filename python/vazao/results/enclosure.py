@@ -16,7 +16,7 @@ import socket
 import struct
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BufferedRWPair
@@ -81,12 +81,20 @@ class Enclosure:
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
         """The rows of a query. Raises `ResultsError`; after one about time or memory, the database is gone."""
+        return database.frame(self._put({"sql": sql, "parameters": dict(parameters or {})}))
+
+    def reads(self, sql: str, columns: Sequence[str], parameters: Mapping[str, object]) -> pl.DataFrame:
+        """The columns of tables that a query's columns depend on; see `database.reads`. Raises `ResultsError`."""
+        return database.frame(self._put({"sql": sql, "columns": list(columns), "parameters": dict(parameters)}))
+
+    def _put(self, question: Mapping[str, object]) -> pa.Table:
+        """The answer to a question: a query, or what it reads where it has `columns`."""
         try:
-            self._stream.write(json.dumps({"sql": sql, "parameters": dict(parameters or {})}).encode() + b"\n")
+            self._stream.write(json.dumps(question).encode() + b"\n")
             self._stream.flush()
         except OSError:
             raise self._ended() from None
-        return database.frame(self._answer())
+        return self._answer()
 
     @property
     def alive(self) -> bool:
@@ -139,7 +147,8 @@ def _live(there: socket.socket, prepare: Callable[[], duckdb.DuckDBPyConnection]
             connection = _answered(stream, limits, lambda: (prepare(), None))
             while connection and (line := stream.readline()):
                 asked = json.loads(line)
-                _answered(stream, limits, lambda: (None, database.answer(connection, **asked)))  # noqa: B023
+                put = database.reads if "columns" in asked else database.answer
+                _answered(stream, limits, lambda: (None, put(connection, **asked)))  # noqa: B023
     os._exit(0)
 
 

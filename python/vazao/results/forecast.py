@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from vazao import _core, ns2, units
+from vazao import _core, units
 from vazao.results.pace import Pace, Run, measured
 from vazao.results.result import table
 from vazao.scenario import lacking
@@ -64,7 +64,7 @@ def forecast_run(run: Run, budget: float = PIECE_SECONDS, pace: Pace | None = No
     Programs are not run, and neither is what another simulator plays: these go by the pace of the machine.
     """
     scenario = run.scenario if isinstance(run, PlannedRun) else run
-    if not (scenario.work()[3] or ns2.plays(scenario) or lacking(scenario)):
+    if not (scenario.programs or scenario.simulators or lacking(scenario)):
         reached, seconds = _reached(scenario, budget)
         if reached is None:
             return Forecast(seconds)
@@ -143,7 +143,7 @@ def _extended(scenario: _core.Scenario, half: _Piece, whole: _Piece) -> Forecast
     so_far, before = sum(whole.packets), sum(half.packets)
     if so_far <= 0:
         # Nothing has been sent so far, as before a late start: hops are all there is to go by.
-        hops = max(1.0, scenario.work()[0])
+        hops = max(1.0, scenario.work().hops)
         return Forecast(whole.seconds * max(1.0, hops / max(1.0, whole.hops)), scenario.until_s)
     # Starting a guest belongs to no packet; but a difference of few packets says little.
     each = (whole.seconds - half.seconds) / (so_far - before) if so_far > 1.2 * before else 0.0
@@ -158,7 +158,7 @@ def _rest(scenario: _core.Scenario, half: _Piece, whole: _Piece) -> tuple[float 
     carried = [float(count or 0) for count in whole.flows["app_bytes"]]
     mean = sum(sent) / max(1, sum(count > 0 for count in sent))
     each_byte = sum(sent) / max(1.0, sum(carried))
-    guess = max(1.0, scenario.work()[0] / max(1.0, whole.hops))
+    guess = max(1.0, scenario.work().hops / max(1.0, whole.hops))
     ends, total = [whole.end_s], 0.0
     for n, row in enumerate(whole.flows.select("completed", "start_s").iter_rows(named=True)):
         size, until = _size(apps[n]), _limit(apps[n], row["start_s"], scenario.until_s)

@@ -16,6 +16,7 @@ import polars as pl
 
 from vazao.results.store import Store
 from vazao.study import Plan
+from vazao.words import ENGLISH
 
 KEY = "replication"
 """Column of every design beside its factors and `part`."""
@@ -65,10 +66,10 @@ def left_out(planned: Plan, rows: pl.DataFrame, store: Store) -> list[str]:
             if was in known and is_now in now:
                 both = json.loads(known[was]), json.loads(now[is_now].scenario.json)
                 key, old, new = next(differences(*both), ("", None, None))
-                reasons[was] = (
-                    f"{key} is {_short(new)} now ({_short(old)} there)" if key else "of another engine or file"
-                )
-    counted = Counter(reasons.get(run, "of levels or replications that the study no longer has") for run in others)
+                changed = ENGLISH.say("reason.changed", key=key, now=_short(new), there=_short(old))
+                reasons[was] = changed if key else ENGLISH.say("reason.engine")
+    gone = ENGLISH.say("reason.levels")
+    counted = Counter(reasons.get(run, gone) for run in others)
     return [f"{count} {reason}" for reason, count in counted.most_common()]
 
 

@@ -23,7 +23,7 @@ from vazao import files
 from vazao.errors import VazaoError
 from vazao.results import parts
 from vazao.results.manifest import MANIFEST, read_manifest
-from vazao.results.store import NOT_RUN, PLANNED, STUDY
+from vazao.results.store import MEASUREMENTS, NOT_RUN, PLANNED, STUDY
 from vazao.scenario import kernels_at_hand
 from vazao.study import Study
 
@@ -100,6 +100,8 @@ def _stored(directory: Path) -> Iterator[tuple[str, str]]:
     for table in parts.TABLES:
         files.owned(directory / table, folder=True)
     every = [directory / name for name in (MANIFEST, STUDY, PLANNED, NOT_RUN)]
+    if files.owned(directory / MEASUREMENTS, folder=True):
+        every += sorted((directory / MEASUREMENTS).glob("*.csv"))
     every += [parts.part(directory, table, batch) for batch in parts.batches(directory) for table in parts.TABLES]
     for path in every:
         if files.owned(path):

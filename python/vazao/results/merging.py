@@ -11,7 +11,8 @@ from pyarrow import parquet
 
 from vazao.errors import ResultsError
 from vazao.files import owned, read_file, write_atomically
-from vazao.results import inputs, parts, readme
+from vazao.results import inputs, measured_sets, parts, readme
+from vazao.results.campaign import open_campaign
 from vazao.results.manifest import check_origin
 from vazao.results.parts import TABLES
 from vazao.results.store import STUDY, Store
@@ -38,11 +39,13 @@ class Merged:
 def merge(sources: Sequence[str | Path], out: str | Path) -> Merged:
     """Copy the runs of `sources`, parts of one campaign (`vazao run --shard`), to `out`, each run once.
 
-    Raises `ResultsError` for a directory that holds something else: another study or version, or damaged rows.
+    The ledger is written when no run is missing. Raises `ResultsError` for a directory that holds something else:
+    another study or version, another set of measurements of one name, or damaged rows.
     """
     stores = [Store(source) for source in sources]
     first, directory = stores[0], Path(out)
     _check_same(stores)
+    sets = measured_sets.together(directory, [store.directory for store in stores])
     stored = pl.concat([store.stored for store in stores]).unique()
     # Where a part had no kernel, guests' runs are planned under names that no stored run has.
     best = max(stores, key=lambda store: _planned(store).join(stored, on="run_id", how="semi").height)
@@ -50,6 +53,7 @@ def merge(sources: Sequence[str | Path], out: str | Path) -> Merged:
         for name in sorted(first.directory.glob("study.*.toml")):
             write_atomically(directory / name.name, read_file(name))
         study = parse_as(Study, read_text(directory / STUDY), str(directory / STUDY))
+        measured_sets.take(directory, sets)
         readme.write(directory, best.manifest, study)
         for store in stores:
             for copy in inputs.kept(store.directory, store.manifest).values():
@@ -61,6 +65,8 @@ def merge(sources: Sequence[str | Path], out: str | Path) -> Merged:
         whole = Store(directory)
         _note_not_run(writer, whole, stores)
     runs = rows.join(whole.stored, on="run_id", how="semi").height
+    if runs == rows.height:
+        open_campaign(directory).write_ledger()
     return Merged(directory, added, runs, rows.height - runs)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias
 
-from vazao import _core, kernel, ns2
+from vazao import _core, kernel
 from vazao.results.result import table
 from vazao.scenario import load
 from vazao.study import PlannedRun
@@ -54,10 +54,10 @@ class Pace:
 
     def seconds(self, run: Run) -> float:
         """An estimate of the time that a run takes on one core."""
-        hops, packets, guests, _ = run.work()
-        if bool(run.cell.needs.simulators) if isinstance(run, PlannedRun) else ns2.plays(run):
-            return self.foreign_run + hops * self.foreign_hop
-        return self.run + hops * self.hop + guests * self.guest + packets * self.guest_packet
+        work = run.work()
+        if run.cell.needs.simulators if isinstance(run, PlannedRun) else run.simulators:
+            return self.foreign_run + work.hops * self.foreign_hop
+        return self.run + work.hops * self.hop + work.guests * self.guest + work.guest_packets * self.guest_packet
 
     def total(self, scenarios: Collection[Run], jobs: int) -> float:
         """An estimate of the time that runs take on `jobs` cores."""
@@ -67,7 +67,7 @@ class Pace:
 
 def measured(scenarios: Collection[Run]) -> Pace:
     """The pace of this machine at this moment, as far as these scenarios need it."""
-    guests = any(scenario.work()[2] for scenario in scenarios) and kernel.find() is not None
+    guests = any(scenario.work().guests for scenario in scenarios) and kernel.find() is not None
     return _with_guests() if guests else _ours()
 
 
@@ -88,7 +88,7 @@ def _ours() -> Pace:
     names = ("runs", "flows", "paths", "links", "samples")
     told = _timed(lambda: [table(made, name) for made in outcomes for name in names])
     larger = load(_LARGER)
-    hop = _timed(lambda: _core.run(larger)) / larger.work()[0]
+    hop = _timed(lambda: _core.run(larger)) / larger.work().hops
     return Pace(hop=hop, run=ended / _RUNS, rows=told / _RUNS)
 
 
@@ -99,8 +99,8 @@ def _with_guests() -> Pace:
     if outcome.failure or outcome.not_run:
         return _ours()
     started, worked = _timed(lambda: _core.run(idle)), _timed(lambda: _core.run(busy))
-    packets = busy.work()[1] - idle.work()[1]
-    return replace(_ours(), guest=started / idle.work()[2], guest_packet=max(1e-6, (worked - started) / packets))
+    packets = busy.work().guest_packets - idle.work().guest_packets
+    return replace(_ours(), guest=started / idle.work().guests, guest_packet=max(1e-6, (worked - started) / packets))
 
 
 def _timed(work: Callable[[], object]) -> float:

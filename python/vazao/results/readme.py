@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vazao.files import write_atomically
+from vazao.files import owned, write_atomically
+from vazao.results.store import MEASUREMENTS
 from vazao.study import Study
 
 README = "README.md"
@@ -26,6 +27,7 @@ FILES = {
     "scenario.toml": "the scenario as it was run; changes to it and its seed are in `manifest.json`",
     "inputs/": "copies of the files that scenarios name, each under its SHA-256; `manifest.json` has their names",
     "runs/, flows/, paths/, links/, samples/": "the rows, as Parquet",
+    "measurements/": "an author's own measurements as their files had them; `measurements.json` has their verdicts",
     "scenarios/": "the resolved scenario of each run, as JSON",
     "manifest.json": "what was run and with which versions",
 }
@@ -37,14 +39,15 @@ SCENARIO_ONLY = ("scenario.toml",)
 
 def write(directory: Path, manifest: Mapping[str, Any], study: Study | None = None) -> None:
     """Write the README of a results directory, of a study's or of a single run's."""
-    write_atomically(directory / README, text(manifest, study).encode())
+    measured = owned(directory / MEASUREMENTS, folder=True)
+    write_atomically(directory / README, text(manifest, study, measured=measured).encode())
 
 
-def text(manifest: Mapping[str, Any], study: Study | None) -> str:
+def text(manifest: Mapping[str, Any], study: Study | None, *, measured: bool = False) -> str:
     """Text of the README. It names no place: all its commands are for the directory that it is in."""
     title = _line(study.title if study else manifest["name"])
     versions = manifest["versions"]
-    left_out = SCENARIO_ONLY if study else STUDY_ONLY
+    left_out = (*(SCENARIO_ONLY if study else STUDY_ONLY), *(() if measured else (MEASUREMENTS + "/",)))
     files = [f"| `{name.replace(', ', '`, `')}` | {what} |" for name, what in FILES.items() if name not in left_out]
     about = (
         [_line(part) for part in (study.question, study.source and f"Source: {study.source}.") if part] if study else []

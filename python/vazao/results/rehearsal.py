@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import duckdb
 import polars as pl
@@ -42,22 +42,31 @@ def rehearse(study: Study) -> None:
 
 
 class Stage:
-    """The tables without rows that a study's queries are rehearsed on."""
+    """The tables that a study's queries are rehearsed on: those that are given, and without rows all others."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(
+        self, study: Study, tables: Mapping[str, pl.DataFrame] | None = None, *, telling: bool = False
+    ) -> None:
         """Raises `StudyError` for a view that cannot be."""
-        columns = {name: rows.to_arrow() for name, rows in _columns(study).items()}
+        columns = {name: rows.to_arrow() for name, rows in {**columns_of(study), **(tables or {})}.items()}
         try:
-            self._database = Enclosure(lambda: _empty(study, columns), LIMITS)
+            self._database = Enclosure(lambda: _staged(study, columns, telling), LIMITS)
         except ResultsError as error:
             raise StudyError(f"{study.file}: {error}") from None
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
-        """The answer of empty tables. Raises `ResultsError`."""
+        """The answer of its tables. Raises `ResultsError`."""
         return self._database.query(sql, parameters)
 
+    def reads(self, sql: str, columns: Sequence[str], parameters: Mapping[str, object]) -> set[tuple[str, str]]:
+        """Tables and their columns on which columns of an answer depend; of a stage that is `telling`.
 
-def _columns(study: Study) -> dict[str, pl.DataFrame]:
+        Raises `ResultsError`.
+        """
+        return {(name, column) for name, column in self._database.reads(sql, columns, parameters).iter_rows()}
+
+
+def columns_of(study: Study) -> dict[str, pl.DataFrame]:
     """Every table with its columns and no rows."""
     outcome = _core.run(_core.load(SMALLEST))
     tables = {name: table(outcome, name).clear() for name in TABLES if name != "scenarios"}
@@ -66,8 +75,8 @@ def _columns(study: Study) -> dict[str, pl.DataFrame]:
     return tables | {"runs": runs.hstack(pl.DataFrame(schema=design_columns(study)))}
 
 
-def _empty(study: Study, columns: Mapping[str, pa.Table]) -> duckdb.DuckDBPyConnection:
-    connection = database.connect()
+def _staged(study: Study, columns: Mapping[str, pa.Table], telling: bool) -> duckdb.DuckDBPyConnection:
+    connection = database.connect(telling=telling)
     for name, rows in columns.items():
         database.add_rows(connection, name, rows)
     database.add_dynamics(connection)

@@ -29,7 +29,15 @@ if TYPE_CHECKING:
 
 def table(outcome: Outcome, name: str) -> pl.DataFrame:
     """A table of an outcome, its dictionary-encoded columns as ordinary text."""
-    return _plain(outcome.table(name))
+    return joined_table([outcome], name)
+
+
+def joined_table(outcomes: Sequence[Outcome], name: str) -> pl.DataFrame:
+    """The rows of several outcomes, of this engine or of ns-2, in one table with ordinary text.
+
+    Columns are cast once for all of them: for one outcome alone that takes longer than a short run.
+    """
+    return _plain(pl.concat([pl.DataFrame(outcome.table(name)) for outcome in outcomes], how="vertical_relaxed"))
 
 
 def _plain(rows: Any) -> pl.DataFrame:

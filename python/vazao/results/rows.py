@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from vazao import _core
-from vazao.results.result import table
+from vazao.results.result import joined_table
 
 if TYPE_CHECKING:
     from vazao.results.simulating import Outcome
@@ -65,23 +65,22 @@ def rows_of(ended: Sequence[tuple[_core.Scenario, Outcome]]) -> Rows:
     # A run that failed has no tables.
     measured = [outcome for _, outcome in ended if outcome.failure is None]
     names = ("flows", "paths", "links") if measured else ()
-    tables = {name: pl.concat([table(outcome, name) for outcome in measured]) for name in names}
+    tables = {name: joined_table(measured, name) for name in names}
     tables["scenarios"] = pl.DataFrame(
         [(scenario.run_id, scenario.json) for scenario, _ in ended],
         schema={"run_id": pl.String, "scenario": pl.String},
         orient="row",
     )
-    tables["runs"] = pl.concat([_run_row(scenario, outcome) for scenario, outcome in ended], how="diagonal")
+    done = [joined_table(measured, "runs").with_columns(failure=pl.lit(None, pl.String))] if measured else []
+    failed = [_failed(scenario, outcome) for scenario, outcome in ended if outcome.failure is not None]
+    tables["runs"] = pl.concat([*done, *failed], how="diagonal")
     return Rows(tables, [outcome.table("samples") for outcome in measured])
 
 
-def _run_row(scenario: _core.Scenario, outcome: Outcome) -> pl.DataFrame:
-    """A run's row; a failed run's has its reason and no measures."""
-    if outcome.failure is None:
-        measured = table(outcome, "runs")
-    else:
-        measured = pl.DataFrame({"run_id": [scenario.run_id], "seed": [scenario.seed]}, schema_overrides={"seed": SEED})
-    return measured.with_columns(failure=pl.lit(outcome.failure, pl.String))
+def _failed(scenario: _core.Scenario, outcome: Outcome) -> pl.DataFrame:
+    """A failed run's row, which has its reason and no measures."""
+    row = {"run_id": [scenario.run_id], "seed": [scenario.seed], "failure": [outcome.failure]}
+    return pl.DataFrame(row, schema_overrides={"seed": SEED, "failure": pl.String})
 
 
 def together(several: Sequence[Rows]) -> Rows:

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from vazao.scenario.congestion import CongestionControl as CongestionControl
     from vazao.scenario.guests import (
         Needs as Needs,
-        kernels_of as kernels_of,
         lacking as lacking,
         needs_of as needs_of,
-        simulators_of as simulators_of,
     )
     from vazao.scenario.importing import installed as installed
     from vazao.scenario.inputs import (

@@ -11,6 +11,7 @@ import re
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from vazao.errors import ResultsError
@@ -76,6 +77,12 @@ def _element(recording: Recording, most: int) -> str:
         each = max(1.0, (before - len(text)) / (more - kept))
     name = html.escape(recording.name, quote=True)
     return f'<script type="application/octet-stream" data-recording data-name="{name}">{text}</script>'
+
+
+@lru_cache(maxsize=4)
+def packed_file(content: bytes) -> str:
+    """The content of a file that comes with many pages as compressed text; a process packs it once."""
+    return packed(content, 6)
 
 
 def packed(content: bytes, level: int = 4) -> str:

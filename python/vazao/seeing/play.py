@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from vazao.scenario import built_in, presets, registry
-from vazao.seeing.page import FOLDER, Page, built, packed, page
+from vazao.seeing.page import FOLDER, Page, built, packed_file, page
 
 START = "two-flows"
 """The scenario of a page that is given none, among those to begin with."""
@@ -43,7 +43,7 @@ def play_page(
     # Within an element of a page, a text may not end it.
     told = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
     title = f"{name} – Vazão" if name else "Vazão laboratory"
-    engine = "" if served else packed(built(ENGINE, "make wasm"), 9)
+    engine = "" if served else packed_file(built(ENGINE, "make wasm"))
     asks = "'self'" if served else "'none'"
     filled = {"TITLE": html.escape(title), "CONTENT": told, "ENGINE": engine, "ASKS": asks}
     return Page(title, page("play.html", "play", filled))

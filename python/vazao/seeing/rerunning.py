@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from vazao.seeing.page import FOLDER, built, digest, packed, page
+from vazao.seeing.page import FOLDER, built, digest, packed, packed_file, page
 
 _FILES = ("engine.wasm", "again.js", "again.css", "viewer.js", "viewer.css")
 
@@ -39,8 +39,8 @@ def again(content: dict[str, Any]) -> Again:
     viewer = page("view.html", "viewer", {"TITLE": html.escape("Run"), "RECORDINGS": ""})
     told = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     data = {
-        "engine": packed(built("engine.wasm", "make wasm"), 9),
-        "viewer": packed(viewer.encode(), 9),
+        "engine": packed_file(built("engine.wasm", "make wasm")),
+        "viewer": packed_file(viewer.encode()),
         "again": packed(told.encode(), 9),
     }
     elements = "\n".join(

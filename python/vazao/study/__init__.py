@@ -5,8 +5,22 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
-    from vazao.study import catalogue as catalogue, findings as findings, reference as reference
-    from vazao.study.design import combinations as combinations, labels_run as labels_run
+    from vazao.study import (
+        catalogue as catalogue,
+        findings as findings,
+        reference as reference,
+        registration as registration,
+    )
+    from vazao.study.design import (
+        MOST_LOOKED_AT as MOST_LOOKED_AT,
+        Combination as Combination,
+        combinations as combinations,
+        combinations_of as combinations_of,
+        is_run as is_run,
+        labels_of as labels_of,
+        labels_run as labels_run,
+    )
+    from vazao.study.fields import Label as Label
     from vazao.study.findings import (
         Pair as Pair,
         Ruling as Ruling,
@@ -18,8 +32,8 @@ if TYPE_CHECKING:
         Factor as Factor,
         Figure as Figure,
         Finding as Finding,
-        Label as Label,
         Level as Level,
+        Measurements as Measurements,
         Part as Part,
         Size as Size,
         Study as Study,
@@ -34,16 +48,22 @@ if TYPE_CHECKING:
         is_study as is_study,
         theses as theses,
     )
-    from vazao.study.needs import Asked as Asked, reasons as reasons, told_not_run as told_not_run
+    from vazao.study.needs import (
+        Asked as Asked,
+        Present as Present,
+        reasons as reasons,
+        told_not_run as told_not_run,
+    )
     from vazao.study.planning import (
         Cell as Cell,
         Plan as Plan,
         PlannedRun as PlannedRun,
         design_columns as design_columns,
         plan as plan,
+        scenario_of as scenario_of,
     )
     from vazao.study.reference import Meaning as Meaning
-    from vazao.study.source import Source as Source, read_text as read_text
+    from vazao.study.source import Source as Source, read_text as read_text, readable as readable
     from vazao.study.sweeping import (
         FLOW as FLOW,
         Variation as Variation,

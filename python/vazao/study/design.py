@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import islice, product
 
-from vazao.study.model import Label, Level, Part, Size
+from vazao.study.fields import Label
+from vazao.study.model import Level, Part, Size
 
 Combination = dict[str, Level]
 """One level of every factor, by the factor's name and in the file's order."""
@@ -17,12 +18,17 @@ MOST_LOOKED_AT = 100_000
 
 def combinations(part: Part, size: Size) -> list[Combination]:
     """Combinations that a part runs at a size. The quick ones are a subset of the full ones, whatever the design."""
-    chosen = {
-        tuple(level.label for level in combination.values()): combination
-        for combination in _DESIGNS[part.design](part, size)
-        if not _excluded(part, combination)
-    }
-    return list(chosen.values())
+    return list({labels_of(combination): combination for combination in combinations_of(part, size)}.values())
+
+
+def labels_of(combination: Combination) -> tuple[Label, ...]:
+    """Labels of a combination, by which it is known."""
+    return tuple(level.label for level in combination.values())
+
+
+def combinations_of(part: Part, size: Size) -> Iterator[Combination]:
+    """Combinations that a part runs at a size, one after the other; some may come again."""
+    return (one for one in _DESIGNS[part.design](part, size) if not _excluded(part, one))
 
 
 def labels_run(part: Part, size: Size) -> dict[str, list[Label]]:
@@ -71,3 +77,16 @@ _DESIGNS: dict[str, Callable[[Part, Size], Iterator[Combination]]] = {
 
 def _excluded(part: Part, combination: Combination) -> bool:
     return any(all(combination[name].label in labels for name, labels in rule.items()) for rule in part.exclude)
+
+
+def is_run(part: Part, combination: Combination) -> bool:
+    """Whether a part's full size runs a combination, without going through all that it runs."""
+    if _excluded(part, combination):
+        return False
+    match part.design:
+        case "one-at-a-time":
+            return sum(combination[factor.name] != factor.centre for factor in part.factors) <= 1
+        case "list":
+            return combination in _listed(part, "full")
+        case _:
+            return True

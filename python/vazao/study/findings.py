@@ -17,7 +17,8 @@ from pydantic import TypeAdapter
 from vazao.errors import ResultsError, StudyError
 from vazao.files import explained, read_file, write_json
 from vazao.study import needs
-from vazao.study.model import Finding, Label, Number, Study
+from vazao.study.fields import Label
+from vazao.study.model import Finding, Number, Study
 from vazao.study.needs import Asked
 from vazao.units import Unit
 from vazao.words import ENGLISH, Words
@@ -86,7 +87,11 @@ def evaluate(study: Study, store: Asked, not_run: pl.DataFrame | None = None) ->
     Raises `StudyError` naming the finding whose query or text is wrong.
     """
     present = needs.Present.of(study, store)
-    return [result for finding in study.findings for result in _evaluate(finding, study, store, not_run, present)]
+    return [
+        decide(finding, study, store, not_run, present, level, parameters)
+        for finding in study.findings
+        for level, parameters in levels(finding, study)
+    ]
 
 
 def counted(results: Iterable[Ruling], words: Words = ENGLISH) -> str:
@@ -114,16 +119,14 @@ def read(directory: Path) -> list[Ruling]:
         raise ResultsError(f"{path}: is not a ledger that this version understands; run `vazao report`") from None
 
 
-def _evaluate(
-    finding: Finding, study: Study, store: Asked, not_run: pl.DataFrame | None, present: needs.Present
-) -> list[Ruling]:
+def levels(finding: Finding, study: Study) -> list[tuple[str | None, dict[str, Label]]]:
+    """The levels at which a finding is decided, each with what its query binds; None where it is decided as a whole."""
     if finding.per is None:
-        return [_decide(finding, study, store, not_run, present, None, {})]
-    labels = study.labels(finding.per)
-    return [_decide(finding, study, store, not_run, present, str(label), {finding.per: label}) for label in labels]
+        return [(None, {})]
+    return [(str(label), {finding.per: label}) for label in study.labels(finding.per)]
 
 
-def _decide(
+def decide(
     finding: Finding,
     study: Study,
     store: Asked,
@@ -132,6 +135,7 @@ def _decide(
     level: str | None,
     parameters: dict[str, Label],
 ) -> Ruling:
+    """Decide a finding at one of its `levels`. Raises `StudyError` where its query or a text of it is wrong."""
     words = study.words
     where = f"{study.file}: finding {finding.id!r}" + (f" ({finding.per} = {level})" if level else "")
 
@@ -255,6 +259,14 @@ class _Formatter(string.Formatter):
         if isinstance(value, str):
             return self.words.phrase(value), field_name
         return (_Missing() if value is None else value), field_name
+
+
+def told_columns(finding: Finding) -> list[str]:
+    """The columns of a finding's query that are shown beside its verdict, in a text or as numbers."""
+    text = "{measured}" if finding.measured is None else finding.measured
+    named = [name for _, name, _, _ in string.Formatter().parse(text) if name]
+    beside = [column for number in finding.numbers for column in (number.measured, number.ci) if column]
+    return list(dict.fromkeys([*named, *beside]))
 
 
 def _fill(text: str, row: dict[str, Any], where: str, words: Words = ENGLISH) -> str:

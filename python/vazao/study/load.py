@@ -16,10 +16,10 @@ S = TypeVar("S", bound=Study)
 MOST_ERRORS = 8
 """Problems of one file that are listed before the rest is only counted."""
 
-_TABLES = ("study", "scenario", "part", "view", "table", "figure", "finding", "design", "factor")
+_TABLES = ("study", "scenario", "part", "view", "table", "figure", "finding", "measurements", "design", "factor")
 _DESIGN = {"kind": "design", "replications": "replications", "exclude": "exclude", "runs": "runs"}
 """A study of one part says in [design] what a [[part]] says itself: [design]'s keys and the part's."""
-_WHOLE = ("scenario", "view", "table", "figure", "finding")
+_WHOLE = ("scenario", "view", "table", "figure", "finding", "measurements")
 """Tables of the file that are fields of the study as they stand."""
 
 

@@ -4,88 +4,41 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PrivateAttr,
-    StringConstraints,
-    model_validator,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from vazao import _core, display, units
 from vazao.errors import StudyError, did_you_mean
 from vazao.scenario import Allowed
+from vazao.study.fields import (
+    Column,
+    Identifier,
+    Label,
+    LabelField,
+    Slug,
+    as_label,
+    as_language,
+    as_list,
+    as_measure,
+    unique,
+    with_views,
+    wrong,
+)
 from vazao.study.source import Source
-from vazao.words import DEFAULT, ENGLISH, LANGUAGES, Words
+from vazao.words import DEFAULT, ENGLISH, Words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 Size = Literal["quick", "full"]
-Label = str | int | float
 
 RESERVED = {column["name"] for column in json.loads(_core.tables())["runs"]} | {
     *("part", "replication", "wall_s", "failure", "reason"),
 }
 """Columns that every row of `runs` has besides its factors."""
-
-
-def wrong(problem: str, *key: str | int) -> NoReturn:
-    """Refuse a value while it is being validated; `key` leads from it to what is wrong inside it."""
-    raise PydanticCustomError("vazao", "{problem}", {"problem": problem, "key": key})
-
-
-def _unique(names: Iterable[str], what: str, key: str) -> None:
-    seen: set[str] = set()
-    for n, name in enumerate(names):
-        if name in seen:
-            wrong(f"two {what} are called {name!r}; give each its own name", key, n)
-        seen.add(name)
-
-
-def _as_list(value: Any) -> Any:
-    return value if isinstance(value, list) else [value]
-
-
-def _as_label(value: Any) -> Any:
-    """TOML's `true` is the label "true"; other scalars are their own labels."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if not isinstance(value, str | int | float):
-        wrong(f"{value!r} is not a label; write a text or a number")
-    return value
-
-
-def _as_measure(value: Any) -> Any:
-    """A number, or a text like "70 s" or "20.8 %", with its unit."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return units.Measure(float(value), units.Unit(""))
-    if isinstance(value, str) and (read := units.measure(value)):
-        return read
-    wrong(f"{value!r} is no number of an original; write a quantity like '70 s', '9.96 Mbps', '20.8 %', or a number")
-
-
-def _as_language(value: Any) -> Any:
-    if value not in LANGUAGES:
-        wrong(f"{value!r} is no language of reports; choose {' or '.join(LANGUAGES)}")
-    return value
-
-
-LabelField = Annotated[Label, BeforeValidator(_as_label)]
-Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
-Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
-
-
-Column = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-"""A column that a figure names: elsewhere than in SQL, `a.b` or `a[0]` would be a path to something inside."""
 
 
 RESULTS = {"scenarios", "samples", "links", "paths", "flows", "runs", "planned", "not_run"}
@@ -129,7 +82,7 @@ class Factor(Table):
 
     name: Identifier
     title: str = ""
-    sets: Annotated[list[str], BeforeValidator(_as_list)] = []
+    sets: Annotated[list[str], BeforeValidator(as_list)] = []
     levels: list[Level]
     quick: list[LabelField] = []
     default: LabelField | None = None
@@ -139,7 +92,7 @@ class Factor(Table):
     def _read_levels(cls, data: Any) -> Any:
         if not isinstance(data, dict) or "levels" not in data:
             return data
-        levels, sets = data["levels"], _as_list(data.get("sets", []))
+        levels, sets = data["levels"], as_list(data.get("sets", []))
         if not isinstance(levels, list | dict) or not levels:
             wrong("needs a list of values, or a table of label = { key = value }", "levels")
         pairs = levels.items() if isinstance(levels, dict) else [(value, value) for value in levels]
@@ -149,7 +102,7 @@ class Factor(Table):
     def _consistent(self) -> Self:
         if self.name in RESERVED:
             wrong(f"{self.name!r} is a column of every run already; choose another name", "name")
-        _unique((str(label) for label in self.labels), "levels", "levels")
+        unique((str(label) for label in self.labels), "levels", "levels")
         for key, labels in ("quick", self.quick), ("default", [] if self.default is None else [self.default]):
             for label in labels:
                 if label not in self.labels:
@@ -185,7 +138,7 @@ def _read_level(label: Any, value: Any, sets: list[str], n: int) -> Level:
     for key, _ in overrides:
         if key == "seed":
             wrong("the seed is no factor: replications derive theirs from study.seed", "levels", n)
-    return Level(label=_as_label(label), overrides=overrides)
+    return Level(label=as_label(label), overrides=overrides)
 
 
 class Replications(Table):
@@ -214,13 +167,13 @@ class Part(Table):
     scenario: dict[str, Any] = {}
     design: Literal["factorial", "one-at-a-time", "two-level", "list"] = "factorial"
     replications: Annotated[Replications, BeforeValidator(_read_replications)] = Replications(quick=1, full=1)
-    exclude: list[dict[str, Annotated[list[LabelField], BeforeValidator(_as_list)]]] = []
+    exclude: list[dict[str, Annotated[list[LabelField], BeforeValidator(as_list)]]] = []
     runs: list[dict[str, LabelField]] = []
     factors: list[Factor] = Field(default=[], alias="factor")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _unique((factor.name for factor in self.factors), "factors", "factor")
+        unique((factor.name for factor in self.factors), "factors", "factor")
         if "seed" in self.scenario:
             wrong("the seed belongs to [study]: replication r runs with study.seed + r", "scenario", "seed")
         if (self.design == "list") != bool(self.runs):
@@ -256,7 +209,7 @@ class Figure(Table):
     id: Slug
     title: str
     caption: str = ""
-    finding: Annotated[list[str], BeforeValidator(_as_list)] = []
+    finding: Annotated[list[str], BeforeValidator(as_list)] = []
     sql: str
     reported: list[dict[str, str | float]] = []
     """Marks of the original: rows of y and of the x, color and facet that they are for; without x, for all."""
@@ -323,7 +276,7 @@ class Number(Table):
     """A number of the original beside ours: a quantity, and the columns of the finding's query with ours and its ci."""
 
     of: str = ""
-    reported: Annotated[units.Measure, BeforeValidator(_as_measure)]
+    reported: Annotated[units.Measure, BeforeValidator(as_measure)]
     measured: Column
     ci: Column | None = None
 
@@ -333,6 +286,21 @@ class Earlier(Table):
 
     criterion: str
     because: str
+
+
+class Measurements(Table):
+    """An author's own measurements: a file of rows that stands beside the study, and whose they are."""
+
+    name: Slug
+    file: str
+    source: str
+    title: str = ""
+
+    @model_validator(mode="after")
+    def _beside_the_study(self) -> Self:
+        if not re.fullmatch(r"[^/\\\x00-\x1f.][^/\\\x00-\x1f]{0,199}", self.file):
+            wrong(f"{self.file!r} is no plain name; the file stands beside the study, as 'testbed.csv'", "file")
+        return self
 
 
 class Answer(Table):
@@ -354,15 +322,19 @@ class Finding(Table):
     sql: str | None = None
     numbers: list[Number] = []
     criterion: str = ""
-    earlier: Annotated[list[Earlier], BeforeValidator(_as_list)] = []
+    earlier: Annotated[list[Earlier], BeforeValidator(as_list)] = []
     measured: str | None = None
     answer: Answer | None = None
-    needs: dict[str, Annotated[list[LabelField], BeforeValidator(_as_list)]] = {}
+    needs: dict[str, Annotated[list[LabelField], BeforeValidator(as_list)]] = {}
     explanation: str = ""
     if_reproduced: str = ""
     if_differs: str = ""
     if_undecided: str = ""
     not_testable: str | None = None
+
+    def levels_named(self, parameters: Mapping[str, Label]) -> dict[str, list[Label]]:
+        """Levels that `needs` names, and those of `parameters`: the level of `per` at which it is decided."""
+        return self.needs | {name: [label] for name, label in parameters.items()}
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -383,19 +355,20 @@ def _dotted(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
 class Study(Table):
     """A published evaluation as its file describes it: template, designs, figures and findings.
 
-    Attributes carry what the file's [study] table says (`name`, `title`, `source`, `claimed_at`, `question`, `about`,
-    `lang`, `seed`), the `scenario` template as plain TOML values, and the lists `parts`, `views`, `tables`, `figures`,
-    `findings`.
+    Attributes carry what the file's [study] table says (`name`, `title`, `source`, `claimed_at`, `question`,
+    `headline`, `letter`, `about`, `lang`, `seed`), the `scenario` template as plain TOML values, and the lists
+    `parts`, `views`, `tables`, `figures`, `findings`, `measurements`.
     """
 
     name: Slug
     title: str
     source: str = ""
-    claimed_at: dict[str, Annotated[list[LabelField], BeforeValidator(_as_list)]] = {}
+    claimed_at: dict[str, Annotated[list[LabelField], BeforeValidator(as_list)]] = {}
     question: str = ""
     headline: str | None = None
+    letter: list[str] = []
     about: str = ""
-    lang: Annotated[str, BeforeValidator(_as_language)] = DEFAULT
+    lang: Annotated[str, BeforeValidator(as_language)] = DEFAULT
     seed: int = Field(default=1, ge=0, le=2**63)
     scenario: dict[str, Any]
     parts: list[Part] = Field(alias="part", min_length=1)
@@ -403,6 +376,7 @@ class Study(Table):
     tables: list[Summary] = Field(default=[], alias="table")
     figures: list[Figure] = Field(default=[], alias="figure")
     findings: list[Finding] = Field(default=[], alias="finding")
+    measurements: list[Measurements] = []
 
     _file: Source = PrivateAttr()
     _overrides: list[tuple[str, Any]] = PrivateAttr(default_factory=list)
@@ -414,20 +388,26 @@ class Study(Table):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _unique((part.name for part in self.parts), "parts", "part")
-        _unique((view.name for view in self.views), "views", "view")
+        unique((part.name for part in self.parts), "parts", "part")
+        unique((view.name for view in self.views), "views", "view")
         for n, view in enumerate(self.views):
             if view.name in RESULTS:
                 wrong(f"{view.name!r} is a table of every result already; choose another name", "view", n, "name")
-        _unique((table.id for table in self.tables), "tables", "table")
-        _unique((figure.id for figure in self.figures), "figures", "figure")
-        _unique((finding.id for finding in self.findings), "findings", "finding")
+        unique((table.id for table in self.tables), "tables", "table")
+        unique((figure.id for figure in self.figures), "figures", "figure")
+        unique((finding.id for finding in self.findings), "findings", "finding")
+        unique((one.name for one in self.measurements), "measurements", "measurements")
         if "seed" in self.scenario:
             wrong("the seed belongs to [study]: replication r runs with study.seed + r", "scenario", "seed")
         factors = {name for part in self.parts for name in part.factor_names}
         ids = [finding.id for finding in self.findings]
         if self.headline is not None and self.headline not in (drawn := [figure.id for figure in self.figures]):
             wrong(f"{self.headline!r} is not a figure{did_you_mean(self.headline, drawn)}", "study", "headline")
+        own = [finding.id for finding in self.findings if not finding.beyond]
+        for n, name in enumerate(self.letter):
+            if name not in own:
+                why = "is asked beyond the original" if name in ids else f"is not a finding{did_you_mean(name, own)}"
+                wrong(f"{name!r} {why}; the letter tells the original's claims", "study", "letter", n)
         for n, figure in enumerate(self.figures):
             for name in figure.finding:
                 if name not in ids:
@@ -549,11 +529,21 @@ class Study(Table):
 
     def named_parts(self, sql: str) -> list[str]:
         """The parts that a query names, itself or by the views that it names; all of them if it names none."""
-        for view in reversed(self.views):
-            if re.search(rf"\b{view.name}\b", sql):
-                sql += view.sql
-        named = [part.name for part in self.parts if re.search(rf"'{re.escape(part.name)}'", sql)]
-        return named or [part.name for part in self.parts]
+        sql = with_views(sql, [(view.name, view.sql) for view in self.views])
+        return self.parts_in(sql) or [part.name for part in self.parts]
+
+    def parts_in(self, sql: str) -> list[str]:
+        """The parts that a query names itself.
+
+        A text that is the label of a level, too, names a part only where it is compared with the column `part`.
+        """
+        labels = {str(label) for part in self.parts for factor in part.factors for label in factor.labels}
+
+        def is_named(name: str) -> bool:
+            before = r"\bpart\s*(?:=|IN\s*\([^)]*)\s*" if name in labels else ""
+            return re.search(rf"{before}'{re.escape(name)}'", sql, re.IGNORECASE) is not None
+
+        return [part.name for part in self.parts if is_named(part.name)]
 
     def labels(self, factor: str) -> list[Label]:
         """Every label of a factor over all parts, in the file's order."""

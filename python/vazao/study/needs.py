@@ -11,7 +11,8 @@ import polars as pl
 
 from vazao.errors import ResultsError
 from vazao.study.design import labels_run
-from vazao.study.model import Finding, Label, Study
+from vazao.study.fields import Label
+from vazao.study.model import Finding, Study
 from vazao.words import ENGLISH, Words
 
 
@@ -30,7 +31,7 @@ def lost(finding: Finding, study: Study, not_run: pl.DataFrame, parameters: Mapp
     rows = not_run.filter(pl.col("part").is_in(study.named_parts(finding.sql or "")))
     if rows.is_empty():
         return rows
-    for factor, labels in _named(finding, parameters).items():
+    for factor, labels in finding.levels_named(parameters).items():
         if factor not in rows.columns:
             continue
         named = {_text(label) for label in labels}
@@ -46,7 +47,7 @@ def reasons(not_run: pl.DataFrame) -> dict[str, int]:
 
 def told_not_run(counts: Mapping[str, int], words: Words = ENGLISH) -> str:
     """Sentence on how many planned runs were not run, and why."""
-    return "; ".join(f"{words.many('page.not_run', count)}: {reason}" for reason, count in counts.items())
+    return "; ".join(f"{words.many('page.not_run', count)}: {words.reason(reason)}" for reason, count in counts.items())
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,10 @@ class Present:
 
     study: Study
     stored: Mapping[str, Mapping[str, set[str]]]
+    whole: bool = False
+    """Whether a part without any runs is lacking, too: where rows of a study are no campaign's."""
+    more: tuple[str, ...] = ()
+    """Further things that every finding lacks."""
 
     @classmethod
     def of(cls, study: Study, store: Asked) -> Self:
@@ -66,38 +71,44 @@ class Present:
         factors = [name for name in columns if any(name in part.factor_names for part in study.parts)]
         if "part" not in columns or not factors:
             return cls(study, {})
-        lists = ", ".join(f'list(DISTINCT "{name}") AS "{name}"' for name in factors)
+        names = ", ".join(f'"{name}"' for name in factors)
         done = "WHERE failure IS NULL" if "failure" in columns else ""
-        rows = store.query(f"SELECT part, {lists} FROM runs {done} GROUP BY part").to_dicts()
-        stored = {row["part"]: {name: {_text(value) for value in row[name] or ()} for name in factors} for row in rows}
+        # An aggregate for each factor would reserve 50 MB of a database's memory.
+        cells = store.query(f"SELECT DISTINCT part, {names} FROM runs {done}")
+        rows = cells.group_by("part", maintain_order=True).agg(pl.col(factors).unique()).to_dicts()
+        stored = {row["part"]: {name: set(map(_text, row[name])) for name in factors} for row in rows}
         return cls(study, stored)
 
     def lacks(self, finding: Finding, parameters: Mapping[str, Label]) -> list[str]:
         """Levels that a finding needs and of which no run is stored, as "factor level".
 
         It needs those of `per` and `needs`; of any other factor of a part that its query names, all that the quick
-        size runs. A part without any runs lacks none: of that the query itself tells.
+        size runs. A part without any runs lacks none: of that the query itself tells, unless all parts must be there.
         """
-        named = _named(finding, parameters)
+        named, words = finding.levels_named(parameters), self.study.words
         parts = self.study.named_parts(finding.sql or "")
-        absent: dict[str, None] = {}
+        absent: dict[str, None] = dict.fromkeys(self.more)
+        if self.whole:
+            lost = (name for name in self._asked(finding) if name not in self.stored)
+            absent |= dict.fromkeys(words.say("page.part_called", name=name) for name in lost)
         for part in (part for part in self.study.parts if part.name in parts and part.name in self.stored):
             for factor in part.factors:
                 known = self.stored[part.name].get(factor.name, set())
                 wanted = named.get(factor.name, self._quick[part.name][factor.name])
                 missing = [one for one in wanted if one in factor.labels and _text(one) not in known]
-                absent |= dict.fromkeys(f"{factor.name} {label}" for label in missing)
+                title = words.column(factor.name)
+                absent |= dict.fromkeys(f"{title} {words.label(str(label))}" for label in missing)
         return list(absent)
+
+    def _asked(self, finding: Finding) -> list[str]:
+        """The parts that a finding's own query names; where it names none, those that its views do."""
+        sql = finding.sql or ""
+        return self.study.parts_in(sql) or self.study.named_parts(sql)
 
     @cached_property
     def _quick(self) -> dict[str, dict[str, list[Label]]]:
         """Labels of each part's factors that its quick size runs."""
         return {part.name: labels_run(part, "quick") for part in self.study.parts}
-
-
-def _named(finding: Finding, parameters: Mapping[str, Label]) -> dict[str, list[Label]]:
-    """Labels that a finding names by `needs` and `per`."""
-    return finding.needs | {name: [label] for name, label in parameters.items()}
 
 
 def _text(value: object) -> str:

@@ -15,7 +15,8 @@ from vazao import _core
 from vazao.errors import ScenarioError, StudyError
 from vazao.scenario import Input, Needs, Recipe, merged_inputs, needs_of
 from vazao.study.design import Combination, combinations
-from vazao.study.model import RESERVED, Label, Part, Size, Study
+from vazao.study.fields import Label
+from vazao.study.model import RESERVED, Part, Size, Study
 
 KEY = "replication"
 """Column of every design beside its factors and `part`."""
@@ -35,7 +36,7 @@ class Cell:
     """The first replication's."""
     seed: int
     """The seed of the first replication."""
-    work: tuple[float, float, int, bool]
+    work: _core.Work
     """Roughly what a run takes; see `_core.Scenario.work`."""
     needs: Needs
 
@@ -86,7 +87,7 @@ class PlannedRun:
             raise ScenarioError(f"run {self.run_id}: a file that its scenario names changed since it was planned")
         return scenario
 
-    def work(self) -> tuple[float, float, int, bool]:
+    def work(self) -> _core.Work:
         """Roughly what it takes, as the first replication of its combination does; see `_core.Scenario.work`."""
         return self.cell.work
 
@@ -210,13 +211,18 @@ def _part_runs(study: Study, part: Part, size: Size) -> list[PlannedRun]:
         needs = needs_of(first)
         cell = Cell(part.name, combination, recipe, first.run_id, study.seed, first.work(), needs)
         try:
-            run_ids = list(recipe.run_ids(first, seeds))
+            run_ids = recipe.run_ids(first, seeds)
         except ScenarioError as error:
             raise StudyError(f"{_where(study, part, combination)}: {error}") from None
         if len(set(run_ids)) < len(run_ids):
             raise StudyError(f"{_where(study, part, combination)}: replications share their random numbers")
         runs += [PlannedRun(cell, replication, run_id) for replication, run_id in enumerate(run_ids)]
     return runs
+
+
+def scenario_of(study: Study, part: Part, combination: Combination) -> _core.Scenario:
+    """The scenario of the first replication of a combination. Raises `StudyError`."""
+    return _first(study, part, combination)[1]
 
 
 def _first(study: Study, part: Part, combination: Combination) -> tuple[Recipe, _core.Scenario]:

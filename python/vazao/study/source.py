@@ -1,8 +1,11 @@
 """Lines of a TOML file's keys: parsing with errors that name the line."""
 
+import errno
 import re
 import tomllib
 from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -148,18 +151,30 @@ _OTHERS = {
 in micro- or nanoseconds of either byte order; pcapng: draft-ietf-opsawg-pcapng section 4.1; qlog: RFC 7464)."""
 
 
+@contextmanager
+def readable(path: Path, wanted: str, *, links: bool = True) -> Iterator[None]:
+    """Raise `StudyError` for a file that cannot be read inside, or is not UTF-8; `wanted` is what is needed instead.
+
+    Without `links` a symbolic link is not followed, and said to be one.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise StudyError(f"{path}: is a directory; {wanted} is needed") from None
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{path}: not a text in UTF-8 (byte {error.start + 1}); {wanted} is needed") from None
+    except OSError as error:
+        if not links and error.errno == errno.ELOOP:
+            raise StudyError(f"{path}: is a symbolic link; put the file itself there") from None
+        raise StudyError(f"{path}: cannot be read: {error.strerror}") from None
+
+
 def read_text(path: Path) -> str:
     """The text of a file a user named. Raises `StudyError` when there is none to be had."""
-    try:
+    with readable(path, "a TOML file"):
         beginning = read_file(path, links=True, first=4)
         if other := next((told for start, told in _OTHERS.items() if beginning.startswith(start)), None):
             raise StudyError(f"{path}: {other}")
         return read_file(path, links=True).decode()
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise StudyError(f"{path}: is a directory; a TOML file is needed") from None
-    except UnicodeDecodeError as error:
-        raise StudyError(f"{path}: not a text in UTF-8 (byte {error.start + 1}); a TOML file is needed") from None
-    except OSError as error:
-        raise StudyError(f"{path}: cannot be read: {error.strerror}") from None

@@ -139,6 +139,9 @@ def _each(study: Study, say: Say) -> dict[str, Any]:
         "tables": [_texts(one, ("title", "caption"), ("table", one.id), say) for one in study.tables],
         "figures": [_texts(one, _FIGURE, ("figure", one.id), say) for one in study.figures],
         "findings": [_finding(one, say) for one in study.findings],
+        "measurements": [
+            _texts(one, ("title", "source"), ("measurements", one.name), say) for one in study.measurements
+        ],
     }
 
 

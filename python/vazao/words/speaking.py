@@ -11,20 +11,35 @@ from pathlib import Path
 from typing import Any
 
 from vazao.errors import StudyError, did_you_mean
+from vazao.units import cell, interval
 
 LANGUAGES = ("en", "pt")
 """Languages of reports: each has a table of this name beside this file."""
 
 DEFAULT = "en"
 
-_NUMBER = r"(?<![\w.,/])(?<![A-Za-z]-)\d+(?:,\d{3})*(?:\.\d+)?(?!\d|[.,]\d)"
-"""A number in a text, with its marks: no part of 6.1.2, ns-2.35 or HTTP/1.1."""
+MOST_LETTERS = 500
+"""Longest reason that is looked for among the program's own: a stranger's results may hold any text."""
+
+_NUMBER = r"(?<![\w.,/])(?<![A-Za-z]-)(?<!TLS )\d+(?:,\d{3})*(?:\.\d+)?(?!\d|[.,]\d)"
+"""A number in a text, with its marks: no part of 6.1.2, ns-2.35, HTTP/1.1 or TLS 1.3."""
 
 
 @cache
 def table(lang: str) -> dict[str, dict[str, Any]]:
     """The sentences of a language: section, key, text; a counted one is a table of `one` and `other`."""
     return tomllib.loads((Path(__file__).parent / f"{lang}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _pattern(template: str) -> re.Pattern[str]:
+    """Texts that a template's gaps may be filled in to: a gap that recurs has the same text each time."""
+    first, *pieces = re.split(r"\{(\w+)\}", template)
+    pattern, known = re.escape(first), set[str]()
+    for gap, literal in zip(pieces[::2], pieces[1::2], strict=True):
+        pattern += (f"(?P={gap})" if gap in known else f"(?P<{gap}>.+?)") + re.escape(literal)
+        known.add(gap)
+    return re.compile(pattern)
 
 
 def checked(lang: str) -> str:
@@ -45,7 +60,7 @@ class Words:
     lang: str = DEFAULT
     own: Mapping[str, str] = field(default_factory=dict)
 
-    def say(self, key: str, **values: Any) -> str:
+    def say(self, key: str, /, **values: Any) -> str:
         """The sentence of a key, `section.name`, its gaps filled in."""
         section, _, name = key.partition(".")
         text: str = table(self.lang)[section][name]
@@ -61,6 +76,15 @@ class Words:
         section, _, name = key.partition(".")
         text: str = table(self.lang)[section][name]["one" if n == 1 else "other"]
         return text.format(n=self.number(f"{n:,}"))
+
+    def reason(self, text: str) -> str:
+        """A reason why runs are missing, in this language: the program writes it in English, from section `reason`."""
+        if len(text) > MOST_LETTERS:
+            return text
+        for key, template in table(DEFAULT)["reason"].items():
+            if found := _pattern(template).fullmatch(text):
+                return self.say(f"reason.{key}", **found.groupdict())
+        return text
 
     def number(self, text: str) -> str:
         """A text whose numbers are written the English way, in the language's: `1,024.5` is `1.024,5`."""
@@ -83,6 +107,12 @@ class Words:
     def label(self, text: str) -> str:
         """A label of a study: a level's, a series', a column's value."""
         return self.own[text] if text in self.own else self.phrase(text)
+
+    def cell(self, column: str, value: Any, half: Any = None) -> str:
+        """A value of a table, with half of its interval where it has one, as people read it."""
+        if isinstance(value, bool):
+            return self.of("cell", cell(column, value))
+        return self.label(value) if isinstance(value, str) else self.quantity(interval(column, value, half))
 
     def column(self, title: str) -> str:
         """A title that was made of a column's name."""

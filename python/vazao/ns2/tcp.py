@@ -1,0 +1,173 @@
+"""TCP as ns-2 can be told it: an agent, a receiver and variables.
+
+The tables below say all that ns-2 has. Every key of a resolved transport is looked at, whether the user wrote it or
+not: what is left over is refused, so that ns-2 never runs anything else than the scenario says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vazao.ns2.experiment import Agent, Settings, Word
+from vazao.ns2.keys import Table, refuse
+
+HEADER = 40
+"""Bytes of IP and TCP headers of a packet."""
+
+FINEST = 1e-6
+"""Tick in seconds of a clock without ticks: ns-2 counts round-trip times in whole ones."""
+
+
+MEASURES = ("cwnd", "ssthresh", "sequence")
+"""Measures over time that ns-2 is asked for."""
+
+AGENTS = {
+    "tahoe": Word.TAHOE, "reno": Word.RENO, "newreno": Word.NEWRENO, "pipe": Word.SACK, "sack": Word.SACK,
+}  # fmt: skip
+"""Agents by loss recovery. The one with SACK counts what is in the network as `pipe` does."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """A congestion control as ns-2 has it."""
+
+    recoveries: tuple[str, ...]
+    profile: str
+    told: Mapping[str, tuple[Word, float | None]]
+    """Parameters that it can be told: the variable, and the value where the scenario leaves it to the profile."""
+    fixed: Mapping[str, Any]
+    """Parameters that are as they are in ns-2."""
+    extra: Settings = ()
+    module: Word | None = None
+    slow_starts: tuple[str, ...] = ("standard",)
+
+
+def _module(word: Word, **fixed: Any) -> Control:
+    """A module of Linux 2.6 in `Agent/TCP/Linux`, which repairs by SACK and needs timestamps to measure finely."""
+    extra = ((Word.TIMESTAMPS, 1), (Word.TIMESTAMP_SIZE, 0))
+    return Control(("sack",), "linux", {}, fixed, extra, word)
+
+
+_ANY = tuple(AGENTS)
+_LIMITED = ("standard", "limited")
+
+CONTROLS: Mapping[str, Control] = {
+    "reno": Control(_ANY, "rfc", {}, {"abe": False}, ((Word.WINDOW_OPTION, 1),), slow_starts=_LIMITED),
+    "highspeed": Control(
+        _ANY,
+        "rfc",
+        {
+            "low_window": (Word.LOW_WINDOW, None),
+            "high_window": (Word.HIGH_WINDOW, None),
+            "high_p": (Word.HIGH_P, None),
+            "high_decrease": (Word.HIGH_DECREASE, None),
+        },
+        {},
+        ((Word.WINDOW_OPTION, 8),),
+        slow_starts=_LIMITED,
+    ),
+    "vegas": Control(
+        ("reno",),
+        "rfc",
+        {"alpha": (Word.ALPHA, 1), "beta": (Word.BETA, 3), "gamma": (Word.GAMMA, None)},
+        {},
+    ),
+    # Linux 2.6 counts on delayed acknowledgements: a fiftieth where Kelly has a hundredth, and Reno's growth up to 50.
+    "scalable": _module(Word.MODULE_SCALABLE, increase=0.02, decrease=0.125, legacy_window=50.0),
+    "westwood-plus": _module(Word.MODULE_WESTWOOD, alpha=0.875, tick="1 ms"),
+}
+"""Congestion controls by name. Linux's Westwood is what others call Westwood+."""
+
+TOLD: Mapping[str, tuple[Word, str]] = {
+    "initial_window": (Word.WINDOW_INIT, ""),
+    "initial_rto": (Word.INITIAL_RTO, "s"),
+    "min_rto": (Word.MIN_RTO, "s"),
+    "max_rto": (Word.MAX_RTO, "s"),
+    "limited_transmit": (Word.LIMITED_TRANSMIT, ""),
+}
+"""Keys of a transport that are variables of ns-2, with their unit."""
+
+OTHERWISE: Mapping[str, str] = {"min_rto": "1 s"}
+"""Values of keys that follow from others, where these are as ns-2 has them."""
+
+ONLY: Mapping[str, tuple[Any, ...]] = {
+    "kind": ("tcp",),
+    "abc_limit": (1,),
+    "bursts": ("off",),
+    "counting": ("bytes", "acks"),
+    "cwv": ("auto",),
+    "delayed_ack": (1,),
+    "ecn": (False,),
+    "fast_open": (False,),
+    "frto": (False,),
+    "host": ("auto", "rfc", "ns2"),
+    "initial_ssthresh": ("auto",),
+    "metrics": (False,),
+    "nagle": (False,),
+    "pacing": ("auto", "off"),
+    "prr": (False,),
+    "rtt": ("segments",),
+    "sack": (True,),
+    "sack_profile": ("rfc",),
+    "send_buffer": ("auto",),
+    "tcp_rmem": ("auto",),
+    "tcp_wmem": ("auto",),
+    "timestamps": (False,),
+    "tls": ("none",),
+    "undo": (False,),
+}
+"""Keys of a transport that have a counterpart at these values alone."""
+
+IDLE = ("certificate", "cookie", "delayed_ack_timeout", "quick_acks", "retries", "tls_handshake")
+"""Keys of a transport that say nothing where the others are as ns-2 has them."""
+
+
+def agent(transport: Table) -> tuple[int, Agent]:
+    """Payload of a packet in bytes, and what plays a transport."""
+    recovery = transport.take("recovery")
+    cc = Table(transport.take("cc"), f"{transport.where}.cc")
+    kind = cc.take("kind")
+    if kind not in CONTROLS:
+        refuse(cc.where, kind, ", ".join(CONTROLS))
+    control = CONTROLS[kind]
+    if recovery not in control.recoveries:
+        refuse(f"{transport.where}.recovery", recovery, f"{', '.join(control.recoveries)} with cc = {kind!r}")
+    settings = [*control.extra, *_of_control(cc, control), *_slow_start(transport, control)]
+    mss = int(transport.take("mss"))
+    # Vegas' packets have no header in ns-2: all of their size is given.
+    settings.append((Word.PACKET_SIZE, mss + HEADER if kind == "vegas" else mss))
+    settings.append((Word.WINDOW, int(transport.quantity("receive_buffer", "bytes")) // mss))
+    settings.append((Word.TICK, transport.quantity("tick", "s") or FINEST))
+    for key, (variable, unit) in TOLD.items():
+        otherwise = OTHERWISE.get(key)
+        settings.append((variable, transport.quantity(key, unit, otherwise) if unit else int(transport.take(key))))
+    for key, accepted in ONLY.items():
+        transport.only(key, *accepted)
+    for key in IDLE:
+        transport.take(key)
+    transport.finish()
+    word = Word.LINUX if control.module else Word.VEGAS if kind == "vegas" else AGENTS[recovery]
+    sink = Word.SACK_SINK if recovery in ("pipe", "sack") else Word.SINK
+    return mss, Agent(word, sink, control.module, tuple(settings))
+
+
+def _of_control(cc: Table, control: Control) -> Settings:
+    cc.only("profile", control.profile)
+    for key, value in control.fixed.items():
+        cc.only(key, value)
+    told = []
+    for key, (variable, otherwise) in control.told.items():
+        value = cc.take(key, otherwise)
+        told.append((variable, value))
+    cc.finish()
+    return tuple(told)
+
+
+def _slow_start(transport: Table, control: Control) -> Settings:
+    start = Table(transport.take("slow_start"), f"{transport.where}.slow_start")
+    start.only("kind", *control.slow_starts)
+    segments = start.take("max_ssthresh", 0)
+    start.finish()
+    return ((Word.MAX_SSTHRESH, int(segments)),)

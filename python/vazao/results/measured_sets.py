@@ -1,0 +1,151 @@
+"""Files of measurements in a results directory: copies of what joined a study, and the file with their verdicts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from vazao.errors import ResultsError, StudyError
+from vazao.files import make_folder, owned, read_file, remove, write_atomically, write_json
+from vazao.results.manifest import MANIFEST
+from vazao.results.measurements import Measured
+from vazao.results.readings import name_of, read
+from vazao.results.rehearsal import columns_of
+from vazao.results.store import MEASUREMENTS, STUDY
+from vazao.study import Source, Study, read_text
+
+TOLD = "measurements.json"
+"""File of a results directory with what joined of each set, and its verdicts."""
+
+MOST_SETS = 20
+"""Sets that may join a study."""
+
+_COPY = re.compile(r"([a-z0-9][a-z0-9._-]*)\.csv")
+
+
+def kept_measurements(directory: Path) -> dict[str, Path]:
+    """The copies that a results directory has, by the names of their sets."""
+    folder = directory / MEASUREMENTS
+    if not owned(folder, folder=True):
+        return {}
+    found = {name[1]: path for path in sorted(folder.iterdir()) if (name := _COPY.fullmatch(path.name)) and owned(path)}
+    if len(found) > MOST_SETS:
+        raise ResultsError(f"{folder}: has {len(found)} files; at most {MOST_SETS} sets of measurements join a study")
+    return found
+
+
+def joined(study: Study, directory: Path | None = None, given: Sequence[Path] = ()) -> list[Measured]:
+    """The sets of a study: those that its file names, those that are `given`, and those that a directory has.
+
+    Raises `StudyError` for a file that is not what it should be.
+    """
+    files = _files(study, directory, given)
+    if not files:
+        return []
+    known = columns_of(study)
+    schemas = {table: dict(known[table].schema) for table in ("runs", "flows")}
+    told = {one.name: one for one in study.measurements}
+    sets = []
+    for name, path in files.items():
+        title, source = (told[name].title, told[name].source) if name in told else ("", "")
+        try:
+            # Whoever gives a file means what a link leads to; a study and its directory may be anybody's.
+            found = read(study, schemas, path, name, title, source, links=path in given)
+            sets.append(Measured.of(study, found))
+        except StudyError as error:
+            hint = f"\nIt joined before; without {path} it is left out." if path.parent.name == MEASUREMENTS else ""
+            raise StudyError(f"{error}{hint}") from None
+    return sets
+
+
+def are_kept(directory: Path, sets: Sequence[Measured]) -> bool:
+    """Whether a results directory has a copy of just these sets, and their verdicts."""
+    copies = kept_measurements(directory)
+    return owned(directory / TOLD) == bool(sets) and {one.name: one.readings.content for one in sets} == {
+        name: read_file(path) for name, path in copies.items()
+    }
+
+
+def keep(directory: Path, sets: Sequence[Measured]) -> None:
+    """Keep a copy of each set, and of no other."""
+    names = {one.name for one in sets}
+    for name, path in kept_measurements(directory).items():
+        if name not in names:
+            remove(path)
+    take(directory, {one.name: one.readings.content for one in sets})
+
+
+def together(directory: Path, others: Sequence[Path]) -> dict[str, bytes]:
+    """The sets that other directories have, which a directory is to take over, by their names.
+
+    Raises `ResultsError` where two of a name differ.
+    """
+    found: dict[str, tuple[Path, bytes]] = {}
+    for place in (directory, *others):
+        for name, path in kept_measurements(place).items():
+            content = read_file(path)
+            there, known = found.setdefault(name, (place, content))
+            if content != known:
+                raise ResultsError(f"{path}: is another set than that of this name that {there} has; rename one")
+    if len(found) > MOST_SETS:
+        raise ResultsError(
+            f"{directory}: would have {len(found)} sets of measurements; at most {MOST_SETS} join a study"
+        )
+    return {name: content for name, (place, content) in found.items() if place != directory}
+
+
+def take(directory: Path, sets: Mapping[str, bytes]) -> None:
+    """Keep copies of sets beside those that a directory has."""
+    for name, content in sets.items():
+        make_folder(directory / MEASUREMENTS)
+        write_atomically(directory / MEASUREMENTS / f"{name}.csv", content)
+
+
+def write(directory: Path, sets: Sequence[Measured]) -> list[Path]:
+    """Store what joined and its verdicts; without sets nothing is there."""
+    path = directory / TOLD
+    if not sets:
+        if owned(path):
+            remove(path)
+        return []
+    write_json(path, [one.told() for one in sets])
+    return [path]
+
+
+def _files(study: Study, directory: Path | None, given: Sequence[Path]) -> dict[str, Path]:
+    """The file of each set, those of the study first. Raises `StudyError` for two of one name."""
+    copies = {} if directory is None else kept_measurements(directory)
+    files = _named(study, copies) if study.measurements else {}
+    for path in given:
+        name = name_of(path)
+        if name in files:
+            raise StudyError(f"{path}: measurements called {name!r} are there already; rename the file")
+        files[name] = path
+    before = _named_before(directory) if directory and copies else set()
+    files |= {name: path for name, path in copies.items() if name not in files and name not in before}
+    if len(files) > MOST_SETS:
+        raise StudyError(f"{study.file}: {len(files)} sets of measurements; at most {MOST_SETS} join a study")
+    return files
+
+
+def _named(study: Study, copies: Mapping[str, Path]) -> dict[str, Path]:
+    """The file of each set that a study names; of what is not beside it any more, the copy."""
+    beside = Path(study.file).parent
+    if Path(study.file).name == STUDY and owned(beside / MANIFEST):
+        # Results come from anybody, and have all that joined: nothing else in their directory is read.
+        copies = {**copies, **kept_measurements(beside)}
+        return {one.name: copies.get(one.name, beside / MEASUREMENTS / f"{one.name}.csv") for one in study.measurements}
+    files = {one.name: beside / one.file for one in study.measurements}
+    # A link is there wherever it leads, and is refused.
+    return {name: path if os.path.lexists(path) else copies.get(name, path) for name, path in files.items()}
+
+
+def _named_before(directory: Path) -> set[str]:
+    """Names of the sets that the study named when the directory was last written to."""
+    path = directory / STUDY
+    if not owned(path):
+        return set()
+    entries = Source(str(path), read_text(path)).document.get("measurements", [])
+    return {str(one.get("name")) for one in entries if isinstance(one, dict)} if isinstance(entries, list) else set()
