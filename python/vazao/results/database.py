@@ -6,7 +6,7 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +125,12 @@ def quoted(name: str) -> str:
 
 def _texts(values: Iterable[object]) -> str:
     """A list's items as SQL texts."""
-    return ", ".join("'" + str(value).replace("'", "''") + "'" for value in values)
+    return ", ".join(map(_text, values))
+
+
+def _text(value: object) -> str:
+    """A value as SQL text."""
+    return "'" + str(value).replace("'", "''") + "'"
 
 
 def add_dynamics(connection: duckdb.DuckDBPyConnection) -> None:
@@ -133,11 +138,37 @@ def add_dynamics(connection: duckdb.DuckDBPyConnection) -> None:
     connection.sql(dynamics.MACROS)
 
 
-def add_view(connection: duckdb.DuckDBPyConnection, name: str, sql: str) -> None:
-    """Give a query a name, by which later ones select from it. Raises `ResultsError`."""
+def add_view(connection: duckdb.DuckDBPyConnection, name: str, sql: str, *, keep: bool = False) -> None:
+    """Give a query a name, by which later ones select from it. Raises `ResultsError`.
+
+    `keep`: its rows are kept from the first query that names it; else each one computes as many of them as it asks for.
+    """
     with _told():
-        check(connection, sql)
+        named = check(connection, sql).tables
         connection.sql(f"CREATE VIEW {quoted(name)} AS {sql}")
+        if keep:
+            connection.sql(f"COMMENT ON VIEW {quoted(name)} IS {_text(json.dumps(sorted(named)))}")
+
+
+def _keep(connection: duckdb.DuckDBPyConnection, asked: set[str]) -> None:
+    """Make a table of each view that is asked for and to be kept, after those that it names (its comment)."""
+    known = "SELECT lower(view_name), view_name, comment FROM duckdb_views() WHERE NOT internal AND comment IS NOT NULL"
+    left = {key: (name, json.loads(named)) for key, name, named in connection.sql(known).fetchall()} if asked else {}
+
+    def keep(key: str) -> None:
+        if key not in left:
+            return
+        name, named = left.pop(key)
+        for each in named:
+            keep(each)
+        view, table = quoted(name), quoted(f"{name} as kept")
+        # What some of its rows make impossible, a query may not ask of them.
+        with suppress(duckdb.Error):
+            connection.sql(f"CREATE TABLE {table} AS FROM {view}")
+            connection.sql(f"DROP VIEW {view}; ALTER TABLE {table} RENAME TO {view}")
+
+    for key in sorted(asked):
+        keep(key)
 
 
 def add_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
@@ -191,7 +222,8 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
     """The rows of a query before they are data frames' own."""
     with _told(), warnings.catch_warnings(action="ignore"):
         named = check(connection, sql)
-        bound = {name: value for name, value in (parameters or {}).items() if name in named}
+        _keep(connection, named.tables)
+        bound = {name: value for name, value in (parameters or {}).items() if name in named.parameters}
         return connection.sql(sql, params=bound or None).to_arrow_table()
 
 
@@ -204,7 +236,7 @@ def reads(
     """
     with _told():
         named = check(connection, sql)
-        bound = {name: value for name, value in parameters.items() if name in named}
+        bound = {name: value for name, value in parameters.items() if name in named.parameters}
         wanted = ", ".join(map(quoted, columns))
         inside = f"SELECT {wanted} FROM (\n{sql.rstrip().removesuffix(';')}\n)"
         ((_, plan),) = connection.sql(f"EXPLAIN (FORMAT json) {inside}", params=bound or None).fetchall()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -24,22 +25,33 @@ MOST_LETTERS = 100_000
 """The longest query."""
 
 
-def check(connection: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
-    """The parameters that a query names. Raises `ResultsError` when it is anything but one SELECT, `duckdb.Error`."""
+@dataclass(frozen=True)
+class Named:
+    """Names in a query: of parameters, and of tables and views (and of what its WITH defines) in small letters."""
+
+    parameters: set[str]
+    tables: set[str]
+
+
+def check(connection: duckdb.DuckDBPyConnection, sql: str) -> Named:
+    """What a query names. Raises `ResultsError` when it is anything but one SELECT, `duckdb.Error`."""
     if len(sql) > MOST_LETTERS:
         raise ResultsError(f"a query has at most {MOST_LETTERS:,} letters, and this one {len(sql):,}")
     statements = connection.extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         hint = "; give PIVOT its values: ON column IN (…)" if re.search(r"\bPIVOT\b", sql, re.IGNORECASE) else ""
         raise ResultsError(f"a query is one SELECT: results are asked, not changed{hint}")
+    tables = set()
     for node in _nodes(_parsed(connection, sql)):
         kind = node.get("type")
         if isinstance(kind, str) and kind.endswith("_NODE") and kind not in READING:
             raise ResultsError(f"a query is one SELECT, and a WITH in it too: no {kind.partition('_')[0]}")
+        if kind == "BASE_TABLE":
+            tables.add(str(node["table_name"]).lower())
         if kind == "TABLE_FUNCTION" and (name := _function(node)) not in TABLE_FUNCTIONS:
             known = ", ".join(sorted(TABLE_FUNCTIONS))
             raise ResultsError(f"a query reads the tables of its results: FROM {name}(…) is not one of {known}")
-    return set(statements[0].named_parameters)
+    return Named(set(statements[0].named_parameters), tables)
 
 
 def _parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:

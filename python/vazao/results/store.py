@@ -33,6 +33,9 @@ MEASUREMENTS = "measurements"
 MOST_KEPT = 4_000_000
 """Bytes of the largest answer that is kept for the next time that it is asked for."""
 
+FEW = 500_000_000
+"""Bytes of rows of which a study's views are computed once; of more, each query computes what it asks of them."""
+
 LIMITS = Limits(seconds=600, gigabytes=8)
 """Limits of a question to stored results."""
 
@@ -173,9 +176,10 @@ class Store:
             connection.sql("CREATE TABLE not_run (part VARCHAR, reason VARCHAR)")
         if files["flows"]:
             database.add_dynamics(connection)
+            few = sum(file.stat().st_size for table in TABLES for file in files[table]) <= FEW
             for view in views:
                 try:
-                    database.add_view(connection, view.name, view.sql)
+                    database.add_view(connection, view.name, view.sql, keep=few)
                 except ResultsError as error:
                     raise ResultsError(f"{self.directory / STUDY}: view {view.name!r}: {error}") from None
         return connection
