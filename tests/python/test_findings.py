@@ -101,6 +101,12 @@ def test_a_finding_per_level_is_decided_for_each() -> None:
     ]
 
 
+def test_what_is_zero_as_it_is_rounded_has_no_sign() -> None:
+    texts = "SELECT -0.004 AS x, '-0 ± 0 %; -0.30 %; a-0; 1-0' AS shown, true AS holds"
+    (found,) = evaluate(f'sql = "{texts}"\nmeasured = "{{x:.1f}} s, {{x:.1%}}, {{x:+.3f}}; {{shown}}"\n')
+    assert found.measured == "0.0 s, -0.4 %, -0.004; 0 ± 0 %; -0.30 %; a-0; 1-0"
+
+
 def test_null_is_a_dash_in_a_text() -> None:
     (found,) = evaluate('sql = "SELECT NULL::DOUBLE AS x, NULL::BOOLEAN AS holds"\nmeasured = "{x:.3f} s"\n')
     assert (found.verdict, found.measured) == ("undecided", "– s")

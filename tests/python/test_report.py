@@ -16,6 +16,7 @@ import synthetic
 from vazao import figures, report
 from vazao.errors import StudyError
 from vazao.report import network
+from vazao.report.letter import letter
 from vazao.report.page import commands
 from vazao.scenario import load
 
@@ -148,7 +149,8 @@ def test_the_author_is_told_each_claim_by_what_came_out(html: str) -> None:
     assert "from 95 % to 52 %" in holds
     assert "from 97 % to 88 % on average" not in holds
     assert "A queue of one bandwidth-delay product hides most of the fall." in fails
-    assert "<code>vazao run invented --full</code> runs the full size, with more replications." in letter
+    assert "<code>vazao run invented --full</code> runs the full size." in letter
+    assert "What was claimed, by 668 runs: what was measured, and why it differs. ± is half the width of" in letter
 
 
 def test_the_letter_tells_what_the_original_claims_where_it_claims_it(tmp_path: Path) -> None:
@@ -165,6 +167,25 @@ def test_the_letter_tells_what_the_original_claims_where_it_claims_it(tmp_path: 
     assert ledger.index("Claims of the original") < ledger.index("Asked beyond the original")
 
 
+def test_the_letter_says_what_would_decide_an_open_claim_once_for_all_that_it_is_true_of() -> None:
+    study = synthetic.study(
+        synthetic.TEXT.replace(
+            '[[finding]]\nid = "recovery"\n', '[[finding]]\nid = "recovery"\nif_undecided = "Open."\n', 1
+        )
+    )
+    rulings = [replace(one, verdict="undecided", explanation="It is so. Open: SACK.") for one in synthetic.FINDINGS]
+    (quick,), (full,) = (letter(study, rulings, size) for size in ("quick", "full"))
+    told = "`vazao run invented --full` runs the full size. Where nothing else is said it has 30 replications, not 5."
+    assert quick.note == told
+    assert {line.full for line in quick.lines} == {""}
+    assert {line.id: line.why for line in quick.lines if line.why} == {"recovery": "Open: SACK."}
+    assert full.note == "Deciding them may take more replications than the full size has."
+    (one,) = letter(study, [one for one in rulings if one.id == "seed"], "quick")
+    assert (one.note, [line.full for line in one.lines]) == (
+        "`vazao run invented --full` runs the full size.", ["In full: 30 replications, not 5."],
+    )  # fmt: skip
+
+
 def test_a_letter_tells_what_its_study_chooses_and_counts_the_rest(tmp_path: Path) -> None:
     text = synthetic.TEXT.replace("\nsource =", '\nletter = ["recovery"]\nsource =', 1)
     study, store = synthetic.study(text), synthetic.store(tmp_path)
@@ -172,7 +193,7 @@ def test_a_letter_tells_what_its_study_chooses_and_counts_the_rest(tmp_path: Pat
     written = (tmp_path / "report.html").read_text(encoding="utf-8")
     letter = written[written.index('id="letter"') : written.index('id="summary"')]
     assert set(re.findall(r'href="#claim-([\w-]+)"', letter)) == {"recovery"}
-    rest = "Further claims of the original are told in the ledger: "
+    rest = "The ledger has further claims of the original: "
     assert rest in letter
     assert rest in (tmp_path / "letter.tex").read_text(encoding="utf-8")
     beyond = text.replace('[[finding]]\nid = "recovery"\n', '[[finding]]\nid = "recovery"\nbeyond = true\n', 1)

@@ -14,7 +14,7 @@ from vazao.study import Ruling, Study
 from vazao.words import Words
 
 MARKDOWN = re.compile(r"[`*]")
-"""Marks of inline Markdown, which LaTeX and CSV do without."""
+"""Marks of inline Markdown, which CSV does without."""
 
 YEAR = re.compile(r", ((?:19|20)\d\d)$")
 """Year at the end of a source."""
@@ -23,8 +23,11 @@ FORMULA = re.compile(r"[=@\t\r]|[+-](?!\d)")
 """Beginning of a text that a spreadsheet would compute."""
 
 
-def letter_tex(study: Study, paragraphs: Sequence[Paragraph], rest: str = "") -> str:
-    """The letter as a document of its own: one page of two columns; `rest` says what it leaves to the ledger."""
+def letter_tex(study: Study, paragraphs: Sequence[Paragraph], note: str = "", rest: str = "") -> str:
+    """The letter as a document of its own: one page of two columns.
+
+    `note` says what it is about, `rest` what it leaves to the ledger.
+    """
     words = study.words
     body = "\n\n".join(_paragraph(one, words) for one in paragraphs)
     language = {"pt": "brazilian"}.get(words.lang, "english")
@@ -39,6 +42,7 @@ def letter_tex(study: Study, paragraphs: Sequence[Paragraph], rest: str = "") ->
         r"\pagestyle{empty}",
         r"\begin{document}",
         rf"\twocolumn[{{{{\Large {_plain(study.title)}\par}}\smallskip {_plain(study.source)}\par\bigskip}}]",
+        *([_plain(note)] if note else []),
         body,
         *([r"\medskip", _plain(rest)] if rest else []),
         r"\end{document}",
@@ -54,7 +58,7 @@ def _paragraph(paragraph: Paragraph, words: Words) -> str:
             for level, measured in line.measured
         )
         said = f"{told}." if told else ""
-        items.append(rf"  \item \textbf{{{_plain(line.claim)}:}} {said} {_plain(line.why)}".rstrip())
+        items.append(rf"  \item \textbf{{{_plain(line.claim)}:}} {said} {_plain(f'{line.why} {line.full}')}".rstrip())
     listed = "\n".join(items)
     note = f"{_plain(paragraph.note)}\n" if paragraph.note else ""
     return f"\\section*{{{_plain(paragraph.title)}}}\n{note}\\begin{{itemize}}\n{listed}\n\\end{{itemize}}"
@@ -134,5 +138,14 @@ def _entry(key: str, **fields: str) -> str:
 
 def _plain(text: str) -> str:
     """A line of Markdown as LaTeX sets it."""
+    parts = text.split("`")  # Every other one is code.
+    return "".join(
+        rf"\texttt{{{_line(part)}}}" if n % 2 and n < len(parts) - 1 else _line(part) for n, part in enumerate(parts)
+    )
+
+
+def _line(text: str) -> str:
     # Two hyphens are an option of a command, which LaTeX would make a dash.
-    return escaped(MARKDOWN.sub("", text).replace("--", "\0")).replace("\0", "-{}-")
+    edges = [" " if text[:1].isspace() else "", " " if text[-1:].isspace() else ""]
+    said = escaped(text.replace("*", "").replace("--", "\0")).replace("\0", "-{}-")
+    return edges[0] + said + edges[1] if said else ""

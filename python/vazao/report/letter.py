@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import get_args
 
@@ -25,7 +25,9 @@ class Line:
     measured: list[tuple[str, str]]
     """Levels, empty where a claim is told of one alone, and what was measured there."""
     why: str
-    """First sentence of what explains it; of an open claim the levels that the full size adds."""
+    """First sentence of what explains it; of an open claim the one that says what keeps it open."""
+    full: str = ""
+    """What the full size has beside the quick one, of an open claim."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Paragraph:
 def letter(study: Study, findings: Sequence[Ruling], size: Size) -> list[Paragraph]:
     """The claims of the original that the letter tells, in the levels of its own setting, by what came out."""
     told = [one for one in _own(study, findings) if not study.letter or one.id in study.letter]
-    added = {part.name: list(_added(part, study.words)) for part in study.parts} if size == "quick" else {}
+    growing = {part.name: _Growth.of(part) for part in study.parts} if size == "quick" else {}
     times = Counter(ruling.id for ruling in told)
     made: list[Paragraph] = []
     for verdict in get_args(Verdict):
@@ -50,12 +52,32 @@ def letter(study: Study, findings: Sequence[Ruling], size: Size) -> list[Paragra
         for name, ruled in groupby((one for one in told if one.verdict == verdict), key=lambda one: one.id):
             rulings = list(ruled)
             measured = [(one.level or "" if times[name] > 1 else "", one.measured) for one in rulings if one.measured]
-            reasons = {_why(study, ruling, added) for ruling in rulings}
-            lines.append(Line(name, rulings[0].claim, measured, reasons.pop() if len(reasons) == 1 else ""))
+            reasons = {_why(study, ruling) for ruling in rulings}
+            full = _growth(study, name, growing) if verdict == "undecided" else ""
+            lines.append(Line(name, rulings[0].claim, measured, reasons.pop() if len(reasons) == 1 else "", full))
         if lines:
-            note = _deciding(study, size) if verdict == "undecided" else ""
-            made.append(Paragraph(verdict, study.words.of("letter", verdict), lines, note))
+            if verdict == "undecided":
+                made.append(_left_open(study, size, lines))
+            else:
+                made.append(Paragraph(verdict, study.words.of("letter", verdict), lines))
     return made
+
+
+def _left_open(study: Study, size: Size, lines: list[Line]) -> Paragraph:
+    """The open claims, with the experiment that would decide them; what it has for most of them is said once."""
+    words = study.words
+    if size == "full":
+        return Paragraph("undecided", words.of("letter", "undecided"), lines, words.say("page.more_replications"))
+    ((most, times),) = Counter(line.full for line in lines).most_common(1)
+    shared = most if times > 1 else ""
+    note = words.say("page.full_size", command=f"vazao run {study.name} --full")
+    if shared:
+        note = f"{note} {words.say('page.else_in_full', changes=shared)}"
+    told = [
+        replace(line, full=words.say("page.in_full", changes=line.full) if line.full not in {"", shared} else "")
+        for line in lines
+    ]
+    return Paragraph("undecided", words.of("letter", "undecided"), told, note)
 
 
 def left_to_the_ledger(study: Study, findings: Sequence[Ruling]) -> list[Ruling]:
@@ -72,28 +94,45 @@ def _own(study: Study, findings: Sequence[Ruling]) -> Iterator[Ruling]:
             yield ruling
 
 
-def _why(study: Study, ruling: Ruling, added: Mapping[str, list[str]]) -> str:
-    """The first sentence of what explains a verdict; of an open claim the levels that the full size adds."""
-    if ruling.verdict == "reproduced":
-        return ""
-    if ruling.verdict != "undecided":
-        return SENTENCE.split(ruling.explanation.strip(), maxsplit=1)[0]
-    queries = [one.sql or "" for one in study.findings if one.id == ruling.id]
-    parts = [part for sql in queries for part in study.named_parts(sql)]
-    levels = dict.fromkeys(level for part in parts for level in added.get(part, ()))
-    return study.words.say("page.also", levels=", ".join(levels)) if levels else ""
+def _why(study: Study, ruling: Ruling) -> str:
+    """The first sentence of what explains a verdict; of an open claim the one that says what keeps it open."""
+    sentences = SENTENCE.split(ruling.explanation.strip())
+    match ruling.verdict:
+        case "reproduced":
+            return ""
+        case "undecided":
+            told = any(one.if_undecided for one in study.findings if one.id == ruling.id)
+            return sentences[-1] if told else ""
+        case _:
+            return sentences[0]
 
 
-def _deciding(study: Study, size: Size) -> str:
-    """The experiment that would decide what is open: the full size, or more than that."""
-    if size == "full":
-        return study.words.say("page.more_replications")
-    return study.words.say("page.full_size", command=f"vazao run {study.name} --full")
+def _growth(study: Study, name: str, growing: Mapping[str, _Growth]) -> str:
+    """The growth of the parts that a finding is decided by."""
+    parts = [part for one in study.findings if one.id == name for part in study.named_parts(one.sql or "")]
+    return _told([growing[part] for part in parts if part in growing], study.words)
 
 
-def _added(part: Part, words: Words) -> Iterator[str]:
-    """Levels that the full size has beside those of the quick one."""
-    quick, full = labels_run(part, "quick"), labels_run(part, "full")
-    for factor in part.factors:
-        if new := [label for label in full[factor.name] if label not in quick[factor.name]]:
-            yield f"{factor.title or factor.name} {', '.join(words.label(str(label)) for label in new)}"
+@dataclass(frozen=True)
+class _Growth:
+    """Growth of a part from the quick size to the full one."""
+
+    replications: tuple[int, int]
+    """In the quick size and in the full one."""
+    factors: list[str]
+    """Titles of those that have more levels."""
+
+    @classmethod
+    def of(cls, part: Part) -> _Growth:
+        quick, full = labels_run(part, "quick"), labels_run(part, "full")
+        more = [one.title or one.name for one in part.factors if len(full[one.name]) > len(quick[one.name])]
+        return cls((part.replications.quick, part.replications.full), more)
+
+
+def _told(parts: Sequence[_Growth], words: Words) -> str:
+    """The growth of parts in words, empty where there is none."""
+    counts = dict.fromkeys(part.replications for part in parts if part.replications[1] > part.replications[0])
+    changes = [words.say("page.more_replicated", now=now, more=more) for now, more in counts]
+    if factors := dict.fromkeys(words.label(one) for part in parts for one in part.factors):
+        changes.append(words.say("page.more_levels", factors=", ".join(factors)))
+    return "; ".join(changes)

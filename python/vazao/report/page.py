@@ -116,7 +116,8 @@ def context(
         "answers": answers, "headline": headline and _headline(draw(headline)),
         "measurements": [measured_set(one, findings, words) for one in measurements],
         "theirs": theirs(measurements),
-        "letter": told, "letter_rest": letter_rest(study, findings), "asked_beyond": asked_beyond(study, findings),
+        "letter": told, "letter_note": letter_note(study, store), "letter_rest": letter_rest(study, findings),
+        "asked_beyond": asked_beyond(study, findings),
         "tables": [_table(one, store, words) for one in study.tables],
         "ledger": apart(study, ledger.values()), "tally": tally(findings, levels, words),
         "sections": sections, "loose": loose, "fixed": fixed(study),
@@ -193,6 +194,14 @@ def apart(study: Study, ledger: Iterable[Claim]) -> list[tuple[str, list[Claim]]
     if not own or not others:
         return [("", claimed)] if claimed else []
     return [(study.words.say("page.of_original"), own), (study.words.say("page.beyond"), others)]
+
+
+def letter_note(study: Study, store: Store) -> str:
+    """Sentences above the letter: its subject, the number of runs, and how sure its numbers are."""
+    words = study.words
+    runs = words.many("page.runs", store.manifest["runs"])
+    kind = "page.letter_note" if study.claimed_at else "page.letter_note_all"
+    return words.say(kind, runs=runs, half=words.say("page.letter_half"))
 
 
 def letter_rest(study: Study, findings: Sequence[Ruling]) -> str:

@@ -53,7 +53,7 @@ def write(
     write_atomically(path, _page(study, store, parts).encode())
     if findings:
         texts = (
-            citing.letter_tex(study, parts["letter"], parts["letter_rest"]),
+            citing.letter_tex(study, parts["letter"], parts["letter_note"], parts["letter_rest"]),
             citing.ledger_tex(findings, study.words, parts["theirs"]),
             citing.ledger_csv(findings, parts["theirs"], [one.name for one in measurements]),
             citing.bibtex(study, store.manifest["versions"]["engine"]),

@@ -144,5 +144,6 @@ _LETTERS = {
 
 def escaped(text: str) -> str:
     """A text that is set as it is; a number keeps its unit on its line."""
-    said = "".join(_LETTERS.get(letter, letter) for letter in " ".join(text.split()))
+    signed = re.sub(r"(?<![\w.)])-(?=\d)", "\N{MINUS SIGN}", " ".join(text.split()))
+    said = "".join(_LETTERS.get(letter, letter) for letter in signed)
     return re.sub(r"(?<=\d) (?=\S{1,7}$)", "~", said)

@@ -34,7 +34,7 @@ class Named:
 
 
 def check(connection: duckdb.DuckDBPyConnection, sql: str) -> Named:
-    """What a query names. Raises `ResultsError` when it is anything but one SELECT, `duckdb.Error`."""
+    """The names in a query. Raises `ResultsError` when it is anything but one SELECT, `duckdb.Error`."""
     if len(sql) > MOST_LETTERS:
         raise ResultsError(f"a query has at most {MOST_LETTERS:,} letters, and this one {len(sql):,}")
     statements = connection.extract_statements(sql)

@@ -231,6 +231,10 @@ def _measured(finding: Finding, row: dict[str, Any], where: str, words: Words) -
     return words.number(f"{value:.4g}") if isinstance(value, float) else words.phrase(str(value))
 
 
+NEGATIVE_ZERO = re.compile(r"(?<![\w.])-(?=0(?:\.0+)?(?![\d.]*[1-9]))")
+"""Sign of a number that is zero as it is rounded."""
+
+
 class _Missing:
     """NULL in a text: a dash, however it was to be formatted."""
 
@@ -248,6 +252,7 @@ class _Formatter(string.Formatter):
         if re.search(r"\d{3}", format_spec):
             raise ValueError(f"{format_spec!r} is wider than any text here")
         text = str(super().format_field(value, format_spec))
+        text = NEGATIVE_ZERO.sub("", text)
         if format_spec.endswith("%") and text.endswith("%"):
             text = f"{text[:-1]} %"
         return self.words.number(text) if isinstance(value, int | float) else text
