@@ -27,7 +27,7 @@ class Line:
     why: str
     """First sentence of what explains it; of an open claim the one that says what keeps it open."""
     full: str = ""
-    """What the full size has beside the quick one, of an open claim."""
+    """Growth from the quick size to the full one, of an open claim."""
 
 
 @dataclass(frozen=True)

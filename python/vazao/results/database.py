@@ -19,6 +19,7 @@ from vazao import statistics
 from vazao.errors import ResultsError
 from vazao.results import decisions, dynamics
 from vazao.results.statement import check
+from vazao.study import STORED_TABLES
 
 _Numbers = list[float | None] | None
 
@@ -152,8 +153,10 @@ def add_view(connection: duckdb.DuckDBPyConnection, name: str, sql: str, *, keep
 
 def _keep(connection: duckdb.DuckDBPyConnection, asked: set[str]) -> None:
     """Make a table of each view that is asked for and to be kept, after those that it names (its comment)."""
+    if asked <= STORED_TABLES:
+        return  # Looking at the views takes longer than most queries.
     known = "SELECT lower(view_name), view_name, comment FROM duckdb_views() WHERE NOT internal AND comment IS NOT NULL"
-    left = {key: (name, json.loads(named)) for key, name, named in connection.sql(known).fetchall()} if asked else {}
+    left = {key: (name, json.loads(named)) for key, name, named in connection.sql(known).fetchall()}
 
     def keep(key: str) -> None:
         if key not in left:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from vazao.study.load import parse_as as parse_as, parse_study as parse_study
     from vazao.study.model import (
+        STORED_TABLES as STORED_TABLES,
         Factor as Factor,
         Figure as Figure,
         Finding as Finding,

@@ -41,7 +41,7 @@ RESERVED = {column["name"] for column in json.loads(_core.tables())["runs"]} | {
 """Columns that every row of `runs` has besides its factors."""
 
 
-RESULTS = {"scenarios", "samples", "links", "paths", "flows", "runs", "planned", "not_run"}
+STORED_TABLES = {"scenarios", "samples", "links", "paths", "flows", "runs", "planned", "not_run"}
 """Tables that a study's views may not be called."""
 
 
@@ -391,7 +391,7 @@ class Study(Table):
         unique((part.name for part in self.parts), "parts", "part")
         unique((view.name for view in self.views), "views", "view")
         for n, view in enumerate(self.views):
-            if view.name in RESULTS:
+            if view.name in STORED_TABLES:
                 wrong(f"{view.name!r} is a table of every result already; choose another name", "view", n, "name")
         unique((table.id for table in self.tables), "tables", "table")
         unique((figure.id for figure in self.figures), "figures", "figure")
