@@ -37,7 +37,7 @@ from stacks import (
 import vazao as vz
 
 TOLERANCE = 0.02
-"""A completion that differs by more is a deviation."""
+"""Relative difference of completion times above which a run counts as a deviation."""
 
 SEGMENT = 1448
 PATHS = (
@@ -49,13 +49,13 @@ PATHS = (
     ("100 Mbps", "50 ms", "10 MB"),
     ("100 Mbps", "100 ms", "1 MB"),
 )
-"""Rate, round-trip time and size."""
+"""Rate, round-trip time and size of each transfer."""
 
 BYTES = {"100 kB": 100_000, "1 MB": 1_000_000, "10 MB": 10_000_000}
 HALF_US = {"10 ms": 5_000, "50 ms": 25_000, "100 ms": 50_000}
 QUEUES = ("0.5 bdp", "1 bdp", "2 bdp")
 FIRST = 3
-"""The number of the first packet with data: SYN and the handshake's acknowledgement come before."""
+"""Number of the first packet with data: the SYN and the handshake's acknowledgement precede it."""
 
 LOSSES: dict[str, Callable[[int], list[int]]] = {
     "none": lambda _: [],
@@ -64,7 +64,7 @@ LOSSES: dict[str, Callable[[int], list[int]]] = {
     "burst": lambda segments: [FIRST + segments // 3 + i for i in range(5)],
     "last": lambda segments: [FIRST + segments - 1],
 }
-"""Packets that are lost, of a flow of so many segments."""
+"""Numbers of the lost packets, given the number of segments."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,11 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """Name for people."""
+        """Label for tables and messages."""
         return f"{self.cc}, {self.rate}, {self.rtt}, {self.queue}, {self.size}, {self.loss}"
 
     def network(self, stretch: float = 1.0) -> vz.Network:
-        """The link, its delay stretched."""
+        """Network of one link, with its delay scaled by `stretch`."""
         packets = LOSSES[self.loss](-(-BYTES[self.size] // SEGMENT))
         forward = vz.link(loss={"kind": "list", "packets": packets}) if packets else None
         return vz.point_to_point(
@@ -93,7 +93,7 @@ class Scenario:
 
 
 def grid() -> list[Scenario]:
-    """Scenarios without loss for every queue, with loss for the middle one; every control everywhere."""
+    """Scenarios without loss for every queue, with loss for the middle one, and each control without random numbers."""
     controls = [cc for cc in CONTROLS if cc not in DRAWING]
     free = product(controls, PATHS, QUEUES, ["none"])
     lossy = product(controls, PATHS[2:5], ["1 bdp"], [loss for loss in LOSSES if loss != "none"])
@@ -102,7 +102,7 @@ def grid() -> list[Scenario]:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Something that makes the two part, and how to take it away: by settings of either, or another receiver."""
+    """A mechanism that makes the stacks differ, and how to remove it: by settings of either, or another receiver."""
 
     name: str
     source: str
@@ -111,7 +111,7 @@ class Mechanism:
     controls: tuple[str, ...] = CONTROLS
 
     def applies(self, scenario: Scenario) -> bool:
-        """Whether there is something to take away."""
+        """Whether the scenario's control has this mechanism."""
         return scenario.cc in self.controls
 
 
@@ -178,18 +178,19 @@ MECHANISMS = (
         ours={"stack": {"client": "vazao", "server": "linux"}},
     ),
 )
-"""Mechanisms in the order in which they are tried: the most particular first, half of the connection last."""
+"""Mechanisms in the order in which they are tried: the most specific first, half of the connection last."""
 
 
 NEIGHBOURS: tuple[dict[str, Any], ...] = (
     *({"start": f"{ms} ms"} for ms in range(1, 10)),
     *({"stretch": stretch} for stretch in (0.99, 0.995, 1.005, 1.01)),
 )
-"""Scenarios that no one would tell apart: begun at other times within a tick of the kernel's clock, or with an RTT that
-differs by a percent at most. Between them Linux itself may differ by more than ours does from Linux."""
+"""Variations that make no practical difference: start times within a tick of the kernel's clock, and RTTs within 1 %.
+
+Linux itself may differ more between them than ours does from Linux."""
 
 CLOSE = 0.001
-"""Margin by which ours may lie outside Linux's own spread."""
+"""Margin by which ours may lie outside the spread of Linux itself."""
 
 WITHIN = Mechanism("within Linux's own spread", "Linux against Linux: start up to 9 ms later, RTT +-1 %")
 
@@ -203,17 +204,17 @@ class Pair:
 
     @property
     def error(self) -> float:
-        """Excess of our time, relative to Linux's."""
+        """Relative excess of our time over Linux's."""
         return self.ours.completion_s / self.linux.completion_s - 1
 
 
 def outcome(scenario: Scenario, settings: Mapping[str, Any], start: str | None = None, stretch: float = 1.0) -> Outcome:
-    """One run."""
+    """Simulates one run."""
     return upload(scenario.network(stretch), scenario.size, settings, scenario.name, start)
 
 
 def pair(scenario: Scenario, without: Mechanism | None = None) -> Pair:
-    """Both runs, as they are or without a mechanism."""
+    """Runs a scenario on both stacks, as it is or without a mechanism."""
     change = without or Mechanism("", "")
     settings = {**ours(scenario.cc), **change.ours}, {**theirs(scenario.cc), **change.theirs}
     return Pair(*(outcome(scenario, each) for each in settings))
@@ -221,30 +222,30 @@ def pair(scenario: Scenario, without: Mechanism | None = None) -> Pair:
 
 @dataclass(frozen=True)
 class Finding:
-    """A scenario, how its runs part, and what explains that if something had to and did."""
+    """A scenario, how its runs differ, and the explanation if one was needed and found."""
 
     scenario: Scenario
     pair: Pair
     mechanism: Mechanism | None = None
     error_without: float | None = None
     spread: tuple[float, float] | None = None
-    """The least and the largest of what Linux's neighbours differ by from it."""
+    """Least and largest relative difference between Linux and its neighbours."""
 
     @property
     def deviates(self) -> bool:
-        """Whether the difference calls for an explanation."""
+        """Whether the difference needs an explanation."""
         return abs(self.pair.error) > TOLERANCE
 
 
 def examine(scenario: Scenario, explain: bool) -> Finding:
-    """Run a scenario on both and, where they part and `explain` is set, look for the mechanism."""
+    """Run a scenario on both stacks and, if they differ and `explain` is set, look for the mechanism."""
     finding = Finding(scenario, pair(scenario))
     if not (finding.deviates and explain):
         return finding
     for mechanism in MECHANISMS:
         if mechanism.applies(scenario):
             error = pair(scenario, mechanism).error
-            # From just above the tolerance to just below it explains nothing.
+            # Moving from just above the tolerance to just below it explains nothing.
             if abs(error) <= min(TOLERANCE, abs(finding.pair.error) / 2):
                 return Finding(scenario, finding.pair, mechanism, error)
     linux = finding.pair.linux.completion_s
@@ -255,7 +256,7 @@ def examine(scenario: Scenario, explain: bool) -> Finding:
 
 
 def show_runs(console: Console, findings: Iterable[Finding]) -> None:
-    """A row for each scenario."""
+    """Print a row for each scenario."""
     table = columns("ours / Linux", "scenario", "completion (s)", "error", "retransmissions", "packets")
     for found in findings:
         mine, linux = found.pair.ours, found.pair.linux
@@ -271,7 +272,7 @@ def show_runs(console: Console, findings: Iterable[Finding]) -> None:
 
 
 def groups(findings: Iterable[Finding]) -> dict[str, list[float]]:
-    """Errors without sign: all without loss, all with, and both for each control."""
+    """Absolute errors: all without loss, all with, and both for each control."""
     errors: dict[str, list[float]] = {}
     for found in findings:
         kind = "without loss" if found.scenario.loss == "none" else "with loss"
@@ -281,7 +282,7 @@ def groups(findings: Iterable[Finding]) -> dict[str, list[float]]:
 
 
 def show_groups(console: Console, errors: Mapping[str, list[float]]) -> None:
-    """Medians."""
+    """Print the medians."""
     table = columns("errors by group", "group", "scenarios", "median", "largest", f"above {TOLERANCE:.0%}")
     for name, values in errors.items():
         above = sum(value > TOLERANCE for value in values)
@@ -290,7 +291,7 @@ def show_groups(console: Console, errors: Mapping[str, list[float]]) -> None:
 
 
 def show_explanations(console: Console, findings: Iterable[Finding]) -> None:
-    """Print the explanations of the deviations, each with the error that is left without it."""
+    """Print the explanations of the deviations, each with the error that remains without the mechanism."""
 
     def name(found: Finding) -> str:
         return f"{found.mechanism.name} ({found.mechanism.source})" if found.mechanism else "not explained"
@@ -306,7 +307,7 @@ def show_explanations(console: Console, findings: Iterable[Finding]) -> None:
 
 
 def show_summary(console: Console, findings: Sequence[Finding], means: Sequence[Means]) -> None:
-    """A row for each control: how near without loss, how many means agree with loss, what is explained."""
+    """Print a row for each control: the error without loss, how many means agree with loss, the number explained."""
     names = ("control", "loss-free", "median error", f"above {TOLERANCE:.0%}", "named", "lossy means", "agree")
     table = columns("summary", *names)
     for cc in CONTROLS:
@@ -330,7 +331,7 @@ def show_summary(console: Console, findings: Sequence[Finding], means: Sequence[
 
 
 def record(found: Finding) -> dict[str, Any]:
-    """A finding as data."""
+    """Converts a finding to JSON data."""
     return {
         **asdict(found.scenario),
         "ours": asdict(found.pair.ours),
@@ -343,7 +344,7 @@ def record(found: Finding) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Run the grid, print what came of it. The exit code is 1 if the median without loss is above the tolerance."""
+    """Run the grid and print the results. The exit code is 1 if the median without loss is above the tolerance."""
     parser = arguments(__doc__)
     parser.add_argument("--cc", default=",".join(CONTROLS), help="congestion controls, with commas between them")
     parser.add_argument("--only", choices=("grid", "means"), help="leave the other part out")

@@ -1,6 +1,6 @@
-"""Counterparts of measurements of SCTP: ns-2's and usrsctp's concurrent multipath transfer, Linux's single path.
+"""Counterparts of SCTP measurements: concurrent multipath transfer in ns-2 and usrsctp, and Linux's single path.
 
-What a counterpart is told is what the other's source does; the comments name the place.
+Settings follow the other implementation's source; the comments name the place.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ MESSAGE = "1452 B"
 NS2: Settings = {
     # sctp.cc follows RFC 2960 and its implementor's guide.
     "semantics": "rfc2960",
-    # Windows and what is in flight are counted by one measure, a DATA chunk (uiMaxDataSize, GenOneDataChunk). So it is
-    # with 1452 bytes of data for both, and the initial window of 4380 bytes and the threshold in proportion.
+    # Windows and data in flight are both counted in DATA chunks including headers (uiMaxDataSize, GenOneDataChunk).
+    # Counting 1452 bytes of data for both is equivalent, with the initial window of 4380 bytes and the threshold
+    # scaled.
     "window_unit": "data",
     "initial_window": f"{4380 * 1452 // 1468} B",
-    # ProcessGapAckBlocks looks for two expected pseudo-cumulative TSNs a destination, as CUC's second version does.
+    # ProcessGapAckBlocks checks two expected pseudo-cumulative TSNs per destination, as CUC's second version does.
     "cwnd_growth": "cuc-v2",
-    # SctpCMTAgent::FastRtx cuts a destination's window once for what was outstanding at the last cut (uiRecover), and
-    # nothing of a recovery stops AdjustCwnd.
+    # SctpCMTAgent::FastRtx cuts a destination's window once for what was outstanding at the last cut (uiRecover), and a
+    # recovery does not keep AdjustCwnd from growing it.
     "fast_recovery": "per-window",
-    # RtxMarkedChunks sets eIneligibleForFastRtx of all that it sends, what a timeout marked too.
+    # RtxMarkedChunks sets eIneligibleForFastRtx on all that it sends, including chunks marked by a timeout.
     "fast_after_timeout": False,
     # fastRtxTrigger_ in ns-default.tcl.
     "missing_reports": 3,
     # SendMuch begins at the destination after the one it sent to last.
     "path_choice": "round-robin",
-    # SctpCMTAgent::ProcessChunk, unlike SctpAgent's, makes no exception of TSN 1. usrsctp (send_sack in sctp_init_asoc)
-    # and Linux (sack_needed in sctp_association_init) do.
+    # SctpCMTAgent::ProcessChunk, unlike SctpAgent's, makes no exception for TSN 1. usrsctp (send_sack in
+    # sctp_init_asoc) and Linux (sack_needed in sctp_association_init) do.
     "delayed_first_sack": True,
     "receive_buffer": "64 MB",
 }
@@ -58,10 +59,10 @@ USRSCTP_CMT: Settings = {
     "initial_window": "4380 B",
     "cmt": True,
     "dac": False,
-    # sctp_handle_sack follows two pseudo-cumulative TSNs a destination.
+    # sctp_handle_sack tracks two pseudo-cumulative TSNs per destination.
     "cwnd_growth": "cuc-v2",
     # With CMT on, sctp_cwnd_update_after_fr cuts at each SACK that marks a chunk, and sctp_cwnd_update_after_sack grows
-    # windows whether something is being recovered or not.
+    # windows even during recovery.
     "fast_recovery": "none",
     # sctp_strike_gap_ack_chunks and sctp_find_alternate_net: the destination with the largest threshold.
     "retransmission": "ssthresh",
@@ -71,34 +72,34 @@ USRSCTP_CMT: Settings = {
 
 LINUX: Settings = {
     "semantics": "linux",
-    # sctp_transport_raise_cwnd: RFC 4960 with its errata; in slow start, too, the cumulative TSN need not advance.
+    # sctp_transport_raise_cwnd: RFC 4960 with its errata; even in slow start the cumulative TSN need not advance.
     "cwnd_growth": "gap-acked",
-    # sctp_association_init announces half of the socket's buffer, of 212 992 bytes unless told otherwise.
+    # sctp_association_init advertises half of the socket's buffer, which is 212 992 bytes by default.
     "receive_buffer": "106496 B",
-    # What sctp_set_owner_w charges for a chunk that fills a packet, 2560 bytes, goes 84 times into the socket's buffer.
+    # sctp_set_owner_w charges 2560 bytes for a chunk that fills a packet: 84 of them fit the socket's buffer.
     "send_buffer": f"{84 * 1452} B",
 }
-"""Linux's SCTP over one path."""
+"""Settings of Linux's SCTP over one path."""
 
 
 def paths(rtt_ms: float, losses: tuple[float, float], queue: str) -> vz.Network:
-    """Two disjoint paths of 45 Mbit/s that lose data only."""
+    """Two disjoint paths of 45 Mbit/s that lose only data."""
     lines = [vz.link(loss=loss) if loss else None for loss in losses]
     return vz.multipath(*(vz.link("45 Mbps", f"{rtt_ms / 2} ms", queue=queue, forward=line) for line in lines))
 
 
 def transfer(settings: Settings) -> vz.Flow:
-    """Eight mebibytes in one stream, a message a packet."""
+    """Upload of eight mebibytes in one stream, one message per packet."""
     return vz.flow(vz.upload(SIZE, message=MESSAGE), vz.sctp(**settings))
 
 
 def linux(size: str) -> vz.Flow:
-    """An upload of the kernel's."""
+    """Upload with Linux's settings."""
     return vz.flow(vz.upload(size, message=MESSAGE), vz.sctp(**LINUX))
 
 
 def ns2(row: Mapping[str, str]) -> tuple[vz.Network, vz.Flow]:
-    """A row of ns-2's."""
+    """Network and flow of a row from ns-2."""
     network = paths(float(row["rtt_ms"]), (float(row["loss1"]), float(row["loss2"])), "1000 packets")
     threshold = f"{int(row['ssthresh']) * 1452 // 1468} B" if row["ssthresh"].isdigit() else "auto"
     policy = NS2_POLICIES[row["policy"]]
@@ -106,6 +107,6 @@ def ns2(row: Mapping[str, str]) -> tuple[vz.Network, vz.Flow]:
 
 
 def usrsctp(row: Mapping[str, str]) -> tuple[vz.Network, vz.Flow]:
-    """A row of usrsctp's."""
+    """Network and flow of a row from usrsctp."""
     network = paths(float(row["rtt_ms"]), (float(row["loss_path1"]), float(row["loss_path2"])), "100 packets")
     return network, transfer(USRSCTP | (USRSCTP_CMT if row["variant"] == "cmt" else {}))

@@ -1,9 +1,8 @@
-"""One measured run, in a process of its own: a request as JSON on stdin, what it cost as JSON on stdout.
+"""Measures one run in a separate process: a request as JSON on stdin, the cost as JSON on stdout.
 
-Request: `scenario` (TOML) and, if wanted, `trace` (measures to record), `pcap` and `qlog` (whether to record those),
-`snap` (bytes that captures keep of a packet), `sample` (whether to watch memory while the run goes on), `runs` and
-`jobs` (that many equal runs on that many threads).
-Nothing is imported before the run that the run does not need.
+Request: `scenario` (TOML) and, optionally, `trace` (measures to record), `pcap` and `qlog` (whether to record those),
+`snap` (bytes of a packet that captures keep), `sample` (whether to sample memory during the run), `runs` and `jobs`
+(that many equal runs on that many threads). No module is imported before the run unless the run needs it.
 """
 
 from __future__ import annotations
@@ -25,22 +24,22 @@ SAMPLE_INTERVAL_S = 0.005
 
 
 def memory(field: str) -> int:
-    """Bytes of resident memory now (`VmRSS`) or at most so far (`VmHWM`).
+    """Bytes of resident memory: current (`VmRSS`) or peak (`VmHWM`).
 
-    Not `ru_maxrss`: Linux carries that over from the parent, whose peak would hide a small child's.
+    Not `ru_maxrss`: Linux inherits that from the parent, whose peak would hide a small child's.
     """
     line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(field))
     return int(line.split()[1]) * 1024
 
 
 def return_freed_memory() -> None:
-    """Give what reading the scenario left on the heap back to the system, lest the run's memory hide in it."""
+    """Return the heap that loading the scenario freed to the system, lest it hide the run's memory."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 class Sampler:
-    """Watches resident memory while the run goes on; costs CPU time, so never in a timed run."""
+    """Samples resident memory during the run; costs CPU time, so never in a timed run."""
 
     def __init__(self) -> None:
         self.samples: list[int] = []
@@ -61,7 +60,7 @@ class Sampler:
 
 
 def measure(request: dict[str, Any]) -> dict[str, Any]:
-    """Load and run the scenario; CPU time is that of the run alone, memory that of both."""
+    """Load and run the scenario; CPU time covers only the run, memory both."""
     idle = memory("VmHWM")
     scenario = _core.load(request["scenario"])
     if request.get("trace"):

@@ -53,7 +53,7 @@ def drive(file: str, runs: str, how: str, out: str) -> None:
 
 
 def started(file: Path, runs: int, how: str, out: Path) -> subprocess.Popen[bytes]:
-    """A driver as a process of its own."""
+    """Starts a driver as a separate process."""
     command = [sys.executable, __file__, "drive", str(file), str(runs), how, str(out)]
     return subprocess.Popen(command, stderr=subprocess.DEVNULL)
 
@@ -74,7 +74,7 @@ def cpu_of(process: subprocess.Popen[bytes]) -> float:
 
 
 class Standing:
-    """A scheduler and two workers that run whether there is a campaign or not."""
+    """A scheduler and two workers that keep running between campaigns."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "scheduler.json"
@@ -99,26 +99,26 @@ class Standing:
         return subprocess.Popen(command, env=quiet, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def join(self) -> None:
-        """Have one more worker."""
+        """Start one more worker."""
         more = ["--nthreads", "1", "--memory-limit", "0", "--no-nanny", "--no-dashboard"]
         self.crew.append(self._start("distributed.cli.dask_worker", f"tcp://{self.address}", *more))
 
     def kill_worker(self, chosen: random.Random) -> None:
-        """Kill a worker, and have another one in its place."""
+        """Kill a worker and start a replacement."""
         one = self.crew.pop(chosen.randrange(len(self.crew)))
         one.kill()
         one.wait()
         self.join()
 
     def kill_scheduler(self) -> None:
-        """Kill the scheduler, and start it again where it was, with workers."""
+        """Kill the scheduler, and restart it at its address with new workers."""
         self.close()
         self.scheduler = self._scheduler(self.address.rpartition(":")[2])
         for _ in range(2):
             self.join()
 
     def close(self) -> None:
-        """End all of it."""
+        """Stop all processes."""
         for process in (self.scheduler, *self.crew):
             process.kill()
             process.wait()
@@ -127,7 +127,7 @@ class Standing:
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """A folder with the scenario, which is gone afterwards."""
+    """Temporary folder with the scenario."""
     there = Path(tempfile.mkdtemp(prefix="vazao-bench-"))
     try:
         (there / "second.toml").write_text(SCENARIO)
@@ -137,7 +137,7 @@ def folder() -> Iterator[Path]:
 
 
 def same(one: Path, other: Path) -> bool:
-    """Whether two directories have the same rows, but for the time that runs took, and none twice."""
+    """Whether two directories have the same rows, elapsed times aside, and no duplicates."""
     for name in TABLES:
         first, second = (Store(directory).read(name).drop("wall_s", strict=False) for directory in (one, other))
         if not first.equals(second) or (name == "runs" and second["run_id"].is_duplicated().any()):
@@ -158,7 +158,7 @@ def cost(runs: int) -> None:
         told("--on local:2, start of its workers included", cpu(file, runs, "local:2", there / "local"))
         standing = Standing(there)
         try:
-            # A first campaign has the workers read their libraries.
+            # Workers import their libraries in a first campaign.
             cpu(file, 20, f"dask://{standing.address}", there / "first")
             before = sum(map(cpu_of, standing.crew))
             before_scheduler = cpu_of(standing.scheduler)
@@ -186,12 +186,12 @@ def kills(runs: int, seed: int = 1) -> None:
         try:
             driver, done, before = started(file, runs, f"dask://{standing.address}", torn), 0, 0
             while done < KILLS:
-                # Every kill hits a campaign at work.
+                # Every kill hits a running campaign.
                 while stored(torn) <= before and driver.poll() is None:
                     time.sleep(0.1)
                 time.sleep(chosen.uniform(0, took / 20))
                 if driver.poll() == 0:
-                    # It got to its end before: begin again.
+                    # It finished before the kill: start again.
                     assert same(there / "whole", torn)
                     shutil.rmtree(torn)
                     driver, before = started(file, runs, f"dask://{standing.address}", torn), 0
@@ -220,7 +220,7 @@ def kills(runs: int, seed: int = 1) -> None:
 
 
 def stored(directory: Path) -> int:
-    """Runs that are committed."""
+    """Number of committed runs."""
     import polars as pl
 
     return sum(pl.read_parquet(file).height for file in (directory / "runs").glob("[0-9]*.parquet"))

@@ -1,7 +1,8 @@
-"""Rows of other people's measurements, each with the scenario that is our counterpart of it.
+"""Rows of other people's measurements, each with our counterpart scenario.
 
-`tests/python/reference/README.md` says how they measured. Here stands what follows from that: links, queues, losses and
-hosts' settings. A setting is that of the other's documentation or source; none depends on what a row says came out.
+`tests/python/reference/README.md` describes how they measured. This module derives links, queues, losses and hosts'
+settings from that. Settings follow the other implementation's documentation or source; none is fitted to a row's
+result.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ Settings = dict[str, Any]
 
 @dataclass(frozen=True)
 class Reference:
-    """One row: what was measured where, and how to measure the same here."""
+    """One row: the published measurement, and how to measure the same here."""
 
     source: str
     variant: str
     condition: str
-    """Everything else: variants are compared under the same condition."""
+    """All other properties of the row: variants are compared under equal conditions."""
     loss: float
     mean_s: float
     sd_s: float
@@ -41,18 +42,18 @@ class Reference:
     network: vz.Network
     flows: tuple[vz.Flow, ...]
     until_closed: bool = False
-    """Whether it took the time until both sides had closed, not until the last byte was read."""
+    """Whether the time runs until both sides have closed, not until the last byte was read."""
     lost: float = 0.0
-    """Packets that it lost, where it tells."""
+    """Number of packets lost, if reported."""
 
     @property
     def name(self) -> str:
-        """Name for people."""
+        """Label for tables and messages."""
         return f"{self.source}, {self.variant}, {self.condition}"
 
     @property
     def needs(self) -> str | None:
-        """The program or kernel that the counterpart asks for and is not there, if any."""
+        """Program or kernel that the counterpart needs but is not installed, if any."""
         for flow in self.flows:
             cc = flow["transport"].get("cc")
             if cc is None:
@@ -67,7 +68,7 @@ CONTROLS = {name: entry for entry in catalogue.of_kind("congestion control") for
 
 
 def control(name: str, profile: str) -> Settings:
-    """A congestion control, in somebody's variant where it has one."""
+    """Settings of a congestion control, with the given profile if it has that."""
     entry = CONTROLS.get(name)
     expected = next((p.expected for p in entry.parameters if p.name == "profile"), "") if entry else ""
     return {"kind": name, "profile": profile} if profile in re.findall(r"\w+", expected) else {"kind": name}
@@ -77,17 +78,17 @@ def control(name: str, profile: str) -> Settings:
 
 
 def linux_tcp(cc: str) -> Settings:
-    """Linux's TCP as a distribution ships it: window growth by what is acknowledged, HyStart in CUBIC alone."""
+    """Linux's TCP in a distribution's defaults: window growth by acknowledged bytes, HyStart only in CUBIC."""
     slow_start = "hystart" if cc == "cubic" else "standard"
     return {"cc": control(cc, "linux"), "slow_start": slow_start, "abc_limit": 1000, "recovery": "rack"}
 
 
 LOSS_MADE = 0.95
-"""The ten loss sequences of the emulator lose about 5 % less than nominal."""
+"""Ratio of real to nominal loss: the emulator's ten loss sequences lose about 5 % less."""
 
 
 def linux618(row: Row) -> Reference:
-    """A user-space link emulator: queue, serialisation, loss of what goes to the server, half the RTT each way."""
+    """User-space link emulator: queue, serialisation, loss towards the server, half the RTT each way."""
     loss, rtt_ms = float(row["loss"]), float(row["rtt_ms"])
     forward = vz.link(loss=loss * LOSS_MADE) if loss else None
     link = vz.link(
@@ -98,19 +99,19 @@ def linux618(row: Row) -> Reference:
     return Reference("Linux 6.18", row["cc"], condition, loss, *outcome(row), vz.point_to_point(link), (flow,))
 
 
-# Beside the first subflow a kernel's connection has eight more (MPTCP_PM_ADDR_MAX, net/mptcp/pm_kernel.c).
+# Beyond the first subflow a kernel's connection has at most eight (MPTCP_PM_ADDR_MAX, net/mptcp/pm_kernel.c).
 LINUX_MESH: Settings = {"kind": "full-mesh", "limit": 9}
 
 MPTCP_MODES: Mapping[str, tuple[str, Any]] = {
     "sub": ("a subflow an interface", "single-mesh"),
     "fullmesh": ("full mesh", LINUX_MESH),
-    # The server announces its addresses, too: one more subflow by each link but the first. Links are alike.
+    # The server announces its addresses, too: one more subflow on each link but the first. Links are alike.
     "sub+sig": ("subflows of both sides", LINUX_MESH),
 }
 
 
 def linux618_mptcp(row: Row) -> Reference:
-    """Multipath TCP over that emulator, a link for each pair of interfaces, in the order in which they are written."""
+    """Multipath TCP over that emulator, with a link for each pair of interfaces, in the given order."""
     rates, queues, loss = row["rates_mbit"].split("+"), row["queue_pkts"].split("+"), float(row["loss"])
     links = [
         vz.link(
@@ -132,7 +133,7 @@ MPTCP_CONDITION = ("rates_mbit", "owd_ms", "loss", "queue_pkts", "mode", "cc", "
 
 
 def merged(rows: Iterable[Row]) -> Iterator[Row]:
-    """Runs under the same condition as one row, with their mean and standard deviation."""
+    """Merges runs under the same condition into one row, with their mean and standard deviation."""
 
     def key(row: Row) -> tuple[str, ...]:
         return tuple(row[name] for name in MPTCP_CONDITION)
@@ -151,7 +152,7 @@ UDP_PAYLOAD = 1472
 
 
 def netem(row: Row) -> vz.Network:
-    """The sender's netem loses packets before they are sent at its rate, and its limit counts those on the wire."""
+    """The sender's netem drops packets before they are sent at its rate; its limit includes those in flight."""
     rate, loss = float(row["rate_mbit"]), float(row["loss_pct"]) / 100
     forward_ms, reverse_ms = row["delay_fwd/rev_ms"].split("/")
     wire = int(rate * 1e3 * float(forward_ms) / (8 * (IP_PACKET + NETEM_HEADER)))
@@ -173,7 +174,7 @@ def linux61(row: Row) -> Reference:
     """Two hosts in virtual time with netem between them."""
     size = f"{row['bytes']} B"
     if row["proto"] == "udp":
-        # At the rate of IP packets; ours is told that of their payload.
+        # Their rate counts IP packets, ours the payload.
         payload = round(float(row["cc"]) * 1e6 * UDP_PAYLOAD / IP_PACKET)
         flow = vz.flow(vz.upload(size), vz.Transport(kind="udp", rate=f"{payload} bps", payload=UDP_PAYLOAD))
         variant = "udp"
@@ -188,14 +189,14 @@ def linux61(row: Row) -> Reference:
 
 
 def outcome(row: Row) -> tuple[float, float, int]:
-    """Mean, standard deviation and number of runs."""
+    """Mean, standard deviation and number of runs of a row."""
     return float(row["mean_s"]), float(row["sd_s"]), int(row["n"])
 
 
 # ---- ns-3 ----------------------------------------------------------------------------------------------------------
 
 NS3_HEADER = 2
-"""PPP: ns-3's point-to-point devices add it to each packet."""
+"""Bytes of the PPP header that ns-3's point-to-point devices add to each packet."""
 
 NS3_TCP = {
     "initial_window": 10,
@@ -210,28 +211,28 @@ NS3_TCP = {
     "cwv": "grow",
     "rtt": "timestamps",
 }
-"""TcpSocketBase's defaults."""
+"""Defaults of TcpSocketBase."""
 
 
-# What the window grows by for an acknowledgement, of which most cover two segments.
+# Window growth per acknowledgement; most acknowledgements cover two segments.
 ALL_GROWTH_BY_ACKS = {"counting": "acks"}
-"""A segment's worth in every phase: TcpNewReno, and what inherits all of its growth."""
+"""Grow by one segment per acknowledgement in every phase: TcpNewReno, and variants that inherit its growth."""
 SLOW_START_BY_ACKS = {"abc_limit": 1}
-"""A segment in slow start, which is inherited of TcpNewReno; what is acknowledged later."""
+"""Grow by one segment in slow start, as inherited from TcpNewReno, and by acknowledged bytes later."""
 BY_BYTES = {"abc_limit": 1000}
-"""Growth by the bytes acknowledged, in every phase."""
+"""Grow by the bytes acknowledged, in every phase."""
 
 
 @dataclass(frozen=True)
 class Ns3Variant:
-    """A congestion control of ns-3 by ours."""
+    """Our counterpart of a congestion control in ns-3."""
 
     cc: str
     growth: Settings
     profile: str = "ns3"
-    """Profile of the control: ns-3's own, where there are several to choose from."""
+    """Profile of the control: ns-3's own, if it has several."""
     parameters: Settings = field(default_factory=dict)
-    """Attributes of the control that have other defaults in ns-3."""
+    """Parameters of the control whose defaults differ in ns-3."""
     more: Settings = field(default_factory=dict)
 
 
@@ -257,7 +258,7 @@ NS3_VARIANTS = {
 
 
 def ns3_tcp(variant: str, tuned: bool) -> Settings:
-    """ns-3's TCP in one of the two sets of settings."""
+    """Settings of ns-3's TCP, in one of the two sets."""
     theirs = NS3_VARIANTS[variant]
     sizes = {"mss": 1448, "receive_buffer": "64 MiB"} if tuned else {"mss": 536, "receive_buffer": "128 KiB"}
     send = {"send_buffer": sizes["receive_buffer"]}
@@ -266,7 +267,7 @@ def ns3_tcp(variant: str, tuned: bool) -> Settings:
 
 
 def ns3_link(rate: str, delay: str, queue: Any, loss: float = 0.0) -> vz.Link:
-    """A point-to-point channel; losses come at the far device."""
+    """Point-to-point channel; losses occur at the receiving device."""
     forward = vz.link(loss=loss) if loss else None
     return vz.link(rate, delay, queue=queue, overhead=f"{NS3_HEADER} B", forward=forward)
 
@@ -275,7 +276,7 @@ ACCESS_MS = 10
 
 
 def ns3(row: Row) -> Reference:
-    """One flow over one link, or two over a dumbbell of which the later counts."""
+    """One flow over one link, or two over a dumbbell, of which the later counts."""
     tuned, dumbbell = row["set"] == "tuned", row["topology"] == "dumbbell"
     loss, rate, delay_ms = float(row["loss"]), float(row["bandwidth_mbps"]), float(row["delay_ms"])
     queue = f"{row['droptail_pkts']} packets" if tuned else {"kind": "fq-codel", "device": "100 packets"}
@@ -291,7 +292,7 @@ def ns3(row: Row) -> Reference:
     )
     measured = float(row["completion_mean_s"]), float(row["completion_sd_s"]), int(row["n"])
     flows = (flow,) * (2 if dumbbell else 1)
-    # FlowMonitor's last packet acknowledges the receiver's FIN: with it both sides have closed.
+    # FlowMonitor's last packet acknowledges the receiver's FIN: then both sides have closed.
     return Reference(
         "ns-3.37", row["variant"], condition, loss, *measured, network, flows, True, float(row["lost_mean"])
     )
@@ -301,7 +302,7 @@ def ns3(row: Row) -> Reference:
 
 
 def ns2(row: Row) -> Reference:
-    """ns-2's concurrent multipath transfer."""
+    """Concurrent multipath transfer in ns-2."""
     network, flow = associations.ns2(row)
     losses = float(row["loss1"]), float(row["loss2"])
     condition = f"{row['rtt_ms']} ms, loss {losses[0]:g} and {losses[1]:g}, threshold {row['ssthresh']}"
@@ -310,7 +311,7 @@ def ns2(row: Row) -> Reference:
 
 
 def usrsctp(row: Row) -> Reference:
-    """usrsctp, by one path or both."""
+    """Transfer with usrsctp, over one path or both."""
     network, flow = associations.usrsctp(row)
     losses = float(row["loss_path1"]), float(row["loss_path2"])
     condition = f"{row['rtt_ms']} ms, loss {losses[0]:g} and {losses[1]:g}"
@@ -331,7 +332,7 @@ FILES: Mapping[str, Callable[[Row], Reference]] = {
 
 
 def read() -> Iterator[Reference]:
-    """Every row, with its counterpart here."""
+    """Yields every row with its counterpart."""
     for name, counterpart in FILES.items():
         with (DIRECTORY / name).open(newline="") as file:
             rows: Iterable[Row] = csv.DictReader(file)

@@ -26,19 +26,19 @@ CASES = (
     ("100 Mbps", "1 ms"),
     ("100 Mbps", "10 ms"),
 )
-"""Rate of the bottleneck, and the length of a step. The round trip is 40 ms."""
+"""Rate of the bottleneck and length of a step. The round trip is 40 ms."""
 
 TRIALS = 3
 
 
 def environment(rate: str, step: str) -> gym.Env:
-    """An upload whose window is set; Aurora's observation of ten steps, and its reward."""
+    """Environment of one upload whose window is set, with Aurora's observation of ten steps and its reward."""
     network = vz.point_to_point(vz.link(rate, "20 ms", queue="1 bdp"))
     return gym.Env(network, [vz.flow(vz.upload(), vz.tcp())], until="60 s", step=step, action="window")
 
 
 def steps_a_second(rate: str, step: str, seconds: float) -> tuple[float, float]:
-    """Steps and packets a second, resets included, with a window that fills the path and half of the queue."""
+    """Steps and packets per second, including resets, with a window that fills the path and half of the queue."""
     env = environment(rate, step)
     action = np.array([50 if rate == "10 Mbps" else 500], np.float32)
     steps, packets, started = 0, 0, time.perf_counter()
@@ -57,7 +57,7 @@ def steps_a_second(rate: str, step: str, seconds: float) -> tuple[float, float]:
 
 
 def resets() -> list[float]:
-    """Times of resets in seconds, with two keys that vary."""
+    """Durations of resets in seconds, with two keys that vary."""
     vary = {"network.link.rate": "1 Mbps:100 Mbps", "network.link.loss": [0, 0.01]}
     env = gym.Env(vary=vary)
     spans = []
@@ -69,7 +69,7 @@ def resets() -> list[float]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure and print."""
+    """Measure and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=2.0, help="of each trial")
     seconds = parser.parse_args(arguments).seconds

@@ -40,7 +40,7 @@ CASES = {
 
 
 class NotMeasurableError(Exception):
-    """Instructions cannot be counted here."""
+    """Raised if instructions cannot be counted on this machine."""
 
 
 def program() -> str:
@@ -53,8 +53,8 @@ def program() -> str:
 
 
 def built(profile: str, *options: str) -> str:
-    """Build the benchmark by a profile of Cargo.toml, and return its path."""
-    # With the extension and its features, so that what `make setup` has compiled is not compiled again.
+    """Build the benchmark with a profile of Cargo.toml, and return its path."""
+    # With the extension and its features, so that what `make setup` has compiled is not recompiled.
     extension = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["maturin"]
     features = ",".join(f"vazao-python/{name}" for name in extension["features"])
     command = ["cargo", "bench", "--quiet", "--locked", "--profile", profile, "--features", features, *options]
@@ -73,7 +73,7 @@ def built(profile: str, *options: str) -> str:
 
 
 def instructions(executable: str, scenario: str) -> int:
-    """Instructions that a scenario takes."""
+    """Number of instructions that a scenario takes."""
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
         file.write(scenario)
         file.flush()
@@ -86,7 +86,7 @@ def instructions(executable: str, scenario: str) -> int:
 
 
 def measure() -> dict[str, int]:
-    """Instructions of every case."""
+    """Instructions of every case, measured now."""
     executable = program()
     with ThreadPoolExecutor(2) as pool:
         return dict(
@@ -95,13 +95,13 @@ def measure() -> dict[str, int]:
 
 
 def recorded() -> dict[str, int]:
-    """Instructions of every case when they were last recorded."""
+    """Instructions of every case as last recorded."""
     counts: dict[str, int] = json.loads(RECORD.read_text())
     return counts
 
 
 def compare(now: dict[str, int], before: dict[str, int]) -> list[str]:
-    """Cases that take more instructions than they may, in words."""
+    """Messages about cases that exceed their limit."""
     return [
         f"{case}: {count:,} instructions, {count / before[case] - 1:+.1%} of the recorded {before[case]:,}"
         for case, count in now.items()
@@ -110,7 +110,7 @@ def compare(now: dict[str, int], before: dict[str, int]) -> list[str]:
 
 
 def main() -> int:
-    """Compare or record."""
+    """Compare with the recorded counts, or record new ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="record what was counted")
     arguments = parser.parse_args()

@@ -29,27 +29,27 @@ PATHS: Mapping[str, tuple[tuple[int, float], ...]] = {
     "10+10 Mbit/s, 20+100 ms": ((10, 20), (10, 100)),
     "5 x 20 Mbit/s, 20 ms": ((20, 20),) * 5,
 }
-"""Rates and round-trip times of the links."""
+"""Rate and round-trip time of each link."""
 
 QUEUES = ("0.5 bdp", "1 bdp", "2 bdp")
 SECONDS = 2
-"""Seconds that a transfer would take at the links' rates together."""
+"""Duration of a transfer at the links' combined rate, in seconds."""
 
 SEGMENT = 1424
 FIRST = 4
-"""The first packet of a link that may have data: a handshake comes before."""
+"""Number of the first packet of a link that may have data: a handshake precedes it."""
 
 LOSSES: Mapping[str, Callable[[int], list[int]]] = {
     "none": lambda _: [],
     "early": lambda _: [FIRST + 6],
     "burst": lambda packets: [FIRST + packets // 3 + i for i in range(5)],
 }
-"""Packets of each link that are lost, of so many with data."""
+"""Numbers of the packets lost on each link, given the number with data."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """One transfer, as both stacks have it."""
+    """One transfer, as run on both stacks."""
 
     name: str
     kind: str
@@ -59,7 +59,7 @@ class Transfer:
 
 
 def link(rate: int, rtt_ms: float, queue: str, loss: str, upload: bool) -> vz.Link:
-    """A link that loses some of the data."""
+    """Link that loses some of the data."""
     packets = LOSSES[loss](round(rate * 1e6 / 8 * SECONDS / SEGMENT))
     lossy = vz.link(loss={"kind": "list", "packets": packets}) if packets else None
     way = {"forward" if upload else "reverse": lossy}
@@ -67,7 +67,7 @@ def link(rate: int, rtt_ms: float, queue: str, loss: str, upload: bool) -> vz.Li
 
 
 def transfer(paths: str, upload: bool, queue: str, loss: str, mesh: bool) -> Transfer:
-    """A transfer by these links."""
+    """Transfer over the links of a path set."""
     links = PATHS[paths]
     size = f"{sum(rate for rate, _ in links) * SECONDS * 125_000} B"
     kind = "full mesh" if mesh else "without loss" if loss == "none" else "listed losses"
@@ -79,10 +79,10 @@ def transfer(paths: str, upload: bool, queue: str, loss: str, mesh: bool) -> Tra
 
 
 def grid() -> list[Transfer]:
-    """Every queue without loss, both ways; losses and full meshes with the middle one.
+    """Every queue without loss, both ways; losses and full meshes with the middle queue.
 
-    In a full mesh a guest as server sends by the links of its own addresses, whatever the client's (it routes by
-    source), and ours by the client's: what would be compared is routing.
+    In a full mesh, a guest as server sends over the links of its own addresses, whatever the client's (it routes by
+    source), and ours by the client's: a comparison of downloads would compare routing.
     """
     free = product(PATHS, (True, False), QUEUES, ["none"], [False])
     lossy = product(PATHS, (True, False), ["1 bdp"], [loss for loss in LOSSES if loss != "none"], [False])
@@ -91,12 +91,12 @@ def grid() -> list[Transfer]:
 
 
 def run(what: Transfer, settings: Mapping[str, Any]) -> tuple[float, int]:
-    """One run: when it was done, and what was sent again."""
+    """Completion time and number of retransmissions of one run."""
     transport = vz.mptcp(path_manager=what.path_manager, **settings)
     try:
         row = vz.run(what.network, [vz.flow(what.app, transport)]).flows.to_dicts()[0]
     except vz.VazaoError as error:
-        # What crosses from one process to another must not carry the engine's own exception.
+        # Exceptions that cross processes must not carry the engine's own exception.
         raise RuntimeError(f"{what.name}: {error}") from None
     if not (row["completed"] and row["intact"]):
         raise RuntimeError(f"{what.name}: not every byte arrived")
@@ -111,17 +111,17 @@ AMPLE: tuple[dict[str, Any], dict[str, Any]] = (
     {"receive_buffer": f"{AMPLE_BYTES} B"},
     {"sysctl": {"net.ipv4.tcp_rmem": f"4096 {AMPLE_BYTES} {AMPLE_BYTES}"}},
 )
-"""Receive buffers that need not grow: what arrives early by one link never keeps the other from sending."""
+"""Receive buffers that need not grow: early arrivals on one link never block the other."""
 
 
 def both(what: Transfer, our: Mapping[str, Any], their: Mapping[str, Any]) -> Pair:
-    """A transfer on both."""
+    """Runs a transfer on both stacks."""
     mine, linux = run(what, our), run(what, their)
     return Pair(what.name, what.kind, (mine[0],), (linux[0],), (mine[1], linux[1]))
 
 
 def compare(what: Transfer) -> Pair:
-    """A transfer on both; where they part, again with ample buffers."""
+    """Runs a transfer on both stacks, and again with ample buffers if they differ."""
     pair = both(what, OURS, THEIRS)
     if pair.agree:
         return pair
@@ -130,13 +130,13 @@ def compare(what: Transfer) -> Pair:
 
 
 def measure(transfers: Sequence[Transfer], jobs: int | None) -> list[Pair]:
-    """All of them, so many at a time."""
+    """Runs all transfers, `jobs` at a time."""
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         return list(pool.map(compare, transfers))
 
 
 def main() -> int:
-    """Runs everything, prints how it agrees. The exit code is 1 if the median without loss is above the tolerance."""
+    """Run everything and print the agreement. The exit code is 1 if the median without loss is above the tolerance."""
     parser = arguments(__doc__)
     given = parser.parse_args()
     console = terminal()

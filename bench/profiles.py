@@ -1,7 +1,7 @@
-"""Time that the build profiles of Cargo.toml cost, and the speed of their engines: python bench/profiles.py
+"""Compile time of the build profiles of Cargo.toml, and the speed of their engines: python bench/profiles.py
 
-`release` is what `make setup` builds, `optimised` what wheels are. Each is built from nothing, into a folder that is
-removed afterwards. Their runs alternate, so that what disturbs the machine disturbs both.
+`release` is what `make setup` builds, `optimised` what wheels contain. Each is built from scratch, into a folder that
+is removed afterwards. Their runs alternate, so that disturbances of the machine affect both.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def _speed(program: str, file: Path) -> float:
-    """Million packet-hops a second of a run."""
+    """Speed of a run in million packet-hops a second."""
     done = subprocess.run([program, str(file)], capture_output=True, text=True, check=True)
     (found,) = re.findall(r"([\d.]+) Mhops/s", done.stdout)
     return float(found)

@@ -27,27 +27,27 @@ import vazao as vz
 from vazao.statistics import welch
 
 TOLERANCE = 0.10
-"""A median error of the grid above it makes the command fail."""
+"""Median error of the grid above which the command fails."""
 
 ALIKE = 0.02
-"""Single runs that differ by more than this do not agree."""
+"""Relative difference above which single runs do not agree."""
 
 RATES_MBPS = (5, 10, 50, 100, 500)
 DELAYS_MS = (10, 50, 100, 200)
-"""One way."""
+"""One-way delays."""
 
 LOSSES = (0.0, 0.001, 0.01)
 CONTROLS = ("cubic", "reno")
 RUNS = 20
-"""Runs of each transfer with random losses."""
+"""Number of runs of each transfer with random losses."""
 
 WINDOWS: dict[str, Any] = {"stream_window": "64 MB", "connection_window": "64 MB", "send_buffer": "64 MB"}
-"""The library's windows do not widen: these are never what limits."""
+"""Windows large enough not to limit: the library's do not grow."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """One transfer, and what each stack is told."""
+    """One transfer, and the settings of each stack."""
 
     name: str
     kind: str
@@ -60,7 +60,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Pair:
-    """The times of both, run by run, and what each sent again."""
+    """Times of both stacks, run by run, and their numbers of retransmissions."""
 
     name: str
     kind: str
@@ -71,12 +71,12 @@ class Pair:
 
     @property
     def error(self) -> float:
-        """Excess of our time, relative to theirs."""
+        """Relative excess of our time over theirs."""
         return fmean(self.ours_s) / fmean(self.quinn_s) - 1
 
     @property
     def agree(self) -> bool:
-        """Whether the 95 % interval of the difference of means holds zero; of single runs, whether they are alike."""
+        """Whether the 95 % interval of the difference of means contains zero; for single runs, whether they agree."""
         if len(self.ours_s) < 2:
             return abs(self.error) <= ALIKE
         difference = welch(self.ours_s, self.quinn_s)
@@ -95,33 +95,33 @@ def transfer(
     theirs: Mapping[str, Any] | None = None,
     **both: Any,
 ) -> Transfer:
-    """A transfer over one link, by default the one that the grid varies."""
+    """Transfer over one link, by default the link that the grid varies."""
     lossy = {"loss": loss} if loss else {}
     app = vz.upload(size) if upload else vz.download(size)
-    told = WINDOWS | {"cc": control} | both
+    settings = WINDOWS | {"cc": control} | both
     way = "" if upload else ", download"
     name = f"{control}, {rate} Mbit/s, {delay} ms, {loss:.1%} lost, {size}{way}"
     name += "".join(f", {value}" for value in (*both.values(), *(theirs or {}).values()))
     seeds = range(1, RUNS + 1) if loss else (1,)
     link = vz.link(f"{rate} Mbps", f"{delay} ms", queue=queue, **lossy)
-    return Transfer(name, kind, link, app, told, told | dict(theirs or {}), tuple(seeds))
+    return Transfer(name, kind, link, app, settings, settings | dict(theirs or {}), tuple(seeds))
 
 
 def grid() -> list[Transfer]:
-    """Rates, delays and losses."""
+    """Transfers over all rates, delays and losses."""
     kinds = {0.0: "grid without loss"}
     cases = product(CONTROLS, RATES_MBPS, DELAYS_MS, LOSSES)
     return [transfer(kinds.get(loss, "grid with loss"), cc, rate, delay, loss) for cc, rate, delay, loss in cases]
 
 
 def sizes() -> list[Transfer]:
-    """Transfers from what fits the initial window to what takes a minute."""
+    """Transfers from a size that fits the initial window to one that takes a minute."""
     cases = product(("10 kB", "100 kB", "200 kB", "500 kB", "10 MB", "50 MB"), (True, False))
     return [transfer("sizes", "cubic", size=size, upload=upload) for size, upload in cases]
 
 
 def own() -> list[Transfer]:
-    """The library's own controls beside those of ours that have their names."""
+    """The library's own controls compared with ours of the same names."""
     pairs = (("cubic", "quinn-cubic"), ("reno", "quinn-newreno"), ("bbr", "quinn-bbr"))
     cases = product(pairs, (10, 100), (0.0, 0.01), ("1 MB", "10 MB"))
     return [
@@ -131,18 +131,18 @@ def own() -> list[Transfer]:
 
 
 def handshakes() -> list[Transfer]:
-    """A small transfer with each handshake."""
+    """A small transfer with each kind of handshake."""
     cases = product(("1-rtt", "0-rtt", "retry"), (True, False))
     return [transfer("handshakes", "cubic", size="10 kB", upload=up, handshake=kind) for kind, up in cases]
 
 
 def run(what: Transfer, settings: Mapping[str, Any], seed: int) -> tuple[float, int, float]:
-    """One run: when it was done, what was sent again, and how long it took the processor."""
+    """Completion time, number of retransmissions and processor time of one run."""
     flow = vz.flow(what.app, vz.Transport({"kind": "quic"} | dict(settings)))
     try:
         result = vz.run(vz.point_to_point(what.link), [flow], seed=seed)
     except vz.VazaoError as error:
-        # What crosses from one process to another must not carry the engine's own exception.
+        # Exceptions that cross processes must not carry the engine's own exception.
         raise RuntimeError(f"{what.name}: {error}") from None
     row = result.flows.to_dicts()[0]
     if not (row["completed"] and row["intact"]):
@@ -151,7 +151,7 @@ def run(what: Transfer, settings: Mapping[str, Any], seed: int) -> tuple[float, 
 
 
 def compare(what: Transfer) -> Pair:
-    """All runs of a transfer on both."""
+    """Runs a transfer on both stacks, with all seeds."""
     ours = [run(what, what.ours, seed) for seed in what.seeds]
     quinn = [run(what, {**what.theirs, "stack": "quinn"}, seed) for seed in what.seeds]
     times = [tuple(time for time, _, _ in runs) for runs in (ours, quinn)]
@@ -161,7 +161,7 @@ def compare(what: Transfer) -> Pair:
 
 
 def show(pairs: Sequence[Pair]) -> None:
-    """A row for each transfer, and one for each kind of them."""
+    """Print a row for each transfer, and one for each kind."""
     console = terminal()
     table = columns("our QUIC / quinn", "transfer", "ours (s)", "quinn (s)", "error", "sent again", "agrees")
     for pair in pairs:
@@ -181,7 +181,7 @@ def show(pairs: Sequence[Pair]) -> None:
 
 
 def main() -> int:
-    """Runs everything, prints how it agrees. The exit code is 1 if the grid's median error is above the tolerance."""
+    """Run everything and print the agreement. The exit code is 1 if the grid's median error is above the tolerance."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = {"grid": grid, "sizes": sizes, "own": own, "handshakes": handshakes}
     parser.add_argument("--only", choices=list(parts), help="only this part")

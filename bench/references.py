@@ -26,16 +26,16 @@ import vazao as vz
 from vazao.statistics import Interval, t_interval, t_quantile
 
 GOALS = {"Linux": 0.05, "ns-3": 0.10, "ns-2": 0.10, "usrsctp": 0.10}
-"""Errors to reach without loss, as medians; a single row with a larger one is outside its goal."""
+"""Goals for the median error without loss; a single row with a larger error is outside its goal."""
 
 RANKED = 0.90
-"""The part of pairs to rank alike."""
+"""Share of pairs that must have the same ranking."""
 
 APART = 0.10
-"""Variants whose times differ by less are not ranked."""
+"""Relative difference below which variants are not ranked."""
 
 REPLICATIONS = 30
-"""Runs of a row with loss: each with losses of its own."""
+"""Number of runs of a row with loss, each with its own losses."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ class Difference:
 
     source: str
     variant: str
-    """A regular expression for all of it."""
+    """Regular expression that must match the whole variant."""
     condition: str
-    """A regular expression for a part of the row's condition."""
+    """Regular expression that must match a part of the row's condition."""
     reason: str
     losing: bool = False
-    """Only rows in which theirs lost something."""
+    """Whether it applies only to rows in which theirs lost packets."""
 
     def explains(self, reference: Reference) -> bool:
-        """Whether it is about this row."""
+        """Whether it applies to this row."""
         return (
             self.source == reference.source
             and re.fullmatch(self.variant, reference.variant) is not None
@@ -105,7 +105,7 @@ class Comparison:
 
     reference: Reference
     times: tuple[float, ...]
-    """Ours: one, or one a replication where there is loss."""
+    """Our times: one, or one per replication if there is loss."""
 
     @property
     def ours(self) -> Interval:
@@ -114,7 +114,7 @@ class Comparison:
 
     @property
     def theirs(self) -> Interval:
-        """Mean of theirs with its confidence interval, from their deviation; of a single run, from ours."""
+        """Reference mean with its confidence interval, from its deviation, or from ours if it is a single run."""
         mean, n = self.reference.mean_s, self.reference.n
         if n > 1:
             half = t_quantile(n - 1) * self.reference.sd_s / math.sqrt(n)
@@ -124,35 +124,35 @@ class Comparison:
 
     @property
     def error(self) -> float:
-        """Excess of our time, relative to theirs."""
+        """Relative excess of our time over theirs."""
         return self.ours.mean / self.theirs.mean - 1
 
     @property
     def overlaps(self) -> bool:
-        """Whether the two confidence intervals do."""
+        """Whether the two confidence intervals overlap."""
         return self.ours.low <= self.theirs.high and self.theirs.low <= self.ours.high
 
     @property
     def difference(self) -> Difference | None:
-        """The intended difference that explains the row, if there is one."""
+        """Intended difference that explains the row, if any."""
         return next((known for known in DIFFERENCES if known.explains(self.reference)), None)
 
     @property
     def outside(self) -> bool:
-        """Whether it is outside its goal: without loss a larger error, with loss intervals that do not meet."""
+        """Whether it misses its goal: a larger error without loss, or disjoint intervals with loss."""
         if self.reference.loss:
             return not self.overlaps
         return abs(self.error) > goal(self.reference.source)
 
     @property
     def open(self) -> bool:
-        """Whether it is outside its goal and nothing explains why."""
+        """Whether it misses its goal without an explanation."""
         return self.outside and self.difference is None
 
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of a source, or of a variant of it."""
+    """Rows of a source, or of one of its variants."""
 
     source: str
     variant: str
@@ -170,55 +170,55 @@ class Group:
 
     @property
     def explained(self) -> int:
-        """Number of rows that differ on purpose, and count for nothing else here."""
+        """Number of rows with intended differences, which count for nothing else here."""
         return sum(row.difference is not None for row in self.rows)
 
     @property
     def open(self) -> int:
-        """Number of rows that are outside their goals and nothing explains why."""
+        """Number of rows that miss their goals without an explanation."""
         return sum(row.open for row in self.rows)
 
     @property
     def error(self) -> float:
-        """Median completion-time error without loss; NaN where there is no such row."""
+        """Median error of completion times without loss; NaN if there is no such row."""
         return median(abs(row.error) for row in self.free) if self.free else math.nan
 
     @property
     def overlapping(self) -> int:
-        """Number of rows with loss whose means lie within confidence intervals."""
+        """Number of rows with loss whose confidence intervals overlap."""
         return sum(row.overlaps for row in self.lossy)
 
 
 def goal(source: str) -> float:
-    """The error that a source's rows without loss should keep."""
+    """Maximum error for a source's rows without loss."""
     return next(error for name, error in GOALS.items() if source.startswith(name))
 
 
 def compare(reference: Reference) -> Comparison:
-    """Runs our counterpart of a row."""
+    """Run our counterpart of a row."""
     seeds = range(1, REPLICATIONS + 1) if reference.loss else (1,)
     return Comparison(reference, tuple(completion(reference, seed) for seed in seeds))
 
 
 def measure(references: Sequence[Reference], jobs: int | None = None) -> list[Comparison]:
-    """Runs the counterparts of all rows, so many at a time. Processes are started afresh: a fork would copy locks."""
+    """Run the counterparts of all rows, `jobs` at a time. Processes are spawned afresh: a fork would copy locks."""
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         return list(pool.map(compare, references, chunksize=4))
 
 
 def completion(reference: Reference, seed: int) -> float:
-    """Seconds until the last of the flows is done, by the other's definition of that."""
+    """Seconds until the last of the flows is done, by the reference's definition."""
     try:
         result = vz.run(reference.network, list(reference.flows), seed=seed)
     except vz.VazaoError as error:
-        # What crosses from one process to another must not carry the engine's own exception.
+        # Exceptions that cross processes must not carry the engine's own exception.
         raise RuntimeError(f"{reference.name}: {error}") from None
     # A run ends when every connection has closed on both sides.
     return float(result.runs["sim_s"][0] if reference.until_closed else max(result.flows["last_byte_s"]))
 
 
 def pairs(rows: Iterable[Comparison]) -> list[tuple[Comparison, Comparison]]:
-    """Pairs under the same condition whose references clearly differ, neither of which differs from ours on purpose."""
+    """Pairs under the same condition whose references clearly differ, without intended differences from ours."""
     return [
         (a, b)
         for a, b in combinations([row for row in rows if row.difference is None], 2)
@@ -228,13 +228,13 @@ def pairs(rows: Iterable[Comparison]) -> list[tuple[Comparison, Comparison]]:
 
 
 def ranked_alike(pair: tuple[Comparison, Comparison]) -> bool:
-    """Whether ours are in the order of theirs."""
+    """Whether both have the same order in ours and in theirs."""
     a, b = pair
     return (a.theirs.mean < b.theirs.mean) == (a.ours.mean < b.ours.mean)
 
 
 def groups(rows: Sequence[Comparison]) -> list[Group]:
-    """All of each source, then each variant of it."""
+    """Groups: all rows of each source, followed by each of its variants."""
     found = []
     for source in dict.fromkeys(row.reference.source for row in rows):
         of_source = tuple(row for row in rows if row.reference.source == source)
@@ -245,17 +245,17 @@ def groups(rows: Sequence[Comparison]) -> list[Group]:
 
 
 def percent(value: float) -> str:
-    """Percentage, for people."""
+    """Formats a percentage."""
     return "" if math.isnan(value) else f"{100 * value:.1f} %"
 
 
 def share(part: int, whole: int) -> str:
-    """Part of a whole, for people."""
+    """Formats a part of a whole."""
     return f"{part} of {whole}" if whole else ""
 
 
 def columns(title: str, *names: str, words: int = 2) -> Table:
-    """An empty table: the first columns are words, the others numbers."""
+    """Empty table: text in the first columns, numbers in the others."""
     table = Table(title=title, title_justify="left")
     for place, name in enumerate(names):
         table.add_column(name, justify="left" if place < words else "right", overflow="fold")
@@ -263,7 +263,7 @@ def columns(title: str, *names: str, words: int = 2) -> Table:
 
 
 def show_rows(console: Console, rows: Iterable[Comparison]) -> None:
-    """One line a row; times with half the confidence interval's width."""
+    """Print one line per row; times have half the width of their confidence intervals."""
     table = columns("ours beside theirs", "row", "ours (s)", "theirs (s)", "error", "agrees", words=1)
     for row in rows:
         agrees = ("yes" if row.overlaps else "no") if row.reference.loss else ""
@@ -272,12 +272,12 @@ def show_rows(console: Console, rows: Iterable[Comparison]) -> None:
 
 
 def spread(interval: Interval) -> str:
-    """Mean and half its interval, for people."""
+    """Formats a mean and the half-width of its interval."""
     return f"{interval.mean:.3f}" + (f" ± {interval.half:.3f}" if interval.half else "")
 
 
 def show_groups(console: Console, found: Sequence[Group]) -> None:
-    """One line for each source and variant."""
+    """Print one line for each source and variant."""
     counted = ("rows", "explained", "open", "loss-free", "median |error|", "lossy", "means agree", "pairs ranked alike")
     table = columns("agreement by source and variant", "source", "variant", *counted)
     for group in found:
@@ -299,7 +299,7 @@ def show_groups(console: Console, found: Sequence[Group]) -> None:
 
 
 def show_differences(console: Console, rows: Sequence[Comparison]) -> None:
-    """Print intended differences, their size and reason; then what is outside its goal and nothing explains."""
+    """Print the intended differences with size and reason, then rows that miss their goals without an explanation."""
     for known in DIFFERENCES:
         explained = [row for row in rows if row.difference is known]
         if explained:
@@ -311,16 +311,16 @@ def show_differences(console: Console, rows: Sequence[Comparison]) -> None:
             console.print(f"  {known.reason}", markup=False)
     left = [row for row in rows if row.open]
     explained = sum(row.outside and not row.open for row in rows)
-    told = (
+    size = (
         f"{len(left) + explained} of {len(rows)} rows are outside their goals: {explained} explained, {len(left)} open"
     )
-    console.print(f"\n{told}", markup=False)
+    console.print(f"\n{size}", markup=False)
     for row in left:
         console.print(f"  open: {row.reference.name}: {100 * row.error:+.1f} %", markup=False)
 
 
 def record(row: Comparison) -> dict[str, Any]:
-    """A row as data."""
+    """Converts a comparison to JSON data."""
     reference, known = row.reference, row.difference
     return {
         "source": reference.source,
@@ -339,7 +339,7 @@ def record(row: Comparison) -> dict[str, Any]:
 
 
 def chosen(source: str | None, variant: str | None) -> list[Reference]:
-    """The rows of a source (or all whose name begins so) and of a variant."""
+    """Rows of a source (or of all sources with this prefix) and of a variant."""
     rows = list(read())
     exact = any(row.source == source for row in rows)
     return [
@@ -351,7 +351,7 @@ def chosen(source: str | None, variant: str | None) -> list[Reference]:
 
 
 def main() -> int:
-    """Runs the counterparts, prints how they agree."""
+    """Run the counterparts and print the agreement."""
     parser = arguments(__doc__)
     parser.add_argument("--source", help="only this one: Linux 6.18, Linux 6.1, ns-3, ns-2, usrsctp")
     parser.add_argument("--variant", help="only this congestion control, as the source calls it")

@@ -1,4 +1,4 @@
-"""Scenarios as ns-3, ns-2 and htsim run them, where they are installed."""
+"""Runs the benchmark's scenarios in ns-3, ns-2 and htsim, where they are installed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODULES = ("core", "network", "internet", "point-to-point", "applications", "tra
 
 
 def children_cpu_s() -> float:
-    """CPU seconds that ended children have used."""
+    """CPU seconds of all child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -35,7 +35,7 @@ def gbps(flows: int) -> int:
 
 
 def compile_program(name: str, *arguments: str) -> tuple[tempfile.TemporaryDirectory[str], str]:
-    """Compile `name`.cc. Gives its directory, which is removed with the object, and the program's path."""
+    """Compile `name`.cc. Returns its directory, which is removed with the object, and the program's path."""
     directory = tempfile.TemporaryDirectory(prefix=f"bench-{name}-")
     program = str(Path(directory.name) / "scenario")
     command = ["g++", "-std=c++17", str(HERE / f"{name}.cc"), *arguments, "-o", program]
@@ -44,7 +44,7 @@ def compile_program(name: str, *arguments: str) -> tuple[tempfile.TemporaryDirec
 
 
 class Ns3:
-    """ns-3: `ns3.cc`, compiled with optimisation into a directory that goes away."""
+    """ns-3: runs `ns3.cc`, compiled with optimisation into a temporary directory."""
 
     name = "ns-3"
     #: Simulated seconds for a number of flows: short, as a second costs several.
@@ -55,7 +55,7 @@ class Ns3:
         answer = subprocess.run(
             ["pkg-config", "--cflags", "--libs", *packages], capture_output=True, text=True, check=True
         ).stdout.split()
-        # The libraries that ns-3 itself uses are named by path, and need not be there to link.
+        # The libraries that ns-3 itself uses are given by path, and need not be installed to link.
         flags = [flag for flag in answer if flag.startswith(("-I", "-D", "-L", "-l"))]
         version = subprocess.run(
             ["pkg-config", "--modversion", packages[0]], capture_output=True, text=True, check=True
@@ -65,20 +65,20 @@ class Ns3:
 
     @staticmethod
     def is_installed() -> bool:
-        """Whether it can be compiled here."""
+        """Whether it can be compiled on this machine."""
         if not all(map(shutil.which, ("pkg-config", "g++"))):
             return False
         return subprocess.run(["pkg-config", "--exists", "ns3-core"], check=False).returncode == 0
 
     def speed(self, flows: int) -> float:
-        """Packet-hops per CPU-second. The program times its own event loop; set-up is not counted."""
+        """Packet-hops per CPU-second. The program times its own event loop, without set-up."""
         _, text = child_cpu_s([self._program, f"--flows={flows}", f"--seconds={self.seconds[flows]}"])
         hops, cpu_s = text.split()
         return float(hops) / float(cpu_s)
 
 
 class Ns2:
-    """ns-2: `ns2.tcl`."""
+    """ns-2: runs `ns2.tcl`."""
 
     name = "ns-2"
     version = "ns-2"
@@ -86,11 +86,11 @@ class Ns2:
 
     @staticmethod
     def is_installed() -> bool:
-        """Whether the command `ns` is there."""
+        """Whether the command `ns` is installed."""
         return shutil.which("ns") is not None
 
     def speed(self, flows: int) -> float:
-        """Packet-hops per CPU-second. What the script costs with no simulated time is set-up and not counted."""
+        """Packet-hops per CPU-second. The script's cost with zero simulated time is set-up, and is subtracted."""
         command = ["ns", str(HERE / "ns2.tcl"), str(flows)]
         setup_s, _ = child_cpu_s([*command, "0"])
         cpu_s, text = child_cpu_s([*command, str(self.seconds[flows])])
@@ -100,7 +100,7 @@ class Ns2:
 
 
 class Htsim:
-    """htsim: `htsim.cc` with the library of the sources in `$HTSIM` (its directory `sim`)."""
+    """htsim: runs `htsim.cc` with the library built from the sources in `$HTSIM` (its directory `sim`)."""
 
     name = "htsim"
     version = "htsim"
@@ -109,7 +109,7 @@ class Htsim:
         '{ kind = "tcp", cc = "reno", host = "rfc", recovery = "newreno", '
         "sack = false, timestamps = false, delayed_ack = 1, mss = 1460 }"
     )
-    """Transport of ours that does what it does: NewReno without SACK in packets of 1500 bytes, each acknowledged."""
+    """Our transport with the same behaviour: NewReno without SACK in packets of 1500 bytes, each acknowledged."""
 
     def __init__(self) -> None:
         sources = os.environ["HTSIM"]
@@ -118,11 +118,11 @@ class Htsim:
 
     @staticmethod
     def is_installed() -> bool:
-        """Whether its library was built."""
+        """Whether its library has been built."""
         return shutil.which("g++") is not None and Path(os.environ.get("HTSIM", ""), "libhtsim.a").is_file()
 
     def speed(self, flows: int) -> float:
-        """Packet-hops per CPU-second. The program times its own event loop; set-up is not counted."""
+        """Packet-hops per CPU-second. The program times its own event loop, without set-up."""
         _, text = child_cpu_s([self._program, f"{flows}", f"{self.seconds[flows]}", f"{gbps(flows)}"])
         hops, cpu_s = text.split()
         return float(hops) / float(cpu_s)

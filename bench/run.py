@@ -31,7 +31,7 @@ ACCESS = '{ rate = "10 Gbps", delay = "100 us" }'
 
 
 def bottleneck(rate: str, queue: str = '"1 bdp"') -> str:
-    """The one slow link: with the access links it makes a base round-trip time of 10 ms."""
+    """Bottleneck link: with the access links it makes a base round-trip time of 10 ms."""
     return f'{{ rate = "{rate}", delay = "4800 us", queue = {queue} }}'
 
 
@@ -56,7 +56,7 @@ transport = {{ kind = "{transport}", cc = "{cc}" }}
 
 
 def two_paths() -> str:
-    """A Multipath TCP connection over two paths like that of one flow, each with half of its rate."""
+    """Multipath TCP connection over two paths like the path of one flow, each at half of its rate."""
     links = [
         {"name": f"{name}{number}", "from": ends[0], "to": ends[1], **table}
         for number in (1, 2)
@@ -85,7 +85,7 @@ transport = {{ kind = "mptcp", cc = "lia" }}
 
 
 def dumbbell(flows: int, until: str, spread: str = "0 s", transport: str = CUBIC) -> str:
-    """Flows between pairs of hosts, each pair behind access links of its own."""
+    """Flows between pairs of hosts, each pair behind its own access links."""
     rate = f"{gbps(flows)} Gbps"
     return f"""
 until = "{until}"
@@ -99,7 +99,7 @@ transport = {transport}
 
 
 def idle(flows: int) -> str:
-    """Flows that connect and have nothing to send: a kilobyte has crossed, and its reader takes a byte each 10 ms."""
+    """Flows that are connected but idle: a kilobyte has been sent, and its reader takes a byte every 10 ms."""
     return path(app='{ kind = "upload", size = "1 kB", read_rate = "1 bps" }', until="5 s", flows=flows)
 
 
@@ -125,26 +125,26 @@ RIVAL_TARGETS = {
     "htsim": {1: 2.5, 100: 2.5, 1000: 3, 10_000: 4},
 }
 ALIKE = ", its algorithms"
-"""Mark of a comparison in which ours does no more than the other can."""
+"""Suffix of comparisons in which ours does no more than the other simulator can."""
 GROWTH = {1: "20 s", 10: "20 s", 100: "20 s", 1000: "5 s", 10_000: "1 s", 100_000: "1 s"}
-"""Simulated time with so many flows."""
+"""Simulated time for each number of flows."""
 SPANS = ("1 s", "10 s", "100 s")
 IDLE_FLOWS = 10_000
 IDLE_TARGET_BYTES = 2000
 ACTIVE_TARGET_BYTES = 4000
-"""Bytes of a flow at the peak of a run with as many flows as the largest case."""
+"""Maximum bytes per flow at the peak of the largest case."""
 ALGORITHM_TARGET = 0.80
 TRANSPORT_TARGET = 0.70
 PARALLEL_TARGET = 1.05 / 2
 
 
 class RunFailedError(Exception):
-    """A measured run did not end well."""
+    """Raised if a measured run fails."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Something that a run records, and how much CPU time that may add to it."""
+    """Something that a run can record, and the CPU time that it may add."""
 
     name: str
     transport: str
@@ -161,7 +161,7 @@ RECORDINGS = (
 
 
 def measured(scenario: str, **asked: Any) -> dict[str, Any]:
-    """Run a scenario in a fresh process and say what it cost; `asked` is what child.py knows besides."""
+    """Run a scenario in a fresh process and return its cost; `asked` holds further keys of child.py's request."""
     request = json.dumps({"scenario": scenario, **asked})
     command = [sys.executable, str(HERE / "child.py")]
     try:
@@ -175,12 +175,12 @@ def measured(scenario: str, **asked: Any) -> dict[str, Any]:
 
 
 def mhops(result: dict[str, Any]) -> float:
-    """Million packet-hops per CPU-second of a run."""
+    """Speed of a run in million packet-hops per CPU-second."""
     return float(result["hops"] / result["cpu_s"] / 1e6)
 
 
 def columns(title: str, first: str, *others: str) -> Table:
-    """An empty table: names on the left, numbers on the right."""
+    """Empty table: names on the left, numbers on the right."""
     table = Table(first, title=title, title_justify="left")
     for name in others:
         table.add_column(name, justify="left" if name == "target" else "right", no_wrap=True)
@@ -189,7 +189,7 @@ def columns(title: str, first: str, *others: str) -> Table:
 
 @dataclass
 class Report:
-    """A report of what was measured, for people and as data."""
+    """Report of the measurements, as tables and as data."""
 
     console: Console
     repeats: int
@@ -197,7 +197,7 @@ class Report:
     failures: list[str] = field(default_factory=list)
 
     def attempt(self, what: str, act: Callable[..., None], *arguments: object) -> None:
-        """Do one part; one that fails leaves the others standing."""
+        """Run one part; if it fails, the others still run."""
         try:
             with self.console.status(what):
                 act(*arguments)
@@ -206,11 +206,11 @@ class Report:
             self.console.print(f"{what}: {error}", style="red", markup=False, soft_wrap=True)
 
     def verdict(self, reached: bool, target: str) -> str:
-        """Verdict on a target."""
+        """Formats whether a target was reached or missed."""
         return f"[green]reached[/] ({target})" if reached else f"[yellow]missed[/] ({target})"
 
     def machine(self) -> None:
-        """Report this machine, and how busy it is."""
+        """Report this machine and its load."""
         model = platform.processor() or platform.machine()
         if (info := Path("/proc/cpuinfo")).exists():
             lines = info.read_text().splitlines()
@@ -225,7 +225,7 @@ class Report:
         )
 
     def speed(self) -> None:
-        """Speed and memory of each case."""
+        """Measure speed and memory of each case."""
         table = columns("Speed and memory", "case", "Mhops", "Mhops/s", "min-max", "peak MB", "B/flow", "target")
         rows = self.data.setdefault("speed", {})
 
@@ -271,7 +271,7 @@ class Report:
                     # Its flows start within 100 ms: thousands at once would all wait for their first timeout together.
                     until, spread = f"{Htsim.seconds[flows]} s", "100 ms" if flows > 1 else "0 s"
                     ours = {"": dumbbell(flows, until, spread), ALIKE: dumbbell(flows, until, spread, Htsim.transport)}
-                # By turns, so that what else the machine does falls on all.
+                # In turns, so that other load on the machine affects all equally.
                 turns = [
                     (rival.speed(flows) / 1e6, *(mhops(measured(scenario)) for scenario in ours.values()))
                     for _ in range(repeats)
@@ -297,7 +297,7 @@ class Report:
         self.console.print(table)
 
     def growth(self) -> None:
-        """Measure what a packet-hop and a flow cost with more flows, and with more time."""
+        """Measure the cost of a packet-hop and of a flow as flows and simulated time grow."""
         table = columns(
             "How cost grows: CUBIC flows over a dumbbell", "flows", "simulated", "ns/hop", "B/flow", "MB", "target"
         )
@@ -318,7 +318,7 @@ class Report:
         self.console.print(table)
 
     def idle_memory(self) -> None:
-        """Memory of a flow that has nothing to do."""
+        """Measure the memory of an idle flow."""
         run = measured(idle(IDLE_FLOWS), sample=True)
         if run["connected"] != IDLE_FLOWS or run["closed"]:
             raise RunFailedError(f"of {IDLE_FLOWS} flows {run['connected']} connected and {run['closed']} closed")
@@ -335,7 +335,7 @@ class Report:
         self.console.print(text, soft_wrap=True)
 
     def recording(self) -> None:
-        """Measure what it costs to record time series, captures and logs."""
+        """Measure the cost of recording time series, captures and logs."""
         table = columns("Recording: 1 flow, 5 s", "what", "off s", "on s", "more", "target")
         rows = self.data.setdefault("recording", {})
         for what in RECORDINGS:
@@ -349,7 +349,7 @@ class Report:
         self.console.print(table)
 
     def parallel(self) -> None:
-        """Measure the wall time of sixteen runs on two threads, as a part of that on one."""
+        """Measure the wall time of sixteen runs on two threads, relative to one thread."""
         pairs = [(measured(path(until="5 s"), runs=16, jobs=1), measured(path(until="5 s"), runs=16, jobs=2))]
         one, two = (median(run["wall_s"] for run in runs) for runs in zip(*pairs, strict=True))
         part = two / one
@@ -360,10 +360,10 @@ class Report:
     def algorithms(
         self, title: str, scenarios: Mapping[str, str], reference: str, target: float = ALGORITHM_TARGET
     ) -> None:
-        """The first case with each algorithm of a kind, beside the plainest of them."""
+        """Measure the first case with each algorithm of a kind, relative to the simplest."""
         table = columns(title, "name", "Mhops", "Mhops/s", f"of {reference}", "target")
         rows = self.data.setdefault(title, {})
-        # Taken in turn, so that what else the machine does falls on all of them.
+        # In turns, so that other load on the machine affects all equally.
         runs: dict[str, list[dict[str, Any]]] = {name: [] for name in scenarios}
         for _ in range(self.repeats):
             for name, scenario in scenarios.items():
@@ -377,25 +377,25 @@ class Report:
         self.console.print(table)
 
     def controls(self) -> None:
-        """Every congestion control."""
+        """Measure every congestion control."""
         names = [entry["name"] for entry in json.loads(_core.registry())["congestion control"]]
         self.algorithms("Congestion controls: 1 flow", {name: path(cc=name) for name in names}, "reno")
 
     def transports(self) -> None:
-        """Other transports beside TCP."""
+        """Compare other transports with TCP."""
         scenarios = {kind: path(cc="reno", transport=kind) for kind in ("tcp", "quic", "sctp", "dccp")}
         scenarios["mptcp, two paths"] = two_paths()
         self.algorithms("Transports: 1 flow", scenarios, "tcp", TRANSPORT_TARGET)
 
     def queues(self) -> None:
-        """Every queue discipline, of a length that holds the bandwidth-delay product."""
+        """Measure every queue discipline, with a limit of the bandwidth-delay product."""
         names = [entry["name"] for entry in json.loads(_core.registry())["queue"]]
         kinds = {name: f'{{ kind = "{name}", limit = "1 bdp" }}' for name in names}
         self.algorithms("Queues: 1 flow", {name: path(queue=kind) for name, kind in kinds.items()}, "drop-tail")
 
 
 def main() -> int:
-    """Measure all; 1 when a run failed. A missed target is a finding, no failure."""
+    """Measure everything; returns 1 if a run failed. A missed target is a finding, not a failure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="runs of each case; their median counts (default 5)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured there as well")

@@ -24,7 +24,7 @@ import vazao as vz
 from vazao.statistics import t_interval, welch
 
 TOLERANCE = 0.02
-"""A median error without loss above it makes the command fail."""
+"""Median error without loss above which the command fails."""
 
 PATHS = (
     ("1 Mbps", 50, 100_000),
@@ -35,11 +35,11 @@ PATHS = (
     ("100 Mbps", 10, 1_000_000),
     ("100 Mbps", 50, 1_000_000),
 )
-"""Rate, round-trip time in ms, bytes."""
+"""Rate, round-trip time in ms, bytes of each transfer."""
 
 QUEUES = ("0.5 bdp", "1 bdp", "2 bdp")
 FIRST = 3
-"""The number of the first packet with data: INIT and COOKIE ECHO come before."""
+"""Number of the first packet with data: INIT and COOKIE ECHO precede it."""
 
 LOSSES: Mapping[str, Callable[[int], list[int]]] = {
     "none": lambda _: [],
@@ -50,10 +50,10 @@ LOSSES: Mapping[str, Callable[[int], list[int]]] = {
     "burst": lambda packets: [FIRST + packets // 3 + i for i in range(5)],
     "last": lambda packets: [FIRST + packets - 1],
 }
-"""Packets that are lost on the way to the server, of a transfer of so many with data."""
+"""Numbers of the packets lost towards the server, given the number with data."""
 
 CHANCES = (("4.95 Mbps", 60, 0.01), ("10 Mbps", 100, 0.01), ("10 Mbps", 50, 0.03), ("5.9 Mbps", 40, 0.1))
-"""Rate, round-trip time in ms, and what part of the data is lost."""
+"""Rate, round-trip time in ms, and share of the data that is lost."""
 
 RUNS = 20
 
@@ -69,13 +69,15 @@ SHORT_TIMERS: tuple[dict[str, Any], dict[str, Any]] = (
     {"initial_rto": "500 ms", "min_rto": "500 ms"},
     {"sysctl": {"net.sctp.rto_initial": 500, "net.sctp.rto_min": 500}},
 )
-"""Timeouts that Linux has to a tick. Its timer wheel rounds those of 64 to 511 ticks up to the next eighth tick,
-and the guest's tick is 10 ms: one of a second may come 80 ms late, one of half a second 10 ms."""
+"""Settings with timeouts that Linux keeps to a tick.
+
+Its timer wheel rounds those of 64 to 511 ticks up to the next multiple of eight ticks, and the guest's tick is 10 ms: a
+timeout of one second may come 80 ms late, one of half a second 10 ms."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """One upload, as both stacks have it."""
+    """One upload, as run on both stacks."""
 
     name: str
     kind: str
@@ -86,7 +88,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Pair:
-    """The times of both, run by run, and what each sent again."""
+    """Times of both stacks, run by run, and their numbers of retransmissions."""
 
     name: str
     kind: str
@@ -94,16 +96,16 @@ class Pair:
     linux_s: tuple[float, ...]
     resent: tuple[int, int]
     error_without: float | None = None
-    """Deviation of single runs that is left without what makes the two part: with timeouts of half a second."""
+    """Remaining deviation of single runs without the cause of their difference: with timeouts of half a second."""
 
     @property
     def error(self) -> float:
-        """Excess of our time, relative to Linux's."""
+        """Relative excess of our time over Linux's."""
         return fmean(self.ours_s) / fmean(self.linux_s) - 1
 
     @property
     def agree(self) -> bool:
-        """Whether the interval of the difference of means holds zero; where runs are alike, whether within 2 %."""
+        """Whether the interval of the difference of means contains zero; for equal runs, whether within 2 %."""
         if all(max(times) <= (1 + TOLERANCE) * min(times) for times in (self.ours_s, self.linux_s)):
             return abs(self.error) <= TOLERANCE
         difference = welch(self.ours_s, self.linux_s)
@@ -111,7 +113,7 @@ class Pair:
 
 
 def link(rate: str, rtt_ms: float, queue: str, loss: Any = None) -> vz.Link:
-    """A link that loses what goes to the server, if anything."""
+    """Link that may lose packets towards the server."""
     return vz.link(rate, f"{rtt_ms / 2} ms", queue=queue, forward=vz.link(loss=loss) if loss else None)
 
 
@@ -129,7 +131,7 @@ def grid() -> list[Transfer]:
 
 
 def means() -> list[Transfer]:
-    """Random losses, again and again."""
+    """Transfers with random losses, repeated."""
     seeds = tuple(range(1, RUNS + 1))
     return [
         Transfer(
@@ -144,7 +146,7 @@ def means() -> list[Transfer]:
 
 
 def failover() -> list[Transfer]:
-    """Two paths; the first fails for a while. When heartbeats leave, and so what is known of paths, is drawn by lot."""
+    """Transfers over two paths, of which the first fails for a while. The times of heartbeats are random."""
     seeds = tuple(range(1, RUNS // 2 + 1))
     found = []
     for at, span in OUTAGES:
@@ -157,14 +159,14 @@ def failover() -> list[Transfer]:
 
 
 def run(transfer: Transfer, settings: Mapping[str, Any], seed: int) -> tuple[float, int]:
-    """One run: when it was done, and what was sent again."""
+    """Completion time and number of retransmissions of one run."""
     # The guest's messages fill a packet anyway.
     message = {} if "stack" in settings else {"message": f"{MESSAGE} B"}
     app = vz.upload(f"{transfer.size} B", **message)
     try:
         row = vz.run(transfer.network, [vz.flow(app, vz.sctp(**settings))], seed=seed).flows.to_dicts()[0]
     except vz.VazaoError as error:
-        # What crosses from one process to another must not carry the engine's own exception.
+        # Exceptions that cross processes must not carry the engine's own exception.
         raise RuntimeError(f"{transfer.name}: {error}") from None
     if not (row["completed"] and row["intact"]):
         raise RuntimeError(f"{transfer.name}: not every byte arrived")
@@ -172,7 +174,7 @@ def run(transfer: Transfer, settings: Mapping[str, Any], seed: int) -> tuple[flo
 
 
 def compare(transfer: Transfer) -> Pair:
-    """All runs of a transfer on both; single ones that part are run again with shorter timeouts."""
+    """Run a transfer on both stacks; single runs that differ are repeated with shorter timeouts."""
     pair = both(transfer, OURS, THEIRS)
     if pair.agree or len(transfer.seeds) > 1:
         return pair
@@ -181,7 +183,7 @@ def compare(transfer: Transfer) -> Pair:
 
 
 def both(transfer: Transfer, our: Mapping[str, Any], their: Mapping[str, Any]) -> Pair:
-    """All runs with these settings."""
+    """Run a transfer on both stacks with these settings."""
     ours = [run(transfer, our, seed) for seed in transfer.seeds]
     linux = [run(transfer, their, seed) for seed in transfer.seeds]
     times = [tuple(time for time, _ in runs) for runs in (ours, linux)]
@@ -190,14 +192,14 @@ def both(transfer: Transfer, our: Mapping[str, Any], their: Mapping[str, Any]) -
 
 
 def spread(values: Sequence[float]) -> str:
-    """A time, or a mean with half its interval, for people."""
+    """Formats a time, or a mean with the half-width of its interval."""
     return f"{values[0]:.4f}" if len(values) < 2 else f"{fmean(values):.3f} ± {t_interval(values).half:.3f}"
 
 
 def show(
     console: Console, pairs: Sequence[Pair], title: str = "our SCTP / Linux's", without: str = "short timers"
 ) -> None:
-    """A row for each transfer, and one for each kind of them."""
+    """Print a row for each transfer, and one for each kind."""
     table = columns(title, "transfer", "ours (s)", "Linux (s)", "error", "sent again", "agrees", without)
     for pair in pairs:
         again = f"{pair.resent[0]} / {pair.resent[1]}"
@@ -215,7 +217,7 @@ def show(
 
 
 def main() -> int:
-    """Runs everything, prints how it agrees. The exit code is 1 if the median without loss is above the tolerance."""
+    """Run everything and print the agreement. The exit code is 1 if the median without loss is above the tolerance."""
     parser = arguments(__doc__)
     parts = {"grid": grid, "means": means, "failover": failover}
     parser.add_argument("--only", choices=list(parts), help="only this part")

@@ -1,4 +1,4 @@
-"""One upload over one link on our TCP or on Linux's, each told to do as Linux does by default; and how to print it."""
+"""Runs one upload over one link on our TCP or on Linux's, both with Linux's defaults; and formats the results."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ CONTROLS = (
     *("htcp", "hybla", "veno", "westwood-plus", "illinois", "yeah"),
     *("tcp-lp", "dctcp", "cdg", "bbr"),
 )
-"""Controls that Linux has and we have."""
+"""Congestion controls that both stacks have."""
 
 DRAWING = ("cdg",)
-"""Controls that draw random numbers: one run of theirs says nothing, with or without loss."""
+"""Controls that draw random numbers: a single run says nothing about them, even without loss."""
 
 
 def ours(control: str) -> dict[str, Any]:
-    """Settings of our TCP that make it do as Linux does."""
+    """Settings that make our TCP behave like Linux's."""
     found = kernel.find()
     tick = f"{1000 / found.hz} ms" if found else "0 ms"
     return {"cc": control, "like": "linux", "tick": tick}
@@ -42,7 +42,7 @@ def theirs(control: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a run."""
+    """Outcome of a run."""
 
     completion_s: float
     retransmissions: int
@@ -52,12 +52,12 @@ class Outcome:
 def upload(
     network: vz.Network, size: str, settings: Mapping[str, Any], name: str, start: str | None = None, seed: int = 1
 ) -> Outcome:
-    """One run; `name` says which where it fails."""
+    """Run one transfer; `name` identifies it in error messages."""
     flow = vz.flow(vz.upload(size), vz.tcp(**settings), start=start)
     try:
         row = vz.run(network, [flow], seed=seed).flows.to_dicts()[0]
     except vz.VazaoError as error:
-        # What crosses from one process to another must not carry the engine's own exception.
+        # Exceptions that cross processes must not carry the engine's own exception.
         raise RuntimeError(f"{name}: {error}") from None
     if not (row["completed"] and row["intact"]):
         raise RuntimeError(f"{name}: not every byte arrived")
@@ -65,7 +65,7 @@ def upload(
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
-    """Arguments that every comparison takes."""
+    """Parser of the arguments that every comparison takes."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
     parser.add_argument("--json", type=Path, help="where to keep the numbers")
@@ -73,13 +73,13 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
 
 
 def keep(path: Path | None, rows: Any) -> None:
-    """Writes numbers where the user wants them kept."""
+    """Write numbers to a file, if the user gave one."""
     if path:
         path.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 def lacks_kernel(console: Console) -> bool:
-    """Whether there is nothing to compare with; says what would help."""
+    """Whether there is no kernel to compare with; prints how to get one."""
     missing = kernel.find() is None
     if missing:
         console.print(kernel.missing(), markup=False, soft_wrap=True)
@@ -87,17 +87,17 @@ def lacks_kernel(console: Console) -> bool:
 
 
 def terminal() -> Console:
-    """Console for tables: as wide as the terminal, or wide enough for them where there is none."""
+    """Console for tables: as wide as the terminal, or wide enough for them without one."""
     return Console(width=None if sys.stdout.isatty() else 140)
 
 
 def percent(value: float) -> str:
-    """Percentage, for people."""
+    """Formats a percentage."""
     return f"{100 * value:+.2f} %"
 
 
 def columns(title: str, *names: str) -> Table:
-    """An empty table: the first column is text, the others are numbers."""
+    """Empty table: text in the first column, numbers in the others."""
     table = Table(names[0], title=title, title_justify="left")
     for name in names[1:]:
         table.add_column(name, justify="right", no_wrap=True)

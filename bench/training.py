@@ -1,7 +1,7 @@
-"""Runs from which `make tuned` learns (`pgo-command` in pyproject.toml): short runs of what is run most.
+"""Training runs for profile-guided optimisation in `make tuned` (`pgo-command` in pyproject.toml): typical short runs.
 
-Every congestion control, queue and transport, with losses and without, from one flow to ten thousand. Nothing is
-measured here.
+Covers every congestion control, queue and transport, with and without losses, from one flow to ten thousand. No
+measurements are taken.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ FEW_PACKETS = '"100 packets"'
 
 
 def entries(kind: str) -> list[str]:
-    """Names of registered algorithms of a kind."""
+    """Names of the registered algorithms of a kind."""
     return [entry["name"] for entry in json.loads(_core.registry())[kind]]
 
 
 def scenarios() -> Iterator[str]:
-    """Yield each scenario to learn from."""
+    """Yield each training scenario."""
     yield from CASES.values()
     yield dumbbell(10_000, "300 ms")
     yield two_paths().replace("20 s", "1 s")
@@ -36,7 +36,7 @@ def scenarios() -> Iterator[str]:
 
 
 def main() -> None:
-    """Run each, and one more with everything traced."""
+    """Run each scenario, and one more with everything traced."""
     for scenario in scenarios():
         _core.run(_core.load(scenario))
     _core.run(_core.load(path(until="500 ms", queue=FEW_PACKETS)).with_trace(FLOW_MEASURES))

@@ -1,6 +1,6 @@
-"""Writes below each cell of a notebook what it shows: text as it is printed, a chart as a picture in docs/images/cells.
+"""Writes each notebook cell's output below it: printed text as text, a chart as a picture in docs/images/cells.
 
-The site runs the cells itself and leaves this out (docs/site/written.py).
+The site executes the cells itself and ignores this output (docs/site/written.py).
 
 .venv/bin/python docs/cells.py
 """
@@ -26,32 +26,32 @@ from PIL import Image
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "images" / "cells"
 BEGIN, END = "<!-- shown -->", "<!-- end of what is shown -->"
-"""Marks around what a cell shows."""
+"""Marks around a cell's output."""
 
 SHOWN = re.compile(rf"\n{BEGIN}\n.*?{END}\n", re.DOTALL)
 """Output of a cell in a document."""
 
 COLOURS = 128
-"""A picture of lines and letters has few."""
+"""Number of colours in a picture: lines and letters need few."""
 
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<code>.*?)^```\n", re.DOTALL | re.MULTILINE)
 
 FENCED = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
-"""Any block of code: a line of it that begins with # is no heading."""
+"""Any block of code: a line in it that begins with # is not a heading."""
 
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Text, or the picture of a chart as PNG, or both."""
+    """Output of a cell: text, the picture of a chart as PNG, or both."""
 
     text: str = ""
     picture: bytes = b""
 
 
 def run(cells: list[str]) -> Iterator[Shown]:
-    """Run cells one after another in the working directory; what each shows."""
+    """Run cells one after another in the working directory, and yield the output of each."""
     names: dict[str, Any] = {"__name__": "__main__"}
     with polars.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True):
         for cell in cells:
@@ -64,7 +64,7 @@ def run(cells: list[str]) -> Iterator[Shown]:
 
 
 def shown(printed: str, value: object) -> Shown:
-    """Turn what a cell printed, and the value of its last line, into what a notebook shows."""
+    """Convert a cell's printed text and the value of its last line to the output that a notebook shows."""
     if isinstance(value, altair.TopLevelMixin):
         drawn, kept = io.BytesIO(), io.BytesIO()
         value.save(drawn, format="png", scale_factor=2)
@@ -75,7 +75,7 @@ def shown(printed: str, value: object) -> Shown:
 
 
 def written(path: Path, text: str) -> tuple[str, dict[Path, bytes]]:
-    """A notebook with what its cells show below them, and the pictures that it refers to."""
+    """Text of a notebook with the output of its cells below them, and the pictures that it refers to."""
     text = SHOWN.sub("", text)
     results = run([found["code"] for found in CELL.finditer(text)])
     pictures: dict[Path, bytes] = {}
@@ -96,7 +96,7 @@ def written(path: Path, text: str) -> tuple[str, dict[Path, bytes]]:
 
 @contextmanager
 def prepared() -> Iterator[None]:
-    """A working directory with the files that the documents tell their reader to save."""
+    """Temporary working directory with the files that the documents ask their reader to save."""
     sys.path.append(str(DOCS.parent / "tests/python"))
     from documents import save
 
@@ -106,7 +106,7 @@ def prepared() -> Iterator[None]:
 
 
 def main() -> None:
-    """Write every notebook anew."""
+    """Rewrite every notebook."""
     IMAGES.mkdir(exist_ok=True)
     for path in [path for path in sorted(DOCS.rglob("*.md")) if CELL.search(path.read_text(encoding="utf-8"))]:
         with prepared():

@@ -1,4 +1,4 @@
-"""Writing of a figure to a file, for the pages with pictures."""
+"""Writes figures to files, for the pages with pictures."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from vazao.figures import PAPER, Drawing, Face, Plot, Rows, thin
 from vazao.study import Figure
 
 OVER_TIME: Mapping[str, Any] = {"kind": "step", "x": "time_s", "x_title": "Time"}
-"""A figure of what happens over time."""
+"""Options of a figure over time."""
 
 
 def draw(
     file: Path, title: str, panels: Mapping[str, pl.DataFrame], series: Sequence[str], y_title: str, **more: Any
 ) -> None:
-    """Panels side by side, a line for each of the `series`; frames have columns `value`, `series` and that of x."""
-    told = {"y": "value", "color": "series", "facet": "panel", "columns": 2} | more
+    """Draw panels side by side, a line for each of `series`; frames have columns `value`, `series` and that of x."""
+    options = {"y": "value", "color": "series", "facet": "panel", "columns": 2} | more
     frames = [frame.with_columns(panel=pl.lit(panel)) for panel, frame in panels.items()]
-    frame = pl.concat(frames).sort("panel", "series", told["x"], maintain_order=True)
+    frame = pl.concat(frames).sort("panel", "series", options["x"], maintain_order=True)
     if len(panels) == 1:
-        told["facet"] = None
-    figure = Figure(id=file.stem, title=title, sql="samples", y_title=y_title, **told)
+        options["facet"] = None
+    figure = Figure(id=file.stem, title=title, sql="samples", y_title=y_title, **options)
     drawn = thin(frame, ["panel", "series"], "value") if figure.kind == "step" else frame
     order = {"series": list(series), "panel": list(panels)}
     svg = Drawing(Plot(figure, Rows(drawn), PAPER, Face.STILL, list(series), order)).svg()

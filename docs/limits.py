@@ -1,9 +1,9 @@
-"""Writes into docs/performance.md what a packet-hop and a flow cost with more flows, links and algorithms.
+"""Updates docs/performance.md: the cost of a packet-hop and of a flow with more flows, links and algorithms.
 
 .venv/bin/python docs/limits.py    # needs valgrind; some minutes
 
-Counts of Valgrind, which do not depend on the machine's load: instructions, misses of caches of 32 and 48 KiB (first
-level) and 2 MiB (second), branches that its predictor gets wrong, bytes on the heap.
+Numbers come from Valgrind, and do not depend on the machine's load: instructions, misses of caches of 32 and 48 KiB
+(first level) and 2 MiB (second), branch mispredictions, bytes on the heap.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ COUNTS = {
     "L2 data misses": ["DLmr", "DLmw"],
     "wrong branches": ["Bcm", "Bim"],
 }
-"""Counts that are shown, and cachegrind's names of them."""
+"""Counts that are shown, with cachegrind's names for them."""
 SPANS = {1: ("1 s", "2 s"), 100: ("1 s", "2 s"), 1000: ("1 s", "2 s"), 10_000: ("500 ms", "1 s")}
-"""Two lengths of a run with so many flows; their difference has no start and no end."""
+"""Two simulated times for each number of flows; their difference excludes start and end."""
 REMOVED = {
     "as Linux does by default": "",
     "Reno in place of CUBIC": 'cc = "reno"',
@@ -43,7 +43,7 @@ REMOVED = {
     "no SACK (NewReno), no timestamps": 'recovery = "newreno", sack = false, timestamps = false',
     "an acknowledgement for each segment": "delayed_ack = 1",
 }
-"""Duties of a flow that are taken away, one after the other."""
+"""Duties of a flow that are removed, one after another."""
 MEMORY = {
     "ends: connection, application, timer": r"world::FlowEnd",
     "congestion control": r"vazao_congestion",
@@ -55,11 +55,11 @@ MEMORY = {
     "the flow as described": r"FlowSpec|model::",
     "tables of results": r"measures::table|results::|Routing",
 }
-"""Parts of a flow's memory, by the functions that asked for it."""
+"""Parts of a flow's memory, by the functions that allocated it."""
 
 
 def counted(tool: Sequence[str], scenario: str, executable: str) -> tuple[str, float]:
-    """Profile of a run under a tool of Valgrind, and the packet-hops of the run."""
+    """Profile of a run under a Valgrind tool, and the number of packet-hops of the run."""
     with tempfile.TemporaryDirectory() as folder:
         file, profile = Path(folder, "one.toml"), Path(folder, "profile")
         file.write_text(scenario)
@@ -69,7 +69,7 @@ def counted(tool: Sequence[str], scenario: str, executable: str) -> tuple[str, f
 
 
 def events(scenario: str, executable: str) -> Counter[str]:
-    """Cachegrind's counts of a whole run, and its packet-hops."""
+    """Cachegrind's counts for a whole run, and its packet-hops."""
     tool = ["--tool=cachegrind", *CACHES, "--cachegrind-out-file={profile}"]
     profile, hops = counted(tool, scenario, executable)
     names = re.search(r"^events: (.*)$", profile, re.MULTILINE)
@@ -82,14 +82,14 @@ def events(scenario: str, executable: str) -> Counter[str]:
 
 
 def each_hop(short: str, long: str, executable: str) -> dict[str, float]:
-    """Counts for each packet-hop that the longer run has more than the shorter."""
+    """Counts for each packet-hop that the longer run has beyond the shorter."""
     more = events(long, executable)
     more.subtract(events(short, executable))
     return {what: more[what] / more["hops"] for what in COUNTS}
 
 
 def chain(links: int, until: str) -> str:
-    """The scenario of one flow with so many fast links on each side of the bottleneck."""
+    """Scenario of one flow with `links` fast links on each side of the bottleneck."""
     access = ", ".join([ACCESS] * links)
     return path(until=until).replace(
         f"link = [{ACCESS}, {bottleneck('1 Gbps')}, {ACCESS}]", f"link = [{access}, {bottleneck('1 Gbps')}, {access}]"
@@ -97,7 +97,7 @@ def chain(links: int, until: str) -> str:
 
 
 def transports(executable: str) -> dict[str, Sequence[float]]:
-    """Instructions of a packet-hop of one flow over each transport."""
+    """Instructions per packet-hop of one flow over each transport."""
     rows: dict[str, Sequence[float]] = {}
     for kind in ("tcp", "dccp", "sctp", "quic", "mptcp, two paths"):
         over = [
@@ -124,7 +124,7 @@ def memory(executable: str, flows: int) -> Iterator[tuple[str, float]]:
 
 
 def table(head: Sequence[str], rows: Mapping[str, Sequence[float]], digits: int = 0) -> str:
-    """A table in Markdown: a name, then numbers."""
+    """Table in Markdown: a name, then numbers."""
     lines = [
         f"| {name} | {' | '.join(f'{abs(value):,.{digits}f}' for value in values)} |" for name, values in rows.items()
     ]
@@ -132,7 +132,7 @@ def table(head: Sequence[str], rows: Mapping[str, Sequence[float]], digits: int 
 
 
 def algorithms(executable: str) -> dict[str, Sequence[float]]:
-    """Instructions of a packet-hop and of a segment with 100 flows, while what they do is taken away."""
+    """Instructions per packet-hop with 100 flows, while their duties are removed one by one."""
     rows: dict[str, Sequence[float]] = {}
     settings: dict[str, str] = {}
     for what, removed in REMOVED.items():

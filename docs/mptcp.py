@@ -1,4 +1,4 @@
-"""Draws docs/images/mptcp/NAME.svg: what Multipath TCP does with its subflows.
+"""Draws docs/images/mptcp/NAME.svg: how Multipath TCP uses its subflows.
 
 .venv/bin/python docs/mptcp.py
 """
@@ -22,7 +22,7 @@ SUBFLOWS = [f"subflow {number}" for number in range(1, 5)]
 
 
 def captured(network: vz.Network, flow: vz.Flow, until: str, host: str = "b") -> pl.DataFrame:
-    """The packets with data at a host's interfaces; their ports name subflows, later ones having higher ports."""
+    """Packets with data at a host's interfaces; subflows are told apart by their ports, which increase."""
     with TemporaryDirectory() as directory:
         vz.run(network, [flow], until=until, pcap=directory)
         files = sorted(Path(directory).glob(f"{host}.*.pcapng"))
@@ -34,7 +34,7 @@ def captured(network: vz.Network, flow: vz.Flow, until: str, host: str = "b") ->
 
 
 def mapping() -> None:
-    """Place in the stream of each packet, as it leaves and as it arrives."""
+    """Draw each packet's place in the stream, as it leaves and as it arrives."""
     flow = vz.flow(vz.upload(), vz.mptcp(cc="lia"))
     begin, end = 8.0, 8.2
 
@@ -52,7 +52,7 @@ def mapping() -> None:
 
 
 def rates(network: vz.Network, settings: Mapping[str, Any], until: str, every: float = 0.5) -> pl.DataFrame:
-    """Mbit/s of payload that arrive by each subflow."""
+    """Mbit/s of payload that arrive on each subflow."""
     packets = captured(network, vz.flow(vz.upload(), vz.Transport(settings)), until)
     end = float(until.removesuffix(" s"))
     steps = pl.DataFrame({"time_s": [every * step for step in range(int(end / every))]})
@@ -64,7 +64,7 @@ def rates(network: vz.Network, settings: Mapping[str, Any], until: str, every: f
 
 
 def managers() -> None:
-    """Rates of the subflows that each path manager opens over two paths."""
+    """Draw the rates of the subflows that each path manager opens over two paths."""
     network = vz.multipath(FAST, SLOW)
     panels = {name: rates(network, vz.mptcp(cc="lia", path_manager=name), "30 s", 1.0) for name in MANAGERS}
     drawing.draw(
@@ -77,7 +77,7 @@ MANAGERS = ["default", "ndiffports", "single-mesh", "full-mesh"]
 
 
 def failure() -> None:
-    """Rates while the first path is silent from 5 s to 10 s."""
+    """Draw the rates while the first path is silent from 5 s to 10 s."""
     gone = vz.link(**FAST, outages=[{"at": "5 s", "for": "5 s", "kind": "loss"}])
     network = vz.multipath(gone, SLOW)
     panels = {
@@ -96,7 +96,7 @@ BULK = ["lowest-rtt", "round-robin", "redundant", "retransmit-penalize", "blest"
 def by_size(
     name: str, title: str, schedulers: list[str], sizes: list[int], measure: Callable[[str, int], float], y: str, x: str
 ) -> None:
-    """Draws what schedulers come to by a number of kilobytes."""
+    """Draw a measure for each scheduler over a number of kilobytes."""
     rows = [(scheduler, size, measure(scheduler, size)) for scheduler in schedulers for size in sizes]
     frame = pl.DataFrame(rows, schema=["series", "size", "value"], orient="row")
     path = IMAGES / f"{name}.svg"
@@ -104,11 +104,11 @@ def by_size(
 
 
 def buffers() -> None:
-    """Goodput of a long transfer by the receiver's buffer."""
+    """Draw the goodput of a long transfer over the receiver's buffer."""
 
     def goodput(scheduler: str, kilobytes: int) -> float:
-        told = vz.mptcp(cc="lia", scheduler=scheduler, receive_buffer=f"{kilobytes} kB")
-        result = vz.run(vz.multipath(FAST, SLOW), [vz.flow(vz.upload(), told)], until="30 s")
+        transport = vz.mptcp(cc="lia", scheduler=scheduler, receive_buffer=f"{kilobytes} kB")
+        result = vz.run(vz.multipath(FAST, SLOW), [vz.flow(vz.upload(), transport)], until="30 s")
         return float(result.flows["goodput_bps"].item()) / 1e6
 
     by_size(
@@ -121,7 +121,7 @@ SHORT = ["lowest-rtt", "round-robin", "redundant", "forward-delay", "min-deliver
 
 
 def messages() -> None:
-    """Time that messages of a size take, one each two seconds."""
+    """Draw the latency of messages over their size, one message every two seconds."""
 
     def latency(scheduler: str, kilobytes: int) -> float:
         flow = vz.flow(vz.messages(f"{kilobytes} kB", "2 s", count=30), vz.mptcp(cc="lia", scheduler=scheduler))

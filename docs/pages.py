@@ -1,4 +1,4 @@
-"""Takes docs/images/pages: pictures of the viewer, the explorer and the laboratory, and the laboratory in motion.
+"""Creates docs/images/pages: screenshots of the viewer, the explorer and the laboratory, and an animated laboratory.
 
 .venv/bin/python docs/pages.py (needs chromium, `make web` and `make wasm`)
 """
@@ -36,28 +36,28 @@ bottleneck = { rate = "10 Mbps", delay = "20 ms", queue = "2 bdp", loss = 0.0005
 app = { kind = "upload" }
 transport = { kind = "tcp", cc = "cubic" }
 """
-"""Scenario that the viewer shows, beside itself with another congestion control."""
+"""Scenario that the viewer shows, compared with itself under another congestion control."""
 
 STEPS = 26
-"""Pictures of the laboratory in motion, of a quarter of a second each: a slider goes down, and up again."""
+"""Number of frames of the animated laboratory, a quarter of a second each: a slider goes down, and up again."""
 
 FRAME_MS = 250
 COLOURS = 96
 
 
 def vazao(*arguments: str) -> None:
-    """A command that is to succeed."""
+    """Run a command that must succeed."""
     subprocess.run([VAZAO, *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
 def keep(picture: bytes, name: str) -> None:
-    """Keep a picture with few colours: it is of lines and letters."""
+    """Save a picture with few colours: it consists of lines and letters."""
     with Image.open(io.BytesIO(picture)) as image:
         image.convert("RGB").quantize(192).save(IMAGES / name, optimize=True)
 
 
 def viewer(browser: Any, folder: Path) -> None:
-    """Two congestion controls over each other."""
+    """Save the viewer with two congestion controls overlaid."""
     (folder / "compared.toml").write_text(COMPARED)
     html = folder / "view.html"
     beside = "flow.0.transport.cc=bbr"
@@ -71,7 +71,7 @@ def viewer(browser: Any, folder: Path) -> None:
 
 @contextmanager
 def served(results: Path) -> Iterator[str]:
-    """The address of an explorer of results."""
+    """Address of a server that explores results."""
     command = [VAZAO, "explore", str(results), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
@@ -81,7 +81,7 @@ def served(results: Path) -> Iterator[str]:
 
 
 def explorer(browser: Any, folder: Path) -> None:
-    """Results of a small study."""
+    """Save the explorer with results of a small study."""
     results = folder / "bakeoff"
     vazao("run", "tcp-bakeoff", "--quick", "--out", str(results))
     with served(results) as address:
@@ -93,7 +93,7 @@ def explorer(browser: Any, folder: Path) -> None:
 
 
 def laboratory(browser: Any, folder: Path) -> None:
-    """The laboratory at rest, and while the queue of the bottleneck is made shorter and longer."""
+    """Save the laboratory at rest, and while the queue of the bottleneck is made shorter and longer."""
     html = folder / "play.html"
     vazao("play", "--html", str(html), "--no-browser")
     page = browser.new_page(viewport={"width": 1180, "height": 760})
@@ -116,7 +116,7 @@ def laboratory(browser: Any, folder: Path) -> None:
 
 
 def main() -> None:
-    """Take all of them."""
+    """Create all pictures."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as driver, tempfile.TemporaryDirectory() as folder:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)

@@ -1,8 +1,8 @@
-"""Writes into docs/performance.md, and draws, where the instructions of one segment go.
+"""Updates docs/performance.md and its picture: how the instructions of one segment are distributed.
 
 .venv/bin/python docs/performance.py    # needs valgrind
 
-Two runs of the benchmark's first scenario, one a second longer: their difference has no start and no end.
+Two runs of the benchmark's first scenario, one a second longer: their difference excludes start and end.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ PARTS = {
     "congestion control": r"crates/congestion|vazao_congestion",
     "application": r"crates/application|vazao_application",
 }
-"""Parts of the work: where the source of an instruction lies, or else the function into which it was inlined."""
+"""Parts of the work: by the source file of an instruction, or else by the function into which it was inlined."""
 SECONDS = (2, 3)
 SEGMENTS = 1e9 / 12_000 * (SECONDS[1] - SECONDS[0])
-"""Data segments of 1500 bytes that the bottleneck carries in between."""
+"""Number of data segments of 1500 bytes that the bottleneck carries in between."""
 TABLE = re.compile(r"(<!-- made by docs/performance.py -->\n).*?(\n<!-- end -->)", re.DOTALL)
 
 
@@ -68,7 +68,7 @@ def costs(profile: str) -> Iterator[tuple[str, str, int]]:
         elif key == "cfn":
             name("fn", text)
         elif key == "calls":
-            is_call = True  # The next line has what the callee took, which stands with the callee.
+            is_call = True  # The next line has the callee's cost, which is counted with the callee.
         elif line[:1].isdigit() or line[:1] in ("+", "-", "*"):
             if not is_call and len(numbers := line.split()) > 1:
                 yield file, function, int(numbers[1])

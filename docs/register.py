@@ -1,7 +1,7 @@
-"""Writes python/vazao/registers and registration.md: when each study's criteria, levels and replications were fixed.
+"""Generates python/vazao/registers and registration.md: when each study's criteria, levels and replications were fixed.
 
-Both are read from the history of the studies' files. What is not committed yet stands as `next`, and gets its commit's
-name when this runs again.
+Both are derived from the history of the studies' files. Uncommitted changes are listed as `next`, and get their
+commit's name when this runs again.
 
 .venv/bin/python docs/register.py
 """
@@ -23,7 +23,7 @@ ROOT = DOCS.parent
 REGISTERS = ROOT / "python/vazao/registers"
 COMMAND = ".venv/bin/python docs/register.py"
 NEXT = "next"
-"""Name of a commit that is still to come."""
+"""Placeholder for the name of a commit that is still to come."""
 
 ABOUT = """\
 A criterion that is written after results were seen can be fitted to them. So each study's register has, for every
@@ -45,7 +45,7 @@ def git(*arguments: str) -> str:
 
 
 def versions(path: Path) -> Iterator[Version]:
-    """Every version of a file that can be read, the oldest first, and the one that is not committed."""
+    """Yield every readable version of a file, oldest first, and the uncommitted one last."""
     log = git("log", "--follow", "--format=%x00%h%x00%cs%x00%s%x00", "--name-only", "--", str(path))
     fields = [field.strip() for field in log.split("\0")][1:]
     rows = [fields[n : n + 4] for n in range(0, len(fields), 4)]
@@ -59,7 +59,7 @@ def versions(path: Path) -> Iterator[Version]:
 
 
 def register(known: Sequence[Version]) -> registration.Register:
-    """The history of every finding and part that the last version has."""
+    """History of every finding and part in the last version."""
     last: dict[str, dict[str, Any]] = {kind: {} for kind in registration.KINDS}
     history: dict[str, dict[str, list[registration.Change]]] = {kind: {} for kind in registration.KINDS}
     for date, commit, subject, document in known:
@@ -68,7 +68,7 @@ def register(known: Sequence[Version]) -> registration.Register:
                 before = last[kind].get(name)
                 if what := _changed(before, state):
                     history[kind].setdefault(name, []).append(registration.Change(date, commit, subject, what))
-            # A file of another branch may lack what an older one had.
+            # A file from another branch may lack what an older one had.
             last[kind] |= found
     return {
         kind: {
@@ -87,7 +87,7 @@ def _changed(before: Mapping[str, Any] | None, state: Mapping[str, Any]) -> tupl
 
 
 def toml(history: registration.Register) -> str:
-    """A register as a file."""
+    """Text of a register's file."""
     lines = [f"# Written by `{COMMAND}`: date, commit, its subject, and what it changed."]
     for kind, registrations in history.items():
         for name, one in registrations.items():
@@ -102,7 +102,7 @@ def _row(change: registration.Change) -> str:
 
 
 def page(registers: Mapping[str, registration.Register], order: Mapping[str, Sequence[str]]) -> str:
-    """registration.md: of each study how many criteria stand as first written, and what each commit changed."""
+    """Text of registration.md: for each study, how many criteria are unchanged, and the changes of each commit."""
     lines = [
         "# When criteria were fixed",
         "",
@@ -127,7 +127,7 @@ def page(registers: Mapping[str, registration.Register], order: Mapping[str, Seq
 
 
 def _rows(order: Sequence[str], *kinds: Mapping[str, registration.Registration]) -> Iterator[str]:
-    """A row for each commit, the oldest first: for each kind, what it changed of which."""
+    """Row for each commit, oldest first, with the changes of each kind."""
     commits: dict[tuple[str, str, str], list[dict[str, list[str]]]] = {}
     for n, registrations in enumerate(kinds):
         for name, one in registrations.items():

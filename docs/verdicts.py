@@ -1,8 +1,8 @@
-"""Writes docs/studies/NAME.verdicts.md: each study's verdicts in quick and full, with what was measured, side by side.
+"""Generates docs/studies/NAME.verdicts.md: each study's verdicts in both sizes, with the measured values, side by side.
 
 .venv/bin/python docs/verdicts.py [NAME…]
 
-Runs both sizes of the studies; results stay in target/verdicts, and what is stored there is not run again.
+Runs both sizes of the studies; results are kept in target/verdicts, and stored runs are not repeated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main(names: Sequence[str]) -> None:
 
 
 def _run(name: str, size: Size) -> Campaign:
-    """A size of a study, told in English."""
+    """Run one size of a study, with texts in English."""
     return load_study(name, lang="en").run(size=size, out=RESULTS / f"{name}-{size}")
 
 
@@ -54,13 +54,13 @@ def _page(name: str, quick: Campaign, full: Campaign) -> Iterator[str]:
 
 
 def _summary(size: Size, campaign: Campaign) -> str:
-    """A row on one size: its runs, its verdicts, and what could not be run."""
+    """Row about one size: its runs, its verdicts, and the runs that were not possible."""
     missing = "; ".join(f"{count}: {reason.partition(';')[0]}" for reason, count in reasons(campaign.not_run).items())
     return f"| {size} | {campaign.runs.height:,} | {counted(campaign.findings)} | {missing or 'none'} |"
 
 
 def _cell(one: Ruling | None) -> str:
-    """A verdict with what was measured."""
+    """Cell with a verdict and the measured values."""
     if one is None:
         return ""
     measured = one.measured.replace("|", "\\|").replace("\n", " ")

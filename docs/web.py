@@ -1,4 +1,4 @@
-"""Draws docs/images/web/NAME.svg: what losses do to pages, and what a changing rate does to a video.
+"""Draws docs/images/web/NAME.svg: the effect of losses on web pages, and of a changing rate on a video.
 
 .venv/bin/python docs/web.py
 """
@@ -21,7 +21,7 @@ SEEDS = range(1, 41)
 
 
 def load(page: tuple[vz.Link, dict[str, Any]], version: str, loss: float, seed: int, **more: Any) -> vz.Result:
-    """One page, over TLS 1.3 or QUIC."""
+    """Load one page, over TLS 1.3 or QUIC."""
     link, objects = page
     transport = vz.quic() if version == "HTTP/3" else vz.tcp(tls="1.3")
     flow = vz.flow(vz.page(http=VERSIONS[version], **objects), transport)
@@ -29,7 +29,7 @@ def load(page: tuple[vz.Link, dict[str, Any]], version: str, loss: float, seed: 
 
 
 def times() -> None:
-    """Page load time by loss, means under as many seeds."""
+    """Draw page load times over loss, as means over the seeds."""
 
     def mean(page: tuple[vz.Link, dict[str, Any]], version: str, loss: float) -> float:
         loads = [load(page, version, loss, seed).flows["completion_s"].item() for seed in SEEDS]
@@ -48,7 +48,7 @@ def times() -> None:
 
 
 def objects() -> None:
-    """Objects that are there at a time, of three pages under the same losses."""
+    """Draw the number of objects loaded over time, for three pages under the same losses."""
     panels = {}
     for seed in (4, 5):
         frames = [
@@ -69,7 +69,7 @@ ADAPTATIONS = ["bba-0", "rate-based"]
 
 
 def video() -> None:
-    """Rates and buffers of both adaptations while the path has a sixth of its rate."""
+    """Draw rates and buffers of both adaptations while the path has a sixth of its rate."""
     network = vz.point_to_point(vz.link(RATES, "20 ms", queue="100 packets"))
 
     def over_time(measure: str, scale: float) -> pl.DataFrame:

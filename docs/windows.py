@@ -1,4 +1,4 @@
-"""Draws docs/images/windows/NAME.svg: what each congestion control does with its window on one path.
+"""Draws docs/images/windows/NAME.svg: the window of each congestion control on one path.
 
 .venv/bin/python docs/windows.py
 """
@@ -15,11 +15,11 @@ from vazao.study import Figure, catalogue
 
 IMAGES = Path(__file__).parent / "images" / "windows"
 RATE, DELAY, QUEUE, JOINS, UNTIL = "20 Mbps", "20 ms", "1 bdp", "30 s", "60 s"
-"""The path, and when a CUBIC flow joins and all ends."""
+"""Parameters of the path, the time at which a CUBIC flow joins, and the end."""
 
 
 def window(name: str) -> str:
-    """One control's picture, as SVG."""
+    """Picture of one control, as SVG."""
     link = vz.link(RATE, DELAY, queue=QUEUE)
     network = vz.dumbbell(bottleneck=link, access=vz.link("1 Gbps", "0 ms"), pairs=2)
     flows = [vz.flow(vz.upload(), vz.tcp(cc=name)), vz.flow(vz.upload(), vz.tcp(cc="cubic"), start=JOINS)]

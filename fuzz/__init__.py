@@ -1,1 +1,1 @@
-"""A fuzzer of scenarios and studies: what a stranger's file may be is refused in plain words or run to a true end."""
+"""Fuzzer of scenarios and studies: any untrusted file must be refused with a clear message, or run correctly."""

@@ -18,15 +18,15 @@ from fuzz.shrink import shrink
 from fuzz.worker import Worker
 
 TURNS = ("valid", "mutant", "valid", "mutant", "study")
-"""Kinds in the order in which they take turns."""
+"""Kinds of cases, in the order in which they take turns."""
 WRITTEN = 5
-"""Findings of one class that are printed and written."""
+"""Number of findings of one class that are printed and written."""
 SHRINKING = 60.0
-"""Seconds for making one finding small."""
+"""Time limit for shrinking one finding, in seconds."""
 
 
 def main() -> int:
-    """Fuzz for as long as is asked for; 1 if anything was found."""
+    """Fuzz for the given time; returns 1 if anything was found."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the first case; each has the next")
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 class Hunt:
-    """The state that the watchers of several workers share."""
+    """Shared state of the threads that each watch a worker."""
 
     def __init__(self, turns: tuple[str, ...], seed: int, cases: int, until: float, out: Path) -> None:
         self._turns, self._seed, self._cases, self._until, self._out = turns, seed, cases, until, out
@@ -64,7 +64,7 @@ class Hunt:
         self.found: Counter[str] = Counter()
 
     def go_on(self) -> None:
-        """Try cases until there is no more time."""
+        """Try cases until the time is up."""
         worker = Worker()
         while time.monotonic() < self._until and (number := next(self._numbers)) < self._cases:
             case = make(self._turns[number % len(self._turns)], self._seed + number, self._sources)
@@ -75,7 +75,7 @@ class Hunt:
         worker.close()
 
     def _find(self, worker: Worker, case: Case, verdict: Verdict) -> None:
-        """Print and write what is wrong: the first of a class made small, a few more as they are."""
+        """Print and write a finding: the first of a class shrunk, a few more unchanged."""
         for label, wrong in {signature(wrong): wrong for wrong in verdict.wrong}.items():
             with self._lock:
                 self.found[label] += 1
@@ -101,7 +101,7 @@ class Hunt:
         return shrink(case.text, still)
 
     def summary(self) -> str:
-        """Number of cases of each kind by what they came to, and what was found."""
+        """Number of cases by kind and outcome, and the findings."""
         counts = [f"{kind}: {outcome} {n}" for (kind, outcome), n in sorted(self.outcomes.items())]
         return "\n".join(
             [
@@ -113,7 +113,7 @@ class Hunt:
 
 
 def signature(wrong: str) -> str:
-    """Description of a finding without what differs from case to case: numbers and quoted text."""
+    """Description of a finding without the parts that vary from case to case: numbers and quoted text."""
     return re.sub(r"'[^']*'|\"[^\"]*\"|\[[^]]*\]|[\d.]+(?:e-?\d+)?", "_", wrong)[:120]
 
 

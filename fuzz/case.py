@@ -1,4 +1,4 @@
-"""One case: a text, what it is for, and what it comes to."""
+"""One test case: its text, how it is judged, and its outcome."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ MEASURES = list(_core.MEASURES)
 TABLES = ("runs", "flows", "paths", "links", "samples")
 
 LONGEST = 1.0
-"""Seconds that a run may be expected to take; longer ones are not begun."""
+"""Longest expected time of a run in seconds; longer ones are not started."""
 PATIENCE = 60.0
-"""Seconds after which a run that was expected to take less than that one is held to be endless."""
+"""Seconds after which a run is considered endless, on top of ten times its expected time."""
 AGAIN = 0.2
-"""Share of scenarios that are run again: twice, on two threads, traced, captured."""
+"""Share of scenarios that are repeated: twice on two threads, traced, captured."""
 
 UNCOUTH = re.compile(
     r"panic|unwrap|defect|Traceback|RUST_BACKTRACE|\.rs:\d|\b(?:Some|Ok|Err|None)\("
@@ -37,16 +37,16 @@ UNCOUTH = re.compile(
 )
 LONG = 3000
 MANY = 2000
-"""Rows of flows beyond which tables are not looked at: as dictionaries they would take more than the run did."""
+"""Number of flows above which tables are not checked: as dictionaries they would take longer than the run did."""
 MOST_ROWS = 50_000
-"""Rows of a table that are looked at; only samples may be more."""
+"""Number of rows of a table that are checked; only samples may have more."""
 BUSY = 100_000
-"""Events from which on a run is not repeated."""
+"""Number of events from which on a run is not repeated."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A file to try: of one of the kinds, with the seed that made it."""
+    """File to try: its kind, and the seed that generated it."""
 
     kind: str
     seed: int
@@ -55,18 +55,18 @@ class Case:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a case: "refused", "run", "large" or "finding", and of a finding what is wrong."""
+    """Outcome of a case: "refused", "run", "large" or "finding", and what is wrong if it is a finding."""
 
     outcome: str
     wrong: tuple[str, ...] = ()
 
 
 class EndlessError(Exception):
-    """A run was stopped."""
+    """Raised if a run had to be stopped."""
 
 
 def make(kind: str, seed: int, sources: Sequence[tuple[str, bool]]) -> Case:
-    """The case of a kind and a seed: always the same."""
+    """Generate the case of a kind and a seed, deterministically."""
     rng = Random(f"{kind} {seed}")
     if kind in ("valid", "guests"):
         document = generate.scenario(rng, guests=kind == "guests")
@@ -76,14 +76,14 @@ def make(kind: str, seed: int, sources: Sequence[tuple[str, bool]]) -> Case:
 
 
 def judge(case: Case) -> Verdict:
-    """Try a case. Whatever is not a refusal in plain words or a run with true tables is a finding."""
+    """Try a case. Anything but a clear refusal or a run with consistent tables is a finding."""
     rng = Random(case.seed)
     try:
         if case.kind == "study":
             return _judge_study(case, rng)
         return _judge_run(load(case.text, file=FILE), rng, case.kind)
     except VazaoError as error:
-        # A run that is stopped for the memory it takes has been accepted: there is no key to name.
+        # A run that is stopped because of its memory was accepted: there is no key to name.
         stopped = isinstance(error, _core.RunError)
         if wrong := uncouth(str(error)) + ([] if stopped else unplaced(str(error))):
             return Verdict("finding", tuple(wrong))
@@ -95,7 +95,7 @@ def judge(case: Case) -> Verdict:
 
 
 def uncouth(message: str) -> list[str]:
-    """Faults in the words of a message."""
+    """Faults in the wording of a message."""
     wrong = []
     if found := UNCOUTH.search(message):
         wrong.append(f"a message has {found.group()!r}: {message[:300]!r}")
@@ -109,19 +109,19 @@ def uncouth(message: str) -> list[str]:
 
 
 def unplaced(message: str) -> list[str]:
-    """Fault of a refusal that does not say where; of a study, the part and the levels come first."""
-    said = re.search(rf"{re.escape(FILE)}(:\d+)?: [^ ]", message)
-    return [] if said else [f"a message without file and key: {message[:300]!r}"]
+    """Faults of a refusal that names no place; in a study, the part and the levels come first."""
+    placed = re.search(rf"{re.escape(FILE)}(:\d+)?: [^ ]", message)
+    return [] if placed else [f"a message without file and key: {message[:300]!r}"]
 
 
 seconds = Pace().seconds
-"""An estimate of the time that a run takes on an ordinary machine."""
+"""Estimates the time that a run takes on an ordinary machine."""
 
 
 def _judge_study(case: Case, rng: Random) -> Verdict:
     study = parse_study(case.text, FILE)
     rehearse(study)
-    # All scenarios of a large study take longer to read than most runs.
+    # Loading all scenarios of a large study takes longer than most runs.
     part = study.model_copy(update={"parts": [rng.choice(study.parts)]})
     small = [run for run in plan(part, "quick").runnable if seconds(run) < LONGEST]
     return _judge_run(rng.choice(small).scenario, rng, "study") if small else Verdict("large")
@@ -129,7 +129,7 @@ def _judge_study(case: Case, rng: Random) -> Verdict:
 
 def _judge_run(scenario: _core.Scenario, rng: Random, kind: str) -> Verdict:
     guests = scenario.work().guests
-    # Guests take seconds each, and as long as they like: they are a kind of their own.
+    # Guests take seconds each, and may take longer: they are a separate kind.
     if (guests and kind != "guests") or (not guests and seconds(scenario) > LONGEST):
         return Verdict("large")
     [first] = _run([scenario], "run once")
@@ -146,7 +146,7 @@ def _judge_run(scenario: _core.Scenario, rng: Random, kind: str) -> Verdict:
 
 
 def _run(scenarios: list[_core.Scenario], what: str, jobs: int = 1) -> list[_core.Outcome]:
-    """Runs that are stopped when they take much longer than expected."""
+    """Run scenarios, which are stopped if they take much longer than expected."""
     outcomes: dict[int, _core.Outcome] = {}
     deadline = time.monotonic() + PATIENCE + 10 * sum(map(seconds, scenarios))
 
@@ -169,7 +169,7 @@ def _content(outcome: _core.Outcome, names: Sequence[str], *without: str) -> dic
 
 
 def _differences(scenario: _core.Scenario, first: _core.Outcome) -> list[str]:
-    """Differences between a run and its repetition: twice, on two threads, watched."""
+    """Differences between a run and its repetitions: twice on two threads, traced, captured."""
     found = []
     own = ("runs", "flows", "paths", "links")
     for number, outcome in enumerate(_run([scenario, scenario], "run twice", jobs=2)):
@@ -181,10 +181,10 @@ def _differences(scenario: _core.Scenario, first: _core.Outcome) -> list[str]:
     found += _unlike("traced", plain, _content(traced, own, "run_id"))
     found += [f"traced: {wrong}" for wrong in invariants.violations(_rows(traced), scenario.json)]
     with tempfile.TemporaryDirectory() as folder:
-        # Only QUIC has something to log.
+        # Only QUIC has logs.
         logs = f"{folder}/qlog" if '"kind":"quic"' in scenario.json else None
         captured = _core.run(scenario, pcap=f"{folder}/pcap", qlog=logs)
-        # Google's handshake and parity, for one, cannot be captured.
+        # Google's handshake and parity, for example, cannot be captured.
         if captured.not_run is not None:
             return found
         if captured.failure is not None:
@@ -197,7 +197,7 @@ def _unlike(when: str, one: dict[str, str], other: dict[str, str]) -> list[str]:
 
 
 def _first(one: str, other: str) -> str:
-    """The first values that differ."""
+    """Text about the first values that differ."""
     for old, new in zip(one.splitlines(), other.splitlines(), strict=False):
         if old != new:
             rows = pl.read_ndjson(f"{old}\n".encode()).to_dicts()[0], pl.read_ndjson(f"{new}\n".encode()).to_dicts()[0]

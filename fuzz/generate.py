@@ -1,4 +1,4 @@
-"""Random scenarios that are meant to be valid, of everything that is registered."""
+"""Generates random scenarios that are meant to be valid, from everything in the registry."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from vazao.scenario import Entry, Parameter, load
 Table = dict[str, Any]
 
 NAMED = "custom"
-"""The topology whose hosts, routers and links are named one by one."""
+"""Topology whose hosts, routers and links are named individually."""
 PLAIN = {"rate": "10 Mbps", "delay": "1 ms"}
-"""A link of which only the place matters."""
+"""Minimal link, where only its position matters."""
 FINITE = ("size", "count", "duration")
-"""Parameters that give an application an end of its own."""
+"""Parameters that make an application finite."""
 GUESTS = frozenset({"tcp", "udp", "sctp", "mptcp"})
-"""Transports that the Linux kernel plays."""
+"""Transports that Linux guests support."""
 
 
 def scenario(rng: Random, *, guests: bool = False) -> Table:
-    """A scenario: most with an end of its own and `until`, some with one of the two."""
+    """Generate a scenario: most have finite applications and `until`, some only one of the two."""
     network, hosts, relays = _network(rng, fast=guests)
     flows = [_flow(rng, network, hosts, relays, guests) for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 5)))]
     document: Table = {"seed": rng.randint(0, 10**6), "network": network, "flow": flows}
@@ -40,7 +40,7 @@ def _ends(flow: Table) -> bool:
 
 
 def _network(rng: Random, *, fast: bool) -> tuple[Table, list[str], list[str]]:
-    """Returns a network of any topology, its hosts' names, and its routers that may relay."""
+    """Return a random network, its hosts' names, and the names of routers that may relay."""
     entry = rng.choice(entries("topology"))
     few = rng.randint(1, 3)
     if entry.name == NAMED:
@@ -57,9 +57,9 @@ def _network(rng: Random, *, fast: bool) -> tuple[Table, list[str], list[str]]:
 
 @cache
 def _places(entry: Entry) -> dict[str, bool]:
-    """Returns the keys under which a topology takes its links, and whether each takes several.
+    """Return the keys under which a topology takes its links, and whether each takes several.
 
-    The loader says which key is missing, and accepts or refuses a list: a topology is fuzzed by being registered.
+    The loader reports which key is missing, and accepts or refuses a list: registering a topology is enough to fuzz it.
     """
     network: Table = {"topology": entry.name} | {parameter.name: 2 for parameter in entry.parameters}
     keys: list[str] = []
@@ -85,7 +85,7 @@ def _loaded(network: Table) -> _core.Scenario:
 
 
 def _custom(rng: Random, link: Any, routers: int) -> Table:
-    """Four hosts around a few routers in a ring, each host at one or two of them."""
+    """Four hosts around a few routers in a ring or chain, each host attached to one or two of them."""
     names = [f"r{i}" for i in range(routers)]
     pairs = [(names[i - 1], names[i]) for i in range(1 if routers < 3 else 0, routers)]
     for host in ("a", "b", "c", "d"):
@@ -103,7 +103,7 @@ def _link(rng: Random, fast: bool) -> Table:
 
 
 def _direction(rng: Random, fast: bool) -> Table:
-    """A rate, and each of the other keys of a link now and then."""
+    """Rate and delay, and each other key of a link with some probability."""
     way: Table = {"rate": rate(rng, 1e6, 1e11) if fast else _rate(rng), "delay": _delay(rng)}
     options: dict[str, tuple[float, Any]] = {
         "queue": (0.7, lambda: registry.limit(rng) if rng.random() < 0.4 else registry.pick(rng, "queue")),
@@ -141,7 +141,7 @@ def _probability(rng: Random) -> float:
 
 
 def _likely(rng: Random, known: tuple[Parameter, ...]) -> Table:
-    """Parameters with probabilities that mostly let something through."""
+    """Parameters with probabilities that let most packets through."""
     given = registry.parameters(rng, known, 0.3)
     return {name: _probability(rng) if name in ("p", "probability", "rate") else each for name, each in given.items()}
 
@@ -204,7 +204,7 @@ def _transport(rng: Random, entry: Entry, relays: list[str], guests: bool) -> Ta
         given["cmt"] = True
     if entry.name == "mptcp" and relays and rng.random() < 0.2:
         given |= {"path_manager": "binder", "relays": rng.sample(relays, 1)}
-    # With a coupled control, several subflows: half of what is coupled is drawn where it may be.
+    # Coupled controls need several subflows: half of the coupled ones are drawn here.
     if (entry.name == "mptcp" or given.get("multipath")) and rng.random() < 0.4:
         given["cc"] = rng.choice(("lia", "olia", "balia", "wvegas"))
     return given

@@ -1,4 +1,4 @@
-"""Rules that hold in the tables of every run, whatever was run (docs/results.md): violations in words."""
+"""Invariants of the tables of every run (docs/results.md), and messages about violations."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
 
 HISTOGRAM = 0.008
-"""Percentiles are within this part of the true value."""
+"""Relative error of percentiles."""
 ROUNDING = 1e-9
 WAYS = ("forward", "reverse")
 
 
 def violations(tables: Tables, scenario_json: str) -> list[str]:
-    """Violations in the tables of a run of a resolved scenario; none, if all is well."""
+    """Violations in the tables of a run of a resolved scenario; empty if all is well."""
     scenario = json.loads(scenario_json)
     return [
         *_numbers(tables),
@@ -34,7 +34,7 @@ def violations(tables: Tables, scenario_json: str) -> list[str]:
 
 
 def _numbers(tables: Tables) -> Iterator[str]:
-    """No number is infinite, not a number, or below zero."""
+    """Checks that no number is infinite, NaN or negative."""
     for name, rows in tables.items():
         for row in rows:
             for column, value in row.items():
@@ -60,7 +60,7 @@ ORDERED = [
     ("slow_start_sent", "packets_sent"),
     ("slow_start_lost", "packets_lost"),
 ]
-"""Columns of flows that are never less than the one before them, where they say something."""
+"""Columns of flows that are never less than the preceding ones, unless NULL."""
 
 
 def _flow(row: Row, tables: Tables, scenario: Any) -> Iterator[str]:
@@ -70,7 +70,7 @@ def _flow(row: Row, tables: Tables, scenario: Any) -> Iterator[str]:
             if hidden and more == "packets_sent":
                 continue
             low, high = row[less], row[more]
-            # The time over which rates and latencies are reckoned is rounded to nanoseconds.
+            # The time over which rates and latencies are computed is rounded to nanoseconds.
             if low is not None and high is not None and low > high * (1 + ROUNDING):
                 yield f"{less} {low} is above {more} {high}"
     for lost, sent in (("packets_lost", "packets_sent"), ("slow_start_lost", "slow_start_sent")):
@@ -82,18 +82,18 @@ def _flow(row: Row, tables: Tables, scenario: Any) -> Iterator[str]:
 
 
 def copies(scenario: Any) -> int:
-    """Most copies of a packet in the network: each direction of a link that duplicates doubles it."""
+    """Maximum number of copies of a packet in the network: each duplicating direction of a link doubles it."""
     return int(2 ** sum(bool(link[way].get("duplicate")) for link in scenario["network"]["links"] for way in WAYS))
 
 
 def _hidden(row: Row, scenario: Any) -> bool:
-    """Whether a guest's own emulator loses what its kernel counts and its wire does not see (netem)."""
+    """Whether a guest's own emulator (netem) drops packets that its kernel counts but the wire does not see."""
     guest = _spec(row, scenario)[1].get("guest")
     return guest is not None and any(side["loss"] > 0 for side in guest["netem"].values())
 
 
 def _resent(row: Row, hidden: bool) -> Iterator[str]:
-    """Data sent again was sent; of SCTP it is chunks, of which a packet bundles several."""
+    """Checks that retransmissions do not exceed what was sent; SCTP counts chunks, several of which share a packet."""
     again, parts = row["retransmissions"], [row["fast_retransmissions"], row["timeout_retransmissions"]]
     if again is None:
         return
@@ -122,10 +122,10 @@ def _times(row: Row, end: float, scenario: Any) -> Iterator[str]:
 
 
 def _ends(row: Row, scenario: Any) -> Iterator[str]:
-    """Violations in a flow's end."""
+    """Checks the end of a flow."""
     spec = _spec(row, scenario)
     app, transport = spec
-    # What a middlebox alters and gives the right checksum no TCP can notice, and only MPTCP's checksum does.
+    # TCP cannot detect a middlebox that alters data and fixes the checksum; only MPTCP's checksum does.
     altered = any(link[way].get("alter") for link in scenario["network"]["links"] for way in WAYS)
     if row["intact"] is False and not (altered and row["transport"] in ("tcp", "mptcp")):
         yield "intact is false"
@@ -136,7 +136,7 @@ def _ends(row: Row, scenario: Any) -> Iterator[str]:
     given = app.get("size") if app.get("kind") in ("upload", "download") and app.get("duration") is None else None
     if given is not None and row["completed"] and _is_reliable(transport) and row["app_bytes"] != _bytes(given):
         yield f"completed with app_bytes {row['app_bytes']} of {given}"
-    # The last datagram of a guest has at least the eight bytes that say its place.
+    # The last datagram of a guest has at least the eight bytes that state its offset.
     spare = 7 if row["transport"] == "udp" and "linux" in row["stack"] else 0
     if given is not None and row["app_bytes"] > _bytes(given) + spare:
         yield f"app_bytes {row['app_bytes']} of {given}"
@@ -146,7 +146,7 @@ def _ends(row: Row, scenario: Any) -> Iterator[str]:
 
 
 def _spec(row: Row, scenario: Any) -> tuple[Any, Any]:
-    """The application and the transport of a flow, or nothing where rows are not the scenario's flows one by one."""
+    """Application and transport of a flow, or empty ones if rows and flows of the scenario do not correspond."""
     flows = scenario["flows"]
     if row["flow"] >= len(flows) or any(each["app"].get("kind") in ("page", "arrivals") for each in flows):
         return {}, {}
@@ -186,7 +186,7 @@ SUMS = (
 
 
 def _paths(tables: Tables, scenario: Any) -> Iterator[str]:
-    """Paths are numbered from 0, and are together what their flow is."""
+    """Checks that paths are numbered from 0, and add up to their flow."""
     rows = defaultdict(list)
     for row in tables["paths"]:
         rows[row["flow"]].append(row)
@@ -198,7 +198,7 @@ def _paths(tables: Tables, scenario: Any) -> Iterator[str]:
             values = [row[column] for row in mine]
             if not mine or None in values or flow[column] is None:
                 continue
-            # What is lost before a subflow stands belongs to none.
+            # Packets lost before a subflow exists belong to none.
             unborn = column == "packets_lost" and flow["transport"] == "mptcp" and sum(values) <= flow[column]
             if sum(values) != flow[column] and not unborn:
                 yield f"flow {flow['flow']}: {column} {flow[column]} is not that of its paths {values}"
@@ -206,20 +206,20 @@ def _paths(tables: Tables, scenario: Any) -> Iterator[str]:
             lost, sent = row["packets_lost"], row["packets_sent"]
             if None not in (lost, sent) and lost > sent * copies(scenario):
                 yield f"flow {flow['flow']}: path {row['path']}: packets_lost {lost} is above packets_sent {sent}"
-        # Several paths may have carried the same data, and a visit's connections carry headers as well.
+        # Several paths may have carried the same data, and a visit's connections carry headers, too.
         is_told = flow["transport"] in ("tcp", "udp") and flow["connections"] is None and len(mine) == 1
         if is_told and mine[0]["bytes"] not in (None, flow["app_bytes"]):
             yield f"flow {flow['flow']}: bytes {mine[0]['bytes']} of its path are not app_bytes {flow['app_bytes']}"
-        told = [row["bytes"] for row in mine]
-        # What has been acknowledged: at the end of a run that is cut off, less than what has arrived.
+        carried = [row["bytes"] for row in mine]
+        # Acknowledged bytes: fewer than have arrived if the run is cut off.
         ended = scenario["until"] is None
-        is_visit = ended and flow["connections"] is not None and flow["transport"] == "tcp" and None not in told
-        if is_visit and flow["completed"] and sum(told) < flow["app_bytes"]:
-            yield f"flow {flow['flow']}: bytes {told} of its paths are below app_bytes {flow['app_bytes']}"
+        is_visit = ended and flow["connections"] is not None and flow["transport"] == "tcp" and None not in carried
+        if is_visit and flow["completed"] and sum(carried) < flow["app_bytes"]:
+            yield f"flow {flow['flow']}: bytes {carried} of its paths are below app_bytes {flow['app_bytes']}"
 
 
 RUNS = (("drop_runs", "drop_run_max", "drops_queue"), ("loss_runs", "loss_run_max", "drops_loss"))
-"""Columns of links: runs of drops, packets of the longest, and all of them."""
+"""Columns of links: the number of runs of drops, the packets in the longest, and the total."""
 
 
 def _link(row: Row) -> Iterator[str]:
@@ -241,11 +241,11 @@ def _link(row: Row) -> Iterator[str]:
 
 
 CLIENTS = frozenset({"upload", "cbr", "on-off", "packets", "messages"})
-"""Applications whose data the client sends."""
+"""Applications in which the client sends the data."""
 
 
 def _conserved(tables: Tables, scenario: Any) -> Iterator[str]:
-    """Every packet sent is accounted for in a run that ended by itself, over one link on which clients alone send."""
+    """Checks that every packet is accounted for in a run that ended by itself, over one link, if only clients send."""
     links, flows = tables["links"], tables["flows"]
     spec = scenario["network"]["links"]
     if len(spec) != 1 or scenario["until"] is not None or not all(row["app"] in CLIENTS for row in flows):
@@ -257,7 +257,7 @@ def _conserved(tables: Tables, scenario: Any) -> Iterator[str]:
     came = ahead["packets"] + ahead["waiting"] + ahead["drops_queue"] + ahead["drops_policer"]
     if sent != came:
         yield f"packets_sent {sent} in all, but {came} came to the link"
-    # A datagram's receiver counts what never came: a copy that comes makes good for one that is lost.
+    # A datagram's receiver counts what never arrived: a copy that arrives makes up for one that is lost.
     if any(row["transport"] == "udp" for row in flows) or spec[0]["forward"].get("duplicate"):
         return
     lost, dropped = sum(row["packets_lost"] for row in flows), ahead["drops_queue"] + ahead["drops_loss"]
@@ -266,7 +266,7 @@ def _conserved(tables: Tables, scenario: Any) -> Iterator[str]:
 
 
 def _delays(tables: Tables, scenario: Any) -> Iterator[str]:
-    """Nothing is faster than propagation, where there is one way only between any two hosts."""
+    """Checks that nothing is faster than propagation, where there is only one route between any two hosts."""
     links = {link["name"]: link for link in scenario["network"]["links"]}
     if len(links) >= len(scenario["network"]["nodes"]):
         return
@@ -292,7 +292,7 @@ def _delays(tables: Tables, scenario: Any) -> Iterator[str]:
 
 
 def _least_delay(way: Any) -> float:
-    """Seconds that every packet takes over a direction of a link at least."""
+    """Minimum time in seconds that a packet takes over a direction of a link."""
     if "deviation" in (way.get("jitter") or {}):
         return 0.0
     delay = way["delay"]
@@ -300,7 +300,7 @@ def _least_delay(way: Any) -> float:
 
 
 def _samples(tables: Tables) -> Iterator[str]:
-    """Samples are in the order of time, and within the run."""
+    """Checks that samples are in chronological order, and within the run."""
     end = tables["runs"][0]["sim_s"]
     last: dict[tuple[Any, ...], float] = defaultdict(float)
     for row in tables["samples"]:

@@ -1,4 +1,4 @@
-"""Mutants of good files: one to three hostile changes, of the text or of what it says."""
+"""Mutates valid files by one to three hostile changes, of the text or of the document."""
 
 from __future__ import annotations
 
@@ -95,14 +95,14 @@ Path_ = tuple[str | int, ...]
 
 
 def sources() -> list[tuple[str, bool]]:
-    """Good files and whether each is a study: built-in ones, a new project's first, the documents' examples."""
+    """Valid files and whether each is a study: built-in ones, the starter of a new project, the documents' examples."""
     starter = resources.files("vazao.cli").joinpath("starter.toml").read_text(encoding="utf-8")
     texts = [path.read_text(encoding="utf-8") for path in built_in_scenarios().values()]
     texts += [starter.replace("{name}", "new")]
     for document in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         texts += re.findall(r"^```toml\n(.*?)^```", document.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     studies = [path.read_text(encoding="utf-8") for path in built_in_studies().values()]
-    # A block of a document may be a part of a file; what stands for "and so on" is no TOML.
+    # A block in a document may be an excerpt; an ellipsis makes it invalid TOML.
     whole = [text for text in texts if _is_toml(text)]
     return [(text, "[study]" in text) for text in whole] + [(text, True) for text in studies]
 
@@ -115,7 +115,7 @@ def _is_toml(text: str) -> bool:
 
 
 def mutant(rng: Random, text: str, others: list[str]) -> str:
-    """A text with one to three changes."""
+    """Apply one to three changes to a text."""
     if rng.random() < 0.25:
         return _torn(rng, text)
     document = tomllib.loads(text)
@@ -128,7 +128,7 @@ def mutant(rng: Random, text: str, others: list[str]) -> str:
 
 
 def _torn(rng: Random, text: str) -> str:
-    """A text whose lines or characters are out of order."""
+    """Damage a text by lines or characters."""
     lines = text.splitlines(keepends=True)
     one, other = rng.randrange(len(lines)), rng.randrange(len(lines))
     match rng.randrange(6):
@@ -156,7 +156,7 @@ def paths(value: Any, prefix: Path_ = ()) -> list[Path_]:
 
 
 def owner(document: Any, path: Path_) -> Any:
-    """The table or list that has the last of a path."""
+    """Table or list that contains the last key of a path."""
     for key in path[:-1]:
         document = document[key]
     return document
@@ -201,14 +201,14 @@ def _move(rng: Random, document: Any, _others: list[str]) -> None:
 
 
 def _swap(rng: Random, document: Any, others: list[str]) -> None:
-    """A section is that of another file."""
+    """Replace a section by that of another file."""
     other = tomllib.loads(rng.choice(others))
     if key := next(iter(rng.sample(sorted(other), 1)), None):
         document[key] = other[key]
 
 
 def _repeat(rng: Random, document: Any, _others: list[str]) -> None:
-    """A list has an element many times."""
+    """Repeat an element of a list many times."""
     lists = [path for path in paths(document) if isinstance(path[-1], int)]
     if lists:
         path = rng.choice(lists)

@@ -26,11 +26,11 @@ from vazao.scenario import built_in_scenarios, load
 from vazao.study import built_in_studies, parse_study, plan
 
 CASES = {"valid": 2000, "mutant": 2000, "study": 60, "guests": 100}
-"""Random cases of each kind; those with guests only where there is a kernel."""
+"""Number of random cases of each kind; guests only on request."""
 OWN = ("run_id", "wall_s", "engine_version")
-"""Columns that say which engine made a row, or how fast."""
+"""Columns that identify the engine, or depend on its speed."""
 BUSY = 200_000
-"""Events from which on a run is neither traced nor captured."""
+"""Number of events above which a run is neither traced nor captured."""
 
 
 def main() -> int:
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def unlike(before: dict[str, str], now: dict[str, str]) -> Iterator[str]:
-    """Differences between two records of a result; messages are shown."""
+    """Differences between two records of a result; messages are included."""
     for key in sorted({*before, *now}):
         if before.get(key) != now.get(key):
             shown = f": {before.get(key)!r} was, {now.get(key)!r} is" if key == "message" else ""
@@ -102,7 +102,7 @@ def of_study(name: str, guests: bool) -> dict[str, dict[str, str]]:
 
 
 def of_scenario(scenario: _core.Scenario, guests: bool = False, watched: bool = True) -> dict[str, str]:
-    """Digests of a run's tables, traced where that does not take long, and of its captures."""
+    """Digests of a run's tables, traced if that does not take long, and of its captures."""
     if (scenario.work().guests and not guests) or seconds(scenario) > 20 * LONGEST:
         return {"skipped": "guests, or long"}
     first = _core.run(scenario)
@@ -124,12 +124,12 @@ def of_scenario(scenario: _core.Scenario, guests: bool = False, watched: bool = 
 
 
 def digests(outcome: _core.Outcome) -> dict[str, str]:
-    """A digest of each table, every digit of every number in it."""
+    """Digest of each table, with every digit of every number."""
     return {name: digest(table(outcome, name).drop(*OWN, strict=False).write_ndjson().encode()) for name in TABLES}
 
 
 def digest(content: bytes) -> str:
-    """A digest of bytes."""
+    """Digest of bytes."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 

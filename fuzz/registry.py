@@ -1,4 +1,4 @@
-"""Random values that a parameter accepts, as the registry says: an algorithm is fuzzed by being registered."""
+"""Draws random values that a parameter accepts, from the registry: registering an algorithm is enough to fuzz it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ NUMBER = r"(-?[\d.]+(?:e-?\d+)?)"
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 BYTES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1024.0, "MiB": 1024.0**2}
 EDGES = 0.08
-"""Share of numbers that are the least or the greatest that is accepted."""
+"""Share of numbers that are drawn at an end of the accepted range."""
 TWEAKED = 0.12
-"""Share of an algorithm's parameters that are given."""
+"""Share of an algorithm's optional parameters that are set."""
 
 
 def entries(kind: str) -> list[Entry]:
@@ -25,32 +25,32 @@ def entries(kind: str) -> list[Entry]:
 
 
 def pick(rng: Random, kind: str) -> Any:
-    """One of a kind: its name, or a table with some of its parameters."""
+    """Random entry of a kind: its name, or a table with some of its parameters."""
     return table(rng, rng.choice(entries(kind)))
 
 
 def table(rng: Random, entry: Entry, share: float = TWEAKED) -> Any:
-    """An algorithm by its name, or with parameters: those that it needs, and a share of the others."""
+    """An algorithm as a name, or as a table with its required parameters and a share of the others."""
     given = parameters(rng, entry.parameters, share)
     name = rng.choice((entry.name, *entry.aliases)) if rng.random() < 0.1 else entry.name
     return {"kind": name, **given} if given else name
 
 
 def parameters(rng: Random, known: tuple[Parameter, ...], share: float = TWEAKED) -> dict[str, Any]:
-    """Values for those of the parameters that are required, and for a share of the others."""
+    """Values for the required parameters, and for a share of the others."""
     chosen = [parameter for parameter in known if parameter.required or rng.random() < share]
     drawn = {parameter.name: value(rng, parameter) for parameter in chosen}
     return {name: given for name, given in drawn.items() if given is not None}
 
 
 def value(rng: Random, parameter: Parameter) -> Any:
-    """A value of the form that a parameter wants, or None where its words do not say which."""
+    """Value in the form that a parameter expects, or None if its description is not understood."""
     matches = ((re.match(form, parameter.expected), draw) for form, draw in FORMS)
     return next((draw(rng, *found.groups()) for found, draw in matches if found), None)
 
 
 def scaled(rng: Random, low: float, high: float) -> float:
-    """A number between two, small ones as often as large ones."""
+    """Number within a range, distributed logarithmically."""
     if rng.random() < EDGES:
         return rng.choice((low, high))
     least = low if low > 0 else min(high, 1.0) / 1000
@@ -58,33 +58,33 @@ def scaled(rng: Random, low: float, high: float) -> float:
 
 
 def whole(rng: Random, low: str, high: str = "") -> int:
-    """A whole number, mostly within a thousand of the least."""
+    """Integer, mostly within a thousand of the minimum."""
     least = int(float(low))
     most = int(float(high)) if high else least + 1000
     return round(scaled(rng, least, most if rng.random() < EDGES else min(most, least + 1000)))
 
 
 def duration(rng: Random, low: float = 1e-5, high: float = 10.0) -> str:
-    """A duration between two in seconds, in one of the units."""
+    """Duration within a range in seconds, in a random unit."""
     seconds = scaled(rng, low, high)
     unit = rng.choice([unit for unit, factor in SECONDS.items() if factor <= max(seconds, 1e-9) or unit == "ns"])
     return f"{max(0, round(seconds / SECONDS[unit], 3)):.12g} {unit}" if unit != "ns" else f"{round(seconds * 1e9)} ns"
 
 
 def size(rng: Random, low: float = 1.0, high: float = 2e6) -> str:
-    """A size between two in bytes."""
+    """Size within a range in bytes."""
     count = max(1, round(scaled(rng, low, high)))
     return f"{count} B" if count < 10_000 or rng.random() < 0.5 else f"{round(count / 1e3)} kB"
 
 
 def rate(rng: Random, low: float = 5e4, high: float = 1e9) -> str:
-    """A rate between two in bits per second."""
+    """Rate within a range in bits per second."""
     bps = scaled(rng, low, high)
     return f"{bps / 1e6:.6g} Mbps" if rng.random() < 0.5 else f"{round(bps)} bit/s"
 
 
 def limit(rng: Random) -> str:
-    """Limit of a queue, in each of the ways to write it."""
+    """Limit of a queue, in any of its notations."""
     match rng.randrange(4):
         case 0:
             return f"{whole(rng, '1', '1000')} packets"
@@ -96,7 +96,7 @@ def limit(rng: Random) -> str:
 
 
 def random_quantity(rng: Random, draw: Callable[[], str], sizes: bool) -> Any:
-    """A quantity, or a distribution of it."""
+    """Quantity, or a distribution of it."""
     if rng.random() < 0.5:
         return draw()
     entry = rng.choice(entries("distribution"))

@@ -1,4 +1,4 @@
-"""Makes a refused scenario valid by what the refusal says: the key, and the names in the problem."""
+"""Repairs a refused scenario using its error message: the key, and the names in the problem."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ATTEMPTS = 15
 
 
 def loaded(rng: Random, document: dict[str, Any], file: str) -> tuple[str, _core.Scenario | None]:
-    """The text of a document, mended until it loads; without a scenario where that did not help."""
+    """Text of a document, repaired until it loads, and its scenario, or None if it does not load."""
     for _ in range(ATTEMPTS):
         text = toml.dump(document)
         try:
@@ -26,7 +26,7 @@ def loaded(rng: Random, document: dict[str, Any], file: str) -> tuple[str, _core
 
 
 def _mend(rng: Random, document: dict[str, Any], path: list[str], problem: str) -> bool:
-    """Takes something out that a refusal names; returns whether there was anything."""
+    """Remove something that an error message names; returns whether anything was removed."""
     place: Any = document
     trail: list[tuple[Any, str]] = []
     for key in path:
@@ -52,7 +52,7 @@ def _mend(rng: Random, document: dict[str, Any], path: list[str], problem: str) 
         del table[key]
         return True
     if flow is not None and path[-1] == "transport" and "ping" in words:
-        # One goes over ICMP, which carries nothing else.
+        # Pings use ICMP, which carries nothing else.
         if "alone" in words:
             flow["app"] = {"kind": "ping", "count": 3}
         else:

@@ -1,4 +1,4 @@
-"""Reproducers made small: keys are deleted while what is wrong stays wrong."""
+"""Shrinks reproducers: deletes keys as long as the finding persists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TRIES = 250
 
 
 def shrink(text: str, still: Callable[[str], bool], tries: int = TRIES) -> str:
-    """A text as small as deleting keys, elements of lists, or lines where it is no TOML, makes it."""
+    """Shrink a text by deleting keys and elements of lists, or lines if it is not TOML, while `still` holds."""
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):

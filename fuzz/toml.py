@@ -1,4 +1,4 @@
-"""Tables as TOML text, whatever is in them."""
+"""Writes arbitrary tables as TOML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def dump(document: Mapping[str, Any]) -> str:
-    """A document: single values first, then a section for each table, one key a line."""
+    """TOML of a document: scalar values first, then a section for each table, one key per line."""
     tables = {key: value for key, value in document.items() if isinstance(value, Mapping) or _is_list(value)}
     lines = [f"{_key(key)} = {_value(value)}" for key, value in document.items() if key not in tables]
     for key, value in tables.items():

@@ -1,4 +1,4 @@
-"""A process that tries cases, watched from outside: it may hang, die or take all memory, and that is a finding."""
+"""Judges cases in a monitored subprocess: a hang, a crash or excessive memory is a finding, too."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 from fuzz.case import Case, Verdict, judge
 
 WALL = 120.0
-"""Seconds after which a case that did not even stop when told to is ended."""
+"""Seconds after which a case that did not stop when asked to is killed."""
 MEMORY = 2e9
-"""Resident bytes beyond which a process is ended."""
+"""Resident bytes above which a process is killed."""
 TOLD = "1.5 GB"
-"""Memory that a process is told it may take, so that it refuses or stops what takes more."""
+"""Memory limit given to the process, so that it refuses or stops larger runs itself."""
 ROOT = Path(__file__).parents[1]
 
 
@@ -32,7 +32,7 @@ def _serve(pipe: Connection) -> None:
 
 
 class Worker:
-    """A process for one case after another, made anew when one has ended it."""
+    """Subprocess that judges one case after another, and is restarted after a case that ends it."""
 
     def __init__(self, wall: float = WALL, memory: float = MEMORY) -> None:
         self._wall, self._memory = wall, memory
@@ -43,7 +43,7 @@ class Worker:
     def _start(self) -> None:
         self._pipe, theirs = Pipe()
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        # What a library says of its own death goes to the file descriptor, not to `sys.stderr`.
+        # A crashing library writes to the file descriptor, not to `sys.stderr`.
         with theirs, self._said.open("wb") as said:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "fuzz.worker", str(theirs.fileno())],
@@ -53,7 +53,7 @@ class Worker:
             )
 
     def judge(self, case: Case) -> Verdict:
-        """Judge a case in the process."""
+        """Judge a case in the subprocess."""
         self._pipe.send(case)
         deadline = time.monotonic() + self._wall
         while not self._pipe.poll(0.05):
@@ -92,7 +92,7 @@ class Worker:
         self._pipe.close()
 
     def close(self) -> None:
-        """End the process."""
+        """Stop the process."""
         self._kill()
         self._folder.cleanup()
 

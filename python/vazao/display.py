@@ -1,7 +1,7 @@
-"""Objects as a notebook shows them: a card of facts and short tables, in HTML that takes the page's own colours.
+"""HTML representations of objects in notebooks: cards with facts and short tables.
 
-Nothing but what is inherited and half-transparent lines gives colour, so that a card is as legible on a dark page as on
-a light one. Every text is escaped: names may come from a stranger's file.
+Cards use inherited colours and semi-transparent lines only, so that they are legible on dark and light pages. All text
+is escaped: names may come from an untrusted file.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from vazao import _core
 
 MOST_ROWS = 8
-"""Rows of a table that a card shows."""
+"""Maximum number of table rows on a card."""
 
 MOST_COLUMNS = 10
-"""Columns of a table that a card shows."""
+"""Maximum number of table columns on a card."""
 
 LONGEST = 160
-"""Letters of a fact that are shown."""
+"""Maximum length of a fact in characters."""
 
 _LINE = "rgba(128,128,128,.35)"
 _CARD = (
@@ -45,12 +45,12 @@ def card(
     facts: Iterable[tuple[str, Any]] = (),
     tables: Iterable[tuple[str, pl.DataFrame | Sequence[Sequence[str]]]] = (),
 ) -> str:
-    """A card: what it is, its name, facts, and tables, each a data frame or lines of texts below their headings."""
-    said = [(key, value) for key, value in facts if value not in (None, "", [], ())]
+    """Render a card: kind, name, facts, and tables, each a data frame or rows of text below a row of headings."""
+    shown = [(key, value) for key, value in facts if value not in (None, "", [], ())]
     rows = "".join(
         f'<tr style="background:transparent"><th scope="row" style="{_KEY}">{escape(key)}</th>'
         f'<td style="{_VALUE}">{escape(_short(value))}</td></tr>'
-        for key, value in said
+        for key, value in shown
     )
     listed = f'<table style="{_TABLE}"><tbody>{rows}</tbody></table>' if rows else ""
     title = f'<span style="{_SOFT}">{escape(kind)}</span> <strong>{escape(name)}</strong>'
@@ -58,12 +58,12 @@ def card(
 
 
 def facts(values: dict[str, Any]) -> list[tuple[str, Any]]:
-    """A table of a scenario as facts: what is inside of it with its keys."""
-    return [(str(key), _told(value)) for key, value in values.items()]
+    """Facts of a scenario's table: its keys, with nested values as text."""
+    return [(str(key), _as_text(value)) for key, value in values.items()]
 
 
 def scenario(one: _core.Scenario) -> str:
-    """A scenario's card: its flows and links."""
+    """Render the card of a scenario: its flows and links."""
     graph = one.graph()
     links = [
         f"{link['source']} → {link['target']}" for link in graph.get("links", []) if {"source", "target"} <= {*link}
@@ -71,17 +71,17 @@ def scenario(one: _core.Scenario) -> str:
     flows = json.loads(one.json).get("flows", [])
     names = [f"{flow.get('client', '')} → {flow.get('server', '')}" for flow in flows]
     end = None if one.until_s is None else cell("until_s", float(one.until_s))
-    said = [("run", one.run_id), ("seed", one.seed), ("ends", end), ("flows", len(flows) or None)]
+    shown = [("run", one.run_id), ("seed", one.seed), ("ends", end), ("flows", len(flows) or None)]
     return card(
-        "Scenario", one.name, [*said, ("between", ", ".join(dict.fromkeys(names))), ("links", ", ".join(links))]
+        "Scenario", one.name, [*shown, ("between", ", ".join(dict.fromkeys(names))), ("links", ", ".join(links))]
     )
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} = {_told(inside)}" for key, inside in value.items())
+        return ", ".join(f"{key} = {_as_text(inside)}" for key, inside in value.items())
     if isinstance(value, list | tuple):
-        return "; ".join(map(_told, value))
+        return "; ".join(map(_as_text, value))
     return value.__name__ if isinstance(value, type) else str(value)
 
 
@@ -121,7 +121,7 @@ def _texts(lines: Sequence[Sequence[str]]) -> tuple[list[str], list[Sequence[str
 
 
 def _frame(frame: pl.DataFrame) -> tuple[list[str], list[list[str]], list[bool], str]:
-    """The first rows and columns of a data frame, with units; columns without a value are left out."""
+    """The first rows and columns of a data frame, with units; columns without any value are omitted."""
     kept = [name for name in frame.columns if frame[name].null_count() < frame.height or not frame.height]
     columns = dict(list(told_columns(kept).items())[:MOST_COLUMNS])
     lines = [
@@ -129,6 +129,6 @@ def _frame(frame: pl.DataFrame) -> tuple[list[str], list[list[str]], list[bool],
         for row in frame.head(MOST_ROWS).iter_rows(named=True)
     ]
     rows, others = frame.height - len(lines), len(told_columns(kept)) - len(columns)
-    told = [f"{rows} more rows" if rows else "", f"{others} more columns" if others else ""]
+    omitted = [f"{rows} more rows" if rows else "", f"{others} more columns" if others else ""]
     numeric = [frame.schema[name].is_numeric() for name in columns]
-    return [heading(name) for name in columns], lines, numeric, " and ".join(filter(None, told))
+    return [heading(name) for name in columns], lines, numeric, " and ".join(filter(None, omitted))

@@ -1,4 +1,4 @@
-"""Everything Vazão can complain about. Each message is written for the person who caused it."""
+"""Errors that Vazão raises. Each message is written for the person who caused it."""
 
 import difflib
 from collections.abc import Iterable
@@ -19,38 +19,38 @@ __all__ = [
 
 
 def printable(text: str) -> str:
-    """A text for a message: lines stay, letters that steer a terminal or the direction of its text are escaped."""
+    """Escape all non-printable characters of a message except line breaks, so that it cannot control a terminal."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 class _TextError(VazaoError):
-    """An error whose message may repeat what a file says, which may be anybody's."""
+    """An error whose message may quote an untrusted file."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(printable(message))
 
 
 class StudyError(_TextError):
-    """A study file is wrong: `file:line: key: problem; what would be accepted`."""
+    """A study file is invalid: `file:line: key: problem; what would be accepted`."""
 
 
 class ResultsError(_TextError):
-    """A results directory cannot be used as asked, or a query over it is wrong."""
+    """A results directory cannot be used as requested, or a query of it is invalid."""
 
 
 class ClusterError(_TextError):
-    """A cluster on which runs were to go cannot be used: it is not there, or another version is."""
+    """A cluster cannot be used for runs: it is unreachable, or runs another version."""
 
 
 def nearest(given: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that `given` was probably meant to be, if any is near enough."""
+    """The candidate closest to `given`; None if none is close enough."""
     by_folded = {candidate.lower(): candidate for candidate in candidates}
     found = difflib.get_close_matches(given.lower(), by_folded, n=1, cutoff=0.6)
     return by_folded[found[0]] if found else None
 
 
 def did_you_mean(given: str, candidates: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the nearest one, or all there are."""
+    """Suffix of a message about an unknown name: the closest known name, or all known names."""
     known = sorted(candidates)
     if name := nearest(given, known):
         return f"; did you mean {name!r}?"

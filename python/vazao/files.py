@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and a directory that one process at a time writes to."""
+"""Atomic file writes, guarded reads, and a write lock on a directory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from typing import Any
 from vazao.errors import ResultsError
 
 TEMPORARY = ".tmp"
-"""Ending of a file being written. One left behind by a killed process means nothing and is removed."""
+"""Suffix of a file being written. A leftover of a killed process is removed."""
 
 LOCK = ".lock"
 
 MOST_BYTES = 4_000_000
-"""The largest file of text that is read: far beyond any study, scenario or ledger, and soon read."""
+"""Maximum size of a text file: far beyond any study, scenario or ledger, and still quick to read."""
 
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -38,7 +38,7 @@ _REASONS = {
 
 
 def cache_folder() -> Path | None:
-    """Directory where Vazão keeps what is no part of anybody's results; None where there is no home directory.
+    """Cache directory of Vazão, for data that belongs to no results; None if there is no home directory.
 
     `$VAZAO_CACHE`, or `vazao` in `$XDG_CACHE_HOME`, or `~/.cache/vazao`.
     """
@@ -53,7 +53,7 @@ def cache_folder() -> Path | None:
 
 @contextmanager
 def explained(path: Path, doing: str = "write") -> Iterator[None]:
-    """Turn an operating system's error into one clear `ResultsError`."""
+    """Convert an `OSError` into a `ResultsError` with a clear message."""
     try:
         yield
     except OSError as error:
@@ -61,12 +61,12 @@ def explained(path: Path, doing: str = "write") -> Iterator[None]:
 
 
 def in_words(error: OSError) -> str:
-    """Describe what the operating system would not do."""
+    """Describe the cause of an operating system error."""
     return _REASONS.get(error.errno or 0, error.strerror or str(error))
 
 
 def is_there(path: Path) -> bool:
-    """Whether a path leads to anything; one that is too long to be a path does not."""
+    """Whether a path exists; False for one that is too long to be a path."""
     try:
         return path.exists()
     except OSError:
@@ -74,15 +74,15 @@ def is_there(path: Path) -> bool:
 
 
 class UnfitError(OSError):
-    """A file that is not what may be read: a device, a pipe, something too large."""
+    """A file that must not be read: a device, a pipe, or one that is too large."""
 
 
 def read_file(path: Path, *, links: bool = False, first: int | None = None) -> bytes:
-    """A regular file's content, or its `first` bytes. Raises `OSError`.
+    """Read a regular file, or its `first` bytes. Raises `OSError`.
 
-    `links`: the user named it, so a symbolic link is followed.
+    `links` follows a symbolic link, for a path that the user named.
     """
-    # A pipe without a writer would keep an ordinary open waiting for ever.
+    # Opening a pipe that has no writer would block forever without O_NONBLOCK.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (0 if links else os.O_NOFOLLOW))
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
@@ -90,7 +90,7 @@ def read_file(path: Path, *, links: bool = False, first: int | None = None) -> b
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(status.st_mode):
             raise UnfitError(0, "it is a device or a pipe; a regular file is needed")
-        # Some files of the system's own say that they are empty and never end.
+        # Some system files report size 0 and never end.
         content = file.read(MOST_BYTES + 1 if first is None else first)
     if len(content) > MOST_BYTES:
         raise UnfitError(0, f"it is larger than {MOST_BYTES // 10**6} MB, the most that is read")
@@ -98,10 +98,10 @@ def read_file(path: Path, *, links: bool = False, first: int | None = None) -> b
 
 
 def owned(path: Path, *, folder: bool = False) -> bool:
-    """Whether a results directory has this file (or `folder`) of its own.
+    """Whether a results directory contains this regular file (or `folder`).
 
-    Raises `ResultsError` where something else stands: a symbolic link leads out of the directory, to what is nobody's
-    to read, write or delete there; a pipe or a device never ends.
+    Raises `ResultsError` if anything else is in its place: a symbolic link leads to files outside of the directory,
+    which must not be read, written or deleted; a pipe or a device never ends.
     """
     with explained(path, "read"):
         try:
@@ -116,35 +116,35 @@ def owned(path: Path, *, folder: bool = False) -> bool:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder of a results directory; one that exists is fine, a symbolic link to one is not."""
+    """Create a folder in a results directory; an existing one is accepted, a symbolic link to one is not."""
     if not owned(path, folder=True):
         make_directory(path)
 
 
 def make_directory(path: Path) -> None:
-    """Create a directory and those above it; one that exists is fine."""
+    """Create a directory and its parents; an existing one is accepted."""
     with explained(path, "create the directory"):
         path.mkdir(parents=True, exist_ok=True)
 
 
 def write_atomically(path: Path, content: bytes | memoryview) -> None:
-    """Put `content` at `path` so that, whenever the process is killed, the old file or the whole new one is there."""
+    """Write `content` to `path` atomically: a killed process leaves either the old file or the whole new one."""
     with replacing(path) as file:
         file.write(content)
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write readable JSON, whole or not at all."""
+    """Write indented JSON atomically."""
     write_atomically(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BufferedWriter]:
-    """A file to write that takes its place at `path` when it is whole."""
+    """Open a temporary file for writing, which replaces `path` once it is complete."""
     temporary = path.with_name(f".{path.name}{TEMPORARY}")
     with explained(path):
         try:
-            # What stands there may be a link to elsewhere: it is removed, and the file must be new.
+            # An existing entry may be a symbolic link to elsewhere: remove it, and require a new file.
             temporary.unlink(missing_ok=True)
             with temporary.open("xb") as file:
                 yield file
@@ -167,14 +167,14 @@ def sync_directory(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a file that a killed process left."""
+    """Delete a leftover file of a killed process."""
     with explained(path, "remove a leftover"):
         path.unlink(missing_ok=True)
 
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Hold `directory` for writing. Raises `ResultsError` when another process does; a killed process holds nothing."""
+    """Hold the write lock of `directory`, which ends with the process. Raises `ResultsError` if another holds it."""
     with explained(directory / LOCK):
         owned(directory / LOCK)
         descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)

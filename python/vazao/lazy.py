@@ -1,4 +1,4 @@
-"""Rooms whose names are looked up when first used (PEP 562): a command reads no library that it does not need."""
+"""Lazy imports of a package's public names (PEP 562): a command loads no library that it does not need."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 
 
 def parsed(module: str) -> ast.Module:
-    """A module's source, which is not run."""
+    """Syntax tree of a module, which is not executed."""
     spec = find_spec(module)
     assert spec is not None
     return ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8"))
 
 
 def homes(room: str) -> dict[str, str]:
-    """Places of the names that a package imports for others to use: `import x as x`, or all of a module."""
+    """Defining module of each name that a package re-exports by `import x as x` or `import *`."""
     found = [node for node in ast.walk(parsed(room)) if isinstance(node, ast.ImportFrom)]
     named = {alias.name: str(node.module) for node in found for alias in node.names if alias.name == alias.asname}
     whole = [str(node.module) for node in found if node.names[0].name == "*"]
@@ -38,9 +38,9 @@ def listed(tree: ast.Module) -> list[str]:
 def attached(room: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package that imports its public names `if TYPE_CHECKING` alone.
 
-    These imports, which type checkers and editors read, say which names there are and where each is to be had; nothing
-    else does, and `__all__` follows from them. No name may be that of another module of the package: importing a module
-    puts it there in the name's place.
+    These imports, which type checkers and editors read, are the only list of the public names and their modules;
+    `__all__` is derived from them. No public name may equal that of a submodule: importing the submodule would replace
+    it.
     """
     package = sys.modules[room]
     public = cache(lambda: homes(room))
@@ -54,7 +54,7 @@ def attached(room: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
             value = getattr(import_module(public()[name]), name)
         else:
             raise AttributeError(f"module {room!r} has no attribute {name!r}", name=name, obj=package)
-        # Found once, it is an ordinary name.
+        # Cache it as an ordinary attribute.
         setattr(package, name, value)
         return value
 

@@ -33,7 +33,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Welch:
-    """The difference of two means, its confidence interval, and the test (Welch's, or of pairs) of its being zero."""
+    """Difference of two means, its confidence interval, and a test (Welch's or paired) of whether it is zero."""
 
     difference: float
     low: float
@@ -53,7 +53,7 @@ def t_quantile(df: float, confidence: float = 0.95) -> float:
 
 
 def t_interval(values: Values, confidence: float = 0.95) -> Interval:
-    """The mean's interval by Student's t, for values that are independent and not far from normal."""
+    """Confidence interval of the mean by Student's t, for independent and roughly normal values."""
     if not values:
         raise VazaoError("an interval needs at least one value")
     n, mean = len(values), float(np.mean(values))
@@ -81,7 +81,7 @@ def welch(a: Values, b: Values, confidence: float = 0.95) -> Welch | None:
 
 
 def paired(a: Values, b: Values, confidence: float = 0.95) -> Welch | None:
-    """Student's t-test of the mean of a - b over pairs, as runs under the same seed are. None with fewer than two.
+    """Paired t-test of a - b, for runs under the same seeds. None with fewer than two pairs.
 
     Differences that are all the same have no spread to test against: zero gives p = 1, anything else p = 0.
     """

@@ -1,4 +1,4 @@
-"""Quantities with units: reading what users write (`"10 Mbps"`), and writing what columns hold (`9.57 Mbit/s`).
+"""Quantities with units: parses user input (`"10 Mbps"`) and formats column values (`9.57 Mbit/s`).
 
 A column names its unit by its suffix: `_s` seconds, `_bps` bits per second, `_bytes` bytes, `_packets` packets.
 """
@@ -31,23 +31,23 @@ PREFIXES = {12: "T", 9: "G", 6: "M", 3: "k", 0: "", -3: "m", -6: "µ", -9: "n"}
 """SI prefix of each power of ten, the largest first."""
 
 SUFFIXES = {"_bps": "bit/s", "_bytes": "B", "_packets": "packets", "_s": "s"}
-"""Unit of a column with this suffix."""
+"""Unit of a column by the suffix of its name."""
 
 SCALED = {"bit/s", "B", "s"}
 """Units that take SI prefixes."""
 
 SPELLINGS = {"bps": "bit/s", "bytes": "B", "seconds": "s", "percent": "%", "ratio": "", "1": ""}
-"""Spellings of units that a study may use, beside the unit's own symbol."""
+"""Alternative unit names that a study may use, and their symbols."""
 
 PERCENT_COLUMNS = {"utilisation", "loss_rate", "slow_start_loss", "sent_again"}
-"""Ratios that everybody reads as a percentage."""
+"""Ratios that are displayed as percentages."""
 
 FRACTIONS = PERCENT_COLUMNS | {"jain", "share"}
-"""Columns whose values lie between 0 and 1, whatever the spread of a few of them would allow."""
+"""Columns whose values lie between 0 and 1, so that intervals are clipped to this range."""
 
 
 def parse(text: str) -> tuple[str, float] | None:
-    """The column suffix (`bps`, `s`, `bytes`, `packets`, `bdp`) and the number in that unit; None if not a quantity.
+    """Parse a quantity into a column suffix (`bps`, `s`, `bytes`, `packets`, `bdp`) and a number; None if invalid.
 
     Decimal arithmetic, so that `"25 ms"` is the float nearest to 0.025.
     """
@@ -61,17 +61,17 @@ def parse(text: str) -> tuple[str, float] | None:
 
 
 def quantity(value: float, unit: str) -> str:
-    """A number with a prefixed unit and four digits: `9.57 Mbit/s`, `25 ms`."""
+    """Format a number with an SI-prefixed unit and four significant digits: `9.57 Mbit/s`, `25 ms`."""
     if not math.isfinite(value) or value == 0:
         return f"{value:g} {unit}"
     if unit == "s" and abs(value) >= 1:
         return f"{value:.4g} s" if abs(value) < 1e4 else f"{value:.0f} s"
-    exponent = _exponent(value, near=0.99995)  # four digits round what is nearer up
+    exponent = _exponent(value, near=0.99995)  # closer values round up at four digits
     return f"{value / 10.0**exponent:.4g} {PREFIXES[exponent]}{unit}"
 
 
 def duration(seconds: float) -> str:
-    """A span of time in words: `3 s`, `2 min 5 s`, `1 h 10 min`."""
+    """Format a duration: `3 s`, `2 min 5 s`, `1 h 10 min`."""
     whole = max(1, round(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -81,7 +81,7 @@ def duration(seconds: float) -> str:
 
 
 def cell(column: str, value: Any) -> str:
-    """A value of a table as people read it, by its column's unit."""
+    """Format a table value for display, with its column's unit."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -94,20 +94,20 @@ def cell(column: str, value: Any) -> str:
 
 
 HALF = "± "
-"""Begins the name of the column with half of the interval of another one, in whose cells it is told."""
+"""Prefix of half-width columns, which are displayed in the cells of the column that they belong to."""
 
 
 def interval(column: str, value: Any, half: Any) -> str:
-    """A value and half of its interval: `9.57 ± 0.31 Mbit/s`; the value alone where there is no interval."""
-    told = cell(column, value)
+    """Format a value with the half-width of its interval: `9.57 ± 0.31 Mbit/s`; without one, the value alone."""
+    text = cell(column, value)
     if not half:
-        return told
-    (number, _, unit), (_, _, other) = told.partition(" "), (around := cell(column, half)).partition(" ")
-    return f"{number if unit == other else told} ± {around}"
+        return text
+    (number, _, unit), (_, _, other) = text.partition(" "), (around := cell(column, half)).partition(" ")
+    return f"{number if unit == other else text} ± {around}"
 
 
 def told_columns(columns: Sequence[str]) -> dict[str, str | None]:
-    """The columns that are told, each with the one that has half of its interval, if there is one."""
+    """The displayed columns, each with its half-width column or None."""
     halves = {name.removeprefix(HALF): name for name in columns if name.startswith(HALF)}
     return {
         name: halves.get(name)
@@ -117,12 +117,12 @@ def told_columns(columns: Sequence[str]) -> dict[str, str | None]:
 
 
 def heading(column: str) -> str:
-    """A column's name without the unit that every cell shows."""
+    """Heading of a column: its name without the unit suffix, as every cell shows the unit."""
     return column.removesuffix(_scaled_suffix(column)).replace("_", " ")
 
 
 def title_of(column: str) -> str:
-    """A readable title for a column without one: `queue_delay_mean_s` is "Queue delay mean"."""
+    """Readable default title of a column: "Queue delay mean" for `queue_delay_mean_s`."""
     suffix = next((s for s in SUFFIXES if column.endswith(s)), "")
     words = column.removesuffix(suffix).replace("_", " ").replace("-", " ").strip() or column
     return words[0].upper() + words[1:]
@@ -132,13 +132,13 @@ def title_of(column: str) -> str:
 class Unit:
     """A unit of measure: `bit/s`, `B`, `s`, `%` (of a ratio), any counted noun, or nothing.
 
-    A figure needs one rule twice: in Python for its texts, and as a Vega expression for its axes and tooltips.
+    Figures need each rule twice: in Python for texts, and as a Vega expression for axes and tooltips.
     """
 
     symbol: str
 
     def text(self, value: float | None, digits: int = 4) -> str:
-        """The value with its unit: `1.5 Mbit/s`, `25 ms`, `98.2 %`, `12 packets`."""
+        """Format a value with its unit: `1.5 Mbit/s`, `25 ms`, `98.2 %`, `12 packets`."""
         if value is None or not math.isfinite(value):
             return "–"
         if self.symbol == "%":
@@ -148,7 +148,7 @@ class Unit:
         return f"{number} {PREFIXES[exponent]}{self.symbol}".rstrip()
 
     def expression(self, value: str, digits: int = 4) -> str:
-        """The Vega expression that writes what `text` writes."""
+        """Vega expression that formats a value as `text` does."""
         plain = f"format({value}, ',.{digits}~r')"
         if self.symbol == "%":
             return f"format({value} * 100, ',.{digits}~r') + ' %'"
@@ -157,7 +157,7 @@ class Unit:
         if self.symbol not in SCALED:
             return f"{plain} + {json.dumps(f' {self.symbol}')}"
         prefixed = f"replace(format({value}, '.{digits}~s'), regexp('([a-zA-Zµ]?)$'), ' $1{self.symbol}')"
-        if self.symbol == "s":  # nobody says kiloseconds
+        if self.symbol == "s":  # kiloseconds are not used
             return f"(abs({value}) >= 1 ? {plain} + ' s' : {prefixed})"
         return prefixed
 
@@ -176,7 +176,7 @@ class Unit:
         return (f"{title} ({symbol})" if symbol else title), label
 
     def common(self, values: Sequence[float]) -> tuple[str, float]:
-        """The symbol with the prefix of the largest value, and what one of it is: a unit for all of them."""
+        """Common unit of several values: the symbol with the prefix of the largest one, and its factor."""
         if self.symbol == "%":
             return "%", 0.01
         exponent = self._exponent(max((abs(v) for v in values if math.isfinite(v)), default=0.0))
@@ -190,14 +190,14 @@ class Unit:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number and its unit, a percentage as the ratio that it is: 0.208 and %."""
+    """A number and its unit. A percentage is stored as a ratio: 0.208 and %."""
 
     value: float
     unit: Unit
 
 
 def measure(text: str) -> Measure | None:
-    """A quantity or a percentage as a text says it: `70 s`, `9.96 Mbps`, `20.8 %`; None for anything else."""
+    """Parse a quantity or a percentage: `70 s`, `9.96 Mbps`, `20.8 %`; None for anything else."""
     if percent := _PERCENTAGE.fullmatch(text):
         return Measure(float(Decimal(percent[1]) / 100), Unit("%"))
     if (known := parse(text)) and (unit := SUFFIXES.get(f"_{known[0]}")):
@@ -206,7 +206,7 @@ def measure(text: str) -> Measure | None:
 
 
 def unit_of(column: str, stated: str | None = None) -> Unit:
-    """The unit of a column: the stated one, else the one its name's suffix says, else none."""
+    """The unit of a column: the stated one, else the one of its name's suffix, else none."""
     if stated is not None:
         return Unit(SPELLINGS.get(stated, stated))
     if column in PERCENT_COLUMNS:
@@ -215,7 +215,7 @@ def unit_of(column: str, stated: str | None = None) -> Unit:
 
 
 def _exponent(value: float, most: int = max(PREFIXES), near: float = 1 - 2e-9) -> int:
-    """The power of ten, `most` at most, whose prefix a number takes that is so near to it from below, or above."""
+    """Exponent of a number's SI prefix: the largest, up to `most`, with `near` · 10^exponent not above the number."""
     return next((power for power in PREFIXES if power <= most and near * 10.0**power <= abs(value)), min(PREFIXES))
 
 
@@ -225,7 +225,7 @@ def _scaled_suffix(column: str) -> str:
 
 
 def _plain(value: float, digits: int) -> str:
-    """A number with so many significant digits, thousands separated, no exponent, no idle zeros."""
+    """Format a number with `digits` significant digits, thousands separators, no exponent and no trailing zeros."""
     if value == 0:
         return "0"
     decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)

@@ -1,4 +1,4 @@
-"""The system's Chromium, and pages in it that may say nothing wrong and ask nobody else."""
+"""Fixtures for the system's Chromium: a page must log no error and request nothing from outside."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLAGS = [
 ]  # fmt: skip
 
 Open = Callable[..., Any]
-"""Opener of a page: an address of a local file, the window's width and height, and what Playwright takes."""
+"""Opens a local file as a page, given the window's width and height and options of Playwright's `new_page`."""
 
 needs_chromium = pytest.mark.skipif(
     CHROMIUM is None, reason="chromium is not installed: no page is opened in a browser"
@@ -26,7 +26,7 @@ needs_chromium = pytest.mark.skipif(
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    """The system's Chromium, of which every worker starts one; what needs it is skipped where there is none."""
+    """The system's Chromium, started once per worker; tests that use it are skipped where it is not installed."""
     if CHROMIUM is None:
         pytest.skip("chromium is not installed: no page is opened in a browser")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -38,7 +38,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def browser(chromium: Any) -> Iterator[Any]:
-    """Chromium without a page; those that a test opens are closed after it, or they would go on drawing."""
+    """Chromium without a page. Pages that a test opens are closed after it, or they would go on drawing."""
     yield chromium
     for context in chromium.contexts:
         context.close()
@@ -46,7 +46,7 @@ def browser(chromium: Any) -> Iterator[Any]:
 
 @contextmanager
 def opener(browser: Any) -> Iterator[Open]:
-    """Opens files as pages; afterwards, none of them may have failed, warned, or asked for anything from outside."""
+    """Opens files as pages, and checks afterwards that none failed, warned or requested anything from outside."""
     wrong: list[str] = []
 
     def open_page(file: Path, width: int = 1400, height: int = 900, *, state: str = "", **given: Any) -> Any:
@@ -62,5 +62,5 @@ def opener(browser: Any) -> Iterator[Open]:
 
 
 def local(url: str) -> bool:
-    """Whether an address leads nowhere outside."""
+    """Whether a URL is local: nothing is requested over the network."""
     return url.startswith(("file:", "data:", "blob:"))

@@ -1,4 +1,4 @@
-"""The command `vazao`, called as its users do: in this process, or in one of its own."""
+"""Helpers that call the command `vazao` as its users do: in this process, or in a subprocess."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Vazao = Callable[..., Answer]
 
 
 def caller(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *first: str) -> Vazao:
-    """The command in this process, its first arguments given."""
+    """Calls the command in this process, with `first` as its leading arguments."""
 
     def call(*arguments: str) -> Answer:
         monkeypatch.setattr(sys, "argv", ["vazao", *first, *arguments])
@@ -44,12 +44,12 @@ def caller(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
 
 
 def program(*arguments: str | Path) -> list[str]:
-    """The command as a process of its own: what to start."""
+    """Command line that starts `vazao` in a subprocess."""
     return [sys.executable, "-c", MAIN, *map(str, arguments)]
 
 
 def vazao(*arguments: str | Path, **environment: str) -> Answer:
-    """The command in a process of its own."""
+    """Runs the command in a subprocess."""
     done = subprocess.run(
         program(*arguments), capture_output=True, text=True, timeout=120, env=os.environ | environment, check=False
     )

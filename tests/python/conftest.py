@@ -1,4 +1,4 @@
-"""A small study that runs in well under a second, for everything that needs a campaign."""
+"""Shared fixtures: a small study that runs in well under a second, and one that needs a Linux kernel."""
 
 from __future__ import annotations
 
@@ -160,18 +160,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Let the run end with pytest's summary.
+    """Keep pytest's summary the last output of the run.
 
-    Hypothesis leaves a function in `gc.callbacks`. The interpreter frees these only when it has taken all modules down,
-    and whatever the function can reach lives as long. DuckDB's binding (nanobind) looks before that for what is left of
-    it, and would report a hundred lines of leaks that are none of ours, nor of DuckDB's.
+    Hypothesis leaves a function in `gc.callbacks`. The interpreter frees it only after it has torn down all modules,
+    and everything reachable from the function lives as long. DuckDB's binding (nanobind) checks for leaks before that,
+    and would report a hundred lines of leaks that are neither ours nor DuckDB's.
     """
     gc.callbacks[:] = [each for each in gc.callbacks if not getattr(each, "__module__", "").startswith("hypothesis.")]
 
 
 @pytest.fixture
 def stacks() -> Study:
-    """A study half of whose larger part needs a Linux kernel."""
+    """Study whose larger part needs a Linux kernel for half of its runs."""
     return parse_as(Study, STACKS, "stacks.toml")
 
 
@@ -184,7 +184,7 @@ def stacks_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def no_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A machine on which no kernel was built."""
+    """Machine without a built kernel."""
     with monkeypatch.context() as patch:
         patch.setenv("VAZAO_CACHE", str(tmp_path / "no-cache"))
         patch.delenv("VAZAO_KERNEL", raising=False)
@@ -212,7 +212,7 @@ def toy_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def edited() -> Callable[[str, str], str]:
-    """The toy study with one piece of text replaced by another."""
+    """Replaces one piece of the toy study's text by another."""
 
     def edit(old: str, new: str) -> str:
         assert TOY.count(old) >= 1, old

@@ -1,17 +1,17 @@
-"""The documents as tests read them: their fenced blocks, and what a shown output is compared with.
+"""Reads the documents for tests: their fenced blocks, and how a shown output is compared with the real one.
 
-A document shows what is printed in one of two ways, and both are compared with what is printed here:
+A document shows output in one of two ways, and both are compared with what is printed here:
 
-- a `console` block has commands after `$ `, each with its whole standard output below it, as into a pipe;
-- a `text` block has what the `python` block before it prints, or the cell of a notebook (`docs/cells.py` writes these).
+- a `console` block has commands after `$ `, each followed by its whole standard output, as into a pipe;
+- a `text` block has the output of the `python` block before it, or of a notebook's cell (written by `docs/cells.py`).
 
 `…` stands for what is left out, or changes from machine to machine (an elapsed time) or build to build (a `run_id`):
-within a line for any characters, alone on a line for any lines. A comment directly above a block says what else a test
-must know of it:
+within a line for any characters, alone on a line for any lines. A comment directly above a block tells a test what else
+to take into account:
 
-- `<!-- saved as NAME -->`: the file that commands of any document read by that name;
+- `<!-- saved as NAME -->`: the file that commands of any document read under that name;
 - `<!-- needs Linux 6.12.117 -->`: compared only where the guests' kernel has that version;
-- `<!-- not compared: REASON -->`: what cannot be run or compared, or costs too much.
+- `<!-- not compared: REASON -->`: output that cannot be reproduced or compared, or costs too much.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BLOCK = re.compile(
 
 
 def name(path: Path) -> str:
-    """A document's name as the house says it."""
+    """Path of a document relative to the repository."""
     return str(path.relative_to(ROOT))
 
 
@@ -50,7 +50,7 @@ class Block:
     comments: tuple[str, ...]
 
     def told(self, word: str) -> str | None:
-        """Text that the comments above it have after a word; None where they do not have it."""
+        """Text after a word in the comments above the block; None if no comment begins with the word."""
         return next((told.removeprefix(word).strip() for told in self.comments if told.startswith(word)), None)
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Block:
 
 
 def fenced(path: Path) -> list[Block]:
-    """The fenced blocks of a document, in its order."""
+    """Fenced blocks of a document, in document order."""
     text = path.read_text(encoding="utf-8")
     return [
         Block(
@@ -78,20 +78,20 @@ def blocks(path: Path, language: str) -> list[str]:
 
 
 def saved() -> dict[str, str]:
-    """The files that the documents tell their reader to save."""
+    """Files that the documents ask their reader to save: name and text."""
     files = [(file, block.text) for path in DOCUMENTS for block in fenced(path) if (file := block.told("saved as"))]
     assert len(dict(files)) == len(files), "one name, one file: commands of other documents read it too"
     return dict(files)
 
 
 def save(folder: Path) -> None:
-    """Save every such file into a folder."""
+    """Save these files into a folder."""
     for file, text in saved().items():
         (folder / file).write_text(text, encoding="utf-8")
 
 
 def script(file: str) -> ModuleType:
-    """A program of the documents, such as `docs/generate.py`, as a module."""
+    """Imports a script of the documents, such as `docs/generate.py`, as a module."""
     path = ROOT / file
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
@@ -110,7 +110,7 @@ def exchanges(block: Block) -> list[tuple[str, str]]:
 
 
 def shows(shown: str, printed: str) -> bool:
-    """Whether a document's text is what was printed, white space at the ends of lines and of the whole aside."""
+    """Whether a document's text matches what was printed, ignoring trailing white space."""
     pattern = "".join(
         r"(?:.*\n)*" if line == "…" else re.escape(line).replace("…", ".*") + "\n" for line in _lines(shown)
     )

@@ -1,4 +1,4 @@
-"""The engine as web pages have it, run by Node over scenarios: its tables as columns."""
+"""Runs the WebAssembly engine of the web pages under Node, and returns its tables as columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ console.log(`[${texts.map((toml) => ask({ toml })).join(",")}]`);
 
 
 def answers(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Answers of the page's engine to each scenario: `tables`, or an `error`."""
+    """Answers of the page's engine, one for each scenario: `tables`, or an `error`."""
     command = [str(NODE), "--input-type=module", "-e", SCRIPT, str(ENGINE)]
     done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr

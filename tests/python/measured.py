@@ -1,4 +1,4 @@
-"""An invented study, its campaign, and files of measurements that join it."""
+"""An invented study, its campaign, and files of measurements to be joined with it."""
 
 from __future__ import annotations
 
@@ -161,27 +161,27 @@ def study(text: str = HEAD, file: str = "bench.toml") -> Study:
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
-    """The study's campaign, which tests copy before they add to it."""
+    """The study's campaign; tests copy it before they add to it."""
     return run_study(study(), out=tmp_path_factory.mktemp("bench") / "r", jobs=1)
 
 
 @pytest.fixture(scope="module")
 def own(stored: Campaign, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The campaign's own rows as a file of measurements."""
+    """Rows of the campaign itself, exported as a file of measurements."""
     chosen = ", ".join(MEASURES)
     rows = stored.sql(
         "SELECT part, bandwidth, variant, setting, error, replication, flow, "
         f"{chosen} FROM runs JOIN flows USING (run_id)"
     )
-    told = rows.with_columns(pl.col(MEASURES).cast(pl.String).fill_null("none"))
+    texts = rows.with_columns(pl.col(MEASURES).cast(pl.String).fill_null("none"))
     path = tmp_path_factory.mktemp("own") / "own.csv"
-    path.write_text(told.write_csv())
+    path.write_text(texts.write_csv())
     return path
 
 
 @pytest.fixture
 def joined(stored: Campaign, tmp_path: Path) -> Callable[..., Measured]:
-    """A file of these lines as a set beside the study."""
+    """Writes lines to a file of measurements and joins it with the study."""
 
     def join(*lines: str, of: Study | None = None) -> Measured:
         path = tmp_path / "mine.csv"
@@ -201,7 +201,7 @@ def copied(done: Campaign, folder: Path) -> Path:
 
 
 def grid(*measures: str, without: Sequence[tuple[str, str]] = (), cells: str = "") -> list[str]:
-    """Rows of the larger part at its historic level, but for some combinations; faster links take less time."""
+    """Rows of the larger part at its historic level, except some combinations; faster links take less time."""
     pairs = [(rate, variant) for rate in ("1 Mbps", "100 Mbps") for variant in ("reno", "cubic")]
     times = {"1 Mbps": ("2.0", "2.1", "1.9"), "100 Mbps": ("0.1", "0.12", "0.11")}
     rows = [
@@ -216,7 +216,7 @@ NAMED = '[[measurements]]\nname = "testbed"\nfile = "testbed.csv"\nsource = "Nob
 
 @pytest.fixture
 def named(tmp_path: Path) -> Study:
-    """The study in a file, with measurements beside it."""
+    """The study in a file that names measurements beside it."""
     (tmp_path / "bench.toml").write_text(HEAD + NAMED)
     (tmp_path / "testbed.csv").write_text("\n".join(grid()) + "\n")
     return study(HEAD + NAMED, str(tmp_path / "bench.toml"))

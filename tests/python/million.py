@@ -1,4 +1,4 @@
-"""A made-up results directory with a million flows, to be looked at with `vazao explore`: nothing in it was measured.
+"""Generates a results directory with a million invented flows, to try out `vazao explore`.
 
 .venv/bin/python tests/python/million.py /tmp/million
 .venv/bin/vazao explore /tmp/million
@@ -50,7 +50,7 @@ SELECT avg(rtt_p95_s) FILTER (cc = 'bbr') < avg(rtt_p95_s) FILTER (cc = 'cubic')
 
 
 def tables(flows: int, each: int = 10) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The plan, the runs and the flows."""
+    """Invented tables: the plan, the runs and the flows."""
     random = np.random.default_rng(1)
     runs = flows // each
     cell = np.arange(runs)
@@ -81,7 +81,7 @@ def tables(flows: int, each: int = 10) -> tuple[pl.DataFrame, pl.DataFrame, pl.D
 
 
 def main() -> None:
-    """Write the directory that is named, with so many flows."""
+    """Write the directory named on the command line, with the given number of flows."""
     directory, flows = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
     planned, runs, flow = tables(flows)
     manifest = {

@@ -1,4 +1,4 @@
-"""Classes of a user's own for tests, and a run over one link."""
+"""User-defined classes for tests, and a run over one link."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import vazao as vz
 
 
 def made(body: str, base: type = vz.CongestionControl, **more: Any) -> type:
-    """A class of one method or attribute."""
+    """Class with a single method or attribute."""
     names: dict[str, Any] = {"vz": vz, **more}
     lines = "".join(f"    {line}\n" for line in body.splitlines())
     exec(f"class Own(vz.{base.__name__}):\n{lines}", names)

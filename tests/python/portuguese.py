@@ -1,4 +1,4 @@
-"""English that a Portuguese reader would meet: sentences of the program's table, and words that only English has."""
+"""Finds English that a Portuguese reader would meet: sentences of the program, and words that only English has."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ READ_ALOUD = {"aria-label", "aria-description", "title", "alt", "placeholder"}
 ONLY_ENGLISH = re.compile(
     r"(?<![\w/-])(the|and|with|from|which|was|were|are|is|has|have|titled|runs|left|stored)(?![\w-])"
 )
-"""Words that stand in nearly every English sentence, and in no Portuguese one."""
+"""Words that occur in nearly every English sentence, and in no Portuguese one."""
 
 
 class _Reader(HTMLParser):
-    """The texts of a page that a reader sees or hears."""
+    """Collects the texts of a page that a reader sees or hears."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,14 +40,14 @@ class _Reader(HTMLParser):
 
 
 def seen(page: str) -> str:
-    """The texts of a page that a reader sees or hears, one a line."""
+    """Texts of a page that a reader sees or hears, one a line."""
     reader = _Reader()
     reader.feed(page)
     return "\n".join(" ".join(text.split()) for text in reader.texts if text.strip())
 
 
 def english_in(text: str) -> list[str]:
-    """The lines of a text that have a sentence of the program in English, or a word that only English has."""
+    """Lines of a text that contain an English sentence of the program, or a word that only English has."""
     present = [pattern for pieces, pattern in _sentences() if all(piece in text for piece in pieces)]
     sentences = re.compile("|".join([*present, ONLY_ENGLISH.pattern]))
     return [line for line in dict.fromkeys(text.splitlines()) if sentences.search(line)]
@@ -55,7 +55,7 @@ def english_in(text: str) -> list[str]:
 
 @cache
 def _sentences() -> list[tuple[list[str], str]]:
-    """Texts of three words and more that read otherwise in Portuguese: what is fixed in each, and a pattern of it."""
+    """English texts of at least three words that differ in Portuguese: the literal pieces of each, and a pattern."""
     found = []
     for section, entries in table("en").items():
         for name, entry in entries.items():

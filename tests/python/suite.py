@@ -1,7 +1,7 @@
-"""The test suite as a whole: marks that follow from fixtures, the order of files, and the time budget.
+"""Pytest plugin for the test suite as a whole: marks derived from fixtures, the order of files, and the time budget.
 
-Workers of pytest-xdist (`-n 2 --dist loadscope`) take one file at a time, so that what a file shares is made once.
-Heavy files begin first.
+Workers of pytest-xdist (`-n 2 --dist loadscope`) take one file at a time, so that what a file's tests share is made
+once. Heavy files start first.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# A busy machine is no mistake of the code's: what must be quick is marked as timed.
+# A busy machine is not the code's fault: tests that check speed are marked as timed.
 settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 
 BUDGET = tomllib.loads((Path(__file__).parent / "budget.toml").read_text(encoding="utf-8"))
-"""Share of the suite's processor time, in percent, that each file may take (`files`), and any other (`other`)."""
+"""Share of the suite's processor time, in percent, that each file may take (`files`, or else `other`)."""
 
 CPU = "cpu_s"
-"""A report's property: the processor's time since the test before it."""
+"""Property of a report: processor time since the previous test."""
 
 KERNEL = "no Linux guest kernel"
-"""Beginning of the reason for which a test without a guest kernel is skipped (`guests.needs_kernel`)."""
+"""Start of the skip reason of tests that need a guest kernel (`guests.needs_kernel`)."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,10 +50,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class Budget:
-    """Fails a run of the whole suite in which a file takes more than its share of the processor's time.
+    """Fails a run of the whole suite in which a file takes more than its share of the processor time.
 
-    Shares, not seconds, as machines differ; the processor's time, not the clock's, which tells more of the other worker
-    than of the test.
+    Shares, not seconds, because machines differ; processor time, not elapsed time, because the latter depends more on
+    the other worker than on the test.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -91,7 +91,7 @@ class Budget:
                 terminalreporter.line(f"{seconds:7.1f} s {100 * seconds / total:5.1f} %  {file}")
 
     def pytest_unconfigure(self) -> None:
-        """The last lines of a log are those that everyone reads."""
+        """Prints what exceeds the budget as the last lines of the log, where everyone reads it."""
         for line in self._exceeded:
             print(f"BUDGET {line}", file=sys.stderr)
 
@@ -111,7 +111,7 @@ def spent() -> float:
 
 
 def exceeded(seconds: Mapping[str, float], budget: Mapping[str, float], other: float) -> list[str]:
-    """Files whose share of all time is above their budget, each with both numbers."""
+    """Files whose share of the total time exceeds their budget, each with both numbers."""
     total = sum(seconds.values())
     shares: Iterable[tuple[str, float]] = ((file, 100 * spent / total) for file, spent in sorted(seconds.items()))
     return [

@@ -1,4 +1,4 @@
-"""An invented study with invented numbers, for testing figures and the report. Nothing here was measured."""
+"""An invented study with invented numbers, for testing figures and the report."""
 
 import json
 import math
@@ -35,7 +35,7 @@ name = "rate"
 sets = "network.link.rate"
 levels = ["1 Mbps", "10 Mbps"]
 """
-"""A study of two short runs, to which a test adds questions."""
+"""Study of two short runs; tests add questions to it."""
 
 TEXT = """
 [study]
@@ -219,18 +219,18 @@ sql = "SELECT true AS holds"
 
 
 def study(text: str = TEXT) -> Study:
-    """The invented study."""
+    """Parses the invented study."""
     variants = "\n".join(f'{variant} = {{ "flow.0.transport.cc" = "{variant}" }}' for variant in VARIANTS)
     return parse_study(text.replace("VARIANTS", variants).replace("RATES", json.dumps(list(RATES))), "invented.toml")
 
 
 def figure(name: str, **given: Any) -> Figure:
-    """A figure over the invented rows."""
+    """Figure over the invented rows."""
     return Figure(id=name, title=name.capitalize(), **given)
 
 
 def store(folder: Path) -> Store:
-    """A results directory of the invented study, made in `folder`."""
+    """Results directory of the invented study, created in `folder`."""
     for name, table in tables().items():
         (folder / name).mkdir()
         if name == "runs":
@@ -252,7 +252,7 @@ def store(folder: Path) -> Store:
 
 
 def tables() -> dict[str, pl.DataFrame]:
-    """Runs, and samples of four of them."""
+    """Invented runs, and samples of four of them."""
     random = np.random.default_rng(1)
     runs: list[dict[str, Any]] = []
     samples: list[pl.DataFrame] = []

@@ -1,4 +1,4 @@
-"""Stored points, run again from what is stored: moved, with own algorithms, compared to the bit."""
+"""Re-running stored runs from what is stored: after a move, with own algorithms, bit-identical."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def first_run(directory: str, where: str = "true") -> str:
     return str(results.Store(directory).query(f"SELECT run_id FROM runs WHERE {where} LIMIT 1")["run_id"][0])
 
 
-def test_a_moved_directory_does_it_again_as_its_readme_says(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every command of "Do it again", with an own algorithm whose file is gone."""
+def test_a_moved_directory_is_reproduced_as_its_readme_says(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs every command of "Do it again", with an own algorithm whose original file is gone."""
     Path("mine.py").write_text(MINE)
     asked = ("--vary", "flow.0.transport.cc=cubic,mine.py:Cautious", "--set", "network.link.loss=0.03", "--seed", "7")
     assert vazao("run", "wan.toml", *asked, "--seeds", "2", "--allow-programs", "--out", "there").code == 0
@@ -66,11 +66,11 @@ def test_a_moved_directory_does_it_again_as_its_readme_says(vazao: Vazao, monkey
     moved = Path("there").rename("elsewhere/moved")
     run_id = first_run(str(moved), "cc <> 'cubic'")
     monkeypatch.chdir(moved)
-    told = Path("README.md").read_text()
-    assert "`mine.py`" in told
+    text = Path("README.md").read_text()
+    assert "`mine.py`" in text
     lines = [
         line.partition("#")[0]
-        for line in re.split(r"```(?:sh)?\n", told.partition("## Do it again")[2])[1].splitlines()
+        for line in re.split(r"```(?:sh)?\n", text.partition("## Do it again")[2])[1].splitlines()
     ]
     commands = [shlex.split(line.replace("RUN_ID", run_id))[1:] for line in lines]
     assert [command[0] for command in commands] == ["verify", "run", "run"]
@@ -99,8 +99,8 @@ def test_a_single_run_is_run_again_with_its_changes_and_trace(vazao: Vazao) -> N
     for name in ("two", f"two/{run_id}", f"two/{run_id[:6]}"):
         done = vazao("run", name)
         assert (done.code, f"run {run_id} of two: the same to the bit" in done.out) == (0, True), done.err
-    told = json.loads(vazao("run", "two", "--json").out)
-    assert (told["again"]["same"], told["run"]["run_id"], len(told["samples"]) > 10) == (True, run_id, True)
+    report = json.loads(vazao("run", "two", "--json").out)
+    assert (report["again"]["same"], report["run"]["run_id"], len(report["samples"]) > 10) == (True, run_id, True)
     traced = vazao("run", "two", "--trace", "queue", "--pcap", "captures")
     assert "the same to the bit" in traced.out
     assert {path.name for path in Path("captures").iterdir()} == {"a.1.pcapng", "b.1.pcapng"}
@@ -111,7 +111,7 @@ def test_a_single_run_is_run_again_with_its_changes_and_trace(vazao: Vazao) -> N
 
 
 def one_bit(ended: Any) -> Rows:
-    """Rows whose first flow's goodput is the next number that a computer has."""
+    """Rows in which the first flow's goodput is off by one unit in the last place."""
     rows = rows_of(ended)
     flows = rows.tables["flows"]
     nearly = [math.nextafter(flows["goodput_bps"][0], math.inf), *flows["goodput_bps"][1:]]
@@ -135,9 +135,9 @@ def test_a_difference_of_one_bit_is_found_and_the_engines_are_named(
     suite = ElementTree.parse("verified.xml").getroot()[0]
     same = int(lines[0][0])
     assert (suite.get("tests"), suite.get("failures")) == ("8", str(8 - same))
-    told = json.loads(vazao("verify", "r", "--json").out)
-    assert (told["engine"], told["stored_engine"], told["same"]) == (_core.ENGINE_VERSION, "0.0.1", same)
-    (first, *_) = told["differing"]
+    report = json.loads(vazao("verify", "r", "--json").out)
+    assert (report["engine"], report["stored_engine"], report["same"]) == (_core.ENGINE_VERSION, "0.0.1", same)
+    (first, *_) = report["differing"]
     (found,) = first["differences"]
     assert (found["table"], found["column"], found["rows"]) == ("flows", "goodput_bps", 1)
     assert math.nextafter(found["now"], math.inf) == found["stored"]
@@ -181,7 +181,7 @@ def test_what_cannot_be_run_again_is_said(vazao: Vazao, toy: Study, tmp_path: Pa
     assert f"run {run_id} is stored, but the study does not have it any more" in vazao("verify", "r", run_id).err
 
 
-def test_a_directory_goes_on_by_itself(vazao: Vazao, toy_file: Path) -> None:
+def test_a_directory_can_be_continued_by_its_name(vazao: Vazao, toy_file: Path) -> None:
     assert vazao("run", str(toy_file), "--shard", "1/2", "--out", "r").code == 0
     half = results.Store("r").stored.height
     done = vazao("run", "r")

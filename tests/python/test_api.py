@@ -1,4 +1,4 @@
-"""The Python face: builders make the tables of TOML, results are data frames."""
+"""The Python API: builders make the tables of TOML, results are data frames."""
 
 from pathlib import Path
 
@@ -131,7 +131,7 @@ def test_mistakes_in_applications_name_their_key(app: vz.App, message: str) -> N
 
 
 def test_parity_is_counted_and_google_s_quic_is_not_captured(tmp_path: Path) -> None:
-    """One packet in ten is lost; with one of parity after three most are made again. Captures have none of it."""
+    """One packet in ten is lost; one parity packet after three restores most of them. Captures contain no parity."""
     net = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="100 packets", loss={"kind": "periodic", "every": 10}))
     flow = vz.flow(vz.download("1 MB"), vz.quic(handshake="gquic-1-rtt", fec=3))
     row = vz.run(net, [flow], seed=1).flows

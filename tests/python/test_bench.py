@@ -1,4 +1,4 @@
-"""The benchmark: what it measures is what it says."""
+"""The benchmark measures what its documentation says."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ import run  # noqa: E402
 pytestmark = pytest.mark.process
 
 
-def test_hops_are_three_a_packet() -> None:
+def test_each_packet_takes_three_hops() -> None:
     """1 MB over three links without loss: 691 segments and their ACKs, three hops each, and a few to open and close."""
     app = '{ kind = "upload", size = "1 MB" }'
     result = run.measured(run.path(app=app))
     segments = -(-1_000_000 // 1448)
-    # An ACK for two segments at least and for each at most: like Linux's, the receiver acknowledges at once what comes
-    # while it is new or has told of a larger window (627 ACKs with Linux at both ends); SYN, FIN and their ACKs.
+    # At least one ACK for two segments and at most one for each: like Linux's, the receiver acknowledges at once while
+    # it is new or has announced a larger window (627 ACKs with Linux at both ends); SYN, FIN and their ACKs.
     assert 3 * (segments * 1.5) <= result["hops"] <= 3 * (segments * 2 + 8)
     assert result["cpu_s"] > 0
     assert 0 < result["peak_bytes"] < 50e6
@@ -60,7 +60,7 @@ def test_ns2_moves_as_many_packets_as_its_link_can() -> None:
 
 
 def test_results_are_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command on one small case, without rivals: JSON with the speed it printed."""
+    """Runs the command on one small case, without rivals: its JSON holds the speed that it printed."""
     small = run.Case("small", run.path(app='{ kind = "upload", size = "1 MB" }'), 1, 1e9)
     monkeypatch.setattr(run, "CASES", (small,))
     monkeypatch.setattr(run, "RIVALS", ())
@@ -75,7 +75,7 @@ def test_results_are_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_no_case_takes_more_instructions_than_recorded() -> None:
-    """A regression is noticed on any machine; `bench/instructions.py --write` records one that is meant."""
+    """Notices a regression on any machine; `bench/instructions.py --write` records an intended one."""
     try:
         now = instructions.measure()
     except instructions.NotMeasurableError as error:

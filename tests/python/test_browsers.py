@@ -1,4 +1,4 @@
-"""Browsers of the test suite: one for a worker, and nothing of a test left in it."""
+"""The suite starts one browser per worker, and no page of a test outlives it."""
 
 from __future__ import annotations
 

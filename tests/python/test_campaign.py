@@ -1,4 +1,4 @@
-"""Campaigns: each run once, the same rows however they are run, quick a part of full."""
+"""Campaigns: each run simulated once, identical rows however they are run, quick a subset of full."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def test_a_campaign_starts_a_database_for_its_rehearsal_and_one_for_its_findings
     monkeypatch.setattr(enclosure.Enclosure, "__init__", counted)
     done = campaign.run_study(toy, size="quick", out=tmp_path / "r")
     assert len(started) == 2
-    # As the database would answer.
+    # The same answer as the database gives.
     assert done.not_run.equals(done.sql("SELECT * FROM not_run"))
     assert done.not_run.schema == done.sql("SELECT * FROM not_run").schema
 
@@ -113,12 +113,14 @@ def test_the_evidence_of_every_run_is_stored(toy: Study, tmp_path: Path) -> None
     assert all('"seed"' in text for text in scenarios["scenario"])
 
 
-def test_changes_are_part_of_what_a_directory_is(toy: Study, tmp_path: Path) -> None:
+def test_changes_are_part_of_a_directorys_identity(toy: Study, tmp_path: Path) -> None:
     campaign.run_study(toy.changed([("network.bottleneck.delay", "6 ms")]), size="quick", out=tmp_path / "r")
     assert campaign.open_campaign(tmp_path / "r").study.overrides == [("network.bottleneck.delay", "6 ms")]
 
 
-def test_a_study_in_python_is_the_commands(toy: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_run_from_python_equals_the_command(
+    toy: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     done = toy.run(size="quick", jobs=2)
     assert done.directory == Path("results/toy")
@@ -136,7 +138,7 @@ def test_effects_of_a_two_level_part_are_those_of_its_rows(edited: Callable[[str
     runs = done.runs.filter(part="grid")
     means = [runs.filter(bandwidth=label)["utilisation"].mean() for label in ("1 Mbps", "100 Mbps")]
     assert effects["estimate"][0] == pytest.approx(means[1] - means[0])  # type: ignore[operator]
-    # Where replications come out alike the interval has no width.
+    # If the replications coincide, the interval has zero width.
     assert ((effects["low"] <= effects["estimate"]) & (effects["estimate"] <= effects["high"])).all()
 
 
@@ -177,7 +179,7 @@ def test_what_needs_a_missing_run_is_never_reproduced(stacks: Study, tmp_path: P
 
 
 @pytest.mark.skipif(kernel.find() is None, reason=kernel.missing())
-def test_a_kernel_that_has_come_runs_what_was_missing_and_one_that_has_gone_takes_nothing(
+def test_an_installed_kernel_completes_the_results_and_a_removed_one_loses_none(
     stacks: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run_without() -> campaign.Campaign:
@@ -202,7 +204,7 @@ def test_a_kernel_that_has_come_runs_what_was_missing_and_one_that_has_gone_take
 
 @dataclass
 class Failed:
-    """A run that failed, as the simulator gives it: no tables."""
+    """A run that failed, as the simulator reports it: without tables."""
 
     failure: str = "the guest is gone"
     not_run: None = None

@@ -1,4 +1,4 @@
-"""Captures as an independent analyser reads them: tshark finds nothing wrong, and counts what the simulator counted."""
+"""Captures analysed by tshark, which is independent: it finds no fault and counts what the simulator counted."""
 
 import subprocess
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ ERROR = str(0x00800000)
 
 
 def read(capture: Path, fields: Mapping[str, pl.DataType | type[pl.DataType]] = FIELDS) -> pl.DataFrame:
-    """All packets of a capture, one row each, as tshark dissects and analyses them."""
+    """Packets of a capture, one row each, as tshark dissects and analyses them."""
     command = ["tshark", "-r", str(capture), "-T", "fields", "-E", "separator=;", "-E", "occurrence=a"]
     for preference in PREFERENCES:
         command += ["-o", preference]
@@ -63,7 +63,7 @@ def read(capture: Path, fields: Mapping[str, pl.DataType | type[pl.DataType]] = 
 
 
 def stream_bytes(offset: int, length: int) -> bytes:
-    """Payload of applications: SplitMix64 from seed 0 (Steele, Lea and Flood 2014), little-endian."""
+    """Bytes that applications send: SplitMix64 from seed 0 (Steele, Lea and Flood 2014), little-endian."""
     first = offset // 8
     index = np.arange(first + 1, (offset + length) // 8 + 2, dtype=np.uint64)
     z = index * np.uint64(0x9E3779B97F4A7C15)
@@ -92,11 +92,11 @@ def check_nothing_wrong(packets: pl.DataFrame) -> None:
 
 
 def resent(packets: pl.DataFrame) -> int:
-    """Segments that tshark holds for sent before, SYNs aside.
+    """Number of segments that tshark considers sent before, SYNs aside.
 
-    It calls most of them retransmissions, with the finer names fast and spurious. One that leaves within a round trip
-    of a segment further on it holds for reordered by the network; in the sender's own capture, where packets are in
-    the order in which they were sent, such a segment was sent again.
+    It calls most of them retransmissions, subdivided into fast and spurious. One that leaves within a round trip after
+    a later segment it takes for reordered by the network; in the sender's own capture, where packets are in the order
+    in which they were sent, such a segment is a retransmission.
     """
     again = pl.any_horizontal(pl.col(name).is_not_null() for name in FIELDS if name.startswith("tcp.analysis."))
     own = (pl.col("frame.packet_flags_direction") == OUTBOUND) & (pl.col("tcp.flags.syn") == "0")
@@ -104,7 +104,7 @@ def resent(packets: pl.DataFrame) -> int:
 
 
 def check_flow(result: vz.Result, flow: int, sender: pl.DataFrame, receiver: pl.DataFrame) -> None:
-    """The flow's row against both captures, each of this flow alone."""
+    """Checks the flow's row against both captures, each of which contains only this flow."""
     row = result.flows.row(flow, named=True)
     sent = sender.filter(pl.col("frame.packet_flags_direction") == OUTBOUND)
     arrived = receiver.filter(pl.col("frame.packet_flags_direction") == INBOUND)
@@ -135,7 +135,7 @@ def test_every_recovery_resends_what_it_says(recovery: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("control", CONTROLS)
 def test_every_control_in_company(control: str, tmp_path: Path) -> None:
-    """Two flows of one host share its interface; losses are the queue's and the link's, both ways."""
+    """Two flows of one host share its interface; the queue and the link lose packets, in both directions."""
     upload = vz.flow(vz.upload("500 kB"), vz.tcp(cc=control), client="left1", server="right1")
     download = vz.flow(
         vz.download("300 kB"), vz.tcp(cc=control, mss=536, timestamps=False), client="left1", server="right1"
@@ -164,7 +164,7 @@ def test_syns_carry_the_options_of_the_scenario(tmp_path: Path) -> None:
 
 
 def test_sack_blocks_tell_what_has_arrived(tmp_path: Path) -> None:
-    """Each block names octets that came, and none that were acknowledged before but for D-SACK's first block."""
+    """Each block covers bytes that arrived, and none already acknowledged except in D-SACK's first block."""
     vz.run(lossy(loss=0.03), [vz.flow(vz.upload("400 kB"), vz.tcp(cc="reno"))], seed=3, pcap=tmp_path)
     packets = read(tmp_path / "right1.1.pcapng")
     arrived: set[tuple[int, int]] = set()
@@ -180,7 +180,7 @@ def test_sack_blocks_tell_what_has_arrived(tmp_path: Path) -> None:
         for place, (left, right) in enumerate(zip(*([int(e) for e in edge.split(",")] for edge in edges), strict=True)):
             blocks += 1
             inside = sorted((a, b) for a, b in arrived if left <= a and b <= right and a < b)
-            # Segments that touch, from the block's left edge to its right.
+            # Adjacent segments, from the block's left edge to its right one.
             reach = left
             for a, b in inside:
                 assert a <= reach
@@ -191,7 +191,7 @@ def test_sack_blocks_tell_what_has_arrived(tmp_path: Path) -> None:
 
 
 def test_ecn_is_agreed_on_marked_and_echoed(tmp_path: Path) -> None:
-    """RFC 3168: the SYNs' flags, ECT(0) on data, CE where the queue marked, echoes back, and CWR once for each cut."""
+    """RFC 3168: the SYNs' flags, ECT(0) on data, CE where the queue marked, ECE echoed, and CWR once per reduction."""
     names = ["frame.packet_flags_direction", "ip.checksum.status", "ip.dsfield.ecn"]
     names += [f"tcp.flags.{flag}" for flag in ("syn", "ack", "ece", "cwr")]
     fields = dict.fromkeys(names, pl.String) | {"tcp.len": pl.Int64}
@@ -257,11 +257,11 @@ SUBTYPES = {"capable": "0", "join": "1", "dss": "2", "add-address": "3", "remove
 
 
 def test_multipath_tcp_says_where_its_data_belongs(tmp_path: Path) -> None:
-    """RFC 8684: the data sequence numbers of what arrives by all subflows put the stream together, byte for byte.
+    """RFC 8684: the data sequence numbers of what arrives on all subflows reassemble the stream, byte for byte.
 
-    tshark follows each interface's capture as a connection of its own and works out from the keys what SHA-256 makes
-    of them. Of NOPs it notes that a router may have left four in a row: it counts the two before the timestamps and the
-    two after the mapping together, which are where Linux has them too (mptcp_write_options).
+    tshark treats each interface's capture as a separate connection, and derives the token and the initial data sequence
+    number from the keys by SHA-256. It notes that a router may have left four NOPs in a row: it counts the two before
+    the timestamps together with the two after the mapping, which are where Linux puts them too (mptcp_write_options).
     """
     rates = [("10 Mbps", "10 ms"), ("5 Mbps", "30 ms")]
     net = vz.multipath(*(vz.link(rate, delay, queue="30 packets", loss=0.01) for rate, delay in rates))
@@ -291,7 +291,7 @@ def test_multipath_tcp_says_where_its_data_belongs(tmp_path: Path) -> None:
         assert arrived.height > 10
         columns = ["tcp.options.mptcp.rawdataseqno", "tcp.payload"]
         for number, payload in arrived.select(columns).iter_rows():
-            # The first data comes with MP_CAPABLE, which says that it is the first.
+            # The first data comes with MP_CAPABLE, which implies that it is the first.
             data, offset = bytes.fromhex(payload.replace(":", "")), 0 if number is None else (number - start) % 2**64
             stream[offset : offset + len(data)] = data
             filled[offset : offset + len(data)] = True
@@ -320,7 +320,7 @@ def test_a_cut_capture_is_the_beginning_of_the_whole(tmp_path: Path, transport: 
 
 
 def test_headers_of_a_cut_capture_are_those_of_the_whole(tmp_path: Path) -> None:
-    """All that tshark reads in TCP's headers; it does not verify a sum over what is not there."""
+    """Compares all that tshark reads in TCP's headers; it does not verify a checksum over missing bytes."""
     flows = [vz.flow(vz.upload("500 kB"), transport=vz.tcp("cubic"))]
     for name, snap in (("whole", None), ("cut", 96)):
         vz.run(lossy(0.02), flows, pcap=tmp_path / name, snap=snap)

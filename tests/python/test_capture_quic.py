@@ -1,4 +1,4 @@
-"""Captures of QUIC as tshark decrypts them with the secrets in the file, and counts what the simulator counted."""
+"""Captures of QUIC that tshark decrypts with the secrets in the file: it counts what the simulator counted."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -41,14 +41,14 @@ FIELDS = {
     "_ws.expert.severity": pl.String,
 } | dict.fromkeys(LISTS, pl.String)
 WARNING = str(0x00600000)
-"""PI_WARN of Wireshark's epan/proto.h; greater is worse."""
+"""PI_WARN of Wireshark's epan/proto.h; higher values are more severe."""
 
 RETRY = "3"
 """RFC 9000 section 17.2, table 5."""
 
 
 def quic(capture: Path) -> pl.DataFrame:
-    """The datagrams of a capture, in which tshark finds nothing wrong."""
+    """Datagrams of a capture in which tshark finds nothing wrong."""
     table = read(capture, FIELDS)
     assert table["_ws.malformed"].null_count() == table.height
     assert set(table["ip.checksum.status"]) == set(table["udp.checksum.status"]) == {"1"}
@@ -65,19 +65,19 @@ def numbers(cell: list[str]) -> list[int]:
 
 
 def short(row: dict[str, Any]) -> list[int]:
-    """The number of a datagram's 1-RTT packet, which comes last, if it has one."""
+    """Number of the 1-RTT packet in a datagram, which comes last, if it has one."""
     return numbers(row["quic.packet_number"])[len(row["quic.long.packet_type"]) :]
 
 
 def data(table: pl.DataFrame) -> tuple[dict[int, bytes], int]:
-    """Data that STREAM frames bring together of each stream, and the bytes that they carry in all."""
+    """Each stream reassembled from STREAM frames, and the total number of bytes in these frames."""
     pieces: dict[int, dict[tuple[int, int], bytes]] = defaultdict(dict)
     for row in table.iter_rows(named=True):
         kinds = [kind for kind in numbers(row["quic.frame_type"]) if kind & ~0x07 == 0x08]
         offsets, texts = iter(numbers(row["quic.stream.offset"])), iter(row["quic.stream_data"])
         ids, lengths = numbers(row["quic.stream.stream_id"]), numbers(row["quic.stream.length"])
         for kind, stream, length in zip(kinds, ids, lengths, strict=True):
-            # RFC 9000 section 19.8: the bit OFF says whether there is an offset.
+            # RFC 9000 section 19.8: the OFF bit is set if there is an offset.
             offset = next(offsets) if kind & 0x04 else 0
             pieces[stream][offset, length] = bytes.fromhex(next(texts)) if length else b""
     streams = {stream: joined(parts) for stream, parts in pieces.items()}
@@ -85,7 +85,7 @@ def data(table: pl.DataFrame) -> tuple[dict[int, bytes], int]:
 
 
 def joined(pieces: dict[tuple[int, int], bytes]) -> bytes:
-    """Pieces by place and length, which leave nothing out."""
+    """Concatenates pieces by offset and length, and checks that they leave no gap."""
     whole = bytearray(max(offset + length for offset, length in pieces))
     filled = np.zeros(len(whole), dtype=bool)
     for (offset, length), piece in pieces.items():
@@ -97,7 +97,7 @@ def joined(pieces: dict[tuple[int, int], bytes]) -> bytes:
 
 
 def acknowledged(row: dict[str, Any]) -> set[int]:
-    """The packets that an ACK frame names (RFC 9000 section 19.3.1)."""
+    """Packet numbers that an ACK frame acknowledges (RFC 9000 section 19.3.1)."""
     largest, first = int(row["quic.ack.largest_acknowledged"]), int(row["quic.ack.first_ack_range"])
     smallest = largest - first
     named = set(range(smallest, largest + 1))
@@ -109,7 +109,7 @@ def acknowledged(row: dict[str, Any]) -> set[int]:
 
 
 def losing() -> vz.Network:
-    """Every twentieth packet is lost, but no ServerHello, without which tshark cannot open what comes next."""
+    """Network that loses every twentieth packet, but no ServerHello, which tshark needs to decrypt what follows."""
     return vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="30 packets", loss={"kind": "periodic", "every": 20}))
 
 
@@ -118,7 +118,7 @@ def losing() -> vz.Network:
 def test_every_handshake_is_decrypted(
     handshake: Literal["1-rtt", "0-rtt", "0-rtt-rejected", "retry"], app: Callable[[str], vz.App], tmp_path: Path
 ) -> None:
-    """Losses both ways; every datagram is opened, and those that arrive bring the stream together."""
+    """Losses in both directions: every datagram is decrypted, and those that arrive complete the stream."""
     flow = vz.flow(app("400 kB"), vz.quic(cc="cubic", handshake=handshake))
     result = vz.run(losing(), [flow], pcap=tmp_path)
     row = result.flows.row(0, named=True)
@@ -127,7 +127,7 @@ def test_every_handshake_is_decrypted(
     sent = sender.filter(pl.col("frame.packet_flags_direction") == OUTBOUND)
     arrived = receiver.filter(pl.col("frame.packet_flags_direction") == INBOUND)
     assert sent.height == row["packets_sent"]
-    # A CONNECTION_CLOSE that is said again may still be under way when both ends are done.
+    # A repeated CONNECTION_CLOSE may still be in flight when both ends are done.
     assert 0 <= row["packets_sent"] - row["packets_lost"] - arrived.height <= 1
     assert row["packets_lost"] > 3
     streams, carried = data(sent)
@@ -136,7 +136,7 @@ def test_every_handshake_is_decrypted(
     assert streams == {0: stream_bytes(0, row["app_bytes"])}
     assert carried > row["app_bytes"]
 
-    # ClientHello and, where the two have not met, all of the server's: RFC 8446 section 4.
+    # ClientHello and, without a resumed session, all of the server's messages: RFC 8446 section 4.
     messages = set(client["tls.handshake.type"].drop_nulls().str.split(",").explode())
     assert messages == ({"1", "2", "8", "20"} if handshake == "0-rtt" else {"1", "2", "8", "11", "15", "20"})
     kinds = set(chain.from_iterable(client["quic.long.packet_type"]))
@@ -144,8 +144,8 @@ def test_every_handshake_is_decrypted(
     assert kinds == {"0", "2"} | early | ({RETRY} if handshake == "retry" else set())
 
 
-def test_what_is_told_of_large_windows_has_its_place(tmp_path: Path) -> None:
-    """Windows of 1 GiB and more take eight bytes each (RFC 9000 section 16), in hellos of the length that takes."""
+def test_large_windows_fit_their_fields(tmp_path: Path) -> None:
+    """Windows of 1 GiB and more take eight bytes each (RFC 9000 section 16); the hellos are long enough for them."""
     windows = dict.fromkeys(["stream_window", "connection_window", "receive_buffer"], "2 GiB")
     flow = vz.flow(vz.upload("100 kB"), vz.quic(handshake="retry", ack_frequency=8, **windows))
     vz.run(losing(), [flow], pcap=tmp_path)
@@ -157,7 +157,7 @@ def test_what_is_told_of_large_windows_has_its_place(tmp_path: Path) -> None:
 
 
 def test_streams_take_turns_and_the_peer_is_asked_for_fewer_acknowledgements(tmp_path: Path) -> None:
-    """Four streams of the client's (RFC 9000 section 2.1), and ACK_FREQUENCY (0xaf) from both sides."""
+    """Four client-initiated streams (RFC 9000 section 2.1), and ACK_FREQUENCY (0xaf) from both sides."""
     flow = vz.flow(vz.upload("400 kB"), vz.quic(streams=4, ack_frequency=8))
     vz.run(losing(), [flow], pcap=tmp_path)
     receiver = quic(tmp_path / "b.1.pcapng")
@@ -170,7 +170,7 @@ def test_streams_take_turns_and_the_peer_is_asked_for_fewer_acknowledgements(tmp
 
 
 def test_acknowledgements_name_what_has_arrived(tmp_path: Path) -> None:
-    """All of what they name has come, with gaps where losses were; a new packet never has an old number."""
+    """Acknowledged packets have all arrived, with gaps where losses were; packet numbers are never reused."""
     flow = vz.flow(vz.upload("1 MB"), vz.quic(cc="cubic"))
     result = vz.run(losing(), [flow], pcap=tmp_path)
     arrived: set[int] = set()
@@ -182,7 +182,7 @@ def test_acknowledgements_name_what_has_arrived(tmp_path: Path) -> None:
         elif short(row) and not row["quic.long.packet_type"] and row["quic.ack.largest_acknowledged"] is not None:
             assert acknowledged(row) <= arrived
             gaps += len(row["quic.ack.gap"])
-    # Losses are never next to each other here, and each is told at least once.
+    # Losses are never adjacent here, and each is reported at least once.
     assert gaps >= result.flows["packets_lost"].item() > 30
     sent = quic(tmp_path / "a.1.pcapng").filter(pl.col("frame.packet_flags_direction") == OUTBOUND)
     order = [number for row in sent.iter_rows(named=True) for number in short(row)]
@@ -190,7 +190,7 @@ def test_acknowledgements_name_what_has_arrived(tmp_path: Path) -> None:
 
 
 def test_marks_are_counted_for_the_sender(tmp_path: Path) -> None:
-    """RFC 9000 section 13.4: packets arrive with CE where the queue marked them, and ACK frames tell the counts."""
+    """RFC 9000 section 13.4: packets arrive with CE where the queue marked them, and ACK frames report the counts."""
     net = vz.point_to_point(vz.link("10 Mbps", "20 ms", forward={"queue": {"kind": "codel", "ecn": True}}))
     result = vz.run(net, [vz.flow(vz.upload("5 MB"), vz.quic(cc="cubic", ecn=True))], pcap=tmp_path)
     receiver = quic(tmp_path / "b.1.pcapng")
@@ -231,7 +231,7 @@ CASES = [(app, {**more, "stack": stack}) for stack in ("vazao", "quinn") for app
 
 @pytest.mark.parametrize(("app", "transport"), CASES)
 def test_tshark_finds_nothing_wrong(app: vz.App, transport: dict[str, Any], tmp_path: Path) -> None:
-    """Nothing is malformed, and every packet but Retry is decrypted, whatever a connection goes through."""
+    """Nothing is malformed and every packet but Retry is decrypted, whatever happens to a connection."""
     result = vz.run(losing(), [vz.flow(app, vz.quic(**transport))], pcap=tmp_path)
     assert result.flows["completed"].item()
     assert all(quic(tmp_path / f"{host}.1.pcapng").height > 100 for host in "ab")

@@ -1,4 +1,4 @@
-"""Studies in continuous integration: verdicts as an exit code and as JUnit's XML, sweeps as JSON."""
+"""Studies in continuous integration: verdicts as an exit code and as JUnit XML, sweeps as JSON."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_verdicts_fail_the_command_that_are_named(vazao: Vazao) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--fail-on", "difers"), "--fail-on 'difers': is no verdict; did you mean 'differs'?"),
         (("--fail-on", ","), "--fail-on ',': names no verdict (known: reproduced, differs, undecided, not-testable)"),
@@ -62,9 +62,11 @@ def test_verdicts_fail_the_command_that_are_named(vazao: Vazao) -> None:
         ),
     ],
 )
-def test_what_cannot_be_asked_is_said_before_anything_runs(vazao: Vazao, options: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_asked_is_said_before_anything_runs(
+    vazao: Vazao, options: tuple[str, ...], message: str
+) -> None:
     done = vazao("run", "toy.toml", *options)
-    assert (done.code, told in done.err) == (2, True), done.err
+    assert (done.code, message in done.err) == (2, True), done.err
     assert not Path("results").exists()
 
 
@@ -84,7 +86,7 @@ def suite_of(path: str) -> tuple[ElementTree.Element, dict[str, ElementTree.Elem
 
 
 def test_verdicts_are_tests_of_a_suite(vazao: Vazao) -> None:
-    """The elements that readers of JUnit's files know: testsuites, testsuite, testcase with failure or skipped."""
+    """Elements that JUnit readers know: testsuites, testsuite, testcase with failure or skipped."""
     assert vazao("run", "toy.toml", "--junit", "toy.xml").code == 0
     suite, cases = suite_of("toy.xml")
     assert suite.attrib == {"name": "toy", "tests": "5", "failures": "1", "errors": "0", "skipped": "1"}
@@ -93,7 +95,7 @@ def test_verdicts_are_tests_of_a_suite(vazao: Vazao) -> None:
     failure = cases["faster"].find("failure")
     assert failure is not None
     assert (failure.get("type"), str(failure.get("message")).startswith("differs: 0.")) == ("differs", True)
-    # What XML has no letter for is shown as ?.
+    # Characters that XML cannot represent are shown as ?
     assert "claim: More than all of the link is used, <b>&</b> that ?[2J\nreported: 200 %" in str(failure.text)
     assert cases["moon"].find("skipped") is not None
     assert [child.tag for child in cases["open"]] == ["system-out"]
@@ -117,12 +119,12 @@ def test_a_run_that_failed_is_an_error_of_the_suite(tmp_path: Path) -> None:
 def test_json_of_a_sweep_has_its_means_intervals_and_counts(vazao: Vazao, toy_text: str) -> None:
     scenario = toy_text.partition("[scenario]")[2].partition("[[part]]")[0].replace("scenario.", "")
     Path("one.toml").write_text(scenario)
-    told = json.loads(
+    report = json.loads(
         vazao("run", "one.toml", "--vary", "flow.0.transport.cc=reno,cubic", "--seeds", "3", "--json").out
     )
     campaign = results.open_campaign("results/toy")
-    assert (told["runs"], told["started"]) == (6, 6)
-    for row in told["tables"]["means"]:
+    assert (report["runs"], report["started"]) == (6, 6)
+    for row in report["tables"]["means"]:
         own = campaign.flows.filter(pl.col("cc") == row["cc"])["goodput_bps"]
         assert (row["runs"], row["goodput_bps"]) == (3, pytest.approx(own.mean()))
         # Student's t for two degrees of freedom.

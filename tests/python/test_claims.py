@@ -1,4 +1,4 @@
-"""The pages of claims leave out no finding of their study, and no claim its place or its reason."""
+"""The pages of claims cover every finding of their study, and give each claim its place or a reason."""
 
 import re
 import tomllib
@@ -13,7 +13,7 @@ from vazao.study import theses
 COLUMNS = ["claim", "where in the original", "finding"]
 
 PLACE = re.compile(r"\b(abstract|pp?\. \d+|sections? \d+|table \d+|figures? \d+)")
-"""A place of an original: the text of one has no page numbers, so a section will do."""
+"""Place in an original; a section will do, because some texts have no page numbers."""
 
 UNCOVERED = re.compile(r"not covered(?: yet\b|, missing: .|, not testable here: .)")
 
@@ -23,19 +23,19 @@ def text(study: str) -> str:
 
 
 def rows(page: str) -> list[list[str]]:
-    """The cells of each row of a page's tables, without their heads."""
+    """Cells of each row of a page's tables, without the header rows."""
     lines = re.findall(r"^\| (.*) \|$", page, re.MULTILINE)
     cells = [line.split(" | ") for line in lines]
     return [row for row in cells if row != COLUMNS and set("".join(row)) != {"-"}]
 
 
 def ids(part: str) -> list[str]:
-    """Names of findings in a text, which it has as code."""
+    """Finding ids in a text, where they are set as code."""
     return re.findall(r"`([^`]+)`", part)
 
 
 def beyond(page: str) -> list[str]:
-    """The findings that no claim of the original asks for."""
+    """Findings that no claim of the original asks for."""
     _, _, section = page.partition("\n## Asked beyond the original\n")
     return [one for item in re.findall(r"^- ([^:]*):", section, re.MULTILINE) for one in ids(item)]
 
@@ -43,9 +43,9 @@ def beyond(page: str) -> list[str]:
 @pytest.mark.parametrize("name", theses())
 def test_a_page_knows_its_studys_findings_and_no_other(name: str) -> None:
     page, known = text(name), [finding.id for finding in load_study(name).findings]
-    told = [*chain.from_iterable(ids(row[2]) for row in rows(page)), *beyond(page)]
-    assert [one for one in told if one not in known] == []
-    assert [one for one in known if one not in told] == []
+    shown = [*chain.from_iterable(ids(row[2]) for row in rows(page)), *beyond(page)]
+    assert [one for one in shown if one not in known] == []
+    assert [one for one in known if one not in shown] == []
 
 
 @pytest.mark.parametrize("name", theses())
@@ -71,7 +71,7 @@ def test_every_claim_has_a_place_and_a_finding_or_a_reason(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", theses())
-def test_a_claim_stands_once(name: str) -> None:
+def test_a_claim_appears_only_once(name: str) -> None:
     claims = [row[0] for row in rows(text(name))]
     assert sorted(claims) == sorted(set(claims))
 
@@ -94,10 +94,12 @@ def test_published_verdicts_are_those_of_the_study_as_it_stands(name: str) -> No
     )
     assert list(dict.fromkeys(row[0] for row in found)) == [one.id for one in load_study(name).findings]
     pinned = tomllib.loads((ROOT / "tests/python/verdicts.toml").read_text(encoding="utf-8"))[name]
-    # The page is written where there is neither a kernel for guests nor ns-2.
-    told = {f"{id_} ({level})" if level else id_: quick for id_, level, quick, _ in found if quick != "not testable"}
-    assert {one: pinned[one] for one in told} == told, "run docs/verdicts.py"
-    assert len(told) > 0.7 * len(found)
+    # The page is written on a machine with neither a guest kernel nor ns-2.
+    expected = {
+        f"{id_} ({level})" if level else id_: quick for id_, level, quick, _ in found if quick != "not testable"
+    }
+    assert {one: pinned[one] for one in expected} == expected, "run docs/verdicts.py"
+    assert len(expected) > 0.7 * len(found)
 
 
 def test_a_claim_without_a_reason_is_found() -> None:

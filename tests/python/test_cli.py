@@ -1,4 +1,4 @@
-"""The command: what it prints where, its exit codes, and one clear message for anything a user types."""
+"""The command line: what goes to which stream, the exit codes, and one clear message for any mistake of a user."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_scenario_prints_tables_with_units(vazao: Vazao) -> None:
     assert "bit/s" in answer.out
 
 
-def test_json_is_all_there_is_on_standard_output(vazao: Vazao) -> None:
+def test_only_json_is_printed_on_standard_output(vazao: Vazao) -> None:
     answer = vazao("run", "small.toml", "--json", "--seed", "9")
     found = json.loads(answer.out)
     assert list(found) == ["run", "flows", "paths", "links"]
@@ -94,7 +94,7 @@ def test_set_replaces_a_table(vazao: Vazao, toy_file: Path) -> None:
         flow: dict[str, object] = json.loads(answer.out)["flows"][0]
         return flow
 
-    # Of Reno, which the file has, nothing is left.
+    # Nothing is left of Reno, which the file sets.
     assert transport('{ tls = "1.3" }')["cc"] == "cubic"
     assert (row := transport('{ kind = "quic" }'))["transport"] == "quic"
     assert row["cc"] == "cubic"
@@ -136,10 +136,10 @@ def test_all_theses_end_in_a_page_of_answers(vazao: Vazao, toy_file: Path, monke
     monkeypatch.setattr(study, "theses", lambda: ["one", "two"])
     toy = campaign.load_study(toy_file)
     monkeypatch.setattr("vazao.results.load_study", lambda _, lang=None: toy)
-    told = vazao("run", "all-theses", "--quick")
-    assert told.code == 0, told.err
-    assert told.out.count("2 reproduced") == 2
-    assert told.out.strip().endswith("answers: results/index.html")
+    answer = vazao("run", "all-theses", "--quick")
+    assert answer.code == 0, answer.err
+    assert answer.out.count("2 reproduced") == 2
+    assert answer.out.strip().endswith("answers: results/index.html")
     page = Path("results/index.html").read_text(encoding="utf-8")
     assert all(f'href="{name}/report.html"' in page for name in ("one", "two"))
     again = json.loads(vazao("run", "all-theses", "--json").out)
@@ -173,10 +173,10 @@ def test_check_says_what_would_run(vazao: Vazao, toy_file: Path) -> None:
     assert "full: 22 runs" in answer.out
     assert "grid: 18 runs, factorial: bandwidth (3) × variant (2)" in answer.out
     assert "a valid scenario: 1 run" in vazao("check", "small.toml").out
-    # A hundred times as many bytes are as many packet-hops.
+    # A hundred times as many bytes are a hundred times as many packet-hops.
     sizes = ("10 MB", "1 GB")
-    told = [vazao("check", "small.toml", "--set", f"flow.0.app.size={size}").out for size in sizes]
-    few, many = (text.partition("about ")[2].split()[0] for text in told)
+    checked = [vazao("check", "small.toml", "--set", f"flow.0.app.size={size}").out for size in sizes]
+    few, many = (text.partition("about ")[2].split()[0] for text in checked)
     assert float(many) / float(few) == pytest.approx(0.1, rel=0.01), "the second in millions, the first in thousands"
     assert vazao("check", "small.toml", "--set", "flow.0.app.size=10 XB").code == 2
     assert vazao("check", str(toy_file), "--set", "scenario.network.bottleneck.delay=1 ms").code == 2
@@ -207,7 +207,7 @@ def test_new_writes_a_scenario_that_runs(vazao: Vazao) -> None:
 # First bytes: libpcap's magic numbers (draft-ietf-opsawg-pcap section 4) in both byte orders, a section header block of
 # pcapng (draft-ietf-opsawg-pcapng section 4.1), Parquet, gzip (RFC 1952), and sequences of JSON (RFC 7464).
 @pytest.mark.parametrize(
-    ("beginning", "told"),
+    ("beginning", "message"),
     [
         (b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00", "is a capture (pcap); Wireshark shows captures"),
         (b"\xa1\xb2\xc3\xd4\x00\x02\x00\x04", "is a capture (pcap)"),
@@ -219,12 +219,12 @@ def test_new_writes_a_scenario_that_runs(vazao: Vazao) -> None:
         (b'\x1e{"qlog_version":"0.3"}', "is a log of events (qlog)"),
     ],
 )
-def test_a_file_of_another_kind_is_answered_in_words(vazao: Vazao, beginning: bytes, told: str) -> None:
+def test_a_file_of_another_kind_gets_a_clear_message(vazao: Vazao, beginning: bytes, message: str) -> None:
     Path("given").write_bytes(beginning)
     for command in "view", "run", "check", "compare":
         answer = vazao(command, "./given")
         assert (answer.code, answer.out) == (2, "")
-        assert answer.err.startswith(f"error: given: {told}"), answer.err
+        assert answer.err.startswith(f"error: given: {message}"), answer.err
         assert answer.err.count("\n") == 1
 
 
@@ -293,7 +293,7 @@ def test_a_directory_that_cannot_be_written(vazao: Vazao, toy_file: Path, monkey
     def forbidden(*arguments: object, **keywords: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    # Root may write anywhere, so the refusal is made here.
+    # Root may write anywhere, so the refusal is simulated here.
     monkeypatch.setattr(Path, "mkdir", forbidden)
     answer = vazao("run", str(toy_file), "--out", "closed/r")
     assert answer.code == 2
@@ -317,8 +317,8 @@ def test_without_a_kernel_a_study_says_once_what_was_not_run_and_succeeds(vazao:
     answer = vazao("run", str(stacks_file), "--out", "r")
     assert answer.code == 0
     assert answer.err.count("2 planned runs were not run: no Linux kernel 6.12 is built; `vazao kernel build`") == 1
-    told = json.loads(vazao("run", str(stacks_file), "--out", "r", "--json").out)
-    assert list(told["not_run"].values()) == [2]
+    document = json.loads(vazao("run", str(stacks_file), "--out", "r", "--json").out)
+    assert list(document["not_run"].values()) == [2]
     shown = vazao("show", "r").out
     assert "3 of 5 runs (quick)" in shown
     assert "2 planned runs were not run" in shown
@@ -342,8 +342,8 @@ def test_guests_cost_more_than_hops(vazao: Vazao) -> None:
     Path("guest.toml").write_text(GUEST.replace("100 kB", "100 MB"))
     Path("ours.toml").write_text(SCENARIO.replace("100 kB", "100 MB"))
     seconds = [pace.Pace().seconds(load(Path(name).read_text(), file=name)) for name in ("ours.toml", "guest.toml")]
-    # 69 000 segments and half as many acknowledgements over three links; each passes two guests,
-    # which are to be started.
+    # 69 000 segments and half as many acknowledgements over three links; each passes two guests, which have to be
+    # started.
     ordinary = pace.Pace()
     assert seconds[0] - ordinary.run == pytest.approx(69e3 * 1.5 * 3 / 20e6, rel=0.01)
     assert seconds[1] - seconds[0] - 2 * ordinary.guest == pytest.approx(69e3 * 1.5 * 2 / 20e3, rel=0.01)
@@ -356,13 +356,13 @@ def test_a_table_of_flows_names_the_stack_and_why_a_flow_failed(capsys: pytest.C
         "runs": tables["runs"].with_columns(kernel=pl.lit("6.12.117"), kernel_hz=pl.lit(100)),
     }
     showing.show_run("x", "id", guests)
-    told = capsys.readouterr().out
-    assert "tcp reno · linux" in told
-    assert "flow 0: ECONNREFUSED connect" in told
-    assert "Linux 6.12.117, 100 Hz" in told
+    printed = capsys.readouterr().out
+    assert "tcp reno · linux" in printed
+    assert "flow 0: ECONNREFUSED connect" in printed
+    assert "Linux 6.12.117, 100 Hz" in printed
     showing.show_run("x", "id", tables)
-    assert "·" not in (told := capsys.readouterr().out)
-    assert "Linux" not in told
+    assert "·" not in (printed := capsys.readouterr().out)
+    assert "Linux" not in printed
 
 
 def test_a_flow_that_failed_is_exit_code_1(vazao: Vazao, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,12 +381,12 @@ def test_a_flow_that_failed_is_exit_code_1(vazao: Vazao, tmp_path: Path, monkeyp
     assert Store(tmp_path / "kept").read("flows").height == 1
 
 
-def test_a_flow_that_had_not_completed_is_named(vazao: Vazao) -> None:
+def test_an_incomplete_flow_is_named(vazao: Vazao) -> None:
     answer = vazao("run", "small.toml", "--set", "until=50 ms")
     assert answer.code == 0
     assert " flow 0: had not completed when the run ended" in answer.out
     assert "had not completed" not in vazao("run", "small.toml").out
-    # One without an end of its own has nothing to complete.
+    # A flow without an end of its own has nothing to complete.
     endless = 'flow.0.app={ kind = "upload" }'
     assert "had not completed" not in vazao("run", "small.toml", "--set", "until=1 s", "--set", endless).out
 
@@ -406,7 +406,7 @@ def test_a_long_run_shows_how_far_it_is(vazao: Vazao, monkeypatch: pytest.Monkey
         assert seconds == sorted(seconds)
         return seconds
 
-    # Where there is no terminal, a line now and then; an end that is known is no longer the latest one.
+    # Without a terminal, a line is printed now and then; a known end replaces the latest possible one.
     monkeypatch.setattr(progress, "PLAIN_STEP_SECONDS", 0.0)
     monkeypatch.setattr(progress, "FORECAST_SECONDS", 1000.0)
     assert len(set(told(SECONDS.format("100", " at most")))) > 1
@@ -424,7 +424,7 @@ def test_a_long_run_shows_how_far_it_is(vazao: Vazao, monkeypatch: pytest.Monkey
 def test_many_short_runs_take_about_as_long_as_check_says(
     toy_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The second call below would otherwise see at once that nothing is to be done, without rehearsing and planning.
+    # Otherwise the second call below would see at once that there is nothing to do, and skip rehearsing and planning.
     monkeypatch.setattr(campaign, "_finished", lambda *_: None)
     toy_file.write_text(toy_file.read_text().replace("full = 3 }", "full = 100 }").replace("200 kB", "10 kB"))
     toy = campaign.load_study(toy_file)
@@ -437,7 +437,7 @@ def test_many_short_runs_take_about_as_long_as_check_says(
         expected = pace.measured(planned.distinct).total(planned.distinct, 2)
         began = time.perf_counter()
         campaign.run_study(toy, size="full", jobs=2, out=out)
-        # What is not of any run, as rehearsing and planning, is what a second call takes.
+        # Overhead that belongs to no run, such as rehearsing and planning, is what a second call takes.
         again = time.perf_counter()
         campaign.run_study(toy, size="full", jobs=2, out=out)
         return expected / ((again - began) - (time.perf_counter() - again))

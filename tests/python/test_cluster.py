@@ -1,4 +1,4 @@
-"""Campaigns on clusters of Dask: the same rows as without, whoever dies meanwhile, and nothing of another version."""
+"""Campaigns on Dask clusters: the same rows as without one, whichever process dies, and no other version accepted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ distributed = pytest.importorskip("distributed", reason="Dask is not installed: 
 
 @pytest.fixture(scope="module")
 def dask() -> Iterator[Any]:
-    """A cluster of Dask's own with two worker processes."""
+    """A local Dask cluster with two worker processes."""
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, worker_dashboard_address=None
     ) as cluster:
@@ -50,12 +50,12 @@ def vazao(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 
 RUNS = 300
-"""Runs of the larger study."""
+"""Number of runs in the larger study."""
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A study of some hundred runs."""
+    """Study of several hundred runs."""
     path = tmp_path_factory.mktemp("large") / "large.toml"
     path.write_text(TOY.replace("full = 3 }", f"full = {RUNS // 6} }}"))
     return path
@@ -63,12 +63,12 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(large: Path) -> Path:
-    """The larger study's results, as they are without a cluster."""
+    """Results of the larger study, computed without a cluster."""
     return campaign.run_study(load_study(large), size="full", out=large.parent / "whole").directory
 
 
 def assert_equal(one: Path, other: Path) -> None:
-    """Rows of two directories are the same to the bit, but for the time that runs took; no run is there twice."""
+    """Checks that two directories have bit-identical rows, elapsed times aside, and no run twice."""
     for name in TABLES:
         tables = [Store(directory).read(name).drop("wall_s", strict=False) for directory in (one, other)]
         key = [column for column in ("run_id", "part", "replication") if column in tables[0].columns]
@@ -92,7 +92,7 @@ def wait_for(what: Callable[[], bool], seconds: float = 60) -> None:
 
 
 @pytest.mark.parametrize("how", ["client", "cluster"])
-def test_rows_are_the_same_as_without(toy: Study, tmp_path: Path, dask: Any, how: str) -> None:
+def test_rows_are_the_same_as_without_a_cluster(toy: Study, tmp_path: Path, dask: Any, how: str) -> None:
     toy.run(size="full", out=tmp_path / "here")
     if how == "client":
         with distributed.Client(dask, set_as_default=False) as client:
@@ -139,7 +139,7 @@ app = { kind = "upload", size = "100 kB" }
 
 
 def test_samples_and_files_travel(tmp_path: Path, dask: Any, toy_text: str) -> None:
-    """A trace that stands beside the study is read by workers that have none."""
+    """A trace file beside the study is read by workers that do not have it."""
     (tmp_path / "study").mkdir()
     trace = tmp_path / "study" / "link.trace"
     trace.write_text("".join(f"{1 + 3 * n}\n" for n in range(2000)))
@@ -168,7 +168,7 @@ class Cautious(vz.CongestionControl):
 def test_algorithms_in_files_travel(
     vazao: Vazao, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dask: Any, toy_text: str
 ) -> None:
-    """A file of one's own and the module beside it are read by workers that have neither."""
+    """A user's own file and the module beside it are read by workers that have neither."""
     (tmp_path / "study").mkdir()
     (tmp_path / "study" / "mine.py").write_text(OWN)
     (tmp_path / "study" / "steps.py").write_text("SHARE = 7\n")
@@ -186,7 +186,7 @@ LEVEL = 'levels.mine = { "flow.0.transport.cc" = "mine.py:Cautious" }'
 
 @dataclass
 class Kept:
-    """A sink that keeps rows in memory."""
+    """Sink that keeps rows in memory."""
 
     not_run: dict[str, str] = field(default_factory=dict)
     rows: list[Rows] = field(default_factory=list)
@@ -196,7 +196,7 @@ class Kept:
 
 
 class Cautious(vz.CongestionControl):
-    """A class that the workers' Python knows nothing of."""
+    """Control whose class does not exist in the workers' Python."""
 
     def on_ack(self, ack: Any) -> None:
         self.cwnd += ack.acked_bytes / 7
@@ -221,8 +221,8 @@ def test_an_algorithm_of_ones_own_travels_by_value(dask: Any) -> None:
     assert found["retransmissions"].sum() > 0
 
 
-def test_a_run_that_takes_long_keeps_none_waiting(dask: Any) -> None:
-    """The others of its chunk are there soon, and it is run by itself."""
+def test_a_long_run_does_not_delay_others(dask: Any) -> None:
+    """The other runs of its chunk arrive soon; the long one is run separately."""
     short = planned(Recipe(SWEPT), range(1, 4))
     endless = planned(Recipe(SWEPT, overrides=[("flow.0.app.size", "900 TB"), ("until", "100000 s")]), [1])
     began, arrived, kept = time.monotonic(), [], Kept()
@@ -239,14 +239,14 @@ def test_a_run_that_takes_long_keeps_none_waiting(dask: Any) -> None:
     with pytest.raises(EnoughError):
         cluster_of(dask).simulate(runs, [0.0] * 4, kept, note)
     assert sorted(arrived) == [0, 2, 3]
-    # What is no longer wanted is given up: the workers are free again.
+    # Runs that are no longer wanted are cancelled: the workers are free again.
     with distributed.Client(dask, set_as_default=False) as client:
         wait_for(lambda: not any(client.processing().values()), 5)
 
 
 @contextmanager
 def external(tmp_path: Path, *workers: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """A scheduler and workers that are processes of their own: its address as `--on` has it, and the scheduler."""
+    """Starts a scheduler and workers as separate processes; yields the address for `--on`, and the scheduler."""
     file = tmp_path / "scheduler.json"
     quiet = {"stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "start_new_session": True}
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
@@ -270,7 +270,7 @@ def external(tmp_path: Path, *workers: str, **environment: str) -> Iterator[tupl
 
 
 OTHER = "from vazao import _core; _core.ENGINE_VERSION = '0.0.1+0123456789abcdef'"
-"""A worker of another version."""
+"""Code that makes a worker report another version."""
 
 
 def test_another_version_is_refused_and_both_are_named(vazao: Vazao, toy_file: Path, tmp_path: Path) -> None:
@@ -312,14 +312,14 @@ def test_a_scheduler_that_is_gone_is_told_and_the_campaign_goes_on(large: Path, 
 
 
 def workers_of(pid: int) -> list[int]:
-    """The workers that a driver has started."""
+    """Process ids of the workers that a driver has started."""
     found = [path for path in Path("/proc").glob("[0-9]*/status") if f"\nPPid:\t{pid}\n" in told(path)]
     numbers = [int(path.parent.name) for path in found]
     return [number for number in numbers if "vazao.results.serving" in told(Path(f"/proc/{number}/cmdline"))]
 
 
 def told(path: Path) -> str:
-    """Text that the system tells of a process: none when it ends between being found and being read."""
+    """Text of a file in /proc; empty if the process ends before it is read."""
     try:
         return path.read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -336,8 +336,8 @@ def test_killed_workers_lose_nothing(large: Path, whole: Path, tmp_path: Path) -
             time.sleep(moments.uniform(0, 0.3))
             if workers := workers_of(process.pid):
                 os.kill(moments.choice(workers), signal.SIGKILL)
-        _, said = process.communicate(timeout=120)
-    assert process.returncode == 0, said
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
     assert_equal(whole, tmp_path / "torn")
 
 
@@ -365,12 +365,12 @@ def test_ctrl_c_keeps_what_has_finished(large: Path, tmp_path: Path, number: sig
         wait_for(lambda: stored(tmp_path / "r") > 20)
         before, began = stored(tmp_path / "r"), time.monotonic()
         os.killpg(process.pid, number)
-        _, said = process.communicate(timeout=30)
-    # Within a second, and what the interpreter takes to go.
+        _, errors = process.communicate(timeout=30)
+    # Within a second, plus the time that the interpreter takes to exit.
     assert (process.returncode, time.monotonic() - began < 3) == (code, True)
     assert before <= stored(tmp_path / "r") < RUNS
-    assert b"Traceback" not in said
-    assert b"finished runs" in said
+    assert b"Traceback" not in errors
+    assert b"finished runs" in errors
 
 
 @pytest.mark.parametrize("on", ["local:0", "local:1025", "local:", "dask://", "dask://host", "tcp://host:1", "slurm"])
@@ -380,7 +380,7 @@ def test_a_wrong_place_is_told(vazao: Vazao, toy_file: Path, on: str) -> None:
     assert f"--on {on!r}: write local:8 for 8 workers (1 to 1024) on this machine, or dask://HOST:PORT" in refused.err
 
 
-def test_what_does_not_go_together_is_told(vazao: Vazao, toy: Study, toy_file: Path, tmp_path: Path) -> None:
+def test_conflicting_options_are_reported(vazao: Vazao, toy: Study, toy_file: Path, tmp_path: Path) -> None:
     refused = vazao("run", str(toy_file), "--on", "local:2", "--jobs", "3")
     assert (refused.code, "--jobs 3: is for runs of this process; leave it out" in refused.err) == (2, True)
     with pytest.raises(ClusterError, match=r"on=7: give a text as 'local:8', a distributed.Client, or a cluster"):

@@ -1,4 +1,4 @@
-"""`vazao compare` and what it is made of: packets read from captures, traces that part, one scenario on every stack."""
+"""`vazao compare`: packets read from captures, traces that diverge, and one scenario on every stack."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ transport = {{ kind = "tcp", cc = "reno" }}
 
 
 def trial(name: str, folder: Path, *, app: vz.App | None = None, delay: str = "20 ms", **transport: object) -> Trial:
-    """One of our own runs over a link that loses the packets of `LOST`."""
+    """Runs our own stack over a link that loses the packets of `LOST`."""
     link = vz.link("10 Mbps", delay, queue="200 packets", forward=vz.link(loss={"kind": "list", "packets": LOST}))
     flow = vz.flow(app or vz.upload("200 kB"), vz.tcp(cc="reno", **transport))
     captures = folder / name
@@ -50,7 +50,7 @@ def trial(name: str, folder: Path, *, app: vz.App | None = None, delay: str = "2
 
 
 def trace(*packets: tuple[float, str, str, int, int, int]) -> pl.DataFrame:
-    """A trace written by hand: time, direction, flags, sequence and acknowledgement number, length."""
+    """Handwritten trace: time, direction, flags, sequence and acknowledgement number, length."""
     names = ["time_s", "direction", "flags", "sequence", "acknowledgment", "length"]
     return pl.DataFrame(packets, schema=names, orient="row").with_columns(protocol=pl.lit("tcp"))
 
@@ -61,7 +61,7 @@ DATA = [(0.1, "sent", "ACK", 1, 1, 1448), (0.1, "sent", "PSH ACK", 1449, 1, 1448
 
 @needs("tshark")
 def test_packets_are_those_that_tshark_reads(tmp_path: Path) -> None:
-    """Also of a file that Wireshark's own writer has written."""
+    """Covers a file written by Wireshark's own tools, too."""
     ours = trial("ours", tmp_path).captures / "a.1.pcapng"
     theirs = tmp_path / "theirs.pcapng"
     subprocess.run(["tshark", "-r", str(ours), "-w", str(theirs), "-F", "pcapng"], check=True, capture_output=True)
@@ -83,7 +83,7 @@ def test_packets_are_those_that_tshark_reads(tmp_path: Path) -> None:
             assert row["direction"] == {1: "received", 2: "sent"}[int(way, 16)]
             assert (row["source"], row["destination"], row["protocol"]) == (source, destination, "tcp")
             ports = [row["source_port"], row["destination_port"]]
-            # tshark gives the field as it is, whether it means something or not.
+            # tshark gives the field as it is, meaningful or not.
             fields_of = [row["sequence"], row["acknowledgment"] or 0, row["length"], row["window"]]
             assert ports + fields_of == [int(number) for number in numbers]
             assert sum(bits[flag] for flag in row["flags"].split()) == int(flags, 16)
@@ -107,7 +107,7 @@ def test_traces_written_by_hand_part_where_they_do() -> None:
     assert parting(whole, whole).identical
     assert parting(whole, whole).same == 6
 
-    # PSH, an order that is another at one time, and half a millisecond are no differences.
+    # PSH, a different order at the same time, and half a millisecond do not count as differences.
     pushed = [(time, way, flags.replace("PSH ", ""), *numbers) for time, way, flags, *numbers in DATA]
     late = [(time + 0.0005, *rest) for time, *rest in [HANDSHAKE[0], HANDSHAKE[2], HANDSHAKE[1], *pushed]]
     assert parting(whole, trace(*late)).identical
@@ -117,7 +117,7 @@ def test_traces_written_by_hand_part_where_they_do() -> None:
     assert (shorter.differs, shorter.same, shorter.place) == (("missing",), 4, 4)
     assert shorter.first == (whole.row(4, named=True), None)
 
-    # Data with the handshake's last packet: the second that is sent differs, of which the reply knows nothing.
+    # Data on the handshake's last packet: the second packet sent differs, and the reply is unaffected.
     eager = trace(*HANDSHAKE[:2], DATA[0], DATA[1], DATA[2])
     found = parting(whole, eager)
     assert (found.differs, found.same, found.place) == (("length",), 2, 2)
@@ -127,14 +127,14 @@ def test_traces_written_by_hand_part_where_they_do() -> None:
 
 
 def quic(*packets: tuple[float, str, int]) -> pl.DataFrame:
-    """A trace of QUIC written by hand: time, direction, length."""
+    """Handwritten trace of QUIC: time, direction, length."""
     return trace(*((time, way, "", None, None, length) for time, way, length in packets)).with_columns(
         protocol=pl.lit("quic")
     )
 
 
 def test_datagrams_of_quic_part_by_size_only_where_one_alone_is_full() -> None:
-    """Lengths depend on encodings; a probe instead of data is a difference."""
+    """Lengths depend on encodings, so only full against smaller counts: a probe instead of data is a difference."""
     ours = quic((0.0, "sent", 1200), (0.1, "received", 1449), (0.1, "received", 323), (0.1, "sent", 1452))
     theirs = quic((0.0, "sent", 1252), (0.1, "received", 1452), (0.1, "received", 309), (0.1, "sent", 1452))
     assert parting(ours, theirs).identical
@@ -142,7 +142,7 @@ def test_datagrams_of_quic_part_by_size_only_where_one_alone_is_full() -> None:
     found = parting(ours, probe)
     assert (found.differs, found.place) == (("length",), 2)
     assert [packet["length"] for packet in found.first if packet] == [1452, 31]
-    # Plain datagrams are what they are.
+    # Datagrams of plain UDP are compared as they are.
     plain = [each.with_columns(protocol=pl.lit("udp")) for each in (ours, theirs)]
     assert parting(*plain).differs == ("length",)
 
@@ -150,7 +150,7 @@ def test_datagrams_of_quic_part_by_size_only_where_one_alone_is_full() -> None:
 def test_ours_and_a_library_part_where_one_spreads_its_packets(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Both send what three round trips allow; then ours paces, which the handshake's datagrams do not foretell."""
+    """Both send what three round trips allow; then ours paces, which the handshake's datagrams do not predict."""
     text = SCENARIO.replace('kind = "tcp"', 'kind = "quic"').replace(f"{LOST}", "[]")
     path = tmp_path / "quic.toml"
     path.write_text(text, encoding="utf-8")
@@ -162,12 +162,12 @@ def test_ours_and_a_library_part_where_one_spreads_its_packets(
     packet = found.packets.first[0]
     assert packet
     assert (packet["direction"], packet["length"] >= 1200) == ("sent", True)
-    # Of the full datagrams alone the same one is first, and no acknowledgement is among them.
+    # Among full datagrams alone the first difference is the same, and none is an acknowledgement.
     assert found.data.first == found.packets.first
     assert {each["length"] >= 1200 for pair in found.data.before for each in pair} == {True}
     comparison.show(made, "quic")
     shown = capsys.readouterr().out
-    # Of several that are alike one is marked on each side.
+    # Of several equal packets one is marked on each side.
     assert shown.count("▸") == 2
     assert "reach 1200 bytes" in " ".join(shown.split())
 
@@ -182,7 +182,7 @@ def test_equal_runs_are_identical_and_differ_in_nothing(tmp_path: Path) -> None:
 
 
 def test_recoveries_part_when_the_first_loss_is_repaired(tmp_path: Path) -> None:
-    """SACK's blocks and NewReno's lack of them change what is sent only after a loss was noticed."""
+    """SACK blocks, or NewReno's lack of them, change what is sent only once a loss has been noticed."""
     made = Comparison([trial("sack", tmp_path, recovery="sack"), trial("newreno", tmp_path, recovery="newreno")])
     (found,) = made.partings
     capture = of_flow(made.trials[0].captures, {"client": "a", "server": "b", "app": "upload", "flow": 0})
@@ -194,7 +194,7 @@ def test_recoveries_part_when_the_first_loss_is_repaired(tmp_path: Path) -> None
     assert packet
     assert packet["time_s"] >= again - 1e-9
     assert packet["direction"] == "sent"
-    # Until there they are the same, the loss and its first repair included.
+    # Up to that point they are identical, including the loss and its first repair.
     assert found.data.same >= LOST[-1] - 1
     row = made.differences.row(
         by_predicate=(pl.col("measure") == "completion_s") & (pl.col("run") == "sack"), named=True
@@ -212,7 +212,7 @@ def test_traces_are_the_senders_and_numbers_count_from_the_connections_first(tmp
     assert set(data["direction"]) == {"sent"}
     assert data["sequence"][0] == 1
     assert (data["sequence"] + data["length"]).max() == 100_001
-    # The last acknowledgement counts the sender's FIN.
+    # The last acknowledgement covers the sender's FIN.
     assert trace.filter(direction="received")["acknowledgment"].max() == 100_002
 
 
@@ -234,7 +234,7 @@ def test_windows_are_drawn_together(tmp_path: Path) -> None:
     assert all(f">{text}</text>" in svg for text in ("sack", "tahoe", "Time (ms)", "Congestion window (kB)"))
     page = files[3].read_text()
     assert "vegaEmbed" in page
-    # Nothing is fetched when it is opened.
+    # Opening the page fetches nothing.
     assert "<script src" not in page
 
 
@@ -301,17 +301,17 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_without_a_kernel_ours_is_shown_and_the_way_to_one(
+def test_without_a_kernel_ours_is_shown_with_instructions_to_build_one(
     here: Path, monkeypatch: pytest.MonkeyPatch, compare: Vazao
 ) -> None:
     monkeypatch.setattr("vazao.scenario.loading._kernels", list)
-    said = compare("listed.toml")
-    assert said.code == 1
-    assert "not built" in said.out
-    assert "vazao kernel build" in said.err
-    assert "200 kB" not in said.err
-    assert "completion" in said.out
-    assert "traces" not in said.out
+    answer = compare("listed.toml")
+    assert answer.code == 1
+    assert "not built" in answer.out
+    assert "vazao kernel build" in answer.err
+    assert "200 kB" not in answer.err
+    assert "completion" in answer.out
+    assert "traces" not in answer.out
     assert (here / "results" / "compare-listed" / "cwnd.svg").is_file()
 
 
@@ -336,7 +336,7 @@ def test_ours_beside_linux(here: Path, compare: Vazao) -> None:
     assert (found["yardstick"], found["tolerance_s"]) == ("linux", 2e-3)
     rows = {(row["measure"], row["run"]): row for row in found["differences"]}
     assert set(rows) == {(measure, run) for measure in MEASURES for run in ("vazao", "linux")}
-    # As many packets are lost on both, since the list says which; each of them is sent again.
+    # Both lose the same number of packets, since the list fixes it; each is retransmitted.
     assert rows["packets_lost", "vazao"]["value"] == rows["packets_lost", "linux"]["value"] == len(LOST)
     assert rows["retransmissions", "linux"]["value"] >= len(LOST)
     (traces,) = found["traces"]
@@ -387,14 +387,14 @@ def made_of(rows: list[tuple[int, str, float]]) -> Replications:
 
 
 def test_differences_are_of_pairs() -> None:
-    """Gosset's own data (Student, Biometrika 6, 1908, p. 20): hours of sleep that two drugs added, ten patients."""
+    """Gosset's own data (Student, Biometrika 6, 1908, p. 20): hours of sleep gained with two drugs, ten patients."""
     first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
     second = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
     made = made_of([(n, run, v) for run, each in (("vazao", second), ("linux", first)) for n, v in enumerate(each)])
     (row,) = made.differences.to_dicts()
     assert (row["run"], row["n"]) == ("linux", 10)
     assert row["mean"] == pytest.approx(1.58)
-    # Of R's t.test(extra ~ group, data = sleep, paired = TRUE).
+    # From R's t.test(extra ~ group, data = sleep, paired = TRUE).
     assert row["p"] == pytest.approx(0.002833, abs=1e-6)
     assert (row["mean"] - row["half"], row["mean"] + row["half"]) == pytest.approx((0.7001142, 2.4598858))
     means = {each["run"]: each for each in made.intervals.iter_rows(named=True)}
@@ -432,7 +432,7 @@ def test_seeds_give_intervals_pairs_and_a_page(here: Path, compare: Vazao) -> No
     apart = [values[seed, "vazao"] - values[seed, "linux"] for seed in found["seeds"]]
     (row,) = [row for row in found["paired"] if row["measure"] == "completion_s"]
     assert (row["mean"], row["n"]) == (pytest.approx(sum(apart) / 4), 4)
-    # Of the first seed it is what one run gives, and Python says the same.
+    # For the first seed it equals a single run, and Python gives the same.
     alone = json.loads(compare("lossy.toml", "--seed", "2", "--json").out)
     completion = {row["run"]: row["value"] for row in alone["differences"] if row["measure"] == "completion_s"}
     assert completion == {run: values[2, run] for run in ("vazao", "linux")}
@@ -445,20 +445,20 @@ def test_seeds_give_intervals_pairs_and_a_page(here: Path, compare: Vazao) -> No
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--seeds", "0"), "--seeds '0': write how many"),
         (("--seeds", "1-3", "--seed", "4"), "leave --seed 4 out"),
         (("--set", "network.link.rate=fast"), "is not a rate"),
     ],
 )
-def test_what_cannot_be_compared_is_said(here: Path, compare: Vazao, options: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_compared_is_said(here: Path, compare: Vazao, options: tuple[str, ...], message: str) -> None:
     answer = compare("listed.toml", *options)
-    assert (answer.code, told in answer.err) == (2, True), answer.err
+    assert (answer.code, message in answer.err) == (2, True), answer.err
     assert not Path("results").exists()
 
 
-def test_python_is_told_too(here: Path) -> None:
+def test_python_gets_the_same_errors(here: Path) -> None:
     experiment = vz.load("listed.toml")
     assert isinstance(experiment, vz.Experiment)
     with pytest.raises(vz.ScenarioError, match=r"is varied \(flow.0.transport.cc\)"):

@@ -1,4 +1,4 @@
-"""Completion: what real shells offer when a user types a part of a word and the tab key, and what it costs."""
+"""Shell completion: what real shells offer for a partial word and the tab key, and what an answer costs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SHELLS = {
     "zsh": (["-f", "-i"], "autoload -U compinit && compinit -u -D && source <(vazao completion zsh)"),
     "fish": (["--no-config", "-i"], "vazao completion fish | source"),
 }
-"""Arguments that start each shell without its user's settings, and the line by which the script says it is read."""
+"""Arguments that start each shell without user settings, and the line that loads the completion script."""
 
 PROMPT = "ready>"
 PATIENCE = 60.0
 
 
 class Terminal:
-    """A shell that believes it has a user."""
+    """An interactive shell on a pseudo-terminal."""
 
     def __init__(self, shell: str, folder: Path) -> None:
         arguments, source = SHELLS[shell]
@@ -67,7 +67,7 @@ class Terminal:
         os.write(self.master, text.encode())
 
     def expect(self, pattern: str) -> str:
-        """The text on the screen that matches, once there is some, escape sequences aside."""
+        """Waits for matching text on the screen, escape sequences aside, and returns it."""
         end = time.monotonic() + PATIENCE
         while not (found := re.search(pattern, self.seen)):
             assert time.monotonic() < end, f"{pattern!r} is not in {self.seen!r}"
@@ -75,7 +75,7 @@ class Terminal:
         return found[0]
 
     def look(self, seconds: float = 0.2) -> bool:
-        """Whether there was more to see within so many seconds."""
+        """Whether more output arrived within this many seconds."""
         if not select.select([self.master], [], [], seconds)[0]:
             return False
         try:
@@ -86,7 +86,7 @@ class Terminal:
         return True
 
     def typed(self, text: str, pattern: str) -> None:
-        """See something on the screen after a text and the tab key; then take the line back."""
+        """Types a text and the tab key, waits for a pattern on the screen, then clears the line."""
         self.seen = ""
         self.send(f"{text}\t")
         self.expect(pattern)
@@ -222,7 +222,7 @@ def test_a_place_that_makes_no_sense_offers_nothing(place: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_an_answer_reads_no_heavy_library() -> None:
+def test_an_answer_imports_no_heavy_library() -> None:
     tell = "atexit.register(lambda: print(json.dumps(list(sys.modules)), file=sys.stderr))"
     program = f"import atexit, json, sys; {tell}; {MAIN}"
     words = ["vazao", "run", "x", "--set", "flow.0.transport.min"]
@@ -236,7 +236,7 @@ def test_an_answer_reads_no_heavy_library() -> None:
 
 
 def cost(run: Callable[[], Any]) -> float:
-    """Seconds of processor time of a process."""
+    """Processor time of a subprocess, in seconds."""
     before = getrusage(RUSAGE_CHILDREN)
     run()
     after = getrusage(RUSAGE_CHILDREN)
@@ -244,7 +244,7 @@ def cost(run: Callable[[], Any]) -> float:
 
 
 def test_an_answer_costs_no_more_than_six_interpreters() -> None:
-    """A quarter of a second where one costs 42 ms; a machine's speed changes, and so each is measured beside one."""
+    """A quarter of a second if an interpreter costs 42 ms; machines differ, so each answer is compared with one."""
     command = [sys.executable, "-c", "import argparse, dataclasses, json, pathlib, tomllib, typing"]
     words = ["vazao", "run", "x", "--set", "flow.0.transport.min"]
     pairs = [(cost(lambda: asked("4", *words)), cost(lambda: subprocess.run(command, check=True))) for _ in range(7)]

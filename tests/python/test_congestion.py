@@ -1,4 +1,4 @@
-"""Congestion controls written in Python: Reno written there is Reno, and mistakes are told as the user's."""
+"""Congestion controls written in Python: Reno matches the built-in one, and errors are reported as the user's."""
 
 import gc
 import importlib
@@ -22,7 +22,7 @@ def one(cc: object, **more: object) -> vz.Result:
 
 
 class Mine(vz.CongestionControl):
-    """Reno, as the base class is."""
+    """Reno, unchanged from the base class."""
 
 
 class Timid(vz.CongestionControl):
@@ -38,7 +38,7 @@ def test_the_base_class_is_reno_to_the_packet() -> None:
 
 def test_a_window_that_never_grows_sends_ten_segments_a_round_trip() -> None:
     flow = one(Timid, recovery="sack").flows.row(0, named=True)
-    # 3454 segments in flights of at most ten, 40 ms of propagation each: 345 round trips and no fewer.
+    # 3454 segments in flights of at most ten, 40 ms of propagation each: at least 345 round trips.
     assert flow["completion_s"] > 345 * 0.040
     assert flow["intact"]
     assert flow["completed"]
@@ -103,7 +103,7 @@ def test_what_a_control_does_wrong_is_a_run_error_that_names_it() -> None:
 
 @pytest.mark.parametrize("trace", [[], ["cwnd"]])
 def test_a_class_goes_with_the_results_that_were_made_with_it(trace: list[str]) -> None:
-    """A script has such variables: the class's method leads to all of them, the result's scenario to the class."""
+    """A script has such variables: the class's method references all of them, and the result's scenario the class."""
     names: dict[str, Any] = {"vz": vz}
     exec("class Own(vz.CongestionControl):\n    def on_ack(self, ack):\n        self.cwnd += 1\n", names)
     flow = vz.flow(vz.upload("100 kB"), vz.tcp(cc=names["Own"]))
@@ -123,9 +123,9 @@ def test_what_is_no_control_is_refused() -> None:
         vz.run(vz.dumbbell(bottleneck=vz.link("10 Mbps"), pairs=2), flows)
 
 
-def test_a_rate_of_its_own_paces() -> None:
+def test_a_control_can_set_its_own_pacing_rate() -> None:
     class Steady(vz.CongestionControl):
-        """4 Mbit/s of payload whatever happens."""
+        """Sends 4 Mbit/s of payload, whatever happens."""
 
         pacing_rate = 4e6
 
@@ -141,8 +141,8 @@ def test_a_rate_of_its_own_paces() -> None:
     clean = vz.point_to_point(vz.link("10 Mbps", "20 ms"))
     steady = vz.tcp(cc=Steady, initial_window=100, host="rfc")
     row = vz.run(clean, [vz.flow(vz.upload("5 MB"), steady)]).flows.row(0, named=True)
-    # 5 MB at 4 Mbit/s take 10 s from the end of the handshake, less the last segment's part (at
-    # most 2.9 ms), plus its way: 20 ms and 1.2 ms on the wire.
+    # 5 MB at 4 Mbit/s take 10 s from the end of the handshake, less the last segment's share (at most 2.9 ms), plus its
+    # transit: 20 ms and 1.2 ms of transmission.
     assert row["completion_s"] == pytest.approx(0.04 + 10.0 + 0.0212, abs=0.003)
     assert row["retransmissions"] == 0
 
@@ -161,8 +161,8 @@ def test_delivery_rates_are_told_where_they_are_wanted() -> None:
 
     clean = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="50 packets"))
     vz.run(clean, [vz.flow(vz.upload("5 MB"), vz.tcp(cc=Listening, slow_start="hystart"))])
-    # No faster than the link carries payload, but for one segment that a receiver acknowledged late, of the 33 that
-    # 40 ms hold; and as fast once the pipe is full.
+    # Never faster than the link carries payload, except for one segment that a receiver acknowledged late, out of the
+    # 33 that 40 ms hold; and as fast once the pipe is full.
     assert max(seen) <= 10e6 * 1448 / 1500 * (1 + 1 / 33)
     assert sorted(seen)[len(seen) // 2] == pytest.approx(10e6 * 1448 / 1500, rel=0.01)
 
@@ -178,7 +178,7 @@ def test_a_coupled_control_sees_its_siblings() -> None:
     said: set[float] = {0.0}
 
     class Linked(vz.CongestionControl):
-        """LIA (RFC 6356 section 3) in congestion avoidance; what it says of its path is its round-trip time."""
+        """LIA (RFC 6356 section 3) in congestion avoidance; it publishes its round-trip time to its siblings."""
 
         coupled = True
 
@@ -197,20 +197,20 @@ def test_a_coupled_control_sees_its_siblings() -> None:
     network = vz.multipath(*paths)
 
     def carried(control: str | type[vz.CongestionControl]) -> list[float]:
-        """Bytes by path, the second of which loses more, in runs of a minute."""
-        told = vz.sctp(cmt=True, cc=control, cwnd_growth="gap-acked", fast_recovery="per-path")
-        flow = vz.flow(vz.upload(message="1452 B"), told)
+        """Bytes per path over runs of a minute; the second path loses more."""
+        transport = vz.sctp(cmt=True, cc=control, cwnd_growth="gap-acked", fast_recovery="per-path")
+        flow = vz.flow(vz.upload(message="1452 B"), transport)
         runs = [vz.run(network, [flow], until="60 s", seed=seed).paths["bytes"] for seed in range(1, 9)]
         return [sum(run[path] for run in runs) for path in (0, 1)]
 
     built_in = carried("lia")
-    # A fraction of a byte moves all losses that follow, and with them a run by some 7 %, the sum of eight by 2.5 %.
+    # A fraction of a byte shifts all later losses, and changes a run by some 7 %, the sum of eight by 2.5 %.
     assert carried(Linked) == pytest.approx(built_in, rel=0.05)
     assert len(said) > 100
     assert carried("reno")[1] > 1.3 * built_in[1]
 
 
-def test_a_rate_that_is_none_is_refused() -> None:
+def test_an_invalid_rate_is_refused() -> None:
     class Backwards(vz.CongestionControl):
         def on_ack(self, ack: object) -> None:
             self.pacing_rate = -1.0

@@ -1,4 +1,4 @@
-"""Views of stored rows: computed once where rows are few, never more than a query asks of them, the same either way."""
+"""Views of stored rows: materialised where rows are few, computed on demand otherwise, with the same results."""
 
 from __future__ import annotations
 

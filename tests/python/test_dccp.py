@@ -1,4 +1,4 @@
-"""DCCP as users meet it: from Python, in captures, beside TCP."""
+"""DCCP from the user's side: in Python, in captures, in competition with TCP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def dumbbell() -> vz.Network:
 
 @needs("tshark")
 def test_tshark_reads_every_packet(tmp_path: Path) -> None:
-    """The dissector of tshark knows header, options and checksum on its own."""
+    """tshark's dissector checks the header, the options and the checksum independently."""
     net = vz.point_to_point(vz.link("8 Mbps", "20 ms", loss=0.02))
     vz.run(net, [vz.flow(vz.upload("500 kB"), vz.dccp(ecn=True))], seed=3, pcap=tmp_path)
     file = next(iter(sorted(tmp_path.glob("*.pcapng"))))
@@ -34,7 +34,7 @@ def test_tshark_reads_every_packet(tmp_path: Path) -> None:
 
 
 def test_two_connections_share_a_bottleneck() -> None:
-    """Two equal flows for a minute, each with a window like Reno's: nearly equal shares, of nearly all there is."""
+    """Two equal flows share a link for a minute, with windows like Reno's: nearly equal shares, nearly all of it."""
     flows = [vz.flow(vz.upload(), vz.dccp()) for _ in range(2)]
     result = vz.run(dumbbell(), flows, seed=1, until="60 s")
     run = result.runs.row(0, named=True)
@@ -43,7 +43,7 @@ def test_two_connections_share_a_bottleneck() -> None:
 
 
 def test_messages_are_measured_until_they_are_whole() -> None:
-    """A message of three datagrams over an empty link arrives after half a round trip and the time of its bytes."""
+    """A message of three datagrams over an empty link takes half a round trip plus its transmission time."""
     net = vz.point_to_point(vz.link("8 Mbps", "20 ms"))
     flow = vz.flow(vz.cbr("240 kbps", message="3 kB", duration="10 s"), vz.dccp(payload=1000))
     row = vz.run(net, [flow], seed=1).flows.row(0, named=True)
@@ -58,8 +58,8 @@ def test_a_dialogue_is_refused_by_name(app: vz.App) -> None:
         vz.run(dumbbell(), [vz.flow(app, vz.dccp())], seed=1)
 
 
-def test_what_is_lost_was_sent() -> None:
-    """Packets of the handshake, the close and the acknowledgements are lost too, and count as sent."""
+def test_lost_packets_count_as_sent() -> None:
+    """Packets of the handshake, the close and acknowledgements may be lost, too, and count as sent."""
     net = vz.point_to_point(vz.link("8 Mbps", "20 ms", loss=0.4))
     row = vz.run(net, [vz.flow(vz.upload("20 kB"), vz.dccp())], seed=2).flows.row(0, named=True)
     assert 0 < row["packets_lost"] < row["packets_sent"]

@@ -1,4 +1,4 @@
-"""Decisions by intervals: less and less as it widens; and no built-in study lets one decide otherwise."""
+"""Decisions by confidence intervals: wider ones decide less, and built-in studies use only these functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ positive = st.floats(0, 1e6)
 
 
 def answered(sql: str, *values: object) -> tuple[bool | None, ...]:
-    """The only row of a query."""
+    """Result of a query that has a single row."""
     (row,) = CONNECTION.execute(sql, values).fetchall()
     return tuple(row)
 
@@ -81,7 +81,7 @@ def test_an_interval_of_negative_width_is_a_mistake() -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @given(d=numbers, ci=positive, wider=positive, bound=numbers)
-def test_a_wider_interval_never_decides_what_a_narrower_one_left_open_nor_turns_it(
+def test_a_wider_interval_never_decides_more_than_a_narrower_one(
     function: str, d: float, ci: float, wider: float, bound: float
 ) -> None:
     before, after = decide(function, d, ci, bound), decide(function, d, ci + wider, bound)
@@ -94,8 +94,8 @@ def test_a_wider_interval_never_decides_what_a_narrower_one_left_open_nor_turns_
     kept=st.integers(2, 11),
     bound=st.floats(-50, 50),
 )
-def test_runs_taken_away_never_decide_more(function: str, values: list[float], kept: int, bound: float) -> None:
-    """Fewer runs of the same mean and spread: as an experiment that is cut short."""
+def test_fewer_runs_never_decide_more(function: str, values: list[float], kept: int, bound: float) -> None:
+    """The smaller sample has the same mean and deviation, as in an experiment that is cut short."""
     assume(kept < len(values))
     sql = f"""
     WITH v AS (SELECT unnest(CAST($1 AS DOUBLE[])) AS x),
@@ -108,7 +108,7 @@ def test_runs_taken_away_never_decide_more(function: str, values: list[float], k
 
 
 @given(x=st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=6))
-def test_what_holds_everywhere_and_somewhere_is_kleenes_and_and_or(x: list[bool | None]) -> None:
+def test_everywhere_and_somewhere_are_kleenes_and_and_or(x: list[bool | None]) -> None:
     rows = f"(SELECT unnest(CAST({json.dumps(x)} AS BOOLEAN[])) AS x)"
     everywhere = False if False in x else None if None in x else True
     somewhere = True if True in x else None if None in x else False
@@ -116,7 +116,7 @@ def test_what_holds_everywhere_and_somewhere_is_kleenes_and_and_or(x: list[bool 
     assert over("somewhere(x)", rows) is somewhere
 
 
-def test_of_no_rows_nothing_is_known() -> None:
+def test_no_rows_decide_nothing() -> None:
     nothing = "(SELECT true AS x WHERE false)"
     assert over("everywhere(x)", nothing) is None
     assert over("somewhere(x)", nothing) is None
@@ -131,7 +131,7 @@ def test_of_no_rows_nothing_is_known() -> None:
         ("greater", 4, 2, 7, None, None), ("greater", 10, 2, 7, None, True),
     ],
 )  # fmt: skip
-def test_to_contradict_may_take_an_interval_of_its_own(
+def test_a_contradiction_may_use_a_separate_interval(
     function: str, d: float, ci: float, bound: float, against: float | None, holds: bool | None
 ) -> None:
     assert answered(f"SELECT {function}($1, $2, $3, CAST($4 AS DOUBLE))", d, ci, bound, against)[0] is holds
@@ -140,9 +140,7 @@ def test_to_contradict_may_take_an_interval_of_its_own(
 @pytest.mark.parametrize(
     ("looks", "df", "published"), [(1, 9, 2.262), (5, 9, 3.250), (2, 4, 3.495), (5, 2, 9.925), (50, 30, 3.646)]
 )
-def test_an_interval_among_many_is_as_wide_as_the_tables_of_students_t_have_it(
-    looks: int, df: int, published: float
-) -> None:
+def test_a_corrected_interval_matches_the_tables_of_students_t(looks: int, df: int, published: float) -> None:
     """Two-sided at 0.05 / looks: 0.05, 0.01, 0.025, 0.01 and 0.001 (NIST/SEMATECH e-Handbook, 1.3.6.7.2)."""
     assert answered("SELECT t_quantile($1, $2)", df, looks)[0] == pytest.approx(published, abs=6e-4)
     values = f"(SELECT unnest(range({df + 1})) AS x)"
@@ -151,8 +149,8 @@ def test_an_interval_among_many_is_as_wide_as_the_tables_of_students_t_have_it(
     assert half == pytest.approx(published * error, rel=3e-4)
 
 
-def test_chance_contradicts_one_of_many_in_one_case_of_forty_when_each_is_one_of_so_many_looks() -> None:
-    """Eight means that are what they are said to be: 2 000 times, each of six normal values."""
+def test_corrected_intervals_bound_false_contradictions_among_many_means() -> None:
+    """Eight means that are really zero, each of six normal values, repeated 2 000 times."""
     cases = np.random.default_rng(1).normal(size=(2000, 8, 6))
     CONNECTION.register("drawn", pa.table({"n": np.arange(16000) // 8, "x": list(cases.reshape(16000, 6))}))
     sql = """
@@ -162,20 +160,20 @@ def test_chance_contradicts_one_of_many_in_one_case_of_forty_when_each_is_one_of
                  somewhere(greater(d, wide, 0, ci)) AS found FROM c GROUP BY n)
     SELECT count(*) FILTER (NOT each), count(*) FILTER (NOT corrected), count(*) FILTER (found) FROM a"""
     ((each, corrected, found),) = CONNECTION.execute(sql).fetchall()
-    # Bonferroni's is 2.5 % at most, here 50 with a deviation of 7.
+    # Bonferroni bounds it at 2.5 %, here 50 with a standard deviation of 7.
     assert 25 < corrected < 80
     assert 25 < found < 80
     assert each > 250
 
 
 INTERVALS = {"ci95", "low95", "high95", "welch_p", "welch_low95", "welch_high95", "welch_ci95"}
-"""Functions that tell of an interval; what they give is compared by `FUNCTIONS` alone."""
+"""Functions that return an interval or part of one; only `FUNCTIONS` may compare their results."""
 
 Node = dict[str, Any]
 
 
 def nodes(tree: Any) -> Iterator[Node]:
-    """Every object of a parsed query, but for the arguments of a function that may decide by an interval."""
+    """Yields every node of a parsed query, except the arguments of a function that may decide by an interval."""
     if isinstance(tree, list):
         for each in tree:
             yield from nodes(each)
@@ -199,7 +197,7 @@ def nodes_of(sql: str) -> list[Node]:
 
 
 def mentions(tree: Any, tainted: Set[str]) -> bool:
-    """Whether an expression takes an interval's end or width: of a function, or by a column's name."""
+    """Whether an expression uses an interval's end or width: by calling a function, or by the name of a column."""
     for node in nodes(tree):
         if node.get("function_name") in INTERVALS:
             return True
@@ -209,7 +207,7 @@ def mentions(tree: Any, tainted: Set[str]) -> bool:
 
 
 def named_after_intervals(queries: list[str], tainted: Set[str]) -> Set[str]:
-    """`tainted`, and the names that queries give to what is made of an interval; later ones name columns of earlier."""
+    """`tainted`, and names in queries for values derived from an interval; later names may derive from earlier ones."""
     # A subquery or a table has an alias, too; only expressions are columns.
     named = [node for sql in queries for node in nodes_of(sql) if node.get("alias")]
     while found := {node["alias"] for node in named if node["alias"] not in tainted and mentions(node, tainted)}:
@@ -218,7 +216,7 @@ def named_after_intervals(queries: list[str], tainted: Set[str]) -> Set[str]:
 
 
 def by_hand(sql: str, tainted: Set[str] = frozenset()) -> list[str]:
-    """Places that decide by an interval without the functions; `tainted` are names of such columns of views."""
+    """Places that decide by an interval without the functions; `tainted` names columns that derive from one."""
     wrong = []
     tainted = named_after_intervals([sql], tainted)
     for node in nodes_of(sql):
@@ -241,7 +239,7 @@ def test_no_built_in_study_decides_by_an_interval_but_by_the_functions(name: str
 
 
 @pytest.mark.parametrize("name", built_in_studies())
-def test_where_one_row_decides_it_does_so_as_one_of_so_many_looks(name: str) -> None:
+def test_findings_decided_by_single_rows_correct_for_the_number_of_rows(name: str) -> None:
     study = load_study(name)
     assert {
         finding.id: found for finding in study.findings if finding.sql and (found := uncorrected(finding.sql))
@@ -249,7 +247,7 @@ def test_where_one_row_decides_it_does_so_as_one_of_so_many_looks(name: str) -> 
 
 
 def uncorrected(sql: str) -> int:
-    """Decisions with one interval for both answers in a query that looks at rows one by one."""
+    """Number of decisions that use one interval for both answers, in a query that decides row by row."""
     one_by_one = re.search(r"\b(everywhere|somewhere)\(", sql)
     decisions = [node for node in nodes_of(sql) if node.get("function_name") in FUNCTIONS]
     return sum(len(node["arguments"]) < 4 for node in decisions) if one_by_one else 0
@@ -270,7 +268,7 @@ def test_the_forbidden_forms_are_found(sql: str) -> None:
     assert len(by_hand(sql)) == 1
 
 
-def test_what_the_functions_decide_is_no_interval_any_more() -> None:
+def test_a_decision_of_the_functions_may_be_compared_freely() -> None:
     sql = "WITH c AS (SELECT greater(avg(x), ci95(x), 0) AS won FROM runs) SELECT won = true AS holds FROM c"
     assert by_hand(sql) == []
 
@@ -287,7 +285,7 @@ def test_no_finding_of_a_built_in_study_is_decided_by_fewer_levels(name: str) ->
     levels = {part.name: labels_run(part, "quick") for part in study.parts}
     whole = {part: {factor: set(map(str, labels)) for factor, labels in each.items()} for part, each in levels.items()}
     quick = needs.Present(study, whole)
-    # The quick size has whatever a finding does not name by `needs` or `per`.
+    # The quick size has all levels but those that a finding names by `needs` or `per`.
     assert [one.id for one, level, _ in asked if not (one.needs or level) and quick.lacks(one, level)] == []
     stored = dict(whole)
     fewer = needs.Present(study, stored)

@@ -1,4 +1,4 @@
-"""Designs as sets of combinations, for any study that hypothesis can think of."""
+"""Experimental designs as sets of combinations, for any study that hypothesis generates."""
 
 from itertools import product
 from math import prod
@@ -96,7 +96,7 @@ def test_quick_runs_are_runs_of_full(toy: Study) -> None:
 
 def test_a_scenario_that_two_parts_share_is_planned_once(toy: Study) -> None:
     planned = plan(toy, "full")
-    # The second part's two combinations, twice each, are CUBIC's in the first.
+    # The second part's two combinations, twice each, coincide with CUBIC's in the first.
     assert len(planned.runs) == 18 + 4
     assert len(planned.distinct) == 18
 

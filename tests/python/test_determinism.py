@@ -1,4 +1,4 @@
-"""Same scenario, same seed, same bytes: on one thread or two, watched or not, in this process or another."""
+"""Determinism: the same scenario and seed give the same bytes, whatever the threads, the tracing or the process."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ from vazao.study import parse_study
 
 pytestmark = pytest.mark.process
 
-# Runs of very different lengths, so that two threads end them in another order than one does.
+# Runs of very different lengths, so that they end in a different order on two threads than on one.
 STUDY = """
 [study]
 name = "uneven"
@@ -54,9 +54,9 @@ FLOWS = [vz.flow(vz.upload("600 kB"), vz.tcp(cc="bic")), vz.flow(vz.download("50
 
 
 def content(table: pl.DataFrame) -> str:
-    """A table as text with every digit of every number, without the one column that a clock decides.
+    """A table as text with every digit of every number, without the wall-clock column.
 
-    Not its memory: what lies in the place of a missing value is nobody's.
+    Memory is not compared: the bytes behind a missing value are undefined.
     """
     return table.drop("wall_s", strict=False).write_ndjson()
 
@@ -75,7 +75,7 @@ def test_watching_changes_no_result(tmp_path: Path) -> None:
     plain = vz.run(NETWORK, FLOWS, seed=4)
     watched = vz.run(NETWORK, FLOWS, seed=4, trace=["cwnd", "rtt", "flight", "queue"], pcap=tmp_path)
     assert watched.samples.height > 100
-    # What was traced is part of a run's identity, and looking at queues is work for the simulator.
+    # Traced measures are part of a run's identity, and sampling queues costs events.
     for table in ("runs", "flows", "paths", "links"):
         first, second = (getattr(result, table).drop("run_id", "events", strict=False) for result in (plain, watched))
         assert content(first) == content(second), table
@@ -97,7 +97,7 @@ def test_seeds_differ() -> None:
 
 
 def test_another_process_gives_the_same_result(tmp_path: Path) -> None:
-    """Whatever order Python's hashes take, and wherever the memory lies."""
+    """Independent of the order of Python's hashes and of memory addresses."""
     path = tmp_path / "scenario.toml"
     path.write_text(STUDY.split("[scenario]")[1].split("[[part]]")[0].replace("scenario.", ""))
 
@@ -113,13 +113,14 @@ def test_another_process_gives_the_same_result(tmp_path: Path) -> None:
     assert len(first["samples"]) > 10
 
 
-def test_of_flows_that_start_together_no_half_is_favoured() -> None:
-    """Packets of equal flows meet at one time again and again: who is first is drawn each time."""
+def test_no_flow_is_favoured_among_flows_that_start_together() -> None:
+    """Packets of equal flows meet at the same instant again and again: which goes first is drawn each time."""
     ratios = []
     for pairs in (30, 50, 70, 90, 120):
         access, bottleneck = vz.link("10 Gbps", "100 us"), vz.link("1 Gbps", "4800 us", queue="1 bdp")
         net = vz.dumbbell(access=access, bottleneck=bottleneck, pairs=pairs)
         flows = vz.run(net, [vz.flow(vz.upload(), vz.tcp(cc="cubic"), count=pairs)], until="10 s").flows["goodput_bps"]
         ratios.append(flows[: pairs // 2].mean() / flows[pairs // 2 :].mean())
-    # One ratio has a standard deviation of 0.03, so the mean of five 0.013. In the order of setting it was 1.063.
+    # One ratio has a standard deviation of 0.03, the mean of five 0.013. With ties in order of declaration it was
+    # 1.063.
     assert abs(sum(ratios) / len(ratios) - 1) < 0.03, ratios

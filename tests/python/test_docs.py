@@ -1,4 +1,4 @@
-"""The documents say what is so: scenarios load, commands exist, links resolve, lists are complete."""
+"""The documents are correct: scenarios load, commands exist, links resolve, lists are complete."""
 
 import re
 import shlex
@@ -55,7 +55,7 @@ def test_what_is_shown_in_toml_loads(text: str, tmp_path: Path) -> None:
         study = parse_study(text, "shown.toml")
         assert plan(study, "quick").runs
     elif "network" in tables:
-        # How much programs of the host will send, nobody knows beforehand.
+        # Nobody knows beforehand how much the host's programs will send.
         programs = any(flow.get("app", {}).get("kind") == "command" for flow in tables["flow"])
         save(tmp_path)
         assert (load(text, file=str(tmp_path / "shown.toml")).work().hops > 0) != programs
@@ -104,7 +104,7 @@ def test_targets_of_make_that_are_shown_exist() -> None:
 
 
 def anchors(path: Path) -> set[str]:
-    """The anchors of a document's headings, as code hosts make them."""
+    """Anchors of a document's headings, as code hosts generate them."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -122,7 +122,7 @@ def test_links_between_documents_resolve(path: Path) -> None:
 
 
 def test_the_front_pages_lead_to_every_document() -> None:
-    """README leads to `docs/index.md` and that to all others, but for the pages of the studies."""
+    """README links to `docs/index.md`, and that to all others except the pages of the studies."""
     pages = [ROOT / page for page in ("README.md", "docs/index.md", "docs/studies.md")]
     linked = {
         (page.parent / target.partition("#")[0]).resolve()
@@ -133,7 +133,7 @@ def test_the_front_pages_lead_to_every_document() -> None:
 
 
 EXAMPLES = {"crates/congestion/src/window/binomial.rs", "crates/transport/src/common/scheduler/least_lossy.rs"}
-"""Files that a reader of CONTRIBUTING.md writes."""
+"""Files that a reader of CONTRIBUTING.md creates."""
 
 
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if path.name != "CHANGELOG.md"], ids=name)
@@ -160,7 +160,7 @@ def test_every_measure_is_documented() -> None:
 
 
 def sections(page: str) -> dict[str, str]:
-    """The text under each second-level heading, by the heading's first word."""
+    """Text under each second-level heading, by the heading's first word."""
     _, *parts = re.split(r"^## ", (ROOT / "docs" / page).read_text(), flags=re.MULTILINE)
     return {part.split(maxsplit=1)[0].rstrip(":"): part for part in parts}
 
@@ -184,7 +184,7 @@ def test_every_key_of_a_study_is_documented(model: type) -> None:
 
 
 def terms() -> list[str]:
-    """Words that the glossary explains."""
+    """Terms that the glossary defines."""
     return re.findall(r"^\| \*\*(.+?)\*\* \| .", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
 
 
@@ -220,18 +220,18 @@ HELPED = list(every_command())
 
 @pytest.mark.parametrize(("words", "command"), HELPED, ids=[" ".join(words) for words, _ in HELPED])
 def test_the_help_of_a_command_has_an_example_that_it_takes(words: tuple[str, ...], command: Any) -> None:
-    told = str(command.epilog).split("\n\n")[1:]
-    assert told
+    examples = str(command.epilog).split("\n\n")[1:]
+    assert examples
     known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
-    for line in told:
+    for line in examples:
         first, *arguments = shlex.split(line)
         assert (first, *arguments[: len(words)]) == ("vazao", *words)
         assert {argument for argument in arguments if argument.startswith("--")} <= known
 
 
 def test_help_tells_no_default_that_is_none() -> None:
-    """A flag that turns something off is not on, and a free port is not port 0."""
-    told = CliRunner().invoke(app, ["report", "--help"], env={"COLUMNS": "200"}).output
-    assert "--no-browser" in told
-    assert "[default:" not in told
-    assert "vazao report results/tcp-bakeoff --serve" in " ".join(told.split())
+    """A flag that turns something off is not on by default, and a free port is not port 0."""
+    shown = CliRunner().invoke(app, ["report", "--help"], env={"COLUMNS": "200"}).output
+    assert "--no-browser" in shown
+    assert "[default:" not in shown
+    assert "vazao report results/tcp-bakeoff --serve" in " ".join(shown.split())

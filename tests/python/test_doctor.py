@@ -1,4 +1,4 @@
-"""`vazao doctor`: finds what is there, says how to get what is not, and fails where something needed is broken."""
+"""`vazao doctor`: finds installed pieces, says how to get missing ones, and fails if a required one is broken."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def vazao(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 
 def found(vazao: Vazao) -> dict[str, dict[str, Any]]:
-    """The pieces that it tells of, by name; a whole machine's exit code is 0."""
+    """Pieces in the report by name; the exit code is 0 on a complete machine."""
     answer = vazao("doctor", "--json")
-    told = json.loads(answer.out)
-    needed = [piece for piece in told["pieces"] if piece["needed"]]
+    report = json.loads(answer.out)
+    needed = [piece for piece in report["pieces"] if piece["needed"]]
     assert answer.code == (0 if all(piece["state"] == "there" for piece in needed) else 1)
-    assert told["healthy"] == (answer.code == 0)
-    return {piece["name"]: piece for piece in told["pieces"]}
+    assert report["healthy"] == (answer.code == 0)
+    return {piece["name"]: piece for piece in report["pieces"]}
 
 
-def test_it_finds_what_is_there(vazao: Vazao) -> None:
+def test_installed_pieces_are_found(vazao: Vazao) -> None:
     pieces = found(vazao)
     assert platform.python_version() in pieces["Python"]["found"]
     assert _core.ENGINE_VERSION in pieces["engine"]["found"]

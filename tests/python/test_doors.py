@@ -1,4 +1,4 @@
-"""The table of doors in SECURITY.md: whatever a stranger's bytes come in by has a row, and the test that holds it."""
+"""The table of doors in SECURITY.md: every entry point for untrusted bytes has a row, with the tests that guard it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ READS = {
     "crates/guest/program/src/**/*.rs": r"\bfs::(?:read|File)|\bFile::open|\bCommand::new|\bstdin\(",
     "web/src/**/*.ts": r"\blocation\.(?:hash|search)|type: \"file\"|EventListener\(\"(?:message|drop|paste)\"",
 }
-"""Words by which source files take in what may be somebody else's: files, processes, addresses, messages."""
+"""Patterns of source code that reads untrusted input: files, processes, addresses, messages."""
 
 
 def sources() -> Iterator[str]:
-    """Source files that take anything in, but for tests that stand in them."""
+    """Source files that read untrusted input, without tests inside them."""
     for pattern, words in READS.items():
         for file in sorted(ROOT.glob(pattern)):
             text = file.read_text().partition("#[cfg(test)]\nmod")[0]
@@ -38,7 +38,7 @@ def sources() -> Iterator[str]:
 
 
 def commands() -> Iterator[str]:
-    """Arguments and options of commands that name files, directories, clusters or lessons."""
+    """Arguments and options that name files, directories, clusters or lessons."""
     others = {
         f"kernel {one.name or one.callback.__name__}": one.callback
         for one in kernel.app.registered_commands
@@ -51,19 +51,23 @@ def commands() -> Iterator[str]:
 
 
 def places(parameter: str, hint: Any) -> Iterator[str]:
-    """Things that a parameter of a command may name: `FILE`, `--out DIR`."""
-    kind, *told = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint, None)
-    metavar = getattr(told[0], "metavar", None) or ""
+    """Placeholders that a parameter of a command accepts: `FILE`, `--out DIR`."""
+    kind, *annotations = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint, None)
+    metavar = getattr(annotations[0], "metavar", None) or ""
     words = re.findall(r"\b(?:FILE|DIR/RUN_ID|DIR|PATH|CLUSTER)\b", metavar)
     if not words and (Path in (kind, *typing.get_args(kind)) or parameter == "lesson"):
         words = [metavar]
-    option = type(told[0]).__name__ == "OptionInfo"
-    spelled = told[0].default if option and isinstance(told[0].default, str) else f"--{parameter.replace('_', '-')}"
+    option = type(annotations[0]).__name__ == "OptionInfo"
+    spelled = (
+        annotations[0].default
+        if option and isinstance(annotations[0].default, str)
+        else f"--{parameter.replace('_', '-')}"
+    )
     yield from (f"{spelled} {word}" if option else word for word in words)
 
 
 def routes() -> Iterator[str]:
-    """Methods and paths of the servers."""
+    """HTTP methods and paths of the servers."""
     pytest.importorskip("starlette")
     from vazao import explore
 
@@ -78,7 +82,7 @@ def routes() -> Iterator[str]:
 
 
 def pages() -> Iterator[str]:
-    """Templates of pages."""
+    """Templates of the HTML pages."""
     found = (ROOT / "python/vazao").rglob("*.html*")
     return (str(path.relative_to(ROOT / "python/vazao")) for path in sorted(found))
 
@@ -92,7 +96,7 @@ DERIVED: dict[str, Callable[[], Iterator[str]]] = {
 
 
 def rows() -> list[list[str]]:
-    """The cells of the table: door, what reaches it, what may come through, what holds it."""
+    """Cells of the table: door, how it is reached, what may pass, what guards it."""
     section = DOCUMENT.partition("## Every door\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
@@ -115,7 +119,7 @@ def test_every_row_is_of_a_door_that_is_there() -> None:
 
 
 def is_held(name: str) -> bool:
-    """Whether there is a test, or a file of tests, of this name."""
+    """Whether a test, or a file with tests, of this name exists."""
     if "/" in name or name.endswith(".py"):
         file = ROOT / name if "/" in name else ROOT / "tests/python" / name
         return file.is_file() and bool(re.search(r"#\[test\]|\btest\(|^def test_", file.read_text(), re.MULTILINE))

@@ -1,4 +1,4 @@
-"""Measures over time, on series made by hand whose answers are arithmetic."""
+"""Measures over time, on handmade series whose results are simple arithmetic."""
 
 import duckdb
 import polars as pl
@@ -16,7 +16,7 @@ def steady(flow: int, start: float, stop: float, bytes_per_second: float) -> lis
 
 @pytest.fixture
 def asked() -> duckdb.DuckDBPyConnection:
-    """Flow 0 at 8 Mbit/s for 10 s and at 4 from then on; flow 1 from 10 s at 2 Mbit/s, from 15 s at 4; until 20 s."""
+    """Flow 0 at 8 Mbit/s for 10 s, then at 4; flow 1 at 2 Mbit/s from 10 s and at 4 from 15 s; until 20 s."""
     first, second = steady(0, 0, 10, 1e6), steady(1, 10, 15, 0.25e6)
     first += [(*row[:4], 10e6 + row[4]) for row in steady(0, 10, 20, 0.5e6)[1:]]
     second += [(*row[:4], 1.25e6 + row[4]) for row in steady(1, 15, 20, 0.5e6)[1:]]
@@ -52,7 +52,7 @@ def test_rates_are_what_was_delivered_in_each_interval(asked: duckdb.DuckDBPyCon
 
 
 def test_fairness_over_time_is_jains_index_of_the_rates(asked: duckdb.DuckDBPyConnection) -> None:
-    # (4 + 2)^2 / (2 (16 + 4)) = 0.9; then both alike. Before 10 s there is nobody to be fair to.
+    # (4 + 2)^2 / (2 (16 + 4)) = 0.9; later both are equal. Before 10 s there is only one flow.
     rows = answer(asked, "SELECT time_s, flows, jain FROM jain_over_time(5) ORDER BY time_s")
     assert rows == [(10, 2, pytest.approx(0.9)), (15, 2, pytest.approx(1.0))]
 
@@ -61,7 +61,8 @@ def test_fairness_over_time_is_jains_index_of_the_rates(asked: duckdb.DuckDBPyCo
 def test_convergence_ends_with_the_first_fair_interval(
     asked: duckdb.DuckDBPyConnection, delta: float, expected: float
 ) -> None:
-    # 2 of 4 + 2 is two thirds of the fair share of 3: near enough within 0.4, not within 0.2, which takes until 15 s.
+    # 2 out of 4 + 2 is two thirds of the fair share of 3: close enough within 0.4, not within 0.2, which takes until 15
+    # s.
     assert answer(asked, f"SELECT convergence_s FROM convergence(1, {delta})") == [(expected,)]
 
 
@@ -85,5 +86,5 @@ def test_a_run_answers_as_its_rows_do() -> None:
     total = result.sql("SELECT sum(rate_bps) / count(DISTINCT time_s) AS rate FROM rates(1) WHERE time_s >= 2")["rate"][
         0
     ]
-    # 1448 of 1500 bytes are data; full from 2 s on, but for a segment at each end of an interval.
+    # 1448 of 1500 bytes are data; full from 2 s on, except for a segment at each end of an interval.
     assert 0.97 * 10e6 * 1448 / 1500 < total <= 1.01 * 10e6 * 1448 / 1500

@@ -1,4 +1,4 @@
-"""`vazao explain` knows every name: those that the engine says it knows, the models of studies, tables, documents."""
+"""`vazao explain` knows every name: those of the engine, of study models, of tables and of documents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def vazao(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def accepted(topology: str, above: str) -> list[str]:
-    """Keys that the engine accepts in a table of a scenario, as it tells whoever writes another."""
+    """Keys that the engine accepts in a table of a scenario, from its error message about an unknown key."""
     text = """
     until = "1 s"
     trace = { measures = ["cwnd"] }
@@ -48,9 +48,9 @@ def accepted(topology: str, above: str) -> list[str]:
     network = tomllib.loads(f'topology = "{topology}"\n{NETWORKS[topology]}')
     with pytest.raises(ScenarioError) as refused:
         load(text, overrides=[("network", network), (f"{above}.zzz".removeprefix("."), 1)])
-    told = re.search(r'unknown key "zzz"; known: (.*)', str(refused.value))
-    assert told, refused.value
-    return told[1].split(", ")
+    listed = re.search(r'unknown key "zzz"; known: (.*)', str(refused.value))
+    assert listed, refused.value
+    return listed[1].split(", ")
 
 
 TABLES = [
@@ -115,7 +115,7 @@ def test_to_write_a_default_is_to_leave_it_out() -> None:
         assert load(smallest, overrides=changes).run_id == load(smallest).run_id, row.keys
         written += 1
     assert written >= 8
-    # A value that is no default is noticed.
+    # A value other than the default changes the run.
     assert load(smallest, overrides=[("network.link.delay", "1 ms")]).run_id != load(smallest).run_id
 
 
@@ -126,7 +126,7 @@ MODELS: dict[str, type[BaseModel]] = {
 
 
 def fields(model: type[BaseModel], above: str) -> Iterator[tuple[str, Any]]:
-    """Keys of a table of a study and of the tables in it, each with its default."""
+    """Keys of a study's table and of its nested tables, each with its default."""
     for name, field in model.model_fields.items():
         key = f"{above}.{field.alias or name}"
         yield key, field.default
@@ -166,15 +166,15 @@ def test_every_key_of_a_study_is_explained_and_no_other() -> None:
 def test_defaults_of_a_study_are_the_models() -> None:
     rows = {key: row for rows in reference.declared("study").values() for row in rows for key in row.keys}
     for key, default in every_field():
-        told = rows[key].default
+        shown = rows[key].default
         if default is PydanticUndefined:
-            assert told == "required", key
+            assert shown == "required", key
         elif isinstance(default, str) and default:
-            assert told == f'`"{default}"`', key
+            assert shown == f'`"{default}"`', key
         elif isinstance(default, int) and not isinstance(default, bool):
-            assert told == f"`{default}`", key
+            assert shown == f"`{default}`", key
         else:
-            assert told != "required", key
+            assert shown != "required", key
 
 
 def test_every_column_and_measure_is_explained() -> None:
@@ -202,7 +202,7 @@ def test_words_of_the_field_lead_to_names_that_are_explained() -> None:
     names = [reference.folded(name) for word in field for name in (word.name, *word.also)]
     assert len(names) > 350
     assert len(names) == len(set(names))
-    # A word that the glossary has is explained there.
+    # A term that the glossary has is explained there.
     assert not {*names} & {reference.folded(word) for word in reference.words()}
     for word in field:
         assert word.help, word.name
@@ -212,8 +212,8 @@ def test_words_of_the_field_lead_to_names_that_are_explained() -> None:
             assert [each for each in (*entries, *meanings) if each.kind != reference.FIELD], (word.name, name)
 
 
-# Words that a person of the field knows: a table of contents of RFC 9293, RFC 5681 and RFC 9002, sysctls of tcp(7), and
-# what papers, ss(8) and tc(8) call things.
+# Names that people in the field would type: from the tables of contents of RFC 9293, RFC 5681 and RFC 9002, sysctls of
+# tcp(7), and terms from papers, ss(8) and tc(8).
 TYPED = """
 receive window|rwnd|advertised window|tcp_wmem|tcp_rmem|bufferbloat|RTO|retransmission timeout|slow start
 fast retransmit|fast recovery|congestion avoidance|congestion window|ssthresh|duplicate ack|dupack|delayed ack
@@ -246,7 +246,7 @@ def test_every_entry_and_every_parameter_of_the_registry_is_explained() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "kind", "told"),
+    ("written", "kind", "shown"),
     [
         ("network.bottleneck.rate", "key of a scenario", "rate of IP packets"),
         ("scenario.network.path.1.reverse.delay", "key of a scenario", "propagation delay"),
@@ -272,18 +272,18 @@ def test_every_entry_and_every_parameter_of_the_registry_is_explained() -> None:
         ("lowest-rtt", "packet scheduler", "source:"),
     ],
 )
-def test_a_name_is_explained_in_the_terminal(vazao: Vazao, written: str, kind: str, told: str) -> None:
+def test_a_name_is_explained_in_the_terminal(vazao: Vazao, written: str, kind: str, shown: str) -> None:
     answer = vazao("explain", written)
     assert (answer.code, answer.err) == (0, "")
     assert kind in answer.out
-    assert told in answer.out
+    assert shown in answer.out
     assert "](" not in answer.out
     assert "`" not in answer.out.replace("`vazao", "")
 
 
 def test_an_ambiguous_name_prints_all_its_meanings(vazao: Vazao) -> None:
-    told = json.loads(vazao("explain", "rate", "--json").out)
-    names = [each["name"] for each in told]
+    document = json.loads(vazao("explain", "rate", "--json").out)
+    names = [each["name"] for each in document]
     assert {"network.link.rate", "flow.app.rate", "flow.transport.rate"} <= set(names)
     assert [each["kind"] for each in json.loads(vazao("explain", "cwnd", "--json").out)] == ["measure", "word"]
     printed = vazao("explain", "mptcp").out

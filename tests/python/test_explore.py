@@ -1,4 +1,4 @@
-"""Results in the browser: what a description becomes in SQL, who is let in, and that Chromium shows it well."""
+"""Results in the browser: how a description becomes SQL, who gets access, and how Chromium shows the page."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ y = "goodput_bps"
 
 
 def text(title: str = "Small", level: str = "cubic") -> str:
-    told = STUDY.replace("TITLE", title).replace("QUESTION", title)
-    return told.replace("LEVEL", level)
+    study = STUDY.replace("TITLE", title).replace("QUESTION", title)
+    return study.replace("LEVEL", level)
 
 
 def stored(
@@ -100,7 +100,7 @@ def stored(
     level: str = "cubic",
     extra: str = "odd",
 ) -> Path:
-    """A results directory with numbers that nobody measured: two flows in each run."""
+    """Results directory with invented numbers: two flows in each run."""
     ids = [f"{n:016x}" for n in range(runs)]
     levels = [("reno", level)[n % 2] for n in range(runs)]
     planned = pl.DataFrame(
@@ -154,26 +154,26 @@ def one(answers: Answers, label: str = "first") -> explore.Directory:
     return next(each for each in answers.directories if each.label == label)
 
 
-# What a description becomes.
+# From a description to SQL.
 
 
 def test_a_mean_is_over_replications_and_not_over_flows(answers: Answers) -> None:
     ask = Ask.model_validate(
         {"kind": "mean", "table": "flows", "x": {"column": "control"}, "y": {"column": "goodput_bps"}}
     )
-    told = answers.answer(ask)["columns"]
+    columns = answers.answer(ask)["columns"]
     wanted = one(answers).query(
         "SELECT control, avg(g) AS mean, ci95(g) AS ci, count(*) AS n FROM (SELECT run_id, avg(goodput_bps) AS g FROM "
         "flows GROUP BY run_id) JOIN runs USING (run_id) GROUP BY control ORDER BY control"
     )
-    assert told["results"] == ["first", "first", "second", "second"]
-    assert told["x"][:2] == wanted["control"].to_list()
+    assert columns["results"] == ["first", "first", "second", "second"]
+    assert columns["x"][:2] == wanted["control"].to_list()
     for name in "mean", "ci", "n":
-        assert told[name][:2] == pytest.approx(wanted[name].to_list())
+        assert columns[name][:2] == pytest.approx(wanted[name].to_list())
 
 
-def test_a_brushed_range_has_the_rows_that_its_bins_were_counted_to_have(answers: Answers) -> None:
-    """Sums of a cube's bins, which a page shows while it is brushed, are what the filter then counts."""
+def test_a_brushed_range_has_as_many_rows_as_its_bins(answers: Answers) -> None:
+    """The sums of a cube's bins, shown while brushing, equal what the filter then counts."""
     active = {"column": "goodput_bps", "bins": 20}
     cube = answers.answer(Ask.model_validate(
         {"kind": "counts", "table": "flows", "dims": [{"column": "control"}], "active": active}
@@ -183,28 +183,28 @@ def test_a_brushed_range_has_the_rows_that_its_bins_were_counted_to_have(answers
     dim = cube["dims"][0]
     for low, high in [(0, 5), (3, 11), (10, 20)]:
         kept = {"column": "goodput_bps", "low": edges[low]} | ({"high": edges[high]} if high < 20 else {})
-        told = answers.answer(Ask.model_validate(
+        counted = answers.answer(Ask.model_validate(
             {"kind": "counts", "table": "flows", "dims": [{"column": "control"}], "filters": [kept]}
         ))  # fmt: skip
-        assert told["rows"] == sum(n for n, a in zip(dim["n"], dim["a"], strict=True) if low <= a < high)
+        assert counted["rows"] == sum(n for n, a in zip(dim["n"], dim["a"], strict=True) if low <= a < high)
 
 
 def test_a_list_counts_under_all_filters_but_its_own(answers: Answers) -> None:
     filters = [{"column": "control", "values": ["reno"]}, {"column": "goodput_bps", "low": 3e6}]
-    told = answers.answer(Ask.model_validate(
+    counted = answers.answer(Ask.model_validate(
         {"kind": "counts", "table": "flows", "filters": filters, "dims": [{"column": "control"}, {"column": "results"}]}
     ))  # fmt: skip
     wanted = one(answers).query(
         "SELECT control, count(*) AS n FROM flows JOIN runs USING (run_id) WHERE goodput_bps >= 3e6 GROUP BY control"
     )
-    dim = told["dims"][0]
+    dim = counted["dims"][0]
     mine = {v: n for v, n, label in zip(dim["v"], dim["n"], dim["results"], strict=True) if label == "first"}
     assert mine == dict(wanted.iter_rows())
-    assert told["rows"] == sum(told["dims"][1]["n"])
+    assert counted["rows"] == sum(counted["dims"][1]["n"])
 
 
 def test_rivals_are_kept_apart_by_their_table_and_by_the_factor(tmp_path: Path) -> None:
-    """A flow whose control is varied beside one that is not: the level is the run's, and `own.cc` the flow's."""
+    """With one flow's control varied beside another flow, the level belongs to the run, and `own.cc` to the flow."""
     path = tmp_path / "rivals.toml"
     path.write_text(RIVALS)
     experiment = vz.load(path)
@@ -225,16 +225,19 @@ def test_rivals_are_kept_apart_by_their_table_and_by_the_factor(tmp_path: Path) 
 
 def test_another_tables_column_is_a_runs_mean(answers: Answers) -> None:
     ask = {"kind": "points", "table": "flows", "x": {"column": "links.drops_queue"}, "y": {"column": "goodput_bps"}}
-    told = answers.answer(Ask.model_validate(ask | {"filters": [{"column": "results", "values": ["first"]}]}))
-    assert len(told["columns"]["x"]) == 80
-    assert sorted(set(told["columns"]["x"])) == list(range(40))
+    answer = answers.answer(Ask.model_validate(ask | {"filters": [{"column": "results", "values": ["first"]}]}))
+    assert len(answer["columns"]["x"]) == 80
+    assert sorted(set(answer["columns"]["x"])) == list(range(40))
 
 
 def test_what_only_one_directory_has_is_null_in_the_other(answers: Answers) -> None:
-    told = answers.answer(
+    answer = answers.answer(
         Ask.model_validate({"kind": "mean", "table": "runs", "x": {"column": ODD}, "y": {"column": "utilisation"}})
     )
-    assert dict(zip(told["columns"]["results"], told["columns"]["x"], strict=True)) == {"first": 1.0, "second": None}
+    assert dict(zip(answer["columns"]["results"], answer["columns"]["x"], strict=True)) == {
+        "first": 1.0,
+        "second": None,
+    }
 
 
 def test_a_running_campaign_grows(tmp_path: Path) -> None:
@@ -294,16 +297,16 @@ ASKS = st.fixed_dictionaries(
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_combination_gives_rows_or_a_clear_error(answers: Answers, ask: dict[str, Any]) -> None:
     try:
-        told = answers.answer(read(json.dumps(ask).encode()))
+        answer = answers.answer(read(json.dumps(ask).encode()))
     except ResultsError as error:
-        told = {"sql": [], "error": str(error)}
-    assert not re.search("Parser Error|Binder Error", told.get("error", ""))
-    json.dumps(told, allow_nan=False)
-    for statement in told["sql"]:
-        # The text that is shown gives rows too: its literals stand where the parameters were.
+        answer = {"sql": [], "error": str(error)}
+    assert not re.search("Parser Error|Binder Error", answer.get("error", ""))
+    json.dumps(answer, allow_nan=False)
+    for statement in answer["sql"]:
+        # The SQL that is shown gives rows, too: it has literals in place of the parameters.
         assert "$p" not in statement["sql"].replace(ODD, "")
         one(answers, statement["results"]).query(statement["sql"])
-    assert len({len(column) for column in told.get("columns", {}).values() if isinstance(column, list)}) <= 1
+    assert len({len(column) for column in answer.get("columns", {}).values() if isinstance(column, list)}) <= 1
 
 
 @given(value=VALUES)
@@ -312,7 +315,7 @@ def test_a_literal_is_one_value(answers: Answers, value: Any) -> None:
     try:
         shown = directory.query(f"SELECT {literal(value)} AS a")["a"][0]
     except ResultsError:
-        assert isinstance(value, str)  # A zero byte, say: no text of the database.
+        assert isinstance(value, str)  # A zero byte, say, which the database's text cannot hold.
         return
     assert shown == pytest.approx(value) if isinstance(value, float) else shown == value
 
@@ -323,7 +326,7 @@ def test_a_name_is_quoted_whatever_it_holds() -> None:
         quoted("$p0")
 
 
-# Who is let in.
+# Access.
 
 
 def test_the_address_opens_the_page_and_a_cookie_keeps_the_token(client: TestClient) -> None:
@@ -403,25 +406,29 @@ def test_no_path_leads_out(client: TestClient, path: str) -> None:
 @pytest.mark.parametrize("sql", ["COPY runs TO '/tmp/x'", "SELECT * FROM read_text('/etc/passwd')", "DROP TABLE runs"])
 def test_a_value_that_is_sql_is_a_value(client: TestClient, sql: str) -> None:
     body = {"kind": "counts", "table": "flows", "dims": [{"column": "cc"}]}
-    told = client.post(
+    response = client.post(
         "/api/ask", json=body | {"filters": [{"column": "control", "values": [f"x'; {sql}; --"]}]}, headers=KNOWN
     )
-    assert (told.status_code, told.json()["rows"]) == (200, 0)
+    assert (response.status_code, response.json()["rows"]) == (200, 0)
     wrong = client.post("/api/ask", json=body | {"color": sql}, headers=KNOWN)
     assert (wrong.status_code, list(wrong.json())) == (400, ["error"])
     assert client.post("/api/ask", json=body, headers=KNOWN).json()["rows"] == 120
 
 
-def test_a_page_stands_until_a_run_is_there(client: TestClient) -> None:
-    told = client.get("/running/0000000000000001?dir=first&beside=0000000000000002&beside_dir=second", headers=KNOWN)
-    assert (told.status_code, "<script src=/static/explore.js defer>" in told.text) == (200, True), told.text
+def test_a_placeholder_is_shown_until_a_run_is_finished(client: TestClient) -> None:
+    response = client.get(
+        "/running/0000000000000001?dir=first&beside=0000000000000002&beside_dir=second", headers=KNOWN
+    )
+    assert (response.status_code, "<script src=/static/explore.js defer>" in response.text) == (200, True), (
+        response.text
+    )
     odd = client.get('/running/%22%3E%3Cscript%3E?dir="><script>', headers=KNOWN).text
-    assert odd == told.text
+    assert odd == response.text
     assert client.get("/running/0000000000000001?dir=first").status_code == 403
 
 
-def test_a_run_has_a_place_and_its_maker_is_a_hook(directories: list[explore.Directory], client: TestClient) -> None:
-    # The rows are made up: no run of this study has that identity.
+def test_a_runs_page_is_created_by_a_hook(directories: list[explore.Directory], client: TestClient) -> None:
+    # The rows are invented: no run of this study has that identity.
     answer = client.post("/api/run", json={"dir": "first", "run": "0000000000000001"}, headers=KNOWN)
     assert (answer.status_code, list(answer.json())) == (400, ["error"])
     asked: list[tuple[Path, str]] = []
@@ -441,7 +448,7 @@ def test_a_run_has_a_place_and_its_maker_is_a_hook(directories: list[explore.Dir
     assert asked == [(directories[1].path, "0000000000000001"), (directories[0].path, "0000000000000002")]
     for wrong in ({"beside": "none"}, {"leave": [3]}, {"beside_dir": ".."}, {"dir": ".."}, {"run": ""}):
         assert hooked.post("/api/run", json=beside | wrong, headers=KNOWN).status_code == 400
-    # Looking at a page makes none, and of many the latest are kept.
+    # Viewing a page creates none, and only the latest pages are kept.
     assert len(asked) == 2
     for _ in range(4):
         hooked.post("/api/run", json=one, headers=KNOWN)
@@ -449,9 +456,9 @@ def test_a_run_has_a_place_and_its_maker_is_a_hook(directories: list[explore.Dir
 
 
 def looked_at(client: TestClient, asked: dict[str, Any]) -> Any:
-    """The page of runs that a page asks for."""
-    told = client.post("/api/run", json=asked, headers=KNOWN).json()
-    return client.get(f"/view/{told['page']}", headers=KNOWN)
+    """Page of runs that the explorer links to."""
+    answer = client.post("/api/run", json=asked, headers=KNOWN).json()
+    return client.get(f"/view/{answer['page']}", headers=KNOWN)
 
 
 @pytest.mark.skipif(not seeing.is_built(), reason="the viewer is not built; make web")
@@ -483,18 +490,18 @@ def test_a_run_is_run_again_and_drawn(tmp_path: Path) -> None:
 
 
 def test_findings_have_their_verdicts_and_figures(client: TestClient) -> None:
-    told = client.post("/api/findings", json={}, headers=KNOWN).json()["findings"]
-    assert [(each["label"], [one["verdict"] for one in each["ledger"]]) for each in told] == [
+    findings = client.post("/api/findings", json={}, headers=KNOWN).json()["findings"]
+    assert [(each["label"], [one["verdict"] for one in each["ledger"]]) for each in findings] == [
         ("first", ["reproduced"]), ("second", ["reproduced"]),
     ]  # fmt: skip
-    assert told[0]["ledger"][0]["figures"] == [{"id": "goodput", "title": "Small"}]
+    assert findings[0]["ledger"][0]["figures"] == [{"id": "goodput", "title": "Small"}]
     figure = client.get("/figure?dir=first&id=goodput", headers=KNOWN)
     assert figure.headers["content-type"] == "image/svg+xml"
     assert figure.text.startswith("<svg")
 
 
 def test_a_strangers_markup_is_data(tmp_path: Path) -> None:
-    """Titles, levels and columns may be anything: they are JSON's texts, and no page has them in its HTML."""
+    """Titles, levels and columns may be anything: they are JSON strings, and no page contains them in its HTML."""
     opened = explore.opened([stored(tmp_path / "odd", title=MARKUP, level="<b>x</b>", extra=ODD)])
     client = TestClient(explore.application(opened, token=TOKEN, port=PORT))
     assert "taken" not in client.get("/", headers=KNOWN).text
@@ -540,14 +547,14 @@ BUILT = explore.is_built()
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[str]:
-    """The address of a server of two directories, the first of them a stranger's."""
+    """Address of a server of two directories, the first of them untrusted."""
     folders = [stored(tmp_path / "first", title=MARKUP, level="<b>x</b>"), stored(tmp_path / "second", runs=20)]
     with running(*folders) as address:
         yield address
 
 
 class running:  # noqa: N801
-    """The command in a process of its own, until the block ends."""
+    """Runs the command in a subprocess until the block ends."""
 
     def __init__(self, *folders: Path, command: str = "explore") -> None:
         words = [sys.executable, "-c", MAIN, *command.split(), *map(str, folders), "--no-browser", "--json"]

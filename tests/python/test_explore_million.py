@@ -1,4 +1,4 @@
-"""The explorer on a million flows: a filter is answered in the page while its reader still looks."""
+"""The explorer on a million flows: the page answers a filter without a noticeable delay."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [
 
 FLOWS = 1_000_000
 SLACK = 6
-"""Times that a busy machine may take; half a second is met by two free cores."""
+"""Factor of tolerance for a busy machine; two idle cores meet half a second."""
 
 
 @pytest.fixture(scope="module")

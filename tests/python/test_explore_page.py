@@ -1,4 +1,4 @@
-"""The page of `vazao explore` in Chromium: it draws, filters, brushes, restores a link, shows a point's runs."""
+"""The page of `vazao explore` in Chromium: it draws, filters, brushes, restores a link, and shows a point's runs."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def address(folders: list[Path]) -> Iterator[str]:
 
 @contextmanager
 def opened(browser: Any, address: str, **more: Any) -> Iterator[Any]:
-    """The page once it is drawn; it must say nothing on the console and ask nobody else."""
+    """Opens the page and waits until it is drawn; it must log nothing and request nothing from outside."""
     context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}} | more)
-    page, said = context.new_page(), []
-    page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page, problems = context.new_page(), []
+    page.on("console", lambda message: problems.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: problems.append(str(error)))
     origin = address.partition("/?")[0]
-    page.on("request", lambda request: request.url.startswith((origin, "data:")) or said.append(request.url))
+    page.on("request", lambda request: request.url.startswith((origin, "data:")) or problems.append(request.url))
     page.goto(address)
     drawn(page)
     yield page
-    assert said == []
+    assert problems == []
     context.close()
 
 
@@ -75,15 +75,15 @@ def test_a_filter_changes_the_numbers_to_what_sql_says(browser: Any, address: st
     wanted = directory.query(
         """SELECT avg(goodput_bps) AS g FROM flows JOIN runs USING (run_id) WHERE control = 'reno' GROUP BY flow"""
     )["g"]
-    assert len(wanted) == 2  # The flows are of two tables, and rivals are kept apart.
+    assert len(wanted) == 2  # Flows come from two tables, and rivals are kept apart.
     with opened(browser, address) as page:
         page.click("[data-facet=results] label:has-text('first')")
         page.click("[data-facet=control] label:has-text('reno')")
         rows(page, 40)
         page.click("role=tab[name=Numbers]")
         page.wait_for_function("() => document.querySelectorAll('.panel tbody tr').length === 2")
-        told = page.inner_text(".panel tbody")
-        assert [goodput for goodput in wanted if f"{goodput / 1e6:.4g} Mbit/s" not in told] == []
+        shown = page.inner_text(".panel tbody")
+        assert [goodput for goodput in wanted if f"{goodput / 1e6:.4g} Mbit/s" not in shown] == []
 
 
 def test_a_brush_filters_every_other_view_and_a_link_restores_all(browser: Any, address: str) -> None:
@@ -113,7 +113,7 @@ def test_a_brush_filters_every_other_view_and_a_link_restores_all(browser: Any, 
 
 def test_a_click_shows_the_runs_behind_a_point(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
-        page.wait_for_timeout(500)  # The first drawing is made again once the page knows its width.
+        page.wait_for_timeout(500)  # The first drawing is repeated once the page knows its width.
         dot = page.locator(".chart svg circle").first
         dot.hover(force=True)
         dot.click(force=True)
@@ -135,7 +135,7 @@ def test_two_runs_are_chosen_to_be_compared(browser: Any, address: str) -> None:
         for n in range(3):
             boxes.nth(n).focus()
             page.keyboard.press("Space")
-        # The first of three gives way.
+        # The first of three is deselected.
         assert [boxes.nth(n).is_checked() for n in range(3)] == [False, True, True]
         assert link.get_attribute("href").startswith(f"/running/{runs[1]}?")
         assert f"beside={runs[2]}" in link.get_attribute("href")
@@ -151,8 +151,8 @@ def test_runs_behind_two_points_are_compared_by_keyboard_alone(browser: Any, add
             page.wait_for_selector(".panel td a")
             page.focus(".panel td input >> nth=0")
             page.keyboard.press("Space")
-        told = page.inner_text(".pair")
-        assert ("control reno" in told, "control <b>x</b>" in told) == (True, True)
+        shown = page.inner_text(".pair")
+        assert ("control reno" in shown, "control <b>x</b>" in shown) == (True, True)
         assert "beside=" in page.get_attribute(".pair .compare", "href")
 
 
@@ -190,7 +190,7 @@ def test_it_fits_a_phone(browser: Any, address: str, scheme: str) -> None:
 
 
 class Held:
-    """Questions of a page that wait until they are let go; all others pass."""
+    """Holds back requests that match until they are released; all others pass."""
 
     def __init__(self, page: Any, part: str) -> None:
         self.part: str | None = part
@@ -204,7 +204,7 @@ class Held:
             route.continue_()
 
     def came(self, page: Any, wanted: int = 1) -> None:
-        """Wait for so many."""
+        """Waits for this number of requests."""
         for _ in range(100):
             if len(self.waiting) >= wanted:
                 return
@@ -302,7 +302,7 @@ def test_an_end_that_is_being_typed_stays_while_counts_arrive(browser: Any, addr
         assert page.input_value("[data-column=goodput_bps] .ends input >> nth=0") == "3e"
 
 
-def test_of_two_measures_chosen_fast_the_later_one_is_drawn(browser: Any, address: str) -> None:
+def test_the_later_of_two_quickly_chosen_measures_is_drawn(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
         rows(page, 120)
         slow = "last_byte_s"
@@ -336,7 +336,7 @@ def test_new_rows_leave_an_open_finding_and_the_keyboards_place(browser: Any, tm
 
 
 def test_rivals_are_apart_at_first_and_can_be_filtered(browser: Any, tmp_path: Path) -> None:
-    """The view begins with a colour for each flow; without it the page says what a mark mixes."""
+    """The view starts with a colour for each flow; without it the page says what a mark mixes."""
     file = tmp_path / "rivals.toml"
     file.write_text(RIVALS)
     experiment = vz.load(file)

@@ -1,4 +1,4 @@
-"""The Python face: objects in a notebook and in another process, charts that compose, tables as files."""
+"""The Python API: objects in a notebook and across processes, charts that compose, tables as files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ transport = { kind = "tcp", cc = "cubic" }
 
 
 class Careful(vz.CongestionControl):
-    """A control that another process finds here."""
+    """Control that another process can import from this module."""
 
     def on_ack(self, ack: Any) -> None:
         self.cwnd += ack.acked_bytes / 10
@@ -80,17 +80,17 @@ def objects(result: vz.Result, campaign: vz.Campaign) -> list[Any]:
     ]  # fmt: skip
 
 
-# In a notebook and in another process
+# Notebooks and other processes
 
 
 def test_every_object_is_short_in_words_and_shown_in_a_notebook(result: vz.Result, campaign: vz.Campaign) -> None:
     for each in objects(result, campaign):
         assert len(repr(each)) < 200, repr(each)
         html = each._repr_html_()
-        # As many elements are closed as opened, and no text of a file is one.
+        # Every opened element is closed, and text from a file is never an element.
         assert len(re.findall(r"<(?:div|table|tr|td|th|thead|tbody|span|strong)\b", html)) == html.count("</")
         assert "<b>" not in html
-        # No colour of its own but what is half transparent: it is read on dark pages as on light ones.
+        # No opaque colour: it must be readable on dark pages as on light ones.
         assert not re.search(
             r"#[0-9a-fA-F]{3,6}\b|white|black", re.sub(r">[^<]*<", "><", html).replace("white-space", "")
         )
@@ -148,7 +148,7 @@ def test_a_scenario_that_would_be_another_is_refused(tmp_path: Path) -> None:
     (tmp_path / "up.trace").write_text("1\n3\n")
     with pytest.raises(vz.ScenarioError, match="when it was pickled and would be run"):
         pickle.loads(scenario)
-    # A result's tables are there all the same; its scenario is read when it is asked for.
+    # The tables of a result are there regardless; its scenario is loaded on access.
     kept = pickle.loads(made)
     assert kept.flows.height == 1
     with pytest.raises(vz.ScenarioError, match="when it was pickled"):
@@ -197,7 +197,7 @@ def test_errors_go_to_another_process(kind: type[Exception]) -> None:
 
 
 def png(chart: Any) -> bytes:
-    """A chart as Vega itself draws it."""
+    """Renders a chart with Vega itself, to PNG."""
     drawn: bytes = vl_convert.vegalite_to_png(chart.to_dict(), "6.4")
     assert drawn.startswith(b"\x89PNG")
     return drawn
@@ -247,7 +247,7 @@ def test_composed_charts_keep_their_look_and_what_moves(result: vz.Result) -> No
     views = [view for param in both["params"] for view in param["views"]]
     names = re.findall(r'"name": "(part_\d+)"', json.dumps(both))
     assert sorted(set(views)) == sorted(names)
-    # In a chart that is Altair's own nothing waits for a selection that is not there.
+    # A chart composed by Altair alone must not depend on a missing selection.
     assert "param" not in json.dumps(alt.vconcat(result.plot("cwnd")).to_dict()["vconcat"])
     assert (result.plot("cwnd") & RULE).configure_view(stroke="red").to_dict()["config"]["view"]["stroke"] == "red"
     assert merged({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}}) == {"a": {"b": 3, "c": 2}}
@@ -287,21 +287,21 @@ def test_an_ecdf_is_the_share_of_values_that_are_no_greater(campaign: vz.Campaig
 
 
 def test_a_band_is_the_mean_over_runs_at_each_time() -> None:
-    """Three runs in which a window stands at 10, 20 and 60 from the start, and the last doubles it at 1 s."""
-    told = [("a", 0.0, 10.0), ("b", 0.0, 20.0), ("c", 0.0, 60.0), ("c", 1.0, 120.0)]
+    """In three runs a window stays at 10, 20 and 60, and the last run doubles it at 1 s."""
+    samples = [("a", 0.0, 10.0), ("b", 0.0, 20.0), ("c", 0.0, 60.0), ("c", 1.0, 120.0)]
     ends = [("a", 2.0, 10.0), ("b", 2.0, 20.0), ("c", 2.0, 120.0)]
-    frame = pl.DataFrame([*told, *ends], schema=["run_id", "time_s", "value"], orient="row")
+    frame = pl.DataFrame([*samples, *ends], schema=["run_id", "time_s", "value"], orient="row")
     frame = frame.with_columns(series=pl.lit("flow 0"))
     drawn = values(figures.measure_chart(frame, "cwnd", "band"))
     early, late = drawn.filter(pl.col("time_s") < 1), drawn.filter(pl.col("time_s") > 1)
     assert set(early["value"]) == {30.0}
     assert set(late["value"]) == {50.0}
-    # Student's t of two degrees of freedom; no window is below zero.
+    # Student's t for two degrees of freedom; no window is below zero.
     assert early["high"].to_list() == pytest.approx([30 + 4.30265 * 26.45751 / 3**0.5] * early.height, rel=1e-5)
     assert set(early["low"]) == {0.0}
 
 
-def test_a_band_ends_with_half_of_the_runs() -> None:
+def test_a_band_ends_where_half_of_the_runs_have_ended() -> None:
     rows = [(run, time, 1.0) for run, end in (("a", 1.0), ("b", 1.0), ("c", 4.0)) for time in (0.0, end)]
     frame = pl.DataFrame(rows, schema=["run_id", "time_s", "value"], orient="row").with_columns(series=pl.lit("flow 0"))
     assert max(values(figures.measure_chart(frame, "cwnd", "band"))["time_s"].to_list()) <= 1.0
@@ -332,7 +332,7 @@ def test_whiskers_stand_on_the_middle_of_their_boxes(campaign: vz.Campaign) -> N
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [
         ({"measure": "goodput_bp"}, "'goodput_bp' is not a column here; did you mean 'goodput_bps'"),
         ({"measure": "goodput_bps", "color": "cd"}, "color: 'cd' is not a column here"),
@@ -341,8 +341,8 @@ def test_whiskers_stand_on_the_middle_of_their_boxes(campaign: vz.Campaign) -> N
         ({"measure": "cwnd", "kind": "bar"}, "'bar' is no kind of chart for this"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(campaign: vz.Campaign, asked: dict[str, Any], told: str) -> None:
-    with pytest.raises(vz.ResultsError, match=re.escape(told)):
+def test_what_cannot_be_drawn_is_said(campaign: vz.Campaign, asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(vz.ResultsError, match=re.escape(message)):
         campaign.plot(**asked)
 
 
@@ -399,11 +399,11 @@ def test_a_study_has_these_kinds(tmp_path: Path) -> None:
         )
 
 
-# Paper
+# Print
 
 
 def width_of(chart: Any) -> float:
-    """Width of a drawing as PDF in points."""
+    """Width of a drawing as PDF, in points."""
     pdf: bytes = vl_convert.vegalite_to_pdf(chart.to_dict(), "6.4")
     box = re.search(rb"MediaBox *\[([^\]]+)\]", pdf)
     assert box
@@ -445,7 +445,7 @@ def test_a_style_holds_until_it_is_changed_or_its_block_ends(result: vz.Result) 
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [
         ({"name": "poster"}, "'poster' is no style; choose 'screen' or 'paper'"),
         ({"width": "wide"}, "width = 'wide': write 'column', 'page', a length as '88 mm'"),
@@ -453,8 +453,8 @@ def test_a_style_holds_until_it_is_changed_or_its_block_ends(result: vz.Result) 
         ({"font_size": 0}, "font_size = 0: give 4 to 24 points"),
     ],
 )
-def test_a_style_that_is_none_is_refused(asked: dict[str, Any], told: str) -> None:
-    with pytest.raises(vz.VazaoError, match=re.escape(told)):
+def test_an_invalid_style_is_refused(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(vz.VazaoError, match=re.escape(message)):
         vz.style(**asked)
 
 
@@ -513,10 +513,10 @@ def test_the_command_writes_tables(campaign: vz.Campaign, vazao: Vazao) -> None:
     assert (wrong.code, "x.doc: .doc is no form of a table" in wrong.err) == (2, True)
 
 
-# One run that grows
+# Growing a single run
 
 
-def test_what_a_run_wrote_is_said(vazao: Vazao) -> None:
+def test_files_written_by_a_run_are_listed(vazao: Vazao) -> None:
     done = vazao("run", "wan.toml", "--pcap", "caps", "--trace", "cwnd")
     assert "captures: caps\n" in done.out
     assert re.search(r"\d+ samples were recorded and not kept: --out DIR keeps them, --json prints them", done.out)
@@ -540,7 +540,7 @@ def test_one_run_grows_to_a_sweep(vazao: Vazao) -> None:
     assert run_id in grown.runs["run_id"].to_list()
     assert grown.runs["seed"].to_list() == [1, 2, 3, 4]
     assert vazao("report", "one").code == 0
-    # A run that is none of the sweep's stays by itself.
+    # A run outside the sweep is kept separately.
     assert vazao("run", "wan.toml", "--set", "network.bottleneck.loss=0.5", "--out", "two", "--seed", "9").code == 0
     other = vazao("run", "wan.toml", "--seeds", "2", "--out", "two")
     assert (other.code, "holds results of another kind" in other.err) == (2, True)

@@ -1,4 +1,4 @@
-"""Figures: the statistics they draw against SciPy, the files they become, the rules they keep."""
+"""Figures: their statistics against SciPy, the files they are rendered to, the rules they keep."""
 
 import json
 import math
@@ -76,7 +76,7 @@ def test_png_has_ink(written: dict[str, Path]) -> None:
 
 
 def read_png(content: bytes) -> tuple[int, int, bytes]:
-    """Width, height and the decompressed scan lines; every chunk's checksum is verified."""
+    """Width, height and the decompressed scan lines; verifies every chunk's checksum."""
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
     chunks = list(png_chunks(content))
     width, height = struct.unpack(">II", chunks[0][1][:8])
@@ -106,7 +106,7 @@ def test_json_is_the_description_with_its_rows(written: dict[str, Path]) -> None
 
 
 def middle(path: str) -> float:
-    """The middle of a drawn point or bar on the x axis."""
+    """Centre of a drawn point or bar on the x axis."""
     moved = re.search(r'transform="translate\(([\d.]+),', path)
     bar = re.search(r' d="M([\d.]+),[-\d.]+h([-\d.]+)', path)
     return float(moved[1] if moved else 0) + (float(bar[1]) + float(bar[2]) / 2 if bar else 0)
@@ -114,7 +114,7 @@ def middle(path: str) -> float:
 
 @pytest.mark.parametrize("kind", ["line", "point", "box"])
 def test_intervals_stand_on_their_marks(kind: str, store: Store) -> None:
-    """Series stand side by side where x is text: each interval on its own mark, which is on no other's."""
+    """With text on x, series are dodged: each interval is centred on its own mark and on no other's."""
     sql = "SELECT *, CASE WHEN bandwidth_bps < 1e8 THEN 'slow' ELSE 'fast' END AS class FROM runs"
     svg = draw(store, sql=sql, x="class", y="utilisation", color="variant", kind=kind, error="ci95").svg()
     rules = re.findall(r'<line [^>]*aria-roledescription="rule mark" transform="translate\(([\d.]+),', svg)
@@ -127,7 +127,7 @@ def test_intervals_stand_on_their_marks(kind: str, store: Store) -> None:
 
 
 def test_a_mark_at_the_edge_is_whole(store: Store) -> None:
-    """A mark whose value is the axis's last is not cut in half there."""
+    """A mark at the axis's last value is not cut in half."""
     described = draw(store, sql="SELECT * FROM runs", x="variant", y="utilisation", kind="point").spec(Face.STILL)
     assert [layer["mark"]["clip"] for layer in described["layer"] if layer["mark"]["type"] == "point"] == [False]
 
@@ -148,8 +148,8 @@ def test_interval_of_two_values_in_closed_form() -> None:
     assert half_width(1 / math.sqrt(2), 2) == pytest.approx(math.tan(0.475 * math.pi) / 2)
 
 
-def test_an_interval_of_a_fraction_ends_where_it_does(store: Store) -> None:
-    # 0.4 and 0.9 are 0.25 from their mean, and tan(0.475 pi) is 12.7: -2.53 to 3.83 without bounds.
+def test_an_interval_of_a_fraction_stays_within_its_bounds(store: Store) -> None:
+    # 0.4 and 0.9 are 0.25 from their mean, and tan(0.475 pi) is 12.7: without bounds, -2.53 to 3.83.
     half = 0.25 * math.tan(0.475 * math.pi)
     for y, low, high in [("utilisation", 0.0, 1.0), ("gain", 0.65 - half, 0.65 + half)]:
         for sql, error in [
@@ -219,8 +219,8 @@ def test_a_variant_has_one_colour_in_every_figure(store: Store) -> None:
 
 
 def test_palette_stays_distinct_for_colour_blind_readers() -> None:
-    # Colours of the first round, as Viénot, Brettel and Mollon (1999) simulate protanopia and deuteranopia in linear
-    # light, must differ by more than a just visible step. Shape tells apart what is close.
+    # Colours of the first cycle must differ by more than a just noticeable step in linear light as protanopia and
+    # deuteranopia are simulated by Viénot, Brettel and Mollon (1999). Shapes distinguish what is close.
     def linear(color: str) -> np.ndarray:
         channel = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
         return np.where(channel <= 0.04045, channel / 12.92, ((channel + 0.055) / 1.055) ** 2.4)
@@ -309,7 +309,7 @@ REPORTED = {
 
 
 def drawn_marks(one: figures.Drawing) -> list[str]:
-    """The kinds of what a still drawing has over its own rows: only marks are drawn as rings or broken lines."""
+    """Kinds of marks that a static drawing has beside its own rows: only reported values are rings or broken lines."""
     drawn = list(ElementTree.fromstring(one.svg()).iter())
     rings = [e for e in drawn if e.get("aria-roledescription") == "point" and e.get("stroke-width") == "2"]
     return ["ring"] * len(rings) + ["line"] * sum(e.get("stroke-dasharray") == "6,4" for e in drawn)
@@ -319,7 +319,7 @@ def test_what_was_reported_stands_in_the_panel_that_it_names(store: Store) -> No
     one = draw(store, **REPORTED, reported=[{"bandwidth_bps": "100 Mbps", "utilisation": "70 %", "setting": "modern"}])
     assert one.rows.reported.select("bandwidth_bps", "utilisation", "setting").rows() == [(1e8, 0.7, "modern")]
     assert drawn_marks(one) == ["ring"]
-    # A hollow mark is in the legend; the page of the report says it in a sentence.
+    # A hollow mark is in the legend; the report's page explains it in a sentence.
     assert one.svg().count(">as the original reports it</text>") == 1
 
 
@@ -331,7 +331,7 @@ def test_rings_beyond_whiskers_are_in_the_legend(store: Store, largest: int, rin
     assert one.svg().count(">outlier: over 1.5 box heights from the box</text>") == rings
 
 
-def test_what_was_reported_of_no_panel_and_no_place_crosses_them_all(store: Store) -> None:
+def test_a_reported_value_without_panel_and_position_crosses_all_panels(store: Store) -> None:
     one = draw(store, **REPORTED, reported=[{"utilisation": 0.7}])
     panels = one.rows.frame["setting"].n_unique()
     assert panels > 1
@@ -346,7 +346,7 @@ def test_what_was_reported_of_a_series_that_is_not_drawn_is_left_out(store: Stor
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ({"bandwidth_bps": 1e8}, "has no 'utilisation', the figure's y"),
         (
@@ -355,8 +355,8 @@ def test_what_was_reported_of_a_series_that_is_not_drawn_is_left_out(store: Stor
         ),
     ],
 )
-def test_a_reported_row_of_other_columns_is_refused(row: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_a_reported_row_of_other_columns_is_refused(row: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         synthetic.figure("test", **REPORTED, reported=[row])
 
 
@@ -387,15 +387,15 @@ def test_the_page_asks_the_style_sheet_for_its_colours(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"sql": "SELECT nothing FROM runs"}, "nothing"),
         ({"y": "utilization"}, "did you mean 'utilisation'"),
         ({"y": "variant"}, "not a number"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(store: Store, given: dict[str, str], said: str) -> None:
-    with pytest.raises(StudyError, match=said) as caught:
+def test_what_cannot_be_drawn_is_said(store: Store, given: dict[str, str], message: str) -> None:
+    with pytest.raises(StudyError, match=message) as caught:
         draw(store, **({"sql": "SELECT * FROM runs", "x": "bandwidth_bps", "y": "utilisation"} | given))
     assert str(caught.value).startswith("figure test: ")
 
@@ -411,7 +411,7 @@ def test_a_chart_is_made_by_id(store: Store) -> None:
 
 
 def lines_of(chart: dict[str, Any]) -> set[str]:
-    """The lines of a chart by what names each: its colour, or where it has none the column that keeps it apart."""
+    """Lines of a chart by colour, or without colour by the column that separates them."""
     (rows,) = chart["datasets"].values()
     return {row.get("series") or row["replication"] for row in rows}
 
@@ -445,7 +445,7 @@ def test_links_that_stay_empty_are_no_part_of_a_chart_of_queues(values: list[flo
 def test_labels_of_categories_use_the_room_they_have() -> None:
     four = ["segments of 1448 bytes", "initial window of ten", "buffers that grow", "quick acknowledgements"]
     assert in_lines(four, 580)["segments of 1448 bytes"] == ["segments of", "1448\xa0bytes"]
-    # A number is not parted from its unit, nor a word that a hyphen only shortens.
+    # A number is not separated from its unit, nor a name such as 1-RTT at its hyphen.
     assert in_lines(["1 %", "10 %"], 10) == {"1 %": ["1\xa0%"], "10 %": ["10\xa0%"]}
     assert in_lines(["quic-bbr", "TLS (1-RTT)"], 10) == {
         "quic-bbr": ["quic-", "bbr"],

@@ -1,4 +1,4 @@
-"""Verdicts are computed from rows, and a query or text that cannot be is named."""
+"""Verdicts are computed from rows, and errors in a query or text name the finding."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ levels = ["historic", "modern"]
 
 @dataclass
 class Rows:
-    """A stand-in for a results directory: eight runs, four in each setting."""
+    """Stand-in for a results directory: eight runs, four in each setting."""
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
         connection = database.connect()
@@ -64,13 +64,13 @@ def test_the_verdict_is_that_of_the_row(holds: str, verdict: str) -> None:
     assert found.explanation == texts[verdict]
 
 
-@pytest.mark.parametrize(("holds", "said"), [("true", "Yes: 7."), ("false", "No: 7."), ("NULL::BOOLEAN", "Open: 7.")])
-def test_the_answer_is_that_of_the_verdict(holds: str, said: str) -> None:
+@pytest.mark.parametrize(("holds", "answer"), [("true", "Yes: 7."), ("false", "No: 7."), ("NULL::BOOLEAN", "Open: 7.")])
+def test_the_answer_is_that_of_the_verdict(holds: str, answer: str) -> None:
     (found,) = evaluate(
         f'sql = "SELECT avg(y) AS mean, {holds} AS holds FROM runs"\n'
         'answer = { reproduced = "Yes: {mean:.0f}.", differs = "No: {mean:.0f}.", undecided = "Open: {mean:.0f}." }\n'
     )
-    assert found.answer == said
+    assert found.answer == answer
 
 
 def test_an_answer_has_a_sentence_for_every_verdict() -> None:
@@ -101,7 +101,7 @@ def test_a_finding_per_level_is_decided_for_each() -> None:
     ]
 
 
-def test_what_is_zero_as_it_is_rounded_has_no_sign() -> None:
+def test_a_value_that_rounds_to_zero_has_no_sign() -> None:
     texts = "SELECT -0.004 AS x, '-0 ± 0 %; -0.30 %; a-0; 1-0' AS shown, true AS holds"
     (found,) = evaluate(f'sql = "{texts}"\nmeasured = "{{x:.1f}} s, {{x:.1%}}, {{x:+.3f}}; {{shown}}"\n')
     assert found.measured == "0.0 s, -0.4 %, -0.004; 0 ± 0 %; -0.30 %; a-0; 1-0"
@@ -112,7 +112,7 @@ def test_null_is_a_dash_in_a_text() -> None:
     assert (found.verdict, found.measured) == ("undecided", "– s")
 
 
-def test_one_run_of_what_is_random_decides_nothing() -> None:
+def test_a_single_random_run_decides_nothing() -> None:
     sql = "SELECT avg(y) AS d, ci95(y) AS ci, greater(d, ci, 0) AS holds FROM runs WHERE y = 1"
     (found,) = evaluate(f'sql = "{sql}"\n')
     assert found.verdict == "undecided"
@@ -163,7 +163,7 @@ def test_the_terminal_shows_criterion_numbers_and_effect(
     assert "10 findings: 5 reproduced, 3 differ, 1 undecided, 1 not testable" in printed
 
 
-def test_no_row_is_not_testable() -> None:
+def test_a_finding_without_rows_is_not_testable() -> None:
     (found,) = evaluate('sql = "SELECT y, true AS holds FROM runs WHERE y > 99"\nmeasured = "{y}"\n')
     assert (found.verdict, found.measured, found.explanation) == ("not testable", "", ENGLISH.say("page.no_row"))
 
@@ -196,7 +196,7 @@ answer = { reproduced = "yes", differs = "no", undecided = "open" }
 
 @dataclass
 class Levels:
-    """A stand-in for a results directory: one run at each combination of these levels."""
+    """Stand-in for a results directory: one run for each combination of these levels."""
 
     rates: list[str]
     losses: list[float]
@@ -231,8 +231,8 @@ def test_fewer_levels_than_a_claim_needs_decide_nothing(
         assert found.explanation == f"It needs runs with {missing}, which are missing."
 
 
-def test_a_label_is_no_part_but_where_it_is_compared_with_the_column() -> None:
-    """In sctp-tcp-udp-2016 `tcp`, `udp` and `sctp` are parts and transports."""
+def test_a_label_names_a_part_only_if_compared_with_the_part_column() -> None:
+    """In sctp-tcp-udp-2016, `tcp`, `udp` and `sctp` are parts as well as transports."""
     study = load_study("sctp-tcp-udp-2016")
     assert study.parts_in("SELECT 1 FROM runs WHERE part = 'delay' AND transport IN ('tcp', 'udp')") == ["delay"]
     assert study.parts_in("SELECT 1 FROM runs WHERE part IN ('tcp', 'sctp') AND transport = 'udp'") == ["tcp", "sctp"]

@@ -1,4 +1,4 @@
-"""Forecasts of how long runs take, beside how long they take: of each kind of scenario within a factor of two."""
+"""Forecasts of running times: within a factor of two of the real time for each kind of scenario."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ GUESTS = {
 
 @pytest.fixture
 def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that stands still while the machine does something else: the processor's time of this process."""
+    """Replaces the clock by this process's CPU time, which other load does not affect."""
     clock = SimpleNamespace(perf_counter=time.process_time)
     monkeypatch.setattr("vazao.results.forecast.time", clock)
 
 
 def ratio(scenario: _core.Scenario, clock: Callable[[], float]) -> float:
-    """The expected time of a run over that which it took."""
+    """Ratio of a run's expected time to its actual time."""
     expected = forecast_run(scenario).seconds
     began = clock()
     outcome = _core.run(scenario)
@@ -98,7 +98,7 @@ def test_a_run_takes_as_long_as_its_forecast_within_a_factor_of_two(text: str) -
 @needs_kernel
 @pytest.mark.parametrize("text", GUESTS.values(), ids=GUESTS)
 def test_a_run_with_guests_takes_as_long_as_its_forecast(text: str) -> None:
-    # A guest is a process of its own.
+    # A guest is a separate process.
     scenario = load(text)
     assert_mostly_within(2, lambda: ratio(scenario, time.perf_counter))
 
@@ -143,7 +143,7 @@ def test_runs_of_several_kinds_take_as_long_together_as_their_forecast() -> None
 def test_an_end_is_forecast_where_none_is_written() -> None:
     scenario = load(KINDS["everything on every path"])
     assert scenario.until_s is None
-    # On a quick machine the whole run takes less than two tenths of a second, and one that has ended needs no forecast.
+    # On a fast machine the whole run takes less than 0.2 s, and a run that has ended needs no forecast.
     ends = forecast_run(scenario, 0.05).ends_s
     assert ends is not None
     simulated = _simulated(scenario)
@@ -165,13 +165,13 @@ def test_a_piece_is_no_longer_than_it_may_be() -> None:
     assert time.perf_counter() - began < 30
 
 
-def test_a_piece_changes_nothing_of_what_it_is_of() -> None:
+def test_a_truncated_scenario_leaves_the_original_unchanged() -> None:
     text = SHORT
     whole, piece = load(text), load(text).with_until(1.0)
     assert piece.until_s == 1.0
     assert whole.until_s is None
     assert piece.run_id != whole.run_id
-    # An end that is earlier anyhow stays.
+    # An earlier end is kept.
     assert piece.with_until(5.0).run_id == piece.run_id
     with pytest.raises(_core.ScenarioError, match="the end must be from"):
         whole.with_until(0.0)

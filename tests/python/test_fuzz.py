@@ -1,4 +1,4 @@
-"""A little of `make fuzz`, and whether the fuzzer would notice: every check of it must be able to fail."""
+"""A short `make fuzz`, and tests of the fuzzer itself: every check must be able to fail."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ UNDRAWN = {
     "a list of tables, each with at and rate",
     "a list of tables, each with at and delay",
 }
-"""Forms of parameters that the generator writes itself, or leaves to guests."""
+"""Forms of parameters that the generator handles separately, or leaves to guests."""
 
 
 def test_every_form_of_parameter_is_drawn() -> None:

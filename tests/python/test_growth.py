@@ -1,4 +1,4 @@
-"""Campaigns that grow, shrink, come in shards and are cleaned: a run is found by what it is."""
+"""Campaigns that grow, shrink, run in shards and are cleaned: a run is identified by its content."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def assert_same(a: Path, b: Path) -> None:
 
 
 FEWER = ('quick = ["1 Mbps", "100 Mbps"]', 'quick = ["100 Mbps"]')
-"""A change of the toy study that leaves out half of its runs."""
+"""Edit of the toy study that drops half of its runs."""
 
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of the toy study, of which each test that goes on with them takes a copy."""
+    """Results of the toy study; tests that continue from them take a copy."""
     return ran(TOY, tmp_path_factory.mktemp("begun") / "r", jobs=1).directory
 
 
 @pytest.fixture(scope="module")
 def fewer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results in batches of three runs, half of which the study no longer has."""
+    """Results in batches of three runs, half of which are no longer in the study."""
     out = tmp_path_factory.mktemp("fewer") / "r"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running, "FLUSH_RUNS", 3)
@@ -108,7 +108,7 @@ def quarters(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_changed_study_runs_what_is_missing_and_pools_nothing(
     edited: Edit, toy_text: str, begun: Path, tmp_path: Path, old: str, new: str, started: int, left: list[str]
 ) -> None:
-    """The rows are those of a directory that has never had anything else."""
+    """Rows equal those of a directory that never held anything else."""
     shutil.copytree(begun, tmp_path / "r")
     grown = ran(edited(old, new), tmp_path / "r")
     alone = ran(edited(old, new), tmp_path / "alone")
@@ -158,7 +158,7 @@ def test_shards_make_the_same_rows_as_one_machine(toy: Study, toy_text: str, tmp
         part = ran(toy_text, tmp_path / str(number), size="full", shard=Shard(number, 3))
         assert part.started == 6
     merged = results.merge([tmp_path / "1", tmp_path / "2"], tmp_path / "m")
-    # Which runs are a shard's goes by what they are; four of them have a row in both parts of the study.
+    # A run's identity decides its shard; four of the runs have a row in both parts of the study.
     assert (merged.added, merged.runs + merged.missing) == (12, 22)
     assert 6 <= merged.missing <= 10
     merged = results.merge([tmp_path / "1", tmp_path / "3"], tmp_path / "m")
@@ -178,7 +178,7 @@ def test_shards_make_the_same_rows_as_one_machine(toy: Study, toy_text: str, tmp
 def test_shards_of_a_study_that_grew_run_what_is_new(
     edited: Edit, quarters: Path, tmp_path: Path, old: str, new: str, more: int
 ) -> None:
-    """Each run stays in the shard that has it, wherever in the plan its combination comes to stand."""
+    """Each run stays in the shard that has it, even if its combination moves within the plan."""
     shards = [Shard(number, 4) for number in (1, 2, 3, 4)]
     shutil.copytree(quarters, tmp_path, dirs_exist_ok=True)
     grown = [ran(edited(old, new), tmp_path / str(shard.number), size="full", shard=shard).started for shard in shards]
@@ -190,7 +190,7 @@ def test_shards_of_a_study_that_grew_run_what_is_new(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("seed = 5", "seed = 6", "holds another seed than .*1 .6, not 5."),
         ('name = "toy"\ntitle', 'name = "boy"\ntitle', "holds another study than"),
@@ -198,11 +198,11 @@ def test_shards_of_a_study_that_grew_run_what_is_new(
     ],
 )
 def test_shards_of_something_else_are_refused(
-    edited: Edit, halves: Path, tmp_path: Path, old: str, new: str, told: str
+    edited: Edit, halves: Path, tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     shutil.copytree(halves / "1", tmp_path / "1")
     ran(edited(old, new), tmp_path / "2", shard=Shard(2, 2))
-    with pytest.raises(ResultsError, match=told):
+    with pytest.raises(ResultsError, match=message):
         results.merge([tmp_path / "1", tmp_path / "2"], tmp_path / "m")
     assert not (tmp_path / "m").exists()
 

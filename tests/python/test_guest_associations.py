@@ -1,4 +1,4 @@
-"""Linux's SCTP beside ours, packet by packet, and both in one association.
+"""Linux's SCTP compared with ours, packet by packet, and both in one association.
 
 As in `test_guests.py`, a kernel is built once by `vazao kernel build`; without one these tests are skipped.
 """
@@ -23,11 +23,11 @@ OURS: dict[str, Any] = {
     "send_buffer": f"{84 * 1452} B",
     "pf_retries": 0,
 }
-"""The kernel's ways and its buffers (bench/associations.py)."""
+"""Settings of the kernel: its behaviour and its buffers (bench/associations.py)."""
 
 
 def chunks(capture: Path) -> list[tuple[float, list[str]]]:
-    """Times at which packets with DATA left, counted from the first, and their TSNs."""
+    """Times at which packets with DATA left, relative to the first, and their TSNs."""
     fields = ["frame.time_epoch", "sctp.data_tsn"]
     command = ["tshark", "-r", str(capture), "-Y", "ip.src == 10.0.0.1 and sctp.chunk_type == 0", "-T", "fields"]
     text = subprocess.run([*command, *(f"-e{field}" for field in fields)], capture_output=True, check=True, text=True)
@@ -36,7 +36,7 @@ def chunks(capture: Path) -> list[tuple[float, list[str]]]:
 
 
 def packets(capture: Path) -> list[tuple[float, str, list[int]]]:
-    """Times at which packets passed, counted from the first, who sent each, and the types of its chunks."""
+    """Times at which packets passed, relative to the first, with the sender of each and the types of its chunks."""
     fields = ["frame.time_epoch", "ip.src", "sctp.chunk_type"]
     command = ["tshark", "-r", str(capture), "-Y", "sctp", "-T", "fields", *(f"-e{field}" for field in fields)]
     text = subprocess.run(command, capture_output=True, check=True, text=True).stdout
@@ -61,8 +61,8 @@ MANY = [100, 103, 104, 110, 112, 120, 124, 260, 300, 400, 401, 402, 403, 404, 50
 def test_each_packet_leaves_when_linux_sends_it(
     rate: str, queue: str, size: int, lost: list[int], tmp_path: Path
 ) -> None:
-    """Until a timer of 10 ms ticks has a say, down to a tenth of a millisecond: growth, fast retransmissions, bursts,
-    and acknowledgements, which are delayed where Linux delays them and tell of the room that it has."""
+    """Times agree to a tenth of a millisecond, until a timer of 10 ms ticks matters: growth, fast retransmissions,
+    bursts and acknowledgements, which are delayed as Linux delays them and announce the same receive window."""
     loss = {"kind": "list", "packets": lost}
     link = vz.link(rate, "25 ms", queue=queue, forward=vz.link(loss=loss) if lost else None)
     sent = []
@@ -79,8 +79,9 @@ def test_each_packet_leaves_when_linux_sends_it(
 
 
 def test_a_failing_path_is_left_and_taken_again_as_linux_does() -> None:
-    """Half a second without the primary path: one packet leaves by the other when the timer expires, a heartbeat brings
-    new data back, and what then overtakes is sent again for nothing. A timer of the kernel's is 60 ms late."""
+    """During half a second without the primary path, one packet leaves by the other path when the timer expires. A
+    heartbeat brings new data back, and what it then overtakes is retransmitted spuriously. One of the kernel's timers
+    is 60 ms late."""
     paths = [vz.link("10 Mbps", "20 ms", queue="100 packets") for _ in range(2)]
     paths[0]["outages"] = [{"at": "6 s", "for": "0.5 s", "kind": "loss"}]
     rows = []
@@ -94,7 +95,7 @@ def test_a_failing_path_is_left_and_taken_again_as_linux_does() -> None:
 
 
 def kinds(capture: Path) -> set[str]:
-    """The types of all chunks."""
+    """Types of all chunks in a capture."""
     command = ["tshark", "-r", str(capture), "-T", "fields", "-e", "sctp.chunk_type"]
     text = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     return set(text.replace(",", " ").split())
@@ -104,7 +105,7 @@ def kinds(capture: Path) -> set[str]:
 @pytest.mark.parametrize("stack", ["linux", {"client": "linux"}, {"server": "linux"}])
 @pytest.mark.parametrize("app", [vz.upload, vz.download])
 def test_data_in_interleaved_chunks_arrives(stack: Any, app: Any, tmp_path: Path) -> None:
-    """I-DATA, type 64, in place of DATA, type 0, where both offer it (RFC 8260)."""
+    """I-DATA (type 64) replaces DATA (type 0) where both ends offer it (RFC 8260)."""
     link = vz.link("10 Mbps", "15 ms", queue="84 packets", forward=vz.link(loss=0.02), reverse=vz.link(loss=0.02))
     flow = vz.flow(app("500 kB"), vz.sctp(stack=stack, interleaving=True))
     row = vz.run(vz.point_to_point(link), [flow], pcap=tmp_path).flows.row(0, named=True)
@@ -117,7 +118,7 @@ def test_data_in_interleaved_chunks_arrives(stack: Any, app: Any, tmp_path: Path
 
 @pytest.mark.parametrize(("semantics", "arrives"), [("linux", True), ("rfc9260", False)])
 def test_linux_numbers_fragments_of_its_own(semantics: str, arrives: bool) -> None:
-    """sctp_chunk_assign_mid does not count a message's first fragment, as RFC 8260 section 2.1 does."""
+    """Unlike RFC 8260 section 2.1, sctp_chunk_assign_mid does not count a message's first fragment."""
     flow = vz.flow(
         vz.upload("100 kB", message="10 kB"),
         vz.sctp(stack={"server": "linux"}, interleaving=True, semantics=semantics),
@@ -129,9 +130,9 @@ def test_linux_numbers_fragments_of_its_own(semantics: str, arrives: bool) -> No
 @needs("tshark")
 @pytest.mark.parametrize("settings", [OURS, {"stack": "linux"}])
 def test_a_shutdown_that_is_not_answered_is_given_up(settings: dict[str, Any], tmp_path: Path) -> None:
-    """T5-shutdown-guard, five times RTO.Max, is over before the last SHUTDOWN of ten: an ABORT (type 6) follows. The
+    """T5-shutdown-guard, five times RTO.Max, expires before the last of ten SHUTDOWNs: an ABORT (type 6) follows. The
     kernel's timer of five minutes is up to four seconds late."""
-    # When all is acknowledged.
+    # Once everything is acknowledged.
     link = vz.link("1 Mbps", "25 ms", queue="2 bdp", outages=[{"at": "0.25 s", "for": "3000 s", "kind": "loss"}])
     message = {} if "stack" in settings else {"message": "1452 B"}
     flow = vz.flow(vz.upload("10000 B", **message), vz.sctp(**settings))

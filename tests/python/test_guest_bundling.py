@@ -1,4 +1,4 @@
-"""Bundling of chunks by Linux's SCTP and ours: the same chunks in the same packets, to the bytes of the windows.
+"""Bundling of chunks by Linux's SCTP and ours: the same chunks in the same packets, and the same advertised windows.
 
 As in `test_guests.py`, a kernel is built once by `vazao kernel build`; without one these tests are skipped.
 """
@@ -23,7 +23,7 @@ OURS: dict[str, Any] = {
     "receive_buffer": "106496 B",
     "send_buffer": f"{84 * 1452} B",
 }
-"""The kernel's ways and its buffers (bench/associations.py)."""
+"""Settings of the kernel: its behaviour and its buffers (bench/associations.py)."""
 
 PROGRAM = """
 import select, socket, sys
@@ -58,7 +58,7 @@ while role == "server" or received < others * count:
     except BlockingIOError:
         pass
 """
-"""A dialogue as our own application leads it: what comes is read, then what there is to say is written."""
+"""Dialogue in the order of our own application: it reads all that has arrived, then writes its answer."""
 
 
 def program(role: str, *numbers: int) -> str:
@@ -66,7 +66,7 @@ def program(role: str, *numbers: int) -> str:
 
 
 def packets(capture: Path) -> list[tuple[str, ...]]:
-    """The packets of an association: who sent it, its chunks' types, its TSNs, what it acknowledges and announces."""
+    """Packets of an association: the sender, the chunks' types, the TSNs, what is acknowledged and advertised."""
     fields = ["ip.src", "sctp.chunk_type", "sctp.data_tsn", "sctp.sack_cumulative_tsn_ack", "sctp.sack_a_rwnd"]
     fields += ["sctp.sack_gap_block_start_tsn", "sctp.sack_gap_block_end_tsn"]
     command = ["tshark", "-r", str(capture), "-Y", "sctp", "-T", "fields", *(f"-e{field}" for field in fields)]
@@ -78,12 +78,13 @@ def packets(capture: Path) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize(
     ("request_", "response", "count", "pipeline", "lost", "bundled"),
     [
-        # SACKs leave with all responses but the first and all requests but two: the first one of each side is at once.
+        # SACKs are bundled with all responses but the first and all requests but two: each side sends its first SACK at
+        # once.
         (200, 300, 8, 1, ([], []), 13),
-        # A full packet has no room for one: it leaves before. The short one at a response's end waits for it (Nagle).
+        # A full packet has no room for a SACK, which leaves before it. The short one at a response's end waits (Nagle).
         (200, 10_000, 5, 1, ([], []), 4),
         (1452, 1452, 6, 1, ([], []), 0),
-        # Both ways at once, without losses and with some on either side.
+        # Both directions at once, without losses and with some on either side.
         (1452, 1452, 300, 300, ([], []), 0),
         (1452, 1452, 300, 300, ([40, 80, 81], [70, 90]), 0),
     ],
@@ -110,7 +111,7 @@ def test_packets_have_the_chunks_of_linux_s(
         assert result.flows.row(0, named=True)["failure"] is None
         sent.append(packets(tmp_path / name / "a.1.pcapng"))
     linux, own = sent
-    # The run with programs ends with the client's, before its SHUTDOWN is answered.
+    # The run with programs ends when the client's program does, before its SHUTDOWN is answered.
     assert len(linux) in {len(own), len(own) - 2}
     assert own[: len(linux)] == linux
     assert sum(packet[1] == "3,0" for packet in own) == bundled

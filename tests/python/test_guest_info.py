@@ -1,4 +1,4 @@
-"""A sender's `struct tcp_info`: ours beside the kernel's own, in the same scenario.
+"""A sender's `struct tcp_info`: ours compared with the kernel's, in the same scenario.
 
 A kernel is built once by `vazao kernel build`; without one these tests are skipped.
 """
@@ -31,11 +31,11 @@ LINUX = 'stack = "linux"'
 FILE = 'kind = "upload", size = "10 MB"'
 
 TICK_S = 0.01
-"""Guests' kernels count at 100 Hz."""
+"""Tick of the guests' kernels, which run at 100 Hz."""
 
 
 def both(app: str, wire: str = "") -> list[Result]:
-    """Ours, then Linux."""
+    """Results of both stacks: ours, then Linux's."""
     text = TEXT.replace("WIRE", wire).replace("APP", app)
     return [run_scenario(load(text.replace("STACK", stack))) for stack in (OURS, LINUX)]
 
@@ -45,7 +45,7 @@ def row(result: Result) -> dict[str, Any]:
 
 
 def mean(result: Result, measure: str) -> float:
-    """Mean of a traced measure over time: each value holds until the next."""
+    """Time-weighted mean of a traced measure: each value holds until the next."""
     seen = result.samples.filter(pl.col("measure") == measure)
     spans = seen["time_s"].diff().drop_nulls()
     return float((seen["value"].head(-1) * spans).sum() / spans.sum())
@@ -53,8 +53,8 @@ def mean(result: Result, measure: str) -> float:
 
 @pytest.mark.parametrize("kind", ["upload", "download"])
 def test_a_slow_reader_limits_both_alike(kind: str) -> None:
-    """All of 8 s the sender waits but for what fills the receiver's first buffer, and for what its last one holds.
-    How much data that is the kernel reckons otherwise."""
+    """The sender waits throughout the 8 s, except for the data that fill the receiver's first buffer and the data that
+    its last one holds. The kernel counts these differently."""
     ours, linux = map(row, both(f'kind = "{kind}", size = "2 MB", read_rate = "2 Mbps"'))
     for column in "rwnd_limited_s", "busy_s":
         assert ours[column] == pytest.approx(linux[column], rel=0.03), column
@@ -63,7 +63,7 @@ def test_a_slow_reader_limits_both_alike(kind: str) -> None:
 
 
 def test_a_transfer_with_losses_tells_the_same() -> None:
-    """Every packet that is lost here is sent again once by both, so that every count is known."""
+    """Both retransmit every lost packet exactly once, so that every count is known."""
     ours, linux = both(FILE, "loss = { kind = 'list', packets = [100, 1000, 1001, 1002, 3000, 5000, 5010] }")
     one, other = row(ours), row(linux)
     assert one["retransmissions"] == other["retransmissions"] == 7
@@ -73,13 +73,13 @@ def test_a_transfer_with_losses_tells_the_same() -> None:
     states = [set(result.samples.filter(pl.col("measure") == "ca_state")["value"]) for result in (ours, linux)]
     assert states[0] == {0, 1, 3}
     assert states[1] <= {0, 1, 3}, "a sample may miss a moment of disorder"
-    # The kernel is looked at every 10 ms; a round trip takes 40 ms and, with what waits in the queue, up to 112 ms.
+    # The kernel is sampled every 10 ms; a round trip takes 40 ms, and up to 112 ms with the queue.
     for measure in "ca_state", "lost", "sacked":
         assert mean(ours, measure) == pytest.approx(mean(linux, measure), rel=0.1), measure
 
 
 def test_reordering_is_seen_alike() -> None:
-    """Twelve packets overtake a segment, which is then thirteen behind the highest that has come, itself counted."""
+    """Twelve packets overtake a segment, which then trails the highest one received by thirteen, inclusive."""
     rows = [row(result) for result in both(FILE, "reorder = { probability = 0.002, gap = 12 }")]
     assert [one["reordering"] for one in rows] == [13, 13]
 
@@ -87,15 +87,15 @@ def test_reordering_is_seen_alike() -> None:
 def test_what_only_tcp_tells_is_missing_elsewhere() -> None:
     guest = TEXT.replace("WIRE", "").replace("APP", FILE.replace("10 MB", "1 MB"))
     for kind in "mptcp", "sctp":
-        told = row(run_scenario(load(guest.replace('"tcp", cc = "cubic"', f'"{kind}"').replace("STACK", LINUX))))
-        assert [told[name] for name in ("busy_s", "rwnd_limited_s", "sndbuf_limited_s", "reordering")] == [None] * 4, (
-            kind
-        )
+        reported = row(run_scenario(load(guest.replace('"tcp", cc = "cubic"', f'"{kind}"').replace("STACK", LINUX))))
+        assert [reported[name] for name in ("busy_s", "rwnd_limited_s", "sndbuf_limited_s", "reordering")] == [
+            None
+        ] * 4, kind
 
 
 def test_short_writes_wait_alike() -> None:
-    """Nagle's algorithm in Minshall's variant: of messages of 100 bytes, 10 ms apart, what comes in a round trip of
-    40 ms leaves as one segment. Ours sends as many packets as the kernel, whose program does not turn it off."""
+    """Nagle's algorithm in Minshall's variant: of messages of 100 bytes, 10 ms apart, those of one round trip of 40 ms
+    leave as one segment. Ours sends as many packets as the kernel, whose program leaves Nagle on."""
     app = 'kind = "cbr", rate = "80 kbps", message = "100 B", duration = "2 s"'
     like = TEXT.replace("WIRE", "").replace("APP", app)
     ours, linux = (row(run_scenario(load(like.replace("STACK", stack)))) for stack in ('like = "linux"', LINUX))
@@ -118,8 +118,8 @@ transport = { kind = "tcp", cc = "cubic", STACK }
     [('tcp_rmem = "1 MiB"', "rwnd_limited_s"), ('tcp_wmem = "2 MiB"', ""), ('send_buffer = "1 MiB"', "")],
 )
 def test_buffers_bound_both_alike(buffers: str, limited: str) -> None:
-    """A receive buffer of which two thirds hold data, a send buffer of the kernel's own, and one of SO_SNDBUF, which is
-    doubled. When the kernel's program wakes it writes 256 KiB at once, an eighth of the buffer."""
+    """Covers a receive buffer of which two thirds hold data, the kernel's own send buffer, and one set by SO_SNDBUF,
+    which is doubled. When the kernel's program wakes up, it writes 256 KiB at once, an eighth of the buffer."""
     ours, linux = (
         row(run_scenario(load(WIDE.replace("STACK", f"{stack}, {buffers}")))) for stack in ('like = "linux"', LINUX)
     )

@@ -1,4 +1,4 @@
-"""Programs of the host in Linux guests: they run unmodified, cannot reach the host, and say what went wrong."""
+"""The host's programs in Linux guests: they run unmodified, cannot modify the host, and report their errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_iperf3_runs_unmodified() -> None:
     assert row["completed"] is True
     assert row["failure"] is None
     assert "iperf Done." in row["client_output"]
-    # iperf3 is done when its megabyte is written: what then waits in the queue meets a closed socket.
+    # iperf3 exits once it has written its megabyte: data still in the queue meets a closed socket.
     waiting = 2 * 84 * 1448
     assert 2**20 - waiting < row["app_bytes"] < 2**20 + 10_000 + 1448 * row["retransmissions"]
     assert 0.7 < row["completion_s"] < 1.6
@@ -33,7 +33,7 @@ def test_iperf3_runs_unmodified() -> None:
 @needs("curl")
 @pytest.mark.skipif(not (PAGE.exists() and PYTHON.exists()), reason=f"no {PYTHON}, or no {PAGE}")
 def test_curl_runs_unmodified() -> None:
-    # A guest sees the host's files, read-only, except that /tmp is its own.
+    # A guest sees the host's files read-only, except for its own /tmp.
     server = f"cd {PAGE.parent} && {PYTHON} -m http.server --bind {{server}} 8000"
     client = "curl --fail --silent --retry 20 --retry-connrefused --retry-delay 1 --output /dev/null"
     client += f" http://{{server}}:8000/{PAGE.name}"

@@ -1,4 +1,4 @@
-"""Losses on a guest's own card (netem), in pieces or packet by packet, and what its kernel remembers (tcp_metrics).
+"""Losses on a guest's own interface (netem), by segment batch or by packet, and its kernel's cache (tcp_metrics).
 
 As in `test_guests.py`, a kernel is built once by `vazao kernel build`; without one most of these tests are skipped.
 """
@@ -35,7 +35,7 @@ def scenario(keys: str, size: str = "1 MB", seed: int = 1) -> Any:
 
 
 def frames(capture: Path) -> Iterator[bytes]:
-    """IP packets of a capture: enhanced packet blocks of pcapng (type 6), whose data follows five words."""
+    """IP packets in a capture: enhanced packet blocks of pcapng (type 6), whose data follows five words."""
     content, at = capture.read_bytes(), 0
     while at < len(content):
         kind, length = struct.unpack_from("<II", content, at)
@@ -46,7 +46,7 @@ def frames(capture: Path) -> Iterator[bytes]:
 
 
 def tcp_segments(capture: Path) -> list[int]:
-    """Numbers of the full segments that a client sent, of 1448 bytes each, the first 0."""
+    """Indices of the full segments that a client sent, of 1448 bytes each, counted from 0."""
     numbers, first = [], None
     for packet in frames(capture):
         sequence = struct.unpack_from(">I", packet, 24)[0]
@@ -57,7 +57,7 @@ def tcp_segments(capture: Path) -> list[int]:
 
 
 def chunks(capture: Path) -> list[int]:
-    """Numbers of the full DATA chunks that a client sent, one a packet, the first 0."""
+    """Indices of the full DATA chunks that a client sent, one a packet, counted from 0."""
     numbers, first = [], None
     for packet in frames(capture):
         if packet[12:16] == bytes([10, 0, 0, 1]) and packet[32] == 0 and len(packet) == 1500:
@@ -68,7 +68,7 @@ def chunks(capture: Path) -> list[int]:
 
 
 def lost_at_once(numbers: list[int]) -> list[int]:
-    """Lengths of losses: packets in a row that did not leave in their turn, between one record and the next."""
+    """Lengths of loss bursts: consecutive packets missing in the original sequence, before any retransmission."""
     records = [
         number for number, most in zip(numbers, itertools.accumulate(numbers, max), strict=True) if number == most
     ]
@@ -81,20 +81,20 @@ def mean(values: list[int]) -> float:
 
 @needs_kernel
 def test_netem_loses_as_many_packets_as_it_is_told() -> None:
-    """4000 datagrams at 10 %: what is missing on the wire is binomial, so within four standard deviations (one seed in
-    15 000 is beyond). The end of the flow is said by some packets more, which may be lost, too."""
+    """4000 datagrams at 10 %: the number missing on the wire is binomial, so within four standard deviations (exceeded
+    by one seed in 15 000). Some more packets announce the end of the flow, and may be lost, too."""
     keys = 'kind = "udp", rate = "10 Mbps", payload = 1000, stack = "linux", netem = { client = { loss = 0.1 } }'
     row = flow(run_scenario(scenario(keys, "4 MB")))
     lost = 4000 - row["packets_sent"]
     assert lost == pytest.approx(400, abs=4 * math.sqrt(4000 * 0.1 * 0.9) + 3)
-    # Only what crosses the network can be lost there.
+    # Only packets that cross the network can be lost there.
     assert row["packets_lost"] == 0
 
 
 @needs_kernel
 @pytest.mark.parametrize("kind", ["tcp", "sctp"])
 def test_losses_repeat_with_the_seed(kind: str) -> None:
-    """netem's random numbers are the seed's (TCA_NETEM_PRNG_SEED): a run is the same again, another seed's is not."""
+    """netem draws its numbers from the seed (TCA_NETEM_PRNG_SEED): the same seed repeats a run, another does not."""
     keys = f'kind = "{kind}", stack = "linux", offloads = "all", netem = {{ loss = 0.05 }}'
     runs = [flow(run_scenario(scenario(keys, "300 kB", seed))) for seed in (1, 1, 2)]
     assert all(row["completed"] and row["intact"] for row in runs)
@@ -107,9 +107,10 @@ def test_losses_repeat_with_the_seed(kind: str) -> None:
     ("kind", "read", "offloads"),
     [("tcp", tcp_segments, "none"), ("tcp", tcp_segments, "tcp"), ("sctp", chunks, "tcp"), ("sctp", chunks, "all")],
 )
-def test_what_is_cut_behind_the_queue_is_lost_as_a_whole(kind: str, read: Any, offloads: str, tmp_path: Path) -> None:
-    """Packet by packet nearly all losses are of one packet (two in a row: one in a hundred). Of pieces they are of two
-    and more: TCP cuts none smaller where it has data (tcp_min_tso_segs), and SCTP hands down what a SACK lets out."""
+def test_segments_cut_behind_the_queue_are_lost_together(kind: str, read: Any, offloads: str, tmp_path: Path) -> None:
+    """Packet by packet nearly all losses are single packets (two in a row: one in a hundred). With offloads they come
+    in batches of two and more: TCP hands down no smaller ones while it has data (tcp_min_tso_segs), and SCTP hands down
+    all that a SACK permits."""
     keys = f'kind = "{kind}", stack = "linux", offloads = "{offloads}", netem = {{ client = {{ loss = 0.01 }} }}'
     runs = []
     for seed in range(4):
@@ -126,17 +127,17 @@ def test_what_is_cut_behind_the_queue_is_lost_as_a_whole(kind: str, read: Any, o
 
 @needs_kernel
 def test_what_never_left_is_counted_by_the_kernel() -> None:
-    """On the wire a segment that netem has lost is seen once, when it is sent again."""
+    """A segment that netem dropped appears on the wire only once, when it is retransmitted."""
     keys = 'stack = "linux", offloads = "none", netem = { client = { loss = 0.02 } }'
     row = flow(run_scenario(scenario(keys, "2 MB")))
-    # 1382 segments, each repeated for 2 % of what is sent; four standard deviations.
+    # 1382 segments, retransmitted at a loss rate of 2 %; four standard deviations.
     assert row["retransmissions"] == pytest.approx(28, abs=4 * math.sqrt(28))
     assert row["packets_lost"] == 0
 
 
 @needs_kernel
 def test_losses_on_the_way_back_are_the_servers() -> None:
-    """Next to nothing is sent again where only acknowledgements are lost."""
+    """Hardly anything is retransmitted if only acknowledgements are lost."""
     keys = 'stack = "linux", netem = { server = { loss = 0.05 } }'
     row = flow(run_scenario(scenario(keys, "2 MB")))
     assert row["completed"]
@@ -161,8 +162,8 @@ transport = { KEYS }
 @needs_kernel
 @pytest.mark.parametrize("remembered", [True, False])
 def test_a_kernel_keeps_the_threshold_of_the_connection_before(remembered: bool) -> None:
-    """A connection that ends in congestion avoidance leaves the larger of its threshold and half of its window
-    (`tcp_update_metrics`). The next one starts with it and never loses what slow start overshoots."""
+    """A connection that ends in congestion avoidance stores the larger of its threshold and half of its window
+    (`tcp_update_metrics`). The next one starts with it, and avoids the losses of an overshooting slow start."""
     keys = f'kind = "tcp", cc = "reno", stack = "linux", metrics = {str(remembered).lower()}'
     result = run_scenario(load(TWICE.replace("KEYS", keys)))
     assert result.flows["intact"].all()
@@ -174,7 +175,7 @@ def test_a_kernel_keeps_the_threshold_of_the_connection_before(remembered: bool)
     assert window > threshold
     left = max(threshold, window // 2 // 1448 * 1448)
     second = traced["ssthresh", 1]
-    # It is there in the first sample, or comes with the first loss after several round trips of 40 ms.
+    # It is there in the first sample, or appears with the first loss after several round trips of 40 ms.
     assert (second["value"][0] == left and second["time_s"][0] < 60.1) == remembered
     assert (result.flows["retransmissions"][1] < result.flows["retransmissions"][0]) == remembered
 
@@ -217,7 +218,7 @@ def test_a_host_has_one_queue_and_one_memory(first: str, second: str, message: s
 
 @needs_kernel
 def test_a_host_that_is_client_and_server_has_one_emulator() -> None:
-    """Losses by side are those of its card, whichever side it plays."""
+    """Losses by side apply to the host's single interface, whichever side it plays."""
     text = '[network]\ntopology = "point-to-point"\nlink = { rate = "10 Mbps", delay = "5 ms" }\n'
     for client, server, side in (("a", "b", "client"), ("b", "a", "server")):
         text += f'[[flow]]\nclient = "{client}"\nserver = "{server}"\napp = {{ kind = "upload", size = "100 kB" }}\n'

@@ -1,7 +1,6 @@
-"""Attacks by a stranger's scenario by way of its guests: nothing is written, nothing of the user's read, nothing
-forged, and no program run unasked.
+"""Attacks by an untrusted scenario through its guests: no writes, no access to private files, no forgery.
 
-A kernel is built once by `vazao kernel build`; without one the attacks are skipped.
+No program runs without permission. A kernel is built once by `vazao kernel build`; without one the attacks are skipped.
 """
 
 from __future__ import annotations
@@ -38,20 +37,20 @@ transport = { stack = "linux" }
 
 
 def scenario(client: str, server: str = "true") -> str:
-    # JSON's strings are TOML's.
+    # JSON strings are valid TOML.
     return SCENARIO.replace("CLIENT", json.dumps(client)).replace("SERVER", json.dumps(server))
 
 
 def output(client: str) -> str:
-    """Output of a program in a guest."""
-    told = run_scenario(load(scenario(f"{{ {client}\n}} 2>&1; exit 0"))).flows["client_output"].item()
-    assert isinstance(told, str)
-    return told
+    """Output of a program that runs in a guest."""
+    printed = run_scenario(load(scenario(f"{{ {client}\n}} 2>&1; exit 0"))).flows["client_output"].item()
+    assert isinstance(printed, str)
+    return printed
 
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder with a secret, where a guest has nothing of its own (its /tmp is another)."""
+    """Folder with a secret, at a path that the guest does not replace (its /tmp is separate)."""
     folder = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="vazao-test-"))
     (folder / "secret").write_text("the secret")
     yield folder
@@ -106,27 +105,27 @@ def test_no_door_leads_out_of_a_guest() -> None:
 
 @needs_kernel
 def test_a_crash_starts_no_program_that_could_write(place: Path) -> None:
-    """The kernel's own helper had every right, and mounted the machine's files to be written."""
+    """The kernel's own core-dump helper had full rights, and could mount the machine's files writable."""
     helper = f"""#!/bin/sh
 mkdir /run/m; mount -t hostfs none /run/m -o /; echo x > /run/m{place}/written; echo x > {place}/written
 """
-    told = output(
+    printed = output(
         f"ulimit -c unlimited; cat > /run/h <<'END'\n{helper}END\nchmod +x /run/h\n"
         "cp /lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 /run/l\n"
         "echo '|/host/run/l --library-path /host/lib/x86_64-linux-gnu /host/usr/sbin/chroot /host /run/h' "
         "> /proc/sys/kernel/core_pattern; sh -c 'kill -SEGV $$'\nsleep 2; echo done"
     )
-    assert "done" in told
+    assert "done" in printed
     assert sorted(path.name for path in place.iterdir()) == ["secret"]
 
 
 @needs_kernel
 def test_a_program_writes_no_file_of_the_machine(place: Path) -> None:
-    told = output(
+    printed = output(
         f"echo x > {place}/written; echo x >> {place}/secret; rm -f {place}/secret; mkdir {place}/d; "
         f"ln -s / {place}/l; chmod 777 {place}/secret; mv {place}/secret {place}/s; touch /usr/written; echo done"
     )
-    assert "done" in told
+    assert "done" in printed
     assert [(path.name, path.read_text()) for path in place.iterdir()] == [("secret", "the secret")]
     assert (place / "secret").stat().st_mode & 0o777 != 0o777
     assert not Path("/usr/written").exists()
@@ -138,16 +137,16 @@ def test_a_program_reads_what_is_installed_and_nothing_of_the_users(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attempt = f"cat {place}/secret; ls {Path.home()} {place}; cat /etc/shadow /proc/1/environ; head -c 4 /bin/sh; echo"
-    told = output(attempt)
-    assert "the secret" not in told
-    assert told.count("Permission denied") == 5, told
-    assert "ELF" in told, "programs are there"
+    printed = output(attempt)
+    assert "the secret" not in printed
+    assert printed.count("Permission denied") == 5, printed
+    assert "ELF" in printed, "programs are there"
     monkeypatch.setenv("VAZAO_GUEST_FILES", str(place))
     assert "the secret" in output(attempt), "the user has said so"
 
 
 def test_a_scenario_names_kernels_that_are_registered_and_no_file() -> None:
-    """A path would be a program of this machine that is started."""
+    """A path would start a program of this machine."""
     for name in ("/bin/sh", "./linux", "../../bin/sh", "6.12/../x"):
         made = load(SCENARIO.replace("APP", "").replace("CLIENT", '"a"').replace("SERVER", '"b"'), overrides=[
             ("flow.0.transport.kernel", name)
@@ -258,7 +257,7 @@ def test_programs_of_a_study_are_found_however_they_are_spelled() -> None:
 
 
 @needs_kernel
-def test_who_says_so_runs_them(tmp_path: Path) -> None:
+def test_programs_run_with_permission(tmp_path: Path) -> None:
     file = tmp_path / "own.toml"
     file.write_text(scenario("echo hello"))
     answer = vazao("run", file, "--allow-programs", "--json")

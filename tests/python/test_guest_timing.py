@@ -1,4 +1,4 @@
-"""Linux guests whose packets come at any distance from each other: no kernel dies, and the same run is the same again.
+"""Linux guests with packets arbitrarily close together: no kernel panics, and runs repeat exactly.
 
 A kernel is built once by `vazao kernel build`; without one these tests are skipped. `GUEST_RUNS` sets how many random
 scenarios are tried (default: a few).
@@ -41,7 +41,7 @@ transport = { kind = "tcp", cc = "cubic", stack = "linux" }
     ],
 )
 def test_packets_that_come_close_together_arrive(rate: str, wire: str) -> None:
-    """Below 256 ns apart, which is what a guest's reading of its clock takes, its kernel panicked."""
+    """Packets less than 256 ns apart, the time a guest takes to read its clock, made its kernel panic."""
     row = run_scenario(load(FAST.replace("RATE", rate).replace("WIRE", wire))).flows.row(0, named=True)
     assert (row["app_bytes"], row["completed"], row["intact"]) == (10_000_000, True, True)
 
@@ -63,13 +63,13 @@ transport = { kind = "tcp", stack = "linux" }
 
 
 def test_packets_arrive_while_a_guest_waits_in_a_call() -> None:
-    """Some calls of the system take a guest 1 us: it was told to run for what came meanwhile as if it were idle."""
+    """Some system calls take a guest 1 us; it was made to run for packets that arrived meanwhile as if it were idle."""
     flows = run_scenario(load(DELAYED)).flows
     assert flows["app_bytes"].min() > 0
 
 
 def drawn(seed: int) -> str:
-    """A random scenario of guests: fast links and slow ones, whatever wires do, every transport, one stack or two."""
+    """Random scenario with guests: fast and slow links, every impairment, every transport, one stack or two."""
     draw = random.Random(seed)
 
     def wire() -> str:

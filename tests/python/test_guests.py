@@ -1,4 +1,4 @@
-"""The unmodified Linux kernel as an end of a flow: what it transfers, how it agrees with itself elsewhere, what fails.
+"""The unmodified Linux kernel as an endpoint: what it transfers, how it compares with real kernels, how it fails.
 
 A kernel is built once by `vazao kernel build`; without one most of these tests are skipped.
 """
@@ -48,24 +48,24 @@ CONTROLS = [
     *("reno", "cubic", "bic", "westwood-plus", "htcp", "highspeed", "hybla", "vegas", "nv"),
     *("scalable", "tcp-lp", "veno", "yeah", "illinois", "dctcp", "cdg", "bbr"),
 ]
-"""The seventeen of Linux 6.12."""
+"""Congestion controls of Linux 6.12, all seventeen."""
 
 
 def run_all(scenarios: list[_core.Scenario]) -> list[dict[str, Any]]:
-    """The first flow of each."""
+    """Runs scenarios and returns the first flow of each."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         return [flow(result) for result in pool.map(run_scenario, scenarios)]
 
 
 @needs_kernel
 def test_every_congestion_control_delivers_every_byte() -> None:
-    # Enough loss that each of them has to recover, little enough that the slowest ends within a minute.
+    # Enough loss that each has to recover, little enough that the slowest ends within a minute.
     rows = run_all([scenario(cc=cc, rtt=20, loss="0.001") for cc in CONTROLS])
     for cc, row in zip(CONTROLS, rows, strict=True):
         assert (row["cc"], row["app_bytes"], row["completed"], row["intact"]) == (cc, 10_000_000, True, True)
         assert row["packets_lost"] > 0, cc
-        assert row["packets_lost"] <= row["retransmissions"] + 2, cc  # a lost ACK or FIN is not sent again as data
-        # 6907 segments of 1500 bytes at 10 Mbit/s are 8.29 s.
+        assert row["packets_lost"] <= row["retransmissions"] + 2, cc  # a lost ACK or FIN is not retransmitted as data
+        # 6907 segments of 1500 bytes at 10 Mbit/s take 8.29 s.
         assert 8.29 < row["completion_s"] < 60, cc
 
 
@@ -82,7 +82,7 @@ def test_the_other_transports_deliver_10_mb(kind: str) -> None:
         assert min(sent) > 1_000_000, "both paths carry data"
         assert row["completion_s"] < 8.2, "faster than one path can be"
     if kind == "udp":
-        # 10 MB at 8 Mbit/s, sent as a clock ticks: the last datagram arrives one transit after 10 s.
+        # 10 MB at 8 Mbit/s, sent at a constant rate: the last datagram arrives one transit after 10 s.
         assert row["completion_s"] == pytest.approx(10.0, abs=0.03)
 
 
@@ -98,11 +98,11 @@ def test_a_guests_subflows_have_rows_of_their_own(paths: str, ends: list[tuple[s
     transport = f'{{ kind = "mptcp", cc = "cubic", path_manager = "{paths}", stack = "linux" }}'
     rows = run_scenario(load(TWO_PATHS.replace("TRANSPORT", transport))).paths.rows(named=True)
     assert sorted((row["client_interface"], row["server_interface"]) for row in rows) == ends
-    # What one was given and another had to send again counts twice; there is hardly any.
+    # Data given to one subflow and retransmitted on another counts twice; there is hardly any.
     assert 10_000_000 <= sum(row["bytes"] for row in rows) < 10_300_000
     for row in rows:
         assert row["cwnd_mean_bytes"] > 10 * 1428
-        # Two links of 10 ms each way, whose queues hold a product of bandwidth and delay.
+        # Two links of 10 ms each way, whose queues hold one bandwidth-delay product.
         assert 0.02 < row["srtt_s"] < 0.06
         assert row["packets_sent"] > row["bytes"] / 1428
         assert row["timeouts"] == 0
@@ -164,7 +164,7 @@ def association(stack: str, app: str = "upload", loss: str = "0.0", multihomed: 
 @pytest.mark.parametrize("stack", ['{ client = "linux" }', '{ server = "linux" }'])
 @pytest.mark.parametrize("loss", ["0.0", "0.02", '{ kind = "list", packets = [1, 4, 30, 31, 32, 33, 600] }'])
 def test_linux_and_our_association_understand_each_other(app: str, stack: str, loss: str) -> None:
-    """Losses of packets 1 and 4 are those of an INIT or INIT ACK, and of a cookie."""
+    """Losses of packets 1 and 4 hit an INIT or INIT ACK, and a cookie."""
     row = flow(run_scenario(load(association(stack, app, loss))))
     assert (row["app_bytes"], row["completed"], row["intact"]) == (2_000_000, True, True)
     if loss != "0.0" and app == "upload":
@@ -175,15 +175,15 @@ def test_linux_and_our_association_understand_each_other(app: str, stack: str, l
 @needs_kernel
 @pytest.mark.parametrize("stack", ['{ client = "linux" }', '{ server = "linux" }'])
 def test_linux_and_ours_go_on_by_the_other_path(stack: str) -> None:
-    """The primary path fails after a second. Ours waits for the sixth timeout in a row, 63 s; Linux, by RFC 7829, for
-    the first."""
+    """The primary path fails after a second. Ours fails over at the sixth timeout in a row, after 63 s; Linux, by RFC
+    7829, at the first."""
     out = 'outages = [{ at = "1 s", for = "1000 s", kind = "loss" }]'
     result = run_scenario(load(association(stack, multihomed=True, out=out)))
     row = flow(result)
     assert (row["app_bytes"], row["completed"], row["intact"]) == (2_000_000, True, True)
     spent = row["completion_s"] - 1.7
     assert spent < 4 if "client" in stack else 62 < spent < 70, spent
-    # The second path's link; its first direction is forward.
+    # The second path's link, forward direction first.
     assert result.links["bytes"][2] > 500_000
 
 
@@ -191,8 +191,7 @@ def test_linux_and_ours_go_on_by_the_other_path(stack: str) -> None:
 @needs("tshark")
 @pytest.mark.parametrize("stack", ['{ client = "linux" }', '{ server = "linux" }'])
 def test_tshark_reads_what_linux_and_ours_exchange(stack: str, tmp_path: Path) -> None:
-    """Every checksum is right, nothing is malformed, and of the chunks sent tshark takes as many for retransmissions as
-    the sender counted."""
+    """All checksums are right, nothing is malformed, and tshark counts as many retransmitted chunks as the sender."""
     row = flow(run_scenario(load(association(stack, loss="0.02")), pcap=tmp_path))
     fields = ["sctp.data_tsn_raw", "sctp.retransmission", "sctp.checksum.status", "_ws.malformed"]
     command = ["tshark", "-r", str(tmp_path / "a.1.pcapng"), "-o", "sctp.checksum:CRC 32c", "-T", "fields"]
@@ -208,11 +207,11 @@ def test_tshark_reads_what_linux_and_ours_exchange(stack: str, tmp_path: Path) -
 
 @needs_kernel
 def test_what_linux_says_of_its_association() -> None:
-    """Windows and round-trip times of each path, and how much was sent again."""
+    """Reports windows and round-trip times of each path, and the amount of retransmissions."""
     result = run_scenario(load(association('"linux"', loss="0.02")))
     assert flow(result)["retransmissions"] == flow(result)["packets_lost"] > 0
     path = result.paths.row(0, named=True)
-    # A round trip of 30 ms and, at most, a full queue of 84 packets; the kernel's clock ticks each 10 ms.
+    # A round trip of 30 ms plus at most a full queue of 84 packets; the kernel's clock ticks every 10 ms.
     assert 0.02 < path["srtt_s"] < 0.03 + 84 * 0.0012 + 0.01
     assert 1500 < path["cwnd_mean_bytes"] < 200_000
     both = run_scenario(load(association('"linux"', loss="0.02", multihomed=True))).paths
@@ -234,7 +233,7 @@ transport = { kind = "tcp", cc = "cubic", ecn = true, stack = STACK, sysctl = { 
 @needs_kernel
 @pytest.mark.parametrize("linux", ["client", "server"])
 def test_linux_and_ours_agree_on_ecn(linux: str) -> None:
-    """No packet is lost where both understand it: whoever sends slows down for the other's echoes."""
+    """No packet is lost if both support it: each sender slows down on the other's echoes."""
     result = run_scenario(load(MARKING.replace("STACK", f'{{ {linux} = "linux" }}')))
     row = flow(result)
     assert (row["app_bytes"], row["completed"], row["intact"]) == (5_000_000, True, True)
@@ -246,8 +245,8 @@ def test_linux_and_ours_agree_on_ecn(linux: str) -> None:
 
 @needs_kernel
 def test_a_linux_server_gives_cookies_and_takes_early_data() -> None:
-    """RFC 7413: the first flow asks; the second one's data goes with the SYN; it ends a round trip, 40 ms, sooner."""
-    # 0x400: every listener takes part; 0x3: client and server.
+    """RFC 7413: the first flow requests a cookie; the second sends data on its SYN, and ends 40 ms, an RTT, sooner."""
+    # 0x400: enables every listener; 0x3: client and server.
     sysctl = '{ "net.ipv4.tcp_fastopen" = 1027 }'
     flows = "".join(
         f"""
@@ -267,7 +266,7 @@ transport = {{ kind = "tcp", fast_open = true, stack = {{ server = "linux" }}, s
 
 @needs_kernel
 def test_a_run_is_the_same_twenty_times_under_load(tmp_path: Path) -> None:
-    """Same scenario and seed: the same bytes of every frame at the same times, whatever else the machine does."""
+    """Same scenario and seed: identical frames at identical times, whatever else the machine does."""
     described = scenario(app='{ kind = "upload", size = "300 kB" }', loss="0.01")
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
 
@@ -297,7 +296,7 @@ def test_watching_changes_nothing_that_matters() -> None:
     assert flow(result)["completion_s"] == plain["completion_s"]
     cwnd = result.samples.filter(pl.col("measure") == "cwnd")
     assert cwnd.height > 50
-    # Ten segments at first; never more than what can be under way and waiting.
+    # Ten segments at first; never more than what can be in flight and queued.
     assert cwnd["value"][0] == 14_480
     assert cwnd["value"].max() < 4 * (84 + 84) * 1448
 
@@ -307,17 +306,17 @@ REFERENCE = pl.read_csv(Path(__file__).parent / "reference" / "linux618_tcp.csv"
 
 @needs_kernel
 def test_without_loss_a_guest_is_as_fast_as_a_kernel_in_real_time() -> None:
-    """`linux618_tcp.csv`: Linux 6.18 on a real clock, five runs a row. Two kernels of different age, so 1.5 %."""
+    """`linux618_tcp.csv`: Linux 6.18 on a real clock, five runs a row. The kernels differ in age, so within 1.5 %."""
     rows = list(REFERENCE.filter(pl.col("loss") == 0).iter_rows(named=True))
     measured = run_all([reference_scenario(row, 1) for row in rows])
     beyond = {}
     for row, ours in zip(rows, measured, strict=True):
-        # A real clock has noise of its own: within 1.5 % of what it showed in any of its runs.
+        # A real clock is noisy: within 1.5 % of the range of its runs.
         nearest = min(max(ours["completion_s"], row["min_s"]), row["max_s"])
         error = ours["completion_s"] / nearest - 1
         if abs(error) > 0.015:
             beyond[row["cc"], row["bytes"], row["rate_mbit"]] = error
-    # BBR's start differs between 6.12 (this kernel) and 6.18 in the shortest of the transfers.
+    # BBR's startup differs between 6.12 (this kernel) and 6.18 in the shortest transfers.
     assert set(beyond) <= {("bbr", 1_000_000, 100)}, beyond
     assert all(abs(error) < 0.1 for error in beyond.values()), beyond
 
@@ -336,8 +335,8 @@ def reference_scenario(row: dict[str, Any], seed: int) -> _core.Scenario:
 
 @needs_kernel
 def test_with_loss_the_means_agree() -> None:
-    """1 MB with 1 % loss, twenty seeds against the ten of the measurement: no difference of means beyond 2.6 standard
-    errors in any of six rows (each would be seen by chance once in a hundred)."""
+    """1 MB at 1 % loss, twenty seeds against the measurement's ten: no difference of means above 2.6 standard errors in
+    any of six rows (each would occur by chance once in a hundred)."""
     chosen = REFERENCE.filter((pl.col("loss") == 0.01) & (pl.col("bytes") == 1_000_000))
     assert chosen.height == 6
     n = 20
@@ -365,9 +364,9 @@ def test_flows_of_one_guest_that_contradict_each_other(first: str, second: str, 
 
 
 @needs_kernel
-def test_a_datagram_flow_whose_end_is_not_heard_of_is_not_complete() -> None:
+def test_a_datagram_flow_is_incomplete_if_its_end_is_lost() -> None:
     app = '{ kind = "upload", size = "200 kB" }'
-    # 136 datagrams, then the end three times: all three are lost.
+    # 136 datagrams, then three announcements of the end: all three are lost.
     text = DATAGRAMS.replace('{ kind = "upload", size = "10 kB" }', app).replace(
         'delay = "10 ms"',
         'delay = "10 ms", forward = { loss = { kind = "list", packets = [5, 137, 138, 139, 140, 141] } }',
@@ -381,7 +380,7 @@ def test_a_datagram_flow_whose_end_is_not_heard_of_is_not_complete() -> None:
 def test_a_datagram_flow_lasts_as_long_as_its_data() -> None:
     row = flow(run_scenario(load(DATAGRAMS.replace("10 kB", "200 kB").replace("10 ms", "1 ms"))))
     # 135 datagrams of 1472 bytes at 4 Mbit/s, then one of 1280 over 10 Mbit/s and 1 ms. A guest's clock has steps of
-    # 256 ns and its timers some slack; what ends the flow would come 42 us later.
+    # 256 ns, and its timers some slack; the announcement of the end would arrive 42 us later.
     expected = 135 * 1472 * 8 / 4e6 + (1280 + 28) * 8 / 10e6 + 1e-3
     assert row["completion_s"] == pytest.approx(expected, abs=10e-6)
     assert row["app_bytes"] == 200_000
@@ -394,8 +393,8 @@ def test_a_datagram_flow_of_which_nothing_arrives_ends_with_its_sender() -> None
     )
     row = flow(result)
     assert (row["app_bytes"], row["completed"], row["intact"]) == (0, False, True)
-    assert row["packets_lost"] == row["packets_sent"] >= 7  # of data, beside what says that it has ended
-    # 6 datagrams of 1472 bytes come before the last; the end, of 24, is said for 20 ms and lost behind the link.
+    assert row["packets_lost"] == row["packets_sent"] >= 7  # data packets, beside those that announce the end
+    # 6 datagrams of 1472 bytes precede the last; the end, of 24 bytes, is announced for 20 ms and lost behind the link.
     assert result.runs["sim_s"][0] == pytest.approx(6 * 1472 * 8 / 4e6 + 0.02 + 52 * 8 / 10e6 + 0.01, abs=10e-6)
 
 
@@ -494,7 +493,7 @@ def test_a_killed_run_leaves_no_guest(tmp_path: Path) -> None:
 
 
 def descendants(process: int) -> list[int]:
-    """Children of a process, their children, and so on."""
+    """Process ids of all descendants of a process."""
     tree = [int(child) for task in children(process) for child in task.split()]
     return tree + [below for child in tree for below in descendants(child)]
 

@@ -1,4 +1,4 @@
-"""The environments: gymnasium's own checker, episodes that repeat, closed forms, and what is refused."""
+"""The environments: gymnasium's own checker, reproducible episodes, closed forms, and rejected input."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def scenario(tmp_path: Path) -> Path:
 
 
 def played(env: gym.Env, seed: int | None, actions: int = 40) -> list[Any]:
-    """Everything that an episode of random actions shows."""
+    """Observations, rewards and flags of an episode of random actions."""
     seen: list[Any] = [env.reset(seed=seed)]
     random = np.random.default_rng(7)
     for _ in range(actions):
@@ -143,7 +143,7 @@ def test_options_fix_the_seed_and_keys(scenario: Path) -> None:
 
 
 def test_an_episode_without_actions_is_a_run(scenario: Path) -> None:
-    """A window of 2 ** 0 times what it was is no action: the tables are those of a run, but for its wall clock."""
+    """A multiplier of 2 ** 0 leaves the window alone: the tables equal those of a plain run, except the wall clock."""
     env = gym.Env(scenario, step="7 ms", action=gym.Multiplier())
     env.reset(options={"seed": 3})
     done = False
@@ -176,7 +176,7 @@ def test_actions_are_part_of_a_runs_identity() -> None:
         ids.append(result.runs["run_id"][0])
         assert result.scenario.run_id == ids[-1]
         assert pickle.loads(pickle.dumps(result)).scenario.run_id == ids[-1]
-    # Ten packets are what the window was from the start.
+    # Ten packets are the initial window anyway.
     assert ids[0] == ids[1] != ids[2]
     assert "actions" in json.loads(result.scenario.json)
 
@@ -192,14 +192,14 @@ def test_asking_for_a_result_changes_nothing() -> None:
 
 
 def test_a_window_below_the_pipe_gives_its_rate() -> None:
-    """Half a bandwidth-delay product in flight is half the rate, without a queue: Little's law."""
+    """Half a bandwidth-delay product in flight gives half the rate and no queue: Little's law."""
     env = gym.Env(NETWORK, [vz.flow(vz.upload())], until="6 s", step="100 ms", action="window", reward="throughput")
     env.reset(seed=1)
     for _ in range(20):
         _, reward, *_, info = env.step([20])
     step = info["step"]
     assert step.latency_ratio == pytest.approx(1, abs=0.05)
-    # Acknowledgements of every other packet leave one of the 20 unused now and then.
+    # Delayed acknowledgements leave one of the 20 packets unused now and then.
     assert reward == pytest.approx(20 * 1448 * 8 / step.rtt_s / 1e6, rel=0.06)
     assert step.loss_rate == 0
 
@@ -222,7 +222,7 @@ def test_rewards_are_their_formulas() -> None:
     # 800 packets a second, 100 ms, 20 %: 8000 - 100 - 400, in thousands.
     assert gym.aurora(step) == pytest.approx(7.5)
     assert gym.vivace(step) == pytest.approx(10**0.9 - 900 * 10 * 0.01 - 11.35 * 10 * 0.2)
-    # Far beyond the cliff nothing is left but the loss.
+    # Far beyond the threshold only the loss term is left.
     assert gym.allegro(step) == pytest.approx(-2, abs=1e-4)
     clean = step._replace(loss_rate=0.0)
     assert gym.allegro(clean) == pytest.approx(10 / (1 + np.exp(-5)))
@@ -387,7 +387,7 @@ def test_an_error_in_a_users_own_algorithm_ends_the_episode() -> None:
 
 
 def test_a_long_step_can_be_interrupted(tmp_path: Path) -> None:
-    """Ctrl-C ends a step of a million seconds within a second."""
+    """Ctrl-C interrupts a step of a million simulated seconds within a second."""
     program = (
         "import _thread, threading, vazao as vz\n"
         "env = vz.gym.Env(step='1000000 s', until='900000 s')\n"
@@ -408,7 +408,7 @@ def test_resets_take_less_than_five_milliseconds(scenario: Path) -> None:
         started = time.perf_counter()
         env.reset(seed=seed)
         spans.append(time.perf_counter() - started)
-    # The least: other processes share the machine.
+    # The minimum: other processes share the machine.
     assert min(spans) < 0.005
 
 

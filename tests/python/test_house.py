@@ -1,4 +1,4 @@
-"""The house rules that a compiler does not check: which room may import which, and that nothing outgrows its reader."""
+"""House rules that no compiler checks: which room may import which, and how large files and functions may grow."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FLOORS = {
     "web": 6,
     "differential": 6,
 }
-"""A crate imports only from floors below its own."""
+"""Floor of each crate: a crate imports only from lower floors."""
 
 ROOMS = (
     *(
@@ -52,13 +52,13 @@ ROOMS = (
     ),
     *("figures", "seeing", "widgets", "results", "gym", "report", "explore", "comparing", "cli"),
 )
-"""The rooms of the Python package from the bottom up: each imports only rooms before it, by what they export."""
+"""Rooms of the Python package from the bottom up: each imports only from earlier rooms, and only their exports."""
 
 SCENARIO_ROOMS = (
     *("document", "measures", "endpoint", "model", "packs", "description"),
     *("guests", "world", "record", "results", "run"),
 )
-"""The rooms of the crate `scenario`, each of which knows those before it."""
+"""Rooms of the crate `scenario`, from the bottom up: each may use only earlier ones."""
 
 TRANSPORTS: dict[str, set[str]] = {
     "common": set(),
@@ -72,13 +72,13 @@ TRANSPORTS: dict[str, set[str]] = {
     "quic": {"common", "tls"},
     "library": {"common", "quic"},
 }
-"""The rooms of the crate `transport` and whom each may know: MPTCP's subflows are TCP, QUIC's handshake is TLS's."""
+"""Rooms of the crate `transport`, and which each may use: MPTCP's subflows are TCP, QUIC's handshake is TLS's."""
 
 LONGEST = 600
-"""Lines of a source file beyond which it should be split where its idea splits."""
+"""Maximum number of lines of a source file; a longer one is to be split by topic."""
 
 LONGEST_FUNCTION = 60
-"""Lines of a Python function beyond which nobody sees all of it; `clippy.toml` says it for Rust."""
+"""Maximum number of lines of a Python function; `clippy.toml` sets it for Rust."""
 
 
 def manifest(crate: str) -> dict[str, dict[str, object]]:
@@ -86,12 +86,12 @@ def manifest(crate: str) -> dict[str, dict[str, object]]:
 
 
 def crates(table: dict[str, object]) -> list[str]:
-    """Crates of this house in a manifest's table of dependencies."""
+    """Crates of this repository in a manifest's table of dependencies."""
     return [name.removeprefix("vazao-") for name in table if name.startswith("vazao-")]
 
 
 def borrowed(crate: str) -> list[str]:
-    """Crates of which a file is a module of this one, by `#[path]`."""
+    """Crates of which this one includes a file as a module, by `#[path]`."""
     root = ROOT / "crates"
     named = [
         (file.parent / path).resolve().relative_to(root)
@@ -103,7 +103,7 @@ def borrowed(crate: str) -> list[str]:
 
 
 def owner(file: Path) -> str:
-    """The crate that a file below `crates` is of: the one whose name is the longest part of its path."""
+    """Crate that a file below `crates` belongs to: the longest matching path."""
     return max((crate for crate in FLOORS if file.is_relative_to(crate)), key=len)
 
 
@@ -130,7 +130,7 @@ def test_every_crate_has_a_floor() -> None:
 
 
 def upward(room: str, source: str) -> list[str]:
-    """Rooms of the crate `scenario` above its own that a file names."""
+    """Rooms of the crate `scenario` that a file refers to although they are above its own."""
     named = re.findall(r"\bcrate::([a-z_]+)", source)
     return [
         other for other in named if other in SCENARIO_ROOMS and SCENARIO_ROOMS.index(other) > SCENARIO_ROOMS.index(room)
@@ -146,12 +146,12 @@ def test_the_rooms_of_the_scenario_model_know_only_those_below() -> None:
 
 
 def neighbours(room: Path) -> dict[str, set[str]]:
-    """The files of a room of the crate `scenario`, each with those of them that it imports."""
+    """Files of a room of the crate `scenario`, each with the files of that room that it imports."""
     files = {str(path.relative_to(room).with_suffix("")).removesuffix("/mod"): path for path in room.rglob("*.rs")}
     known = {name: path.read_text().partition("#[cfg(test)]")[0] for name, path in files.items() if name != "mod"}
 
     def named(name: str, text: str) -> set[str]:
-        """Files of the room that a text names: beside its own by `super::`, or by their whole path."""
+        """Files of the room that a text refers to, by `super::` or by their full path."""
         here = f"{name.rpartition('/')[0]}/".lstrip("/")
         beside = [here + found for found in re.findall(r"\bsuper::([a-z_]+)", text)]
         paths = re.findall(rf"\bcrate::{room.name}::([a-z_]+(?:::[a-z_]+)*)", text)
@@ -173,7 +173,7 @@ def test_neighbours_are_found() -> None:
 
 
 def sources(package: Path) -> dict[str, ast.Module]:
-    """The modules of a package by their dotted names within it; a room's own `__init__` has the room's name."""
+    """Modules of a package by their dotted names within it; a room's `__init__` has the room's name."""
     names = {path: ".".join(path.relative_to(package).with_suffix("").parts) for path in package.rglob("*.py")}
     return {name.removesuffix(".__init__"): ast.parse(path.read_text()) for path, name in names.items()}
 
@@ -199,16 +199,16 @@ def imports(tree: ast.Module, modules: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def attributes(tree: ast.Module, name: str) -> Iterator[str]:
-    """Names that a module takes of another that it knows by a name."""
+    """Attributes of the module `name` that a module uses."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
             yield node.attr
 
 
 def exported(trees: Mapping[str, ast.Module], module: str) -> set[str] | None:
-    """The names in a room's `__all__`, or those that it imports as themselves and all of a module that lists its own.
+    """Public names of a room: its `__all__`, or the names it re-exports and all of a module that lists its own.
 
-    None where it has neither, and all that has no underscore is public.
+    None if it has neither; then every name without an underscore is public.
     """
     tree = trees[module]
     for node in tree.body:
@@ -221,25 +221,25 @@ def exported(trees: Mapping[str, ast.Module], module: str) -> set[str] | None:
 
 
 def is_private(trees: Mapping[str, ast.Module], source: str, name: str) -> bool:
-    """Whether a room keeps to itself what a module outside of it imports."""
+    """Whether an import from outside a room uses one of its private names."""
     named = name or source.partition(".")[2]
     public = exported(trees, room_of(source)) if source and source != "_core" else None
     return bool(named) and (named not in public if public is not None else named.startswith("_") and named != "_core")
 
 
 def wrong_imports(trees: Mapping[str, ast.Module], rooms: tuple[str, ...]) -> list[str]:
-    """Imports of rooms that are not below, of what a room keeps to itself, and circles of modules within a room."""
+    """Imports from rooms that are not below, imports of private names, and import cycles within a room."""
     modules, wrong = {*trees, "_core"}, []
     inside: dict[str, set[str]] = {}
     for module in trees.keys() - {"__init__"}:
         for source, name in imports(trees[module], modules):
-            told = f"{module} imports {name or 'all'} of {source or 'vazao'}"
+            statement = f"{module} imports {name or 'all'} of {source or 'vazao'}"
             if room_of(source) == room_of(module):
                 inside.setdefault(module, set()).add(source)
             elif room_of(source) not in rooms[: rooms.index(room_of(module))]:
-                wrong.append(f"{told}, which is no room below")
+                wrong.append(f"{statement}, which is no room below")
             elif is_private(trees, source, name):
-                wrong.append(f"{told}, which the room keeps to itself")
+                wrong.append(f"{statement}, which the room keeps to itself")
     try:
         TopologicalSorter(inside).prepare()
     except CycleError as error:
@@ -295,11 +295,11 @@ def test_wrong_imports_are_found(files: dict[str, str], wrong: str | None) -> No
 
 @dataclass(frozen=True)
 class Kind:
-    """Source files that share a place."""
+    """Group of source files, by location."""
 
     pattern: str
     least: int
-    """Least number of files: a pattern that finds nothing proves nothing."""
+    """Minimum number of files: a pattern that matches nothing proves nothing."""
 
 
 SOURCES = (
@@ -318,7 +318,7 @@ SOURCES = (
 
 
 def crossings(module: str, source: str) -> set[str]:
-    """Rooms of the crate `transport` that a file of a module such as `tcp/connection` names and may not know."""
+    """Rooms of the crate `transport` that a file of a module such as `tcp/connection` refers to but may not use."""
     own, *inner = module.split("/")
     groups = re.findall(r"\bcrate::\{([^;]*)\}", source)
     named = {
@@ -326,7 +326,7 @@ def crossings(module: str, source: str) -> set[str]:
         *(name for group in groups for name in re.findall(r"(?:^|,)\s*(\w+)", group)),
     }
     if re.search(r"\b" + "super::" * (1 + len(inner)), source):
-        named.add("super")  # A path that climbs to the crate's root, from where it may go anywhere.
+        named.add("super")  # A path that climbs to the crate's root, and may lead anywhere.
     return named - TRANSPORTS[own] - {own}
 
 
@@ -360,11 +360,11 @@ def test_no_source_file_outgrows_its_reader(kind: Kind) -> None:
 UNSAID = re.compile(
     r"(What|How|Where|When|Why|Who|Whose|Which|It|Its|They|Their|Of|So|As|That|Those|This|These|Such|The same)\b"
 )
-"""Beginnings of a docstring that leave unsaid what the thing is or does; "Whether" is all there is to say of a flag."""
+"""Beginnings of a docstring that do not say what the thing is or does; "Whether" is enough for a flag."""
 
 
 def docstrings(tree: ast.Module) -> Iterator[str]:
-    """Texts that stand alone: at the head of a module, a class or a function, and below a name."""
+    """Texts of all docstrings: of modules, classes and functions, and below names."""
     for node in ast.walk(tree):
         match node:
             case ast.Expr(value=ast.Constant(value=str(text))):
@@ -372,7 +372,7 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
 
 
 def unsaid(text: str) -> list[str]:
-    """Docstrings of a module that do not begin with what the thing is or does."""
+    """First lines of a module's docstrings that do not say what the thing is or does."""
     return [doc.partition("\n")[0] for doc in docstrings(ast.parse(text)) if UNSAID.match(doc.lstrip())]
 
 
@@ -392,7 +392,7 @@ def test_a_docstring_that_leaves_it_unsaid_is_found(code: str) -> None:
 
 
 def long_functions(text: str) -> dict[str, int]:
-    """The functions of a module that have too many lines, with their number."""
+    """Functions of a module that are too long, with their number of lines."""
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, Function)]
     lines = {node.name: (node.end_lineno or node.lineno) - node.lineno + 1 for node in functions}
     return {name: count for name, count in lines.items() if count > LONGEST_FUNCTION}
@@ -407,7 +407,7 @@ def test_no_python_function_outgrows_its_reader() -> None:
 
 
 def long_rust_functions(text: str) -> dict[str, int]:
-    """The functions of a Rust file that have too many lines, with their number: rustfmt ends each at its own indent."""
+    """Functions of a Rust file that are too long, with their length: rustfmt ends each at its own indentation."""
     signature = r"^( *)(?:pub(?:\([a-z: ]+\))? )?(?:const )?fn (\w+).*(?<![;}])\n"
     body = r"(?:(?!\1\).*;\n).*\n)*?\1\}\n"
     functions = re.finditer(signature + body, text, re.MULTILINE)

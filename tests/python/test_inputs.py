@@ -1,4 +1,4 @@
-"""Files that scenarios name: one that changed is another run, and copies stay with the results."""
+"""Files that scenarios name: a changed file makes a different run, and copies are kept with the results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SLOW, FAST = "4\n8\n12\n", "1\n2\n3\n"
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a study and a scenario beside their trace."""
+    """Folder with a study and a scenario, and the trace that both use."""
     folder = tmp_path / "here"
     folder.mkdir()
     (folder / "traced.toml").write_text(STUDY)
@@ -55,7 +55,7 @@ def vazao(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return caller(monkeypatch, capsys)
 
 
-def test_another_content_is_another_run(here: Path) -> None:
+def test_changed_content_is_a_different_run(here: Path) -> None:
     def loaded() -> tuple[str, list[tuple[str, Path, str]]]:
         scenario = load((here / "one.toml").read_text(), file=str(here / "one.toml"))
         return scenario.run_id, scenario.inputs
@@ -98,12 +98,14 @@ def test_a_study_with_a_changed_trace_runs_anew_and_says_why(size: str, here: Pa
 
 
 @pytest.mark.parametrize("name", ["traced.toml", "one.toml"])
-def test_inputs_are_kept_and_gone_on_from(name: str, here: Path, tmp_path: Path, vazao: Vazao) -> None:
+def test_inputs_are_kept_and_results_continue_from_the_copies(
+    name: str, here: Path, tmp_path: Path, vazao: Vazao
+) -> None:
     assert vazao("run", str(here / name), "--out", "r").code == 0
     digest = hashlib.sha256(SLOW.encode()).hexdigest()
     assert json.loads(Path("r/manifest.json").read_text())["inputs"] == {"uplink.trace": digest}
     assert Path("r/inputs", digest).read_text() == SLOW
-    # Only the description and the results reach another machine.
+    # Only the description and the results are copied to the other machine.
     (tmp_path / "there").mkdir()
     shutil.copy(here / name, tmp_path / "there")
     shutil.move("r", tmp_path / "there")
@@ -149,7 +151,7 @@ def test_parts_of_another_study_are_refused(here: Path, vazao: Vazao) -> None:
     assert vazao("show", "r").code == 0
 
 
-def test_parts_that_are_there_twice_are_refused(here: Path, vazao: Vazao) -> None:
+def test_duplicate_parts_are_refused(here: Path, vazao: Vazao) -> None:
     campaign.run_study(load_study(here / "traced.toml"), out="r")
     for part in Path("r").glob("*/000001.parquet"):
         shutil.copy(part, part.with_name("000777.parquet"))

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: they reach a user's own code that never ends, and what has finished is kept."""
+"""Ctrl-C and SIGTERM: they interrupt even an endless loop in a user's code, and finished runs are kept."""
 
 from __future__ import annotations
 
@@ -95,16 +95,16 @@ scenario = { "flow.0.app.size" = "9000 TB" }
 
 
 def ended(process: subprocess.Popen[str], number: signal.Signals) -> tuple[int, float, str]:
-    """End of a process after a signal: its code, after how many seconds, what it said."""
+    """Exit code of a process after a signal, the seconds until it exited, and its output."""
     began = time.monotonic()
     process.send_signal(number)
     try:
-        _, said = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=30)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
         pytest.fail("a signal did not end it")
-    return process.returncode, time.monotonic() - began, said
+    return process.returncode, time.monotonic() - began, errors
 
 
 @pytest.mark.parametrize("jobs", [0, 1, 2])
@@ -148,12 +148,12 @@ def test_an_error_of_ones_own_class_says_where(tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text(WRONG)
     done = subprocess.run([sys.executable, "wrong.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
-    _, _, told = done.stderr.partition("RunError: ")
+    _, _, message = done.stderr.partition("RunError: ")
     lines = WRONG.splitlines()
     for code in ("helper(ack)", "return 1 / 0"):
         number = lines.index(next(line for line in lines if line.strip() == code)) + 1
-        assert f'wrong.py", line {number}, in' in told
-    assert "Broken.on_ack: ZeroDivisionError: division by zero" in told
+        assert f'wrong.py", line {number}, in' in message
+    assert "Broken.on_ack: ZeroDivisionError: division by zero" in message
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
@@ -164,9 +164,9 @@ def test_a_signal_stores_what_has_finished(number: signal.Signals, code: int, tm
         assert process.stderr is not None
         assert process.stderr.readline() == "21 of 21 runs to do\n"
         time.sleep(1)
-        got, seconds, said = ended(process, number)
-    assert got == code, said
-    assert "Traceback" not in said
+        got, seconds, errors = ended(process, number)
+    assert got == code, errors
+    assert "Traceback" not in errors
     assert seconds < 2
     assert Store(tmp_path / "there").read("runs").height == 20
 
@@ -178,7 +178,7 @@ def test_what_has_finished_is_stored_while_others_go_on(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert process.stderr.readline() == "21 of 21 runs to do\n"
         began = time.monotonic()
-        # Short runs take no time; two seconds after the last of them all are stored, though the long one goes on.
+        # Short runs take no time; two seconds after the last of them all are stored, while the long one continues.
         while stored(tmp_path / "there") < 20 and time.monotonic() < began + 30:
             time.sleep(0.05)
         seconds = time.monotonic() - began
@@ -188,7 +188,7 @@ def test_what_has_finished_is_stored_while_others_go_on(tmp_path: Path) -> None:
 
 
 def stored(directory: Path) -> int:
-    """The number of runs that a directory has."""
+    """Number of runs stored in a directory."""
     return Store(directory).stored.height if (directory / "manifest.json").is_file() else 0
 
 
@@ -200,6 +200,6 @@ def test_sigterm_ends_a_single_run(tmp_path: Path) -> None:
     command = program("run", "one.toml", "--out", "there")
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         time.sleep(4)
-        code, _, said = ended(process, signal.SIGTERM)
-    assert (code, "Traceback" in said) == (143, False), said
+        code, _, errors = ended(process, signal.SIGTERM)
+    assert (code, "Traceback" in errors) == (143, False), errors
     assert not (tmp_path / "there").exists()

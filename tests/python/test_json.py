@@ -1,4 +1,4 @@
-"""`--json`: every command that prints facts prints one JSON document instead, and nothing else on standard output."""
+"""`--json`: every command that reports something prints exactly one JSON document on standard output."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ app = { kind = "upload", size = "20 kB" }
 """
 
 WITHOUT = {"completion"}
-"""Commands that print no facts: a script for a shell."""
+"""Commands that report nothing: a script for a shell."""
 
 
 def commands(group: Any = None, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command with the words by which it is called."""
+    """Every command, with the words that invoke it."""
     for name, command in (group or typer.main.get_command(app)).commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, (*above, name))
@@ -53,7 +53,7 @@ def test_every_command_that_prints_facts_takes_json() -> None:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a command, and keys of what it must print."""
+    """Invocation of a command, and keys that its output must have."""
 
     words: str
     keys: str
@@ -105,7 +105,7 @@ def test_a_call_of_every_command_is_below() -> None:
 
 @pytest.fixture
 def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], toy_text: str) -> Vazao:
-    """The command in a folder with files and stored results."""
+    """Calls the command in a folder with files and stored results."""
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(SCENARIO)
     Path("toy.toml").write_text(toy_text)
@@ -118,7 +118,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def prepared(there: Vazao, call: str) -> None:
-    """Results that a call reads."""
+    """Creates the results that an invocation reads."""
     if " stored" in call:
         assert there("run", "toy.toml", "--out", "stored").code == 0
     if " one" in call:
@@ -129,7 +129,7 @@ def prepared(there: Vazao, call: str) -> None:
 
 
 def document(text: str) -> Any:
-    """The one JSON document that a text is, without numbers that JSON lacks."""
+    """Parses a text as a single JSON document, and rejects numbers that JSON lacks."""
 
     def refuse(name: str) -> None:
         raise AssertionError(f"{name} is no JSON")
@@ -172,14 +172,14 @@ def test_a_mistake_prints_nothing_on_standard_output(there: Vazao, call: str, mo
 
 def test_what_is_printed_as_tables_and_as_json_agrees(there: Vazao) -> None:
     prepared(there, " stored")
-    told = document(there("show", "stored", "--json").out)
+    shown = document(there("show", "stored", "--json").out)
     printed = there("show", "stored").out
-    assert f"{told['runs']} of {told['planned']} runs ({told['size']})" in printed
-    assert [each["claim"] for each in told["findings"] if each["claim"] not in printed] == []
-    assert told["counted"] in printed
-    means = told["summary"]["grid"]
+    assert f"{shown['runs']} of {shown['planned']} runs ({shown['size']})" in printed
+    assert [each["claim"] for each in shown["findings"] if each["claim"] not in printed] == []
+    assert shown["counted"] in printed
+    means = shown["summary"]["grid"]
     assert [row["variant"] for row in means] == ["cubic", "reno"] * 2
-    assert sum(row["runs"] for part in told["summary"].values() for row in part) == told["runs"]
+    assert sum(row["runs"] for part in shown["summary"].values() for row in part) == shown["runs"]
     sizes = document(there("check", "toy.toml", "--json").out)["sizes"]
     assert [sizes[size]["runs"] for size in ("quick", "full")] == [10, 22]
     assert sizes["full"]["parts"][0]["factors"] == {"bandwidth": 3, "variant": 2}

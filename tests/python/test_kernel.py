@@ -1,7 +1,7 @@
-"""Guest kernels: what a build asks for, leaves behind and says; which kernel a name means.
+"""Guest kernels: what a build needs, leaves behind and prints, and how names of kernels are resolved.
 
 Compiling takes minutes, so the package manager and the compiler are small scripts here; tar, xz and the shell are real.
-The kernel that they "build" is a program made by hand that answers as User Mode Linux does.
+The kernel that they "build" is a handmade program that answers as User Mode Linux does.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from vazao.kernel.errors import KernelError
 CONFIG = 'CONFIG_UML=y\nCONFIG_HZ=100\nCONFIG_CC_VERSION_TEXT="gcc 1"\n' + cache.fragment().decode()
 
 KCONFIG = "config HZ\n\tint\n\tdefault 100\n\nconfig NR_CPUS\n\tint\n"
-"""The part of arch/um/Kconfig that matters."""
+"""Excerpt of arch/um/Kconfig that the build reads."""
 
 
 def uml(config: str = CONFIG, release: str = "6.12.117", exit_code: int = 0) -> bytes:
-    """An x86-64 program that prints `release` for an argument beginning with `--v`, and else `config`."""
+    """An x86-64 program that prints `release` for an argument beginning with `--v`, and `config` otherwise."""
     base, head = 0x400000, 64 + 56
     code_bytes = 64
     answers = [text.encode() + b"\n" for text in (config, release)]
@@ -76,7 +76,7 @@ REAL = ("sh", "tar", "xz", "rm", "cp", "mkdir", "touch", "chmod", "cat", "sleep"
 
 @dataclass
 class Workshop:
-    """A machine whose tools are scripts."""
+    """Simulated machine whose tools are scripts."""
 
     fakes: Path
     cache: Path
@@ -91,7 +91,7 @@ class Workshop:
             (self.fakes / "bin" / name).unlink()
 
     def names(self) -> list[str]:
-        """Names in the cache: kernels, and anything else that is no lock."""
+        """Names in the cache: kernels, and anything else except the lock."""
         return sorted(path.name for path in (self.cache / "kernels").glob("*") if path.name != ".lock")
 
 
@@ -170,7 +170,7 @@ def test_all_missing_tools_are_named_at_once(workshop: Workshop, vazao: Vazao) -
 
 
 def test_a_compiler_without_headers_is_told(workshop: Workshop, vazao: Vazao) -> None:
-    workshop.tool("gcc", "echo crt1.o")  # What gcc says when it does not find the file.
+    workshop.tool("gcc", "echo crt1.o")  # Output of gcc if it does not find the file.
     answer = vazao("build")
     assert answer.code == 2
     assert "apt-get install libc6-dev" in answer.err
@@ -193,7 +193,7 @@ def test_without_package_lists(workshop: Workshop, vazao: Vazao, script: str | N
     assert expected in answer.err
     workshop.tool("apt-cache", known)
     assert vazao("build").code == 0
-    # With a build at hand the lists are not needed.
+    # An existing build makes the lists unnecessary.
     workshop.tool("apt-cache", "exit 100")
     again = vazao("build")
     assert again.code == 0
@@ -210,7 +210,7 @@ def test_a_download_that_fails(workshop: Workshop, vazao: Vazao) -> None:
     assert "    E: Failed to fetch http://example.org/x.deb" in answer.err
     assert (workshop.cache / "logs" / f"{NAME}.log").is_file()
     assert workshop.names() == []
-    # An older build does instead.
+    # An older build is used instead.
     workshop.tool("apt-get", SCRIPTS["apt-get"])
     assert vazao("build").code == 0
     workshop.tool("apt-get", "exit 100")
@@ -331,18 +331,18 @@ def test_a_tree_has_the_same_digest_built_or_not_and_in_git_or_not(tmp_path: Pat
 )
 def test_an_interruption_leaves_nothing(workshop: Workshop, tool: str, how: signal.Signals, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    # A tool with a child, as make has: both must be gone.
+    # A tool with a child process, as make has: both must end.
     workshop.tool(tool, f"sleep 60 & echo $! > {pid}.new; /bin/mv {pid}.new {pid}; wait")
     with subprocess.Popen(program("kernel", "build"), stderr=subprocess.PIPE, text=True) as process:
         wait_until(pid.exists, 30)
         process.send_signal(how)
         began = time.monotonic()
-        _, told = process.communicate(timeout=30)
-    # A second is what is promised; a loaded machine may need longer to end an interpreter.
+        _, errors = process.communicate(timeout=30)
+    # A second is promised; a loaded machine may need longer to shut down an interpreter.
     assert time.monotonic() - began < 3
     assert process.returncode == 130
-    assert told.endswith("interrupted; nothing of it is kept\n")
-    assert "Traceback" not in told
+    assert errors.endswith("interrupted; nothing of it is kept\n")
+    assert "Traceback" not in errors
     child = Path("/proc") / pid.read_text().strip()
     wait_until(lambda: not child.exists() or " Z " in (child / "stat").read_text(), 5)
     wait_until(lambda: workshop.names() == [], 5)
@@ -366,7 +366,7 @@ def test_a_killed_build_ends_and_the_next_one_cleans_up(workshop: Workshop, vaza
 
 
 def test_what_a_build_left_goes_even_if_nothing_is_built(workshop: Workshop, vazao: Vazao) -> None:
-    """A second signal may end a build that is removing what it has made."""
+    """A second signal may interrupt a build that is removing its files."""
     vazao("build")
     for left in (".building", ".building-1234-discarded"):
         (workshop.cache / "kernels" / left / "linux-source-6.12").mkdir(parents=True)
@@ -479,7 +479,7 @@ def test_damage_is_noticed(workshop: Workshop, vazao: Vazao) -> None:
         kernel.find()
     (place / "kernel.json").write_text('{"series": ')
     assert kernel.kernels() == []
-    assert vazao("build").code == 0  # What cannot be read is replaced.
+    assert vazao("build").code == 0  # An unreadable build is replaced.
     assert kernel.find()
 
 
@@ -488,7 +488,7 @@ def test_the_cache_is_where_it_is_said_to_be(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("VAZAO_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
     assert cache.root() == Path("/xdg/vazao")
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # To be ignored, says the XDG specification.
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # To be ignored, according to the XDG specification.
     assert cache.root() == Path("/home/someone/.cache/vazao")
     monkeypatch.setenv("VAZAO_CACHE", "/elsewhere")
     assert cache.root() == Path("/elsewhere")
@@ -497,7 +497,7 @@ def test_the_cache_is_where_it_is_said_to_be(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_packages_that_the_documents_name_are_the_ones_that_are_needed() -> None:
     text = (Path(__file__).parents[2] / "docs/kernel.md").read_text()
     named = set(text.split("apt-get install ", 1)[1].split("`")[0].split("\n")[0].split())
-    present = {"apt", "dpkg", "tar"}  # Debian is not without them; gcc's package brings binutils.
+    present = {"apt", "dpkg", "tar"}  # Debian always has them; gcc's package brings binutils.
     assert named == {*TOOLS.values(), *Package.tools.values(), "libc6-dev"} - present - {"binutils"}
 
 
@@ -505,13 +505,18 @@ def test_the_kernel_of_this_machine() -> None:
     found = kernel.find()
     if not found:
         pytest.skip(kernel.missing())
-    said = binary.inspect(found.path)
-    assert (said.release, said.hz, said.sha256, said.series) == (found.release, found.hz, found.sha256, found.series)
+    inspected = binary.inspect(found.path)
+    assert (inspected.release, inspected.hz, inspected.sha256, inspected.series) == (
+        found.release,
+        found.hz,
+        found.sha256,
+        found.series,
+    )
     assert found.release.startswith(f"{found.series}.")
     config = subprocess.run([found.path, "--showconfig"], capture_output=True, text=True, check=True).stdout
     if found.package_version:
         check_fragment(config, strict=True)
         assert found.package_version.startswith(found.release)
-    # Linux' CUBIC and the clock that makes all this possible.
+    # Linux's CUBIC and the clock that virtual time depends on.
     assert binary.value(config, "TCP_CONG_CUBIC") == binary.value(config, "UML_TIME_TRAVEL_SUPPORT") == "y"
     assert os.access(found.path, os.X_OK)

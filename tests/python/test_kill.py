@@ -1,4 +1,4 @@
-"""Kill -9 at random moments of a real campaign: the resumed result equals the uninterrupted one, row for row."""
+"""Kill -9 at random moments of a real campaign: the resumed results equal the uninterrupted ones, row for row."""
 
 import random
 import signal
@@ -34,7 +34,7 @@ def test_ten_kills_lose_nothing(tmp_path: Path, edited: Callable[[str, str], str
     killed, kept = 0, 0
     while killed < KILLS:
         if kept == whole:
-            # It got to its end before: begin again, so that every kill can hit a campaign at work.
+            # It finished before the kill: start again, so that every kill hits a running campaign.
             (tmp_path / "torn").rename(tmp_path / f"finished-{killed}")
             kept = 0
         with subprocess.Popen([sys.executable, "-c", RUN, study, tmp_path / "torn"], stdout=subprocess.PIPE) as process:

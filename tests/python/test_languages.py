@@ -1,4 +1,4 @@
-"""Languages of reports: every word is there in each, a study's texts fit the study, and no result depends on them."""
+"""Report languages: every text is translated, translations fit their study, and results are independent of language."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.study
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python/vazao"
 WHOLE = ("number", "unit", "script", "again")
-"""Sections that are read as a whole."""
+"""Sections of the table that the program reads as a whole."""
 
 TRANSLATED = [
     (name, lang)
@@ -36,7 +36,7 @@ TRANSLATED = [
 
 
 def keys(lang: str) -> dict[str, str]:
-    """Every sentence of a language by its dotted key."""
+    """Every sentence of a language, by dotted key."""
     found = {}
     for section, entries in table(lang).items():
         for name, value in entries.items():
@@ -56,7 +56,7 @@ def test_each_language_has_every_sentence_with_its_gaps(lang: str) -> None:
     assert [key for key, text in other.items() if gaps(text) != gaps(english[key])] == []
 
 
-def test_no_sentence_is_idle() -> None:
+def test_every_sentence_is_used() -> None:
     sources = [path for kind in ("*.py", "*.j2", "*.js") for path in PACKAGE.rglob(kind)]
     text = "\n".join(path.read_text() for path in sources)
     called = {match[1] for match in re.finditer(r"[\"']([a-z_]+\.[a-z_]+)[\"']", text)}
@@ -80,7 +80,7 @@ def test_reasons_of_the_program_are_told_in_the_reports_language(monkeypatch: py
         assert ENGLISH.reason(text) == text
         assert portuguese.reason(text) == portuguese.say(f"reason.{key}", **gaps) != text
     assert portuguese.reason("of another kind") == "of another kind"
-    # What a stranger's results say is not searched for long.
+    # Long texts from untrusted results are not searched.
     long = ": was selected as kernel x and is gone; `vazao kernel use y` forgets " * 9000
     assert portuguese.reason(long) == long
 
@@ -120,20 +120,20 @@ def test_every_text_of_a_translated_study_has_its_translation(name: str, lang: s
 
 @pytest.mark.parametrize(("name", "lang"), TRANSLATED)
 def test_a_translation_fits_its_study(name: str, lang: str) -> None:
-    told = load_study(name, lang=lang)  # raises where a text is stale or has other gaps
-    every = {*telling.texts(told.original).values(), *names(told), *("\n".join(queries(told)),)}
-    idle = [word for word in told.words.own if not any(stands(word, text) for text in every)]
+    translated = load_study(name, lang=lang)  # raises if a text is stale or has different gaps
+    every = {*telling.texts(translated.original).values(), *names(translated), *("\n".join(queries(translated)),)}
+    idle = [word for word in translated.words.own if not any(stands(word, text) for text in every)]
     assert idle == [], f"[words] of {name}.{lang}.toml that the study has no use for"
 
 
 @pytest.mark.parametrize(("name", "lang"), TRANSLATED)
 def test_what_queries_write_has_its_words(name: str, lang: str) -> None:
-    told = load_study(name, lang=lang)
-    labels = {label for text in names(told) for label in (text, *re.findall(r"[\w-]+", text))}
+    translated = load_study(name, lang=lang)
+    labels = {label for text in names(translated) for label in (text, *re.findall(r"[\w-]+", text))}
     unsaid = {}
-    for literal in {text for sql in queries(told) for text in re.findall(r"'((?:[^']|'')*)'", sql)}:
-        if " " in literal and literal not in told.words.own and "\n" not in literal:
-            left = told.words._known.sub(" ", re.sub(r"%[-+.\d]*[dfgs]", " ", literal.replace("''", "'")))
+    for literal in {text for sql in queries(translated) for text in re.findall(r"'((?:[^']|'')*)'", sql)}:
+        if " " in literal and literal not in translated.words.own and "\n" not in literal:
+            left = translated.words._known.sub(" ", re.sub(r"%[-+.\d]*[dfgs]", " ", literal.replace("''", "'")))
             if found := [
                 word for word in re.findall(r"(?<![\w-])[a-z][a-z-]+\b(?!/)", left) if word not in labels | UNITS
             ]:
@@ -145,13 +145,13 @@ UNITS = {"s", "ms", "bit", "kbit", "kB", "x"}
 
 
 def says_something(study: Study, at: tuple[str | int, ...]) -> bool:
-    """Whether a text has words of a language, beside gaps, numbers and units."""
+    """Whether a text contains words, beside gaps, numbers and units."""
     text = re.sub(r"\{[^}]*\}", " ", telling.texts(study)[at])
     return bool(set(re.findall(r"[^\W\d_]+(?:/s)?", text)) - {"s", "ms", "kB", "MB", "Mbit/s", "Gbit/s"})
 
 
 def names(study: Study) -> Iterator[str]:
-    """Names that a study shows: factors, levels, columns."""
+    """Names that a study displays: factors, levels, columns."""
     for part in study.parts:
         for factor in part.factors:
             yield from (factor.name, *map(str, factor.labels))
@@ -167,7 +167,7 @@ def stands(word: str, text: str) -> bool:
     return bool(re.search(rf"(?<![\w-]){re.escape(word.replace(' ', '_'))}(?![\w-])|{re.escape(word)}", text))
 
 
-# A study of one's own
+# User-defined studies
 
 TEXTS = """
 [words]
@@ -189,13 +189,13 @@ measured = "em média {mean:.2f}"
 
 @pytest.fixture
 def mine(toy: Study, tmp_path: Path) -> Study:
-    """The toy in a file, with texts in Portuguese beside it."""
+    """The toy study in a file, with a Portuguese translation beside it."""
     (tmp_path / "toy.toml").write_text(toy.text)
     (tmp_path / "toy.pt.toml").write_text(TEXTS)
     return parse_as(Study, toy.text, str(tmp_path / "toy.toml"))
 
 
-def test_a_study_is_told_in_the_language_asked_for(mine: Study, tmp_path: Path) -> None:
+def test_a_study_is_reported_in_the_requested_language(mine: Study, tmp_path: Path) -> None:
     done = load_study(mine.file, lang="pt").run(out=tmp_path / "r")
     busy = [one for one in done.findings if one.id == "busy"]
     assert {one.claim for one in busy} == {"O enlace nunca fica ocioso"}
@@ -219,12 +219,12 @@ def test_a_study_is_told_in_the_language_asked_for(mine: Study, tmp_path: Path) 
 
 def test_results_do_not_depend_on_the_language(mine: Study, tmp_path: Path) -> None:
     plain = mine.run(out=tmp_path / "en")
-    told = telling.told_in(mine, "pt").run(out=tmp_path / "pt")
-    assert [one.verdict for one in told.findings] == [one.verdict for one in plain.findings]
+    translated = telling.told_in(mine, "pt").run(out=tmp_path / "pt")
+    assert [one.verdict for one in translated.findings] == [one.verdict for one in plain.findings]
     for name in ("findings.json", "manifest.json", "study.toml", "study.pt.toml"):
         assert (tmp_path / "en" / name).read_bytes() == (tmp_path / "pt" / name).read_bytes()
-    assert campaign.run_study(told.study, out=tmp_path / "en").started == 0
-    assert open_campaign(tmp_path / "en", lang="pt").findings == told.findings
+    assert campaign.run_study(translated.study, out=tmp_path / "en").started == 0
+    assert open_campaign(tmp_path / "en", lang="pt").findings == translated.findings
     assert open_campaign(tmp_path / "pt").findings == plain.findings
 
 
@@ -240,7 +240,7 @@ def test_a_study_has_a_language_of_its_own(mine: Study, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "told"),
+    ("texts", "message"),
     [
         (
             '[finding.bussy]\nclaim = "x"\n',
@@ -253,9 +253,9 @@ def test_a_study_has_a_language_of_its_own(mine: Study, tmp_path: Path) -> None:
         ("[study\n", r"toy.pt.toml:1: "),
     ],
 )
-def test_texts_that_do_not_fit_are_refused(mine: Study, tmp_path: Path, texts: str, told: str) -> None:
+def test_texts_that_do_not_fit_are_refused(mine: Study, tmp_path: Path, texts: str, message: str) -> None:
     (tmp_path / "toy.pt.toml").write_text(texts)
-    with pytest.raises(StudyError, match=told):
+    with pytest.raises(StudyError, match=message):
         load_study(mine.file, lang="pt")
 
 
@@ -289,10 +289,10 @@ def test_a_command_says_nothing_in_english(
     assert "execuções armazenadas que o estudo já não tem" in again.err
     shown = vazao("show", "r", "--lang", "pt")
     assert "utilização" in shown.out
-    # The toy's own texts are English but for three.
+    # The toy's own texts are English, except for three.
     own = re.compile("|".join(map(re.escape, telling.texts(mine).values())))
-    for said in (ran.err, again.err, own.sub("", shown.out)):
-        assert english_in(said) == []
+    for printed in (ran.err, again.err, own.sub("", shown.out)):
+        assert english_in(printed) == []
 
 
 def test_what_cannot_be_run_is_told_in_the_language(
@@ -300,23 +300,23 @@ def test_what_cannot_be_run_is_told_in_the_language(
 ) -> None:
     (tmp_path / "stacks.toml").write_text(stacks.text)
     monkeypatch.chdir(tmp_path)
-    told = caller(monkeypatch, capsys)("run", "stacks.toml", "--out", "r", "--lang", "pt")
-    assert re.search("execuções? planejadas? não fo(i|ram) feitas?: ", told.err)
-    assert english_in(told.err) == []
+    answer = caller(monkeypatch, capsys)("run", "stacks.toml", "--out", "r", "--lang", "pt")
+    assert re.search("execuções? planejadas? não fo(i|ram) feitas?: ", answer.err)
+    assert english_in(answer.err) == []
 
 
 def test_figures_are_described_in_no_other_language(tmp_path: Path) -> None:
     study, store = synthetic.study(), synthetic.store(tmp_path)
     for lang, described in (("en", True), ("pt", False)):
-        told = study.told(Words(lang))
-        figure = next(one for one in told.figures if one.facet == "setting")
-        assert ("titled '" in figures.drawing(told, store, figure).svg()) is described
+        translated = study.told(Words(lang))
+        figure = next(one for one in translated.figures if one.facet == "setting")
+        assert ("titled '" in figures.drawing(translated, store, figure).svg()) is described
 
 
 def test_a_drawing_has_the_languages_numbers(tmp_path: Path) -> None:
     study, store = synthetic.study(), synthetic.store(tmp_path)
-    told = study.told(Words("pt", {"historic": "histórico"}))
-    figure = next(one for one in told.figures if one.facet == "setting")
-    svg = figures.drawing(told, store, figure).svg()
+    translated = study.told(Words("pt", {"historic": "histórico"}))
+    figure = next(one for one in translated.figures if one.facet == "setting")
+    svg = figures.drawing(translated, store, figure).svg()
     assert "histórico" in svg
     assert not re.search(r">\d+\.\d", svg)

@@ -1,4 +1,4 @@
-"""Tables in LaTeX: one unit in the head of a column, as many decimals in all of its cells, and booktabs alone."""
+"""Tables in LaTeX: the unit in the column head, the same number of decimals in all of its cells, and only booktabs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def written(tmp_path: Path) -> Path:
 
 
 def cells(text: str) -> list[list[str]]:
-    """Cells of the head and of each row, a cell over several columns once."""
+    """Cells of the head and of each row; a cell that spans columns counts once."""
     rows = re.findall(r"^(.*) \\\\$", text, re.MULTILINE)
     whole = [re.sub(r"\\multicolumn\{2\}\{c\}\{(.*?)\}(?= &|$)", r"\1", row) for row in rows]
     return [row.split(" & ") for row in whole]
@@ -78,7 +78,7 @@ def test_a_column_has_one_unit_and_as_many_decimals_everywhere(written: Path) ->
 
 
 def test_intervals_say_how_many_decimals_there_are(written: Path) -> None:
-    """Two digits of the widest interval (GUM, JCGM 100:2008, 7.2.6), and one at least of the narrowest."""
+    """Two digits of the widest interval (GUM, JCGM 100:2008, 7.2.6), and at least one of the narrowest."""
     head, *rows = table({"cc": ["a", "b"], "rtt_s": [0.05196, 0.0401], "± rtt_s": [0.007776, 0.00031]}, written)
     assert head == ["cc", "rtt (ms)"]
     assert rows == [["a", "52.0", "7.8"], ["b", "40.1", "0.3"]]

@@ -1,4 +1,4 @@
-"""The lessons of the laboratory: each says only what the engine says, when it runs the lesson's own scenarios."""
+"""The built-in lessons: each statement holds when the engine runs the lesson's own scenarios."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LESSONS = lessons()
 STEPS = [(name, nth) for name, lesson in LESSONS.items() for nth in range(len(lesson["steps"]))]
 FILLED = re.compile(r"\{([^{}]+?):\.(\d)f\}")
 TOKENS = re.compile(r"(?:\s*(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|[a-z_]\w*|<=|>=|==|[-+*/()<>\[\].,]))+\s*")
-"""Words of an expression as the page reads it (`web/src/play/ask.ts`)."""
+"""Tokens of an expression in the page's language (`web/src/play/ask.ts`)."""
 
 TABLES = ("runs", "flows", "links", "paths")
 KEYS: dict[str, dict[str, type | tuple[type, ...]]] = {
@@ -33,20 +33,20 @@ KEYS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "number": {"kind": str, "ask": str, "of": str, "answer": (int, float), "tolerance": (int, float), "why": str},
     "goal": {"kind": str, "ask": str, "until": str, "solution": dict, "why": str},
 }
-"""Keys that must be there, and what they hold."""
+"""Required keys and the types of their values."""
 
 MAY: dict[str, dict[str, type]] = {
     "step": {"scenario": str, "set": dict, "pin": bool, "move": list, "observe": str, "question": dict},
     "number": {"unit": str},
 }
-"""Keys that may be there too."""
+"""Optional keys and the types of their values."""
 
 LARGEST = 600_000
-"""Events of a run that a page handles in about a tenth of a second."""
+"""Number of events that a page simulates in about a tenth of a second."""
 
 
 class Rows:
-    """A table of a result, whose rows have its columns as attributes; what is NULL is NaN."""
+    """Table of a result with columns as attributes of its rows; NULL becomes NaN."""
 
     def __init__(self, table: pl.DataFrame) -> None:
         self.table = table
@@ -57,7 +57,7 @@ class Rows:
 
 
 def setting(lesson: str, nth: int) -> str:
-    """Scenario of a step: the last one before it, with what each step since then sets, as the page does."""
+    """Scenario of a step: the latest one given, with the changes of each step since, as the page applies them."""
     document: dict[str, Any] = {}
     for step in LESSONS[lesson]["steps"][: nth + 1]:
         document = tomllib.loads(step["scenario"]) if "scenario" in step else document
@@ -87,7 +87,7 @@ def tables(lesson: str, nth: int) -> dict[str, Rows]:
 
 
 def pinned(lesson: str, nth: int) -> dict[str, Rows] | None:
-    """Tables of the setting that a step is compared with: that of the step before it."""
+    """Tables that a step is compared with: those of the step before it, if it pins them."""
     steps = LESSONS[lesson]["steps"]
     if steps[nth].get("pin"):
         return tables(lesson, nth - 1)
@@ -101,7 +101,7 @@ def value(expression: str, found: dict[str, Rows], then: dict[str, Rows] | None)
 
 
 def shaped(told: dict[str, Any], must: dict[str, Any], may: dict[str, Any] | None = None) -> None:
-    """Holds a table to its keys, and each of these to what it should hold."""
+    """Checks that a table has the right keys, with values of the right types."""
     known = must | (may or {})
     assert must.keys() <= told.keys() <= known.keys(), set(told) ^ set(must)
     for key, held in told.items():
@@ -110,7 +110,7 @@ def shaped(told: dict[str, Any], must: dict[str, Any], may: dict[str, Any] | Non
 
 
 def readable(expression: str) -> None:
-    """Holds an expression to the language of the page, which has less than Python's."""
+    """Checks that an expression stays within the page's language, which is smaller than Python's."""
     assert TOKENS.fullmatch(expression), expression
     for node in ast.walk(ast.parse(expression.strip(), mode="eval")):
         match node:
@@ -126,7 +126,7 @@ def readable(expression: str) -> None:
 
 
 def parent(document: Any, key: str) -> Any:
-    """Table that a key is in, which must be there for a page to put the key."""
+    """Table that contains a key, which must exist for a page to set the key."""
     for part in key.split(".")[:-1]:
         document = document[int(part)] if part.isdigit() else document[part]
     return document
@@ -145,10 +145,10 @@ def files() -> dict[str, dict[str, Any]]:
 
 
 def test_there_are_lessons_of_every_subject() -> None:
-    told = files()
-    assert len(told) >= 15
-    assert list(LESSONS) == sorted(told, key=lambda name: told[name]["place"])
-    assert sorted(lesson["place"] for lesson in told.values()) == list(range(1, len(told) + 1))
+    written = files()
+    assert len(written) >= 15
+    assert list(LESSONS) == sorted(written, key=lambda name: written[name]["place"])
+    assert sorted(lesson["place"] for lesson in written.values()) == list(range(1, len(written) + 1))
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -186,9 +186,9 @@ def check(question: dict[str, Any], lesson: str, nth: int) -> None:
         holds = [bool(value(one, found, then)) for one in question["where"]]
         assert holds == [index == question["right"] for index in range(len(holds))]
     elif question["kind"] == "number":
-        # A reader reads the number off a screen: what is right to the engine lies well within what is accepted.
-        told = value(question["of"], found, then)
-        assert abs(told - question["answer"]) <= question["tolerance"] / 2, told
+        # A reader reads the number off a screen: the engine's value must lie well within the tolerance.
+        measured = value(question["of"], found, then)
+        assert abs(measured - question["answer"]) <= question["tolerance"] / 2, measured
     else:
         assert question["kind"] == "goal"
         assert not value(question["until"], found, then), "it is reached before anything is done"

@@ -1,4 +1,4 @@
-"""A finished study shown again: what is as it was is not made again, and everything else is."""
+"""Reopening a finished study: unchanged outputs are reused, and everything else is regenerated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MADE = (RESULTS / "findings.json", RESULTS / "report.html", *FIGURES)
 
 @pytest.fixture
 def vazao(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], toy_file: Path) -> Vazao:
-    """The command where a toy study has been run."""
+    """Calls the command where a toy study has already been run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("VAZAO_CACHE", str(tmp_path / "cache"))
     call = caller(monkeypatch, capsys)
@@ -30,7 +30,7 @@ def vazao(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def places() -> list[int]:
-    """Times at which the files were written, whatever they say."""
+    """Modification times of the output files."""
     return [path.stat().st_mtime_ns for path in MADE]
 
 
@@ -38,16 +38,16 @@ def contents() -> list[bytes]:
     return [path.read_bytes() for path in MADE]
 
 
-def test_what_is_as_it_was_is_not_made_again(vazao: Vazao) -> None:
+def test_unchanged_outputs_are_not_regenerated(vazao: Vazao) -> None:
     first = places()
     shown = [vazao("run", "toy.toml") for _ in range(2)]
     assert places() == first
     assert shown[0] == shown[1]
     assert "3 findings: 2 reproduced" in shown[0].out
     assert "10 runs in results/toy (0 simulated now); report: results/toy/report.html" in shown[0].out
-    told = [json.loads(vazao("run", "toy.toml", "--json").out) for _ in range(2)]
-    assert told[0] == told[1]
-    assert [each["id"] for each in told[0]["findings"]] == ["busy", "busy", "moon"]
+    documents = [json.loads(vazao("run", "toy.toml", "--json").out) for _ in range(2)]
+    assert documents[0] == documents[1]
+    assert [each["id"] for each in documents[0]["findings"]] == ["busy", "busy", "moon"]
 
 
 @pytest.mark.parametrize("path", MADE, ids=lambda path: path.name)
@@ -59,7 +59,7 @@ def test_a_damaged_file_is_made_again(vazao: Vazao, path: Path, damage: Callable
     assert contents() == before
 
 
-def test_another_program_makes_all_anew(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_program_regenerates_everything(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
     first = places()
     monkeypatch.setattr(made, "program", lambda: ["another template"])
     vazao("run", "toy.toml")
@@ -81,7 +81,7 @@ def test_the_program_is_every_file_and_library_of_it(tmp_path: Path) -> None:
     ("old", "new"),
     [("Utilisation", "How busy it is"), ("The link is never idle", "It is idle"), ("{mean:.2f}", "{mean:.1f}")],
 )
-def test_another_study_is_told_anew(vazao: Vazao, edited: Callable[[str, str], str], old: str, new: str) -> None:
+def test_a_changed_study_is_reported_anew(vazao: Vazao, edited: Callable[[str, str], str], old: str, new: str) -> None:
     before = contents()
     Path("toy.toml").write_text(edited(old, new))
     assert "(0 simulated now)" in vazao("run", "toy.toml").out
@@ -91,7 +91,7 @@ def test_another_study_is_told_anew(vazao: Vazao, edited: Callable[[str, str], s
     assert contents() == before
 
 
-def test_more_rows_are_told_anew(vazao: Vazao) -> None:
+def test_additional_rows_are_reported_anew(vazao: Vazao) -> None:
     before = contents()
     assert "(10 simulated now)" in vazao("run", "toy.toml", "--full").out
     assert all(now != then for now, then in zip(contents()[1:3], before[1:3], strict=True))
@@ -120,7 +120,7 @@ def test_a_report_that_is_asked_for_is_made(vazao: Vazao) -> None:
     assert not set(places()) & set(first)
 
 
-def test_a_kernel_that_has_come_is_another_question(toy: Study, vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installing_a_kernel_invalidates_the_record(toy: Study, vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
     without = product("campaign", toy, RESULTS)
     assert without == product("campaign", toy, RESULTS)
     assert without != product("report", toy, RESULTS)
@@ -129,7 +129,7 @@ def test_a_kernel_that_has_come_is_another_question(toy: Study, vazao: Vazao, mo
 
 
 def test_a_directory_does_not_vouch_for_itself(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stranger's results have no record here: what they say of themselves is made again from the rows."""
+    """Untrusted results have no record in the cache: what they claim is recomputed from the rows."""
     before = contents()
     MADE[1].write_text("<script>")
     monkeypatch.setenv("VAZAO_CACHE", "another")

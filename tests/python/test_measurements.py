@@ -41,7 +41,7 @@ from vazao.results import (
 )
 from vazao.results.readings import LONGEST, MOST_COLUMNS, MOST_ROWS, MOST_SAID, name_of
 
-# Rows of a campaign, exported as a CSV, are judged as the campaign is
+# Rows of a campaign that are exported as CSV get the same verdicts as the campaign
 
 
 def test_our_own_rows_give_what_the_runs_give(stored: Campaign, own: Path, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_our_own_rows_give_what_the_runs_give(stored: Campaign, own: Path, tmp_p
     assert_frame_equal(rows.measured["own"].sort(keys), rows.frame.sort(keys), check_exact=False, rel_tol=1e-12)
 
 
-def test_explanations_of_our_runs_are_not_said_of_others(stored: Campaign, own: Path, tmp_path: Path) -> None:
+def test_explanations_of_our_runs_are_not_given_for_measurements(stored: Campaign, own: Path, tmp_path: Path) -> None:
     (one,) = measured_sets.joined(stored.study, tmp_path, [own])
     assert {ruling.explanation for ruling in stored.findings if ruling.id == "faster"} != {""}
     assert {ruling.explanation for ruling in one.findings if ruling.id == "faster"} == {""}
@@ -114,7 +114,7 @@ TOLD = "part,bandwidth,variant"
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         ([""], "is empty; its first line names the columns"),
         ([TIMES], "has no rows below its header"),
@@ -167,8 +167,8 @@ TOLD = "part,bandwidth,variant"
         (["part,error,flow,utilisation", "pair,0,0,0.5", "pair,0,1,0.6"], "'0.6' here, and 0.5 in another row"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_its_place(joined: Callable[..., Measured], lines: Sequence[str], told: str) -> None:
-    with pytest.raises(StudyError, match=told):
+def test_a_mistake_is_told_with_its_place(joined: Callable[..., Measured], lines: Sequence[str], message: str) -> None:
+    with pytest.raises(StudyError, match=message):
         joined(*lines)
 
 
@@ -180,14 +180,14 @@ def test_a_factor_has_a_unit_as_a_measure_has(joined: Callable[..., Measured]) -
     assert one.readings.measures == ("completion_s",)
 
 
-def test_arrivals_have_as_many_flows_as_the_seed_has_it(joined: Callable[..., Measured]) -> None:
+def test_arrivals_may_have_any_number_of_flows(joined: Callable[..., Measured]) -> None:
     arrivals = '{ kind = "arrivals", interval = "exponential 10 ms", sizes = "web-search", duration = "0.1 s" }'
     text = HEAD.replace('start_spread = "10 ms"\napp = { kind = "upload", size = "100 kB" }', f"app = {arrivals}")
     head = "part,bandwidth,variant,flow,completion_s"
     assert joined(head, "grid,1 Mbps,reno,99,1", of=study(text)).flows["flow"].to_list() == [99]
 
 
-def test_a_level_that_is_left_out_is_the_only_answer(joined: Callable[..., Measured]) -> None:
+def test_an_omitted_level_is_assumed_if_only_one_is_possible(joined: Callable[..., Measured]) -> None:
     one = joined("part,bandwidth,variant,completion_s", "grid,1 Mbit/s,reno,1", "grid,100000 kbps,cubic,2")
     assert one.runs["setting"].to_list() == ["historic"] * 2
     assert set(one.runs["bandwidth"]) == {"1 Mbps", "100 Mbps"}
@@ -199,13 +199,15 @@ def test_a_level_that_is_left_out_is_the_only_answer(joined: Callable[..., Measu
     ("factor", "level"),
     [('levels = ["1 Mbps"]', "1 Mbps"), ('levels = ["1 Mbps", "2 Mbps"]\ndefault = "2 Mbps"', "2 Mbps")],
 )
-def test_the_only_level_and_the_default_need_no_word(joined: Callable[..., Measured], factor: str, level: str) -> None:
+def test_the_only_level_and_the_default_may_be_omitted(
+    joined: Callable[..., Measured], factor: str, level: str
+) -> None:
     text = HEAD.replace('levels = ["1 Mbps", "100 Mbps"]', factor)
     one = joined("part,variant,completion_s", "grid,reno,1", of=study(text))
     assert one.runs["bandwidth"].to_list() == [level]
 
 
-def test_a_combination_that_is_never_run_is_none(joined: Callable[..., Measured]) -> None:
+def test_a_combination_that_is_never_run_is_refused(joined: Callable[..., Measured]) -> None:
     text = HEAD.replace('name = "grid"\n', 'name = "grid"\nexclude = [{ bandwidth = "1 Mbps", variant = "reno" }]\n')
     with pytest.raises(StudyError, match="has no run with bandwidth = 1 Mbps, variant = reno, setting = historic"):
         joined("part,bandwidth,variant,completion_s", "grid,1 Mbps,reno,1", of=study(text))
@@ -221,7 +223,7 @@ def test_runs_of_one_combination_are_counted(joined: Callable[..., Measured]) ->
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"part,completion_s\n" + b"grid,1\n" * 1_000_000, "larger than 4 MB"),
         (bytes(range(256)), "not a text in UTF-8"),
@@ -241,14 +243,14 @@ def test_runs_of_one_combination_are_counted(joined: Callable[..., Measured]) ->
     ],
 )  # fmt: skip
 def test_a_hostile_file_is_one_message(
-    content: bytes, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    content: bytes, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("bench.toml").write_text(HEAD)
     Path("mine.csv").write_bytes(content)
     answer = caller(monkeypatch, capsys)("run", "bench.toml", "--out", "r", "--measurements", "mine.csv")
     assert answer.code == 2
-    assert re.search(told, answer.err)
+    assert re.search(message, answer.err)
     assert answer.err.startswith("error: mine.csv")
     assert len(answer.err) < 400
     assert "\x1b" not in answer.err
@@ -256,7 +258,7 @@ def test_a_hostile_file_is_one_message(
 
 
 @pytest.mark.parametrize("kind", ["pipe", "directory", "nothing"])
-def test_a_file_is_a_regular_one(kind: str, stored: Campaign, tmp_path: Path) -> None:
+def test_only_a_regular_file_is_accepted(kind: str, stored: Campaign, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     if kind == "pipe":
         os.mkfifo(path)
@@ -321,7 +323,7 @@ def test_the_first_lines_say_whose_it_is(joined: Callable[..., Measured]) -> Non
         joined(*head, "grid,1 Mbps,reno,x")
 
 
-# What is lacking
+# Missing data
 
 
 def test_what_was_measured_is_judged(joined: Callable[..., Measured]) -> None:
@@ -334,7 +336,7 @@ def test_what_was_measured_is_judged(joined: Callable[..., Measured]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("finding", "told"),
+    ("finding", "message"),
     [
         ("used", "It needs measurements of utilisation."),
         ("everywhere", "It needs measurements of completed."),
@@ -343,13 +345,13 @@ def test_what_was_measured_is_judged(joined: Callable[..., Measured]) -> None:
     ],
 )
 def test_a_column_that_is_missing_is_named_and_decides_nothing(
-    joined: Callable[..., Measured], finding: str, told: str
+    joined: Callable[..., Measured], finding: str, message: str
 ) -> None:
     ruling = rulings(joined(*grid()))[finding, None]
-    assert (ruling.verdict, ruling.measured, ruling.explanation) == ("not testable", "", told)
+    assert (ruling.verdict, ruling.measured, ruling.explanation) == ("not testable", "", message)
 
 
-def test_an_empty_cell_is_not_measured_and_none_is(joined: Callable[..., Measured]) -> None:
+def test_an_empty_cell_means_not_measured_and_none_is_a_value(joined: Callable[..., Measured]) -> None:
     both = "part,bandwidth,variant,setting,completion_s,refill_s"
     levels = [(r, v, s) for r in ("1 Mbps", "100 Mbps") for v in ("reno", "cubic") for s in ("historic", "modern")]
     empty = rulings(joined(both, *(f"grid,{r},{v},{s},1," for r, v, s in levels)))["never", None]
@@ -364,7 +366,7 @@ def test_a_row_in_which_nothing_is_measured_does_not_join(joined: Callable[..., 
     assert one.flows["completion_s"].to_list() == [1, None]
 
 
-def test_a_level_a_combination_or_a_part_that_is_missing_leaves_it_open(joined: Callable[..., Measured]) -> None:
+def test_a_missing_level_combination_or_part_leaves_a_finding_undecided(joined: Callable[..., Measured]) -> None:
     missing = [("100 Mbps", "reno"), ("100 Mbps", "cubic")]
     found = rulings(joined(*grid(without=missing)))
     assert found["faster", "reno"].verdict == "undecided"
@@ -421,8 +423,8 @@ def test_a_file_of_the_same_name_replaces_a_set(
     given = [word for name in ("q.csv", "other.csv") for word in ("--measurements", name)]
     assert vazao("run", "copy", *given).code == 0
     Path("q.csv").write_text("\n".join(grid(without=[("1 Mbps", "reno")])) + "\n")
-    told = vazao("run", "copy", *out, "--measurements", "q.csv")
-    assert told.code == 0, told.err
+    answer = vazao("run", "copy", *out, "--measurements", "q.csv")
+    assert answer.code == 0, answer.err
     kept = Path("anew" if out else "copy") / "measurements"
     assert {path.name for path in kept.iterdir()} == {"q.csv", "other.csv"}
     assert (kept / "q.csv").read_bytes() == Path("q.csv").read_bytes()
@@ -458,7 +460,7 @@ def test_a_merged_part_has_no_ledger(tmp_path: Path) -> None:
 
 
 def children() -> set[str]:
-    """Processes that this one has begun."""
+    """Child processes of this process."""
     return {child for task in Path("/proc/self/task").iterdir() for child in (task / "children").read_text().split()}
 
 
@@ -499,13 +501,13 @@ single,10 Gbps,1 Gbps,highspeed,2
 """
 
 
-def test_what_an_original_prints_joins_by_the_same_door(tmp_path: Path) -> None:
+def test_published_numbers_of_an_original_join_like_measurements(tmp_path: Path) -> None:
     (tmp_path / "original.csv").write_text(ORIGINAL)
     (one,) = joined_sets(load_study("hstcp-2010"), given=[tmp_path / "original.csv"])
     assert one.readings.assumed == {"setting": "historic"}
     found = rulings(one)
     assert found["recovery-highspeed", "historic"].measured == "2.0 s"
     assert found["highspeed-beats-sack", "historic"].numbers[0].effect == pytest.approx(1)
-    # Its text has one rate of those that the claims are about.
+    # Its text gives only one of the rates that the claims are about.
     assert {found[name, "historic"].verdict for name in ("recovery-highspeed", "recovery-scalable")} == {"undecided"}
     assert "bandwidth 10 Mbps" in found["recovery-highspeed", "historic"].explanation

@@ -1,4 +1,4 @@
-"""Measurements that joined a study are kept with its results, drawn in its figures and told in its report."""
+"""Measurements that joined a study: stored with its results, drawn in its figures, listed in its report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from vazao import figures, report
 from vazao.errors import ResultsError, StudyError
 from vazao.results import Campaign, Measured, Study, measured_sets, merge, open_campaign, run_study
 
-# A study that names them, and directories that keep them
+# Studies that name measurements, and directories that keep them
 
 
 @pytest.mark.parametrize("file", ["../testbed.csv", "/etc/passwd", "a/b.csv", ".hidden", "", "a\\\\b", "a\\nb"])
@@ -39,7 +39,7 @@ def test_a_study_names_a_file_beside_it_and_nothing_else(file: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ('name = "testbed"', 'name = "../x"', "is no name"),
         ("source", "sauce", "did you mean 'source'"),
@@ -47,8 +47,8 @@ def test_a_study_names_a_file_beside_it_and_nothing_else(file: str) -> None:
         ("[[measurements]]", "[measurements]", r"write \[\[measurements\]\]"),
     ],
 )
-def test_a_wrong_table_of_measurements_is_told(old: str, new: str, told: str) -> None:
-    with pytest.raises(StudyError, match=told):
+def test_a_wrong_table_of_measurements_is_told(old: str, new: str, message: str) -> None:
+    with pytest.raises(StudyError, match=message):
         study(HEAD + NAMED.replace(old, new))
 
 
@@ -66,7 +66,9 @@ def test_a_directory_keeps_them_wherever_it_is(stored: Campaign, named: Study, t
     assert [each.name for each in anew.measurements] == ["testbed"]
 
 
-def test_a_study_that_names_none_any_more_has_none(stored: Campaign, named: Study, own: Path, tmp_path: Path) -> None:
+def test_a_study_that_no_longer_names_measurements_has_none(
+    stored: Campaign, named: Study, own: Path, tmp_path: Path
+) -> None:
     directory = run_study(named, out=copied(stored, tmp_path), measurements=[own]).directory
     assert [one.name for one in open_campaign(directory).measurements] == ["testbed", "own"]
     assert [one.name for one in run_study(stored.study, out=directory).measurements] == ["own"]
@@ -102,7 +104,7 @@ def test_a_copy_that_leads_elsewhere_is_refused(stored: Campaign, own: Path, tmp
         _ = open_campaign(directory).measurements
 
 
-def test_merging_takes_them_over(stored: Campaign, own: Path, tmp_path: Path) -> None:
+def test_merging_keeps_measurements(stored: Campaign, own: Path, tmp_path: Path) -> None:
     part = run_study(stored.study, out=copied(stored, tmp_path), measurements=[own]).directory
     merge([part, stored.directory], tmp_path / "whole")
     assert (tmp_path / "whole/measurements/own.csv").read_bytes() == own.read_bytes()
@@ -116,7 +118,7 @@ def test_merging_takes_them_over(stored: Campaign, own: Path, tmp_path: Path) ->
 
 
 def filters(spec: Any) -> Iterator[str]:
-    """The filters of a description's layers."""
+    """Filters of a description's layers."""
     if isinstance(spec, dict):
         yield from (one["filter"] for one in spec.get("transform", []) if isinstance(one.get("filter"), str))
         for value in spec.values():
@@ -141,7 +143,7 @@ def test_figures_have_marks_with_a_name_and_an_interval(stored: Campaign, joined
     assert figures.chart(stored.study, stored.store, "time", [one]).to_dict()
 
 
-def test_a_figure_that_they_say_nothing_of_is_as_it_was(stored: Campaign, joined: Callable[..., Measured]) -> None:
+def test_a_figure_without_measurements_is_unchanged(stored: Campaign, joined: Callable[..., Measured]) -> None:
     one = joined(*grid())
     for figure, same in zip(stored.study.figures, (False, True), strict=True):
         before = figures.drawing(stored.study, stored.store, figure)
@@ -200,12 +202,12 @@ def test_the_report_has_them_beside_ours(stored: Campaign, named: Study, own: Pa
     assert (reno["testbed_verdict"], reno["own_verdict"]) == ("reproduced", reno["verdict"])
     assert reno["own_measured"] == reno["measured"]
     assert "measured: testbed" in (done.directory / "ledger.tex").read_text()
-    told = report.html(done.told_in("pt").study, done.store, done.findings, done.told_in("pt").measurements)
-    assert "Faltam medições de utilisation." in told
-    assert "Quadrados: medido, testbed." in told
+    translated = report.html(done.told_in("pt").study, done.store, done.findings, done.told_in("pt").measurements)
+    assert "Faltam medições de utilisation." in translated
+    assert "Quadrados: medido, testbed." in translated
 
 
-def test_without_any_a_report_has_no_word_of_them(stored: Campaign, tmp_path: Path) -> None:
+def test_a_report_without_measurements_does_not_mention_them(stored: Campaign, tmp_path: Path) -> None:
     report.write(stored.study, stored.store, stored.findings, tmp_path)
     assert "measurements" not in (tmp_path / "report.html").read_text().partition("<main")[2].partition("<script")[0]
     assert (tmp_path / "ledger.csv").read_text().startswith("finding,level,claim,reported,measured,verdict,criterion,")
@@ -234,10 +236,10 @@ def test_the_command_joins_and_keeps_them(vazao: Vazao, stored: Campaign, own: P
     copied(stored, tmp_path)
     Path("bench.toml").write_text(HEAD)
     Path("lab.csv").write_text("\n".join(grid()) + "\n")
-    told = vazao("run", "bench.toml", "--out", "copy", "--measurements", "lab.csv", "--measurements", str(own))
-    assert told.code == 0, told.err
-    assert "measured: lab: 12 runs, with completion_s." in told.out
-    assert "    lab     reproduced: 1.890 s" in told.out
+    answer = vazao("run", "bench.toml", "--out", "copy", "--measurements", "lab.csv", "--measurements", str(own))
+    assert answer.code == 0, answer.err
+    assert "measured: lab: 12 runs, with completion_s." in answer.out
+    assert "    lab     reproduced: 1.890 s" in answer.out
     shown = vazao("show", "copy")
     assert "It needs measurements of utilisation." in shown.out
     assert [one["name"] for one in json.loads(vazao("show", "copy", "--json").out)["measurements"]] == ["lab", "own"]
@@ -257,6 +259,6 @@ def test_checking_a_study_reads_its_measurements(vazao: Vazao, named: Study) -> 
 
 
 @pytest.mark.parametrize("name", ["interop-loss", "all-theses"])
-def test_what_is_no_study_takes_none(vazao: Vazao, name: str, own: Path) -> None:
+def test_only_a_study_takes_measurements(vazao: Vazao, name: str, own: Path) -> None:
     answer = vazao("run", name, "--measurements", str(own))
     assert (answer.code, "--measurements" in answer.err) == (2, True)

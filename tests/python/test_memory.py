@@ -1,4 +1,4 @@
-"""Memory is estimated and refused before it is taken, and watched while a run goes on."""
+"""Memory is estimated before a run, which is refused if it does not fit, and monitored while it goes on."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ print(peak() - before)
 
 
 def taken(text: str) -> int:
-    """Bytes that reading and running a scenario takes."""
+    """Number of bytes that reading and running a scenario takes."""
     done = subprocess.run([sys.executable, "-c", MEASURE], input=text, capture_output=True, text=True, check=True)
     return int(done.stdout)
 
@@ -57,7 +57,7 @@ def test_the_estimate_is_no_less_than_what_is_taken(tmp_path: Path, transport: s
     bytes_taken = taken(text)
     path = tmp_path / "scenario.toml"
     path.write_text(text)
-    # What an idle process has comes on top, so that a limit of what was taken alone is too little.
+    # An idle process needs some memory, too, so a limit of just that amount is too low.
     done = vazao("check", path, VAZAO_MEMORY=f"{bytes_taken} B")
     assert done.code == 2, done
     assert "of memory" in done.err
@@ -135,7 +135,7 @@ transport = "tcp"
 
 
 def test_time_series_of_everything_take_no_memory() -> None:
-    """Some 100 000 samples come in a simulated second, of 24 bytes each: they go to disk."""
+    """Some 100 000 samples of 24 bytes arrive in a simulated second: they are written to disk."""
     assert taken(TRACED.format(seconds=12)) - taken(TRACED.format(seconds=2)) < 8e6
 
 
@@ -146,7 +146,7 @@ def test_time_series_on_disk_are_read_and_stored_whole(tmp_path: Path) -> None:
     times = samples.filter(pl.col("measure") == "delivered")["time_s"]
     assert times.is_sorted()
     assert times[-1] > 1.99
-    # Each rise of what was delivered is of whole segments.
+    # Each increment of `delivered` is a whole number of segments.
     delivered = samples.filter(pl.col("measure") == "delivered")["value"]
     assert set((delivered.diff().drop_nulls() % 1448).unique()) == {0.0}
     path = tmp_path / "scenario.toml"

@@ -1,4 +1,4 @@
-"""Linux through middleboxes that take out what it offers: it does without, as its own protocols say."""
+"""Linux behind middleboxes that strip options: it falls back as its protocols specify."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ transport = { kind = "mptcp", stack = "linux" }
 
 
 def through(first: str, second: str) -> tuple[dict[str, Any], list[int]]:
-    """The flow over two paths, and the bytes that each carried forward."""
+    """The flow's row over two paths, and the bytes that each carried forward."""
     result = run_scenario(load(TWO_PATHS.replace("FIRST", first).replace("SECOND", second).replace(", }", " }")))
     sent = result.links.filter(pl.col("direction") == "forward")["bytes"].to_list()
     return result.flows.row(0, named=True), sent
@@ -41,12 +41,12 @@ def through(first: str, second: str) -> tuple[dict[str, Any], list[int]]:
 @needs_kernel
 @pytest.mark.parametrize("where", ["strip", "forward.strip", "reverse.strip"])
 def test_multipath_tcp_falls_back_to_tcp(where: str) -> None:
-    """RFC 8684 section 3.7: without the option in SYN or SYN/ACK the connection is one of TCP, over its one path."""
+    """RFC 8684 section 3.7: without the option in SYN or SYN/ACK the connection is plain TCP, over its one path."""
     row, (first, second) = through(f'{where} = "mptcp"', "")
     assert (row["app_bytes"], row["completed"], row["intact"]) == (5_000_000, True, True)
     assert first > 5_000_000
     assert second == 0
-    # 3453 segments of 1448 bytes, 1500 with their headers, are 4.14 s at 10 Mbit/s: headers without MPTCP's options.
+    # 3453 segments of 1448 bytes, 1500 with headers, take 4.14 s at 10 Mbit/s: headers without MPTCP's options.
     assert 4.14 < row["completion_s"] < 4.6
 
 
@@ -67,10 +67,10 @@ def both_ways(stack: object, strip: str, direction: str) -> Result:
 @needs_kernel
 @pytest.mark.parametrize("stack", ["linux", {"client": "linux"}, {"server": "linux"}])
 def test_linux_does_without_what_is_stripped(stack: object) -> None:
-    """Each of its offers is taken out, in either direction or both, and with one of our machines at the other end.
+    """Each option is stripped in either direction or both, and with one of our stacks at the other end.
 
-    A scale that only the answer loses is used by its sender all the same: windows look 2048 times too small, and
-    a megabyte takes an hour. That is what such a middlebox does to anybody's TCP, and nothing to wait for.
+    If only the answer loses the window scale, its sender uses it all the same: windows look 2048 times too small, and a
+    megabyte takes an hour. Such a middlebox does that to any TCP, so the test does not wait for it.
     """
     names = ("sack", "timestamps", "window-scale", "ecn")
     cases = set(product(names, ("both", "forward", "reverse"))) - {("window-scale", "reverse")}

@@ -1,4 +1,4 @@
-"""QUIC over several paths (RFC 10069): what it carries, how it shares, and what becomes of its interfaces."""
+"""Multipath QUIC (RFC 10069): throughput, fairness, and interfaces that fail and return."""
 
 import re
 import statistics
@@ -24,9 +24,9 @@ def completion(transport: vz.Transport) -> float:
 
 @pytest.mark.parametrize("cc", ["reno", "cubic", "lia", "olia", "balia"])
 def test_two_paths_carry_what_both_can_and_as_much_as_multipath_tcp(cc: str) -> None:
-    """The paths' rates allow 40 MB in 10.7 s, without headers and slow start; the faster one alone in 16.
+    """The paths' rates allow 40 MB in 10.7 s, without headers and slow start; the faster one alone takes 16 s.
 
-    Multipath TCP on the same paths is a machine that shares with this one its schedulers and controls alone.
+    Multipath TCP on the same paths shares only its schedulers and congestion controls with this implementation.
     """
     several = completion(vz.quic(cc, multipath=True))
     assert 40e6 * 8 / 30e6 < several < 1.1 * 40e6 * 8 / 30e6
@@ -35,7 +35,7 @@ def test_two_paths_carry_what_both_can_and_as_much_as_multipath_tcp(cc: str) -> 
 
 
 def shared(cc: str, seed: int) -> float:
-    """Ratio of what a connection over two interfaces gets to what one over one gets, behind the same bottleneck."""
+    """Throughput of a connection over two interfaces relative to one over one, behind the same bottleneck."""
     access = {"rate": "100 Mbps", "to": "r"}
     links = [
         {"name": "first", "from": "a", "delay": "2 ms"} | access,
@@ -55,14 +55,14 @@ def shared(cc: str, seed: int) -> float:
 
 
 def test_coupled_controls_take_no_more_than_one_connection() -> None:
-    """RFC 6356's second goal. Two windows that know nothing of each other get about as much as two connections."""
+    """RFC 6356's second goal. Two uncoupled windows get about as much as two connections."""
     mean = {cc: statistics.mean(shared(cc, seed) for seed in range(4)) for cc in ("reno", "lia", "olia", "balia")}
     assert 1.6 < mean.pop("reno") < 2.4
     assert all(0.7 < share < 1.15 for share in mean.values()), mean
 
 
 def test_an_interface_that_comes_back_has_another_path() -> None:
-    """Identifiers of paths are never used again (RFC 10069 section 3.4): there are three paths over two interfaces."""
+    """Path identifiers are never reused (RFC 10069 section 3.4): there are three paths over two interfaces."""
     changes = [{"at": "2 s", "remove": 2}, {"at": "4 s", "add": 2}]
     result = one(vz.quic(multipath=True, changes=changes))
     assert result.paths["client_interface"].to_list() == ["a.1", "a.2", "a.2"]
@@ -80,7 +80,7 @@ def test_a_backup_carries_nothing_while_the_other_path_does() -> None:
 
 @pytest.mark.parametrize("scheduler", ["redundant", "lowest-rtt", "blest", "daps"])
 def test_many_small_streams_stall_under_no_scheduler(scheduler: str) -> None:
-    """A page of 30 objects of 14 kB takes less than a second at 20 Mbit/s, whichever path has what twice."""
+    """A page of 30 objects of 14 kB takes less than a second at 20 Mbit/s, whatever is duplicated on which path."""
     network = vz.multipath(
         vz.link("20 Mbps", "1 ms", queue="1 bdp", loss=0.001), vz.link("5 Mbps", "1 ms", queue="1 bdp")
     )
@@ -91,7 +91,7 @@ def test_many_small_streams_stall_under_no_scheduler(scheduler: str) -> None:
 
 
 class Mine(vz.Scheduler):
-    """Lowest round-trip time, as the base class is."""
+    """Lowest round-trip time, unchanged from the base class."""
 
 
 def test_a_scheduler_of_ones_own() -> None:
@@ -101,7 +101,7 @@ def test_a_scheduler_of_ones_own() -> None:
 
 
 def test_one_interface_is_enough() -> None:
-    """A client with one interface has one path, whatever it would like."""
+    """A client with one interface has one path, whatever its settings."""
     network = vz.point_to_point(vz.link("20 Mbps", "10 ms"))
     paths = one(vz.quic(multipath=True), "5 MB", network).paths
     assert paths["client_interface"].to_list() == ["a.1"]

@@ -1,4 +1,4 @@
-"""Files that a scenario names: regular ones of limited size, whoever wrote the scenario."""
+"""Files that a scenario names must be regular and of limited size, whoever wrote the scenario."""
 
 import os
 import stat
@@ -20,7 +20,7 @@ app = {{ kind = "upload", size = "10 kB" }}
 
 
 def checked(directory: Path, trace: str) -> str:
-    """Answer of `vazao check` to a scenario with this trace, which it refuses at once."""
+    """Error of `vazao check` for a scenario with this trace, which it must refuse at once."""
     path = directory / "scenario.toml"
     path.write_text(SCENARIO.format(trace=trace))
     done = vazao("check", path)

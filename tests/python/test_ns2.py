@@ -1,12 +1,12 @@
-"""Our TCPs beside ns-2.35's on the path of the study hstcp-2010.
+"""Our TCPs compared with ns-2.35's on the path of the study hstcp-2010.
 
 `reference/ns2_highspeed.csv` holds measurements of ns-2.35: S-R1-R2-D, base round trip 25 ms, a drop-tail queue of 200
 packets at R1, one FTP flow of 1000-byte packets (1040 on the wire, Vegas 1000), no delayed ACKs, minimum timeout 0.2 s,
 100 s.
 
-Slow start is arithmetic, so it must agree almost to the packet. What follows hangs on details in which ns-2 differs
-from the RFCs that we follow (its SACK cuts the window twice for one burst, its Vegas counts in whole segments), so
-utilisation is held to 10 %.
+Slow start is arithmetic, so it must agree almost to the packet. The rest depends on details in which ns-2 differs from
+the RFCs that we follow (its SACK cuts the window twice for one burst, its Vegas counts in whole segments), so
+utilisation is compared to within 10 %.
 """
 
 from pathlib import Path
@@ -61,7 +61,7 @@ receive_buffer = "64 MB"
 
 
 def simulate(row: dict[str, object]) -> tuple[dict[str, float], dict[str, float]]:
-    """The flow's row, and that of the bottleneck in the direction of the data."""
+    """Rows of the flow, and of the bottleneck in the direction of the data."""
     cc, recovery = VARIANTS[str(row["variant"])]
     rate = f"{row['bandwidth_mbps']:g}"
     text = SCENARIO.replace("RATE", rate).replace("CC", cc).replace("RECOVERY", recovery)
@@ -79,7 +79,7 @@ def test_slow_start_and_utilisation_agree(row: dict[str, float]) -> None:
     if row["drops"] == 0:
         assert link["drops_queue"] == 0
         return
-    # The burst that ends slow start: packets sent until the first loss is noticed, and packets it loses.
+    # The burst that ends slow start: packets sent until the first loss is noticed, and packets lost of them.
     assert flow["slow_start_sent"] == pytest.approx(row["ss_sent"], rel=0.01)
     assert flow["slow_start_lost"] == pytest.approx(row["ss_drops"], rel=0.01)
     # ns-2 samples its window every 10 ms.
@@ -93,6 +93,6 @@ def test_recovery_after_the_burst_takes_as_long() -> None:
     for row in rows:
         theirs = row["ca1_regain_bdp_s"] - row["ss_end_s"]
         ours = simulate(row)[0]["refill_s"]
-        # HighSpeed starts from where SACK was cut to: twice in ns-2, once here, so it has less to climb.
+        # HighSpeed starts from SACK's reduced window: halved twice in ns-2, once here, so it has less to climb.
         bound = 0.20 if row["variant"] == "hstcp" else 0.06
         assert ours == pytest.approx(theirs, rel=bound), row["variant"]

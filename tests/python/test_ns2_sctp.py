@@ -1,4 +1,4 @@
-"""ns-2 as a stack for SCTP: what a scenario becomes, what is refused, and what the installed ns-2 makes of it."""
+"""ns-2 as a stack for SCTP: translation of scenarios, refusals, and the results of the installed ns-2."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ delayed_first_sack = true
 max_burst = 0
 receive_buffer = "16 MB"
 """
-"""An association with CMT as ns-2 has it."""
+"""Scenario of an association with CMT, as ns-2 supports it."""
 
 T = "flow.0.transport."
 
 ROUND_TRIP = 0.05
-"""Seconds: 48 ms, and what half a dozen packets take to be sent."""
+"""Round-trip time in seconds: 48 ms, plus the transmission time of half a dozen packets."""
 
 PLAIN = [
     (T + "cmt", False),
@@ -64,19 +64,19 @@ PLAIN = [
     (T + "fast_after_timeout", True),
     (T + "delayed_first_sack", False),
 ]
-"""Settings that are others without CMT."""
+"""Settings of an association without CMT."""
 
 Overrides = Sequence[tuple[str, object]]
 
 
 def losing(*packets: int) -> str:
-    """The scenario where the first path loses these packets of the client's, and nothing else is lost."""
+    """Scenario in which the first path loses these packets of the client's, and nothing else is lost."""
     lost = f', forward = {{ loss = {{ kind = "list", packets = {list(packets)} }} }}' if packets else ""
     return SCENARIO.replace(", loss = 0.01", lost).replace(", loss = 0.05", "")
 
 
 def told(*overrides: tuple[str, object], scenario: str = SCENARIO) -> list[str]:
-    """The lines of the script that are a scenario's own."""
+    """Lines of the script that depend on the scenario."""
     return list(script.calls(translation.translate(load(scenario, overrides=overrides))))
 
 
@@ -89,7 +89,7 @@ def flow(*overrides: tuple[str, object], scenario: str = SCENARIO, stack: str = 
 
 
 def both(*overrides: tuple[str, object], scenario: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The flow by ns-2, and by ours."""
+    """Rows of the flow: ns-2's, then ours."""
     return flow(*overrides, scenario=scenario), flow(*overrides, scenario=scenario, stack="vazao")
 
 
@@ -102,7 +102,7 @@ def settings(line: str) -> dict[str, float]:
 
 
 def test_an_association_becomes_calls_with_numbers() -> None:
-    """Each interface is a node; 2 MiB are 1445 chunks of 1452 bytes, in ns-2's windows and buffers of 1468."""
+    """Each interface is a node; 2 MiB are 1445 chunks of 1452 bytes, which ns-2's windows and buffers count as 1468."""
     lines = told()
     assert lines[:5] == [
         "hosts 4",
@@ -174,7 +174,7 @@ def test_a_setting_becomes_ns2s_own_word(overrides: Overrides, words: str) -> No
 
 
 def test_losses_become_error_models() -> None:
-    """Packets of a list are counted from 1 here, from 0 there; seeds hang on the run's seed and the direction."""
+    """Packets of a list count from 1 here, from 0 in ns-2; seeds depend on the run's seed and the direction."""
     listed = told(scenario=losing(20, 7, 20))
     assert re.fullmatch(r"lose 0 0 2 0\.0 \d+ \{6 19\}", listed[5])
     assert listed[6].startswith("association")
@@ -213,11 +213,11 @@ def test_nothing_that_a_stranger_writes_gets_into_a_script(overrides: Overrides)
     assert told(*overrides) == told()
 
 
-# ---- What is refused -----------------------------------------------------------------------------------------------
+# ---- Refusals ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "message"),
     [
         (T + "semantics", "rfc9260", "transport.semantics: rfc9260 has no counterpart in ns-2; write rfc2960, rfc4960"),
         (
@@ -270,11 +270,11 @@ def test_nothing_that_a_stranger_writes_gets_into_a_script(overrides: Overrides)
         ("trace", ["rtt"], "trace: rtt has no counterpart in ns-2; write cwnd, ssthresh"),
     ],
 )
-def test_what_ns2_has_no_counterpart_for_is_refused(key: str, value: object, told: str) -> None:
+def test_what_ns2_has_no_counterpart_for_is_refused(key: str, value: object, message: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         load(SCENARIO, file="mine.toml", overrides=[(key, value)])
     assert str(refused.value).startswith("mine.toml: ")
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert f"{refused.value.key}: " in str(refused.value)
 
 
@@ -292,7 +292,7 @@ def test_an_association_is_alone_in_its_run() -> None:
 
 
 def test_paths_may_not_meet() -> None:
-    """Both from one interface, and with a second link behind the router from two that arrive at either."""
+    """Paths share one interface, or a second link behind the router from two interfaces that arrive there."""
     one = CHAINS.replace('from = "exit", to = "puts.b"', 'from = "exit", to = "exec"')
     link = '{ from = "exec", to = "puts.b", name = "w", rate = "10 Mbps", delay = "5 ms", queue = "20 packets" },'
     for network in (one, one.replace("\n]\n", f"\n    {link}\n]\n")):
@@ -300,7 +300,7 @@ def test_paths_may_not_meet() -> None:
             load(of(network))
 
 
-def test_one_side_alone_cannot_be_ns2s() -> None:
+def test_ns2_must_play_both_sides() -> None:
     with pytest.raises(ScenarioError, match='ns-2 plays both sides of a flow; write stack = "ns2"'):
         load(SCENARIO, overrides=[(T + "stack", {"client": "ns2", "server": "vazao"})])
     with pytest.raises(ScenarioError, match='there is no mptcp with stack "ns2" yet'):
@@ -311,7 +311,7 @@ def test_one_side_alone_cannot_be_ns2s() -> None:
 
 
 def traced(name: Path, *arguments: object) -> dict[str, float]:
-    """Counts and times from the trace of a script of its own: `+` a packet leaves a node, `r` one arrives."""
+    """Counts and times from the trace of an independent script: `+` a packet leaves a node, `r` one arrives."""
     tcl = Path(__file__).with_name("ns2_association.tcl")
     subprocess.run(["ns", str(tcl), str(name), *map(str, arguments)], check=True, timeout=120)
     arrived: set[int] = set()
@@ -339,8 +339,10 @@ def traced(name: Path, *arguments: object) -> dict[str, float]:
     ("policy", "number"), [("same", 1), ("asap", 0), ("cwnd", 4), ("ssthresh", 2), ("loss-rate", 3)]
 )
 @pytest.mark.parametrize("seed", [1, 2])
-def test_it_is_what_a_script_of_its_own_gives(policy: str, number: int, seed: int, tmp_path: Path) -> None:
-    """A script without ours, with the same losses, gives each count, and times to the trace's microseconds."""
+def test_counts_and_times_equal_those_of_an_independent_script(
+    policy: str, number: int, seed: int, tmp_path: Path
+) -> None:
+    """An independent script with the same losses gives the same counts, and times equal to the trace's microseconds."""
     overrides = [(T + "retransmission", policy), ("seed", seed)]
     ways = translation.translate(load(SCENARIO, overrides=overrides)).ways
     seeds = [way.loss.seed for way in ways if way.loss]
@@ -358,7 +360,7 @@ def test_it_is_what_a_script_of_its_own_gives(policy: str, number: int, seed: in
 
 @needs("ns")
 def test_without_losses_one_path_is_ours_a_round_trip_later() -> None:
-    """ns-2 sends data when heartbeats have confirmed each path, ours with the first path's COOKIE ACK."""
+    """ns-2 sends data once heartbeats have confirmed each path, ours with the first path's COOKIE ACK."""
     theirs, ours = both(*PLAIN, scenario=losing())
     assert theirs["retransmissions"] == ours["retransmissions"] == theirs["packets_lost"] == theirs["timeouts"] == 0
     assert theirs["handshake_s"] - ours["handshake_s"] == pytest.approx(0.048, abs=0.001)
@@ -367,7 +369,7 @@ def test_without_losses_one_path_is_ours_a_round_trip_later() -> None:
 
 @needs("ns")
 def test_without_losses_both_paths_are_ours_to_a_round_trip() -> None:
-    """With CMT ours begins on the first path a round trip sooner, and on the second at the same time."""
+    """With CMT ours starts a round trip sooner on the first path, and at the same time on the second."""
     theirs, ours = both(scenario=losing())
     assert theirs["retransmissions"] == ours["retransmissions"] == theirs["packets_lost"] == theirs["timeouts"] == 0
     assert theirs["completion_s"] == pytest.approx(ours["completion_s"], abs=ROUND_TRIP)
@@ -375,8 +377,8 @@ def test_without_losses_both_paths_are_ours_to_a_round_trip() -> None:
 
 @needs("ns")
 @pytest.mark.parametrize("overrides", [[], PLAIN])
-def test_a_lost_packet_is_repaired_as_by_ours(overrides: Overrides) -> None:
-    """The 60th packet: fast, once, and with the same window afterwards, so that the rest takes as long."""
+def test_a_lost_packet_is_repaired_as_in_our_stack(overrides: Overrides) -> None:
+    """The 60th packet is repaired by one fast retransmission, with the same window after it, so the rest is as fast."""
     theirs, ours = both(*overrides, scenario=losing(60))
     assert theirs["retransmissions"] == ours["retransmissions"] == theirs["packets_lost"] == 1
     assert theirs["timeouts"] == ours["timeouts"] == theirs["duplicates"] == 0
@@ -386,7 +388,7 @@ def test_a_lost_packet_is_repaired_as_by_ours(overrides: Overrides) -> None:
 @needs("ns")
 @pytest.mark.parametrize("overrides", [[(T + "retransmission", "cwnd")], PLAIN])
 def test_a_path_that_falls_silent_times_out_as_ours_does(overrides: Overrides) -> None:
-    """All that the first path sends from its 30th packet on is lost: timers find it, the other path repairs it."""
+    """The first path loses everything from its 30th packet on: timers detect it, the other path repairs it."""
     theirs, ours = both(*overrides, (T + "path_retries", 1), scenario=losing(*range(30, 3000)))
     assert theirs["completed"] is ours["completed"] is True
     assert theirs["timeouts"] == ours["timeouts"] > 0
@@ -394,7 +396,7 @@ def test_a_path_that_falls_silent_times_out_as_ours_does(overrides: Overrides) -
 
 @needs("ns")
 def test_a_lost_heartbeat_is_no_timeout_of_data() -> None:
-    """The second path is idle but for heartbeats, of which the first confirms it and the second is lost."""
+    """The second path is idle except for heartbeats: the first confirms it, and the second is lost."""
     lost = ', forward = { loss = { kind = "list", packets = [2] } }'
     slow = [("network.path.0.rate", "5 Mbps"), (T + "heartbeat", "1 s")]
     result = run(*PLAIN, *slow, scenario=losing().replace('packets" },\n]', f'packets"{lost} }},\n]'))
@@ -435,7 +437,7 @@ def test_what_does_not_arrive_in_time_is_not_complete() -> None:
     assert (none["app_bytes"], none["handshake_s"], none["first_byte_s"]) == (0, None, None)
 
 
-def test_our_world_leaves_it_to_ns2() -> None:
+def test_our_engine_does_not_run_ns2_flows() -> None:
     known = _core.load(SCENARIO, simulators=[("ns2", "2.35", "ab")])
     assert ns2.plays(known)
     assert _core.run(known).not_run == "flow 0: ns-2 plays it, which runs scenarios by itself"

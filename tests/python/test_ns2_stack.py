@@ -1,6 +1,6 @@
-"""ns-2 as a stack: what a scenario becomes, what is refused, and what the installed ns-2 makes of it.
+"""ns-2 as a stack: translation of scenarios, refusals, and the results of the installed ns-2.
 
-`test_ns2.py` compares ours with stored measurements of ns-2; here ns-2 itself runs, where it is installed.
+`test_ns2.py` compares ours with stored measurements of ns-2; here ns-2 itself runs, if it is installed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ app = {{ kind = "upload" }}
 
 
 def told(*overrides: tuple[str, object]) -> list[str]:
-    """The lines of the script that are a scenario's own."""
+    """Lines of the script that depend on the scenario."""
     return list(script.calls(translation.translate(load(SCENARIO, overrides=overrides))))
 
 
@@ -72,7 +72,7 @@ def run(*overrides: tuple[str, object], stack: str = "ns2") -> Result:
 
 
 def test_a_scenario_becomes_calls_with_numbers() -> None:
-    """A flow of 1000-byte packets over three links; ns-2's words are those of its manual (chapter 35)."""
+    """A flow of 1000-byte packets over three links; ns-2's names are those of its manual (chapter 35)."""
     lines = told()
     assert lines[0] == "hosts 4"
     assert lines[1:7] == [
@@ -138,11 +138,11 @@ LINE = re.compile(
     rf"( {NUMBER}| Agent/[A-Za-z0-9/]+| \{{[a-z]*\}}| \{{([A-Za-z0-9_]+ {NUMBER} ?)*\}}| \{{({NUMBER} ?)*\}}"
     rf"| \{{(\{{({NUMBER} ?)*\}} ?)*\}})+"
 )
-"""A line of a script: words without any of Tcl's signs but the braces of lists."""
+"""Line of a script: words without Tcl's special characters, except braces of lists."""
 
 
 HOSTILE = '[exec touch /tmp/x]; $env(HOME) {\\n\\" \\u0000'
-"""A text with all that Tcl would act on: brackets, a dollar, braces, semicolons, quotation marks, new lines."""
+"""Text with everything that Tcl would interpret: brackets, a dollar, braces, semicolons, quotation marks, newlines."""
 
 
 @pytest.mark.parametrize(
@@ -179,11 +179,11 @@ def test_a_script_takes_numbers_and_its_own_words_alone(part: object) -> None:
         script._written(part)  # type: ignore[arg-type]
 
 
-# ---- What is refused -----------------------------------------------------------------------------------------------
+# ---- Refusals ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "message"),
     [
         ("flow.0.transport.delayed_ack", 2, "flow.0.transport.delayed_ack: 2 has no counterpart in ns-2; write 1"),
         ("flow.0.transport.timestamps", True, "flow.0.transport.timestamps: true has no counterpart"),
@@ -216,11 +216,11 @@ def test_a_script_takes_numbers_and_its_own_words_alone(part: object) -> None:
         ("trace", ["rtt"], "trace: rtt has no counterpart in ns-2; write cwnd, ssthresh, sequence"),
     ],
 )
-def test_what_ns2_has_no_counterpart_for_is_refused(key: str, value: object, told: str) -> None:
+def test_what_ns2_has_no_counterpart_for_is_refused(key: str, value: object, message: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         load(SCENARIO, file="mine.toml", overrides=[(key, value)])
     assert str(refused.value).startswith("mine.toml: ")
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert refused.value.key
     assert f"{refused.value.key}: " in str(refused.value)
 
@@ -246,17 +246,17 @@ def test_a_runs_identity_has_ns2s_version_and_digest() -> None:
     assert _core.run(runs[1]).not_run == "flow 0: ns-2 plays it, which runs scenarios by itself"
 
 
-# ---- A machine without ns-2, or with something else in its place ---------------------------------------------------
+# Machines without ns-2, or with another command of its name
 
 
 @pytest.fixture
 def no_ns2(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine without ns-2."""
+    """Machine without ns-2."""
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
 def command(folder: Path, text: str) -> None:
-    """A command called `ns`."""
+    """Creates a command called `ns`."""
     path = folder / "ns"
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
@@ -300,7 +300,7 @@ def test_without_ns2_its_runs_are_left_out(no_ns2: None, tmp_path: Path) -> None
 
 
 @needs("ns")
-def test_results_are_of_one_ns2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_of_another_ns2_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = parse_as(Study, STUDY, "simulators.toml")
     out = tmp_path / "results"
     done = campaign.run_study(study, out=out)
@@ -363,7 +363,7 @@ def test_an_interrupted_run_leaves_no_process(monkeypatch: pytest.MonkeyPatch, t
 
 @needs("ns")
 def test_ns2_runs_what_the_scenario_says() -> None:
-    """Counts that hold in any simulator: what a link carries, what slow start is by arithmetic, what was lost."""
+    """Counts that hold in any simulator: a link's capacity, the arithmetic of slow start, the losses."""
     result = run()
     flow, links = result.flows.row(0, named=True), result.links
     assert (flow["stack"], flow["cc"], flow["recovery"], flow["client"], flow["server"]) == (
@@ -375,7 +375,7 @@ def test_ns2_runs_what_the_scenario_says() -> None:
     )
     middle = links.row(by_predicate=(pl.col("link") == "link2") & (pl.col("direction") == "forward"), named=True)
     assert middle["utilisation"] == pytest.approx(8 * middle["bytes"] / (10e6 * 10))
-    # All packets have 1040 bytes but the SYN, which has 40.
+    # All packets have 1040 bytes except the SYN, which has 40.
     assert middle["bytes"] == 1040 * (middle["packets"] - 1) + 40
     assert flow["packets_lost"] == flow["retransmissions"] == middle["drops_queue"]
     assert flow["packets_sent"] == middle["packets"] + middle["drops_queue"] + middle["waiting"]
@@ -390,7 +390,7 @@ def test_ns2_runs_what_the_scenario_says() -> None:
 @needs("ns")
 @pytest.mark.parametrize("recovery", ["tahoe", "reno", "newreno", "sack"])
 def test_slow_start_is_the_same_in_both(recovery: str) -> None:
-    """Packets are the same, and slow start ends within the 832 us that one packet takes at 10 Mbit/s."""
+    """The packets are identical, and slow start ends within the 832 us that one packet takes at 10 Mbit/s."""
     theirs, ours = (run((RECOVERY, recovery), stack=stack).flows.row(0, named=True) for stack in ("ns2", "vazao"))
     assert theirs["slow_start_s"] == pytest.approx(ours["slow_start_s"], abs=832e-6)
     assert [theirs[name] for name in ("slow_start_sent", "slow_start_lost")] == [
@@ -401,7 +401,7 @@ def test_slow_start_is_the_same_in_both(recovery: str) -> None:
 @needs("ns")
 @pytest.mark.parametrize(("recovery", "ours"), [("reno", "reno"), ("sack", "pipe")])
 def test_a_fast_retransmission_restarts_the_timer(recovery: str, ours: str) -> None:
-    """Behind 60 packets at 2 Mbit/s a repair outlasts the rest of a timeout: ns-2 has one at most, in slow start.
+    """Behind 60 packets at 2 Mbit/s a repair outlasts the timer: ns-2 times out at most once, in slow start.
 
     With RFC 6298's timer, which only new data restarts, ours had five timeouts where ns-2 had one or none.
     """
@@ -415,7 +415,7 @@ def test_a_fast_retransmission_restarts_the_timer(recovery: str, ours: str) -> N
 
 @needs("ns")
 def test_a_queue_holds_as_many_packets_as_the_scenario_says() -> None:
-    """A window that is never full leaves its packets waiting, but for those on the way: 63 of 64 000 bytes and 26."""
+    """A constant window keeps its packets in the queue, except those in flight: 63 of 64 000 bytes and 26."""
     window = ("flow.0.transport.receive_buffer", "64 kB")
     waiting = [
         run(window, stack=stack).links.filter(link="link2", direction="forward")["waiting"][0]
@@ -429,7 +429,7 @@ def test_a_queue_holds_as_many_packets_as_the_scenario_says() -> None:
 
 @needs("ns")
 def test_bytes_beyond_2_to_the_32_are_counted() -> None:
-    """ns-2's own counters begin anew there: 40 s at 1 Gbit/s are 5 GB."""
+    """ns-2's own counters wrap around there: 40 s at 1 Gbit/s are 5 GB."""
     fast = [("until", "40 s"), ("network.link.1.rate", "1 Gbps"), ("flow.0.transport.mss", 60000)]
     link = run(*fast, ("trace", [])).links.filter(link="link2", direction="forward").row(0, named=True)
     assert link["bytes"] == 60040 * (link["packets"] - 1) + 40 > 2**32
@@ -437,13 +437,13 @@ def test_bytes_beyond_2_to_the_32_are_counted() -> None:
 
 
 @needs("ns")
-def test_what_ns2_does_not_write_cannot_be_had(tmp_path: Path) -> None:
+def test_outputs_that_ns2_lacks_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="--pcap: ns-2's packets have no bytes"):
         run_scenario(load(SCENARIO), pcap=tmp_path)
 
 
 def test_a_window_is_regained_to_a_packet() -> None:
-    """A window of 100 packets is cut at 1 s; its next peak at 51 s is 0.004 packets lower, and lets out as many."""
+    """A window of 100 packets is cut at 1 s; its next peak at 51 s is 0.004 packets lower, but admits as many."""
     windows = [(0.0, 100.0), (1.0, 50.0), (50.0, 98.5), (51.0, 99.996), (52.0, 50.0)]
     looks = [Look(time, cwnd, 50.0, 0.0, 0.0, 0.0, 0.0) for time, cwnd in windows]
     totals = Totals(sent=0, again=0, acknowledged=0, highest_sent=0, timeouts=0)

@@ -1,4 +1,4 @@
-"""Charts without a network: a notebook that ran, and a chart's file, ask nobody for their scripts."""
+"""Charts without a network: an exported notebook and a saved chart load no scripts from elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CELLS = [
 
 @pytest.fixture(scope="module")
 def outputs() -> list[dict[str, str]]:
-    """Outputs of the cells of a notebook, by kind."""
+    """Outputs of a notebook's cells, by MIME type."""
     notebooks = pytest.importorskip("nbformat", reason="nbformat is not installed: no notebook is run")
     clients = pytest.importorskip("nbclient", reason="nbclient is not installed: no notebook is run")
     pytest.importorskip("ipykernel", reason="ipykernel is not installed: no notebook is run")
@@ -35,7 +35,7 @@ def outputs() -> list[dict[str, str]]:
 
 @pytest.fixture
 def opened(browser: Any) -> Iterator[Open]:
-    """Opens pages, which may ask for nothing from outside."""
+    """Opens pages, which may request nothing from outside."""
     with opener(browser) as open_file:
         yield open_file
 
@@ -44,7 +44,7 @@ def test_no_script_of_a_chart_is_elsewhere(outputs: list[dict[str, str]]) -> Non
     for shown in outputs:
         assert not re.search(r"<(script|link|iframe)[^>]+(src|href)=", shown["text/html"])
         assert "cdn" not in re.sub(r'atob\("[^"]*"\)|base64,[^"]*"', "", shown["text/html"]).lower()
-        # Without scripts, as on a code host, there is an image.
+        # If scripts do not run, as on a code host, an image is shown.
         assert re.search(r'<img [^>]*src="data:image/(svg\+xml|png);base64,', shown["text/html"])
 
 

@@ -1,4 +1,4 @@
-"""Algorithms of a user's own: in files that a scenario names, and of every kind that a class can be given for."""
+"""User-defined algorithms: in files that a scenario names, and of every kind that accepts a class."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ CC = "flow.0.transport.cc"
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory with a scenario and its algorithms, in which the commands are given."""
+    """Working directory with a scenario and its algorithms."""
     (tmp_path / "mine.py").write_text(MINE)
     (tmp_path / "beside.py").write_text("GAIN = 1\n")
     (tmp_path / "one.toml").write_text(SCENARIO)
@@ -74,7 +74,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def told(*arguments: str) -> Any:
-    """A run of the scenario as JSON."""
+    """Runs the scenario with `--json` and parses the output."""
     answer = vazao("run", "one.toml", "--json", "--allow-programs", *arguments)
     assert answer.code == 0, answer.err
     return json.loads(answer.out)
@@ -86,7 +86,7 @@ def flow(*changes: str) -> dict[str, Any]:
 
 
 def without(row: dict[str, Any]) -> dict[str, Any]:
-    """A flow's row but for what names its control."""
+    """Row of a flow without the fields that identify its control."""
     return {key: value for key, value in row.items() if key not in ("cc", "run_id")}
 
 
@@ -94,7 +94,7 @@ def test_a_control_of_a_file_runs_wherever_a_built_in_one_does() -> None:
     plain = flow()
     assert plain["cc"] == "mine.py:Plain"
     assert without(plain) == without(flow(f"{CC}=reno"))
-    # Reno halves: a control that falls by a half is one too, but for the window that is in use.
+    # Reno halves, so a control that reduces by a half equals it, except for the window in use.
     gentle, harsh = (flow(f'{CC}={{ kind = "mine.py:Cautious", beta = {beta} }}') for beta in (0.9, 0.1))
     assert gentle["goodput_bps"] > 1.1 * harsh["goodput_bps"]
 
@@ -110,7 +110,8 @@ transport = { kind = "mptcp", scheduler = "mine.py:First", initial_window = 50 }
 """)
     answer = vazao("run", "paths.toml", "--json", "--allow-programs")
     first, second = (path["bytes"] for path in json.loads(answer.out)["paths"])
-    # All fits the first path's first window, on which lowest-rtt, once it knew the second, would send little.
+    # Everything fits the first path's initial window, of which lowest-rtt would use little once it knew the second
+    # path.
     assert (first, second) == (60_000, 0), answer.err
 
 
@@ -149,13 +150,13 @@ def load_names() -> list[str]:
     return [name for name, path in built_in_scenarios().items() if 'kind = "tcp"' in path.read_text()]
 
 
-@pytest.mark.parametrize(("said", "code"), [("n", 2), ("y", 0)])
-def test_a_terminal_is_asked(said: str, code: int, place: Path) -> None:
+@pytest.mark.parametrize(("reply", "code"), [("n", 2), ("y", 0)])
+def test_a_terminal_is_asked(reply: str, code: int, place: Path) -> None:
     ours, theirs = pty.openpty()
     command = program("run", "one.toml")
     with subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL) as process:
         os.close(theirs)
-        os.write(ours, f"{said}\n".encode())
+        os.write(ours, f"{reply}\n".encode())
         assert process.wait(timeout=60) == code
     os.close(ours)
     assert (place / "was-run").exists() == (code == 0)
@@ -174,7 +175,7 @@ def test_what_looks_at_files_and_results_runs_nothing(place: Path) -> None:
     assert not (place / "was-run").exists()
 
 
-def test_in_python_it_is_said(place: Path) -> None:
+def test_python_must_allow_programs_explicitly(place: Path) -> None:
     with pytest.raises(vz.ScenarioError, match=r"mine\.py:Plain is Python code.*allow_programs=True"):
         vz.load("one.toml").run()  # type: ignore[call-overload]
     with pytest.raises(vz.ScenarioError, match="allow_programs=True"):
@@ -194,7 +195,7 @@ def run_id(allowed: bool = False) -> str:
     return load((Path() / "one.toml").read_text(), file="one.toml", allow_programs=allowed).run_id
 
 
-def test_another_code_is_another_run_and_is_known_without_being_run(place: Path) -> None:
+def test_changed_code_changes_the_run_id_without_running_it(place: Path) -> None:
     first = run_id()
     assert not (place / "was-run").exists()
     assert run_id(allowed=True) == first
@@ -207,7 +208,7 @@ def test_another_code_is_another_run_and_is_known_without_being_run(place: Path)
     assert run_id() == first
 
 
-def test_parameters_are_part_of_what_a_run_is() -> None:
+def test_parameters_are_part_of_a_runs_identity() -> None:
     def identity(control: object) -> str:
         return load(SCENARIO, file="one.toml", overrides=[(CC, control)]).run_id
 
@@ -248,7 +249,7 @@ def test_a_study_keeps_its_algorithms_and_runs_again_elsewhere(place: Path) -> N
     runs, flows = (vz.Store("there").read(name) for name in ("runs", "flows"))
     both = flows.join(runs, on="run_id").sort("replication")
     times = {level: both.filter(control=level)["completion_s"].to_list() for level in ("reno", "plain")}
-    # Both meet the losses of one seed, and the class is Reno again, written in Python.
+    # Both meet the losses of the same seed, and the class is Reno again, written in Python.
     assert times["plain"] == times["reno"]
     elsewhere = place / "elsewhere"
     elsewhere.mkdir()
@@ -368,7 +369,7 @@ def test_what_makes_no_sense_ends_the_run(body: str) -> None:
         run(made(body))
 
 
-def test_names_of_ones_own_are_ones_own() -> None:
+def test_user_defined_names_do_not_clash() -> None:
     body = "def on_ack(self, ack):\n    vz.CongestionControl.on_ack(self, ack)\n"
     assert run(made(body + "    self.cwnd0 = self.last_cwnd = self.rtts = self._cwd = 1")).flows["completed"].item()
 
@@ -448,10 +449,10 @@ def test_ctrl_c_ends_any_loop(change: str, sweep: bool, place: Path) -> None:
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
         try:
-            _, said = process.communicate(timeout=20)
+            _, errors = process.communicate(timeout=20)
         finally:
             process.kill()
-    assert process.returncode in (130, -signal.SIGINT), said
-    assert "defect" not in said
-    # Within a second, and what the interpreter takes to go.
+    assert process.returncode in (130, -signal.SIGINT), errors
+    assert "defect" not in errors
+    # Within a second, plus the time that the interpreter takes to exit.
     assert time.monotonic() - began < 3

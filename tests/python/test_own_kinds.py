@@ -1,4 +1,4 @@
-"""Loss models, queues, slow starts and applications of a user's own: as they stand, and where they say something."""
+"""User-defined loss models, queues, slow starts and applications: unchanged base classes, and overridden methods."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_loss_model_draws_from_its_links_stream() -> None:
             return self.random.uniform() < self.p
 
     own = [run(link=vz.Link(LINK | {"loss": loss})) for loss in (Mine, {"kind": Mine, "p": 0.03})]
-    # One draw a packet, below the probability: what the built-in model does with the same stream.
+    # One draw per packet, compared with the probability: the built-in model does the same with this stream.
     for mine, p in zip(own, (0.01, 0.03), strict=True):
         same = run(link=vz.Link(LINK | {"loss": p}))
         assert without_run(mine.links).equals(without_run(same.links))
@@ -40,7 +40,7 @@ def test_a_loss_model_knows_the_time() -> None:
     lossy = run(link=vz.link("10 Mbps", "20 ms", forward={"loss": outage}))
     dropped = dict(lossy.links.select("direction", "drops_loss").iter_rows())
     assert dropped["reverse"] == 0
-    # 10 Mbit/s send at most 83.3 packets of 1500 bytes in 0.1 s.
+    # 10 Mbit/s carry at most 83.3 packets of 1500 bytes in 0.1 s.
     assert 0 < dropped["forward"] <= 84
 
 
@@ -49,12 +49,12 @@ def test_a_queue_as_it_stands_is_drop_tail() -> None:
         return run(link=vz.Link(LINK | {"queue": queue, "loss": 0}))
 
     mine = at({"kind": made("pass", vz.Queue), "limit": "20 packets"})
-    # Step marking is drop-tail where nothing can be marked. (Drop-tail itself lets a packet in that comes at the very
-    # instant at which another leaves, as it need not be asked again.)
+    # Step marking is drop-tail if nothing can be marked. (Drop-tail itself admits a packet that arrives at the very
+    # instant at which another leaves, because it need not be asked again.)
     step = {"kind": "threshold", "limit": "20 packets", "mark": "1 packets"}
     assert without_run(mine.links).equals(without_run(at(step).links))
     assert mine.links["drops_queue"].sum() > 0
-    # Its limit is the link's affair: `"1 bdp"` is 10 Mbit/s times 40 ms, 33.3 packets.
+    # Its limit is resolved by the link: `"1 bdp"` is 10 Mbit/s times 40 ms, 33.3 packets.
     limits: list[tuple[object, ...]] = []
     body = "def __init__(self, link):\n    vz.Queue.__init__(self, link)\n    seen.append(link)"
     spying = made(body, vz.Queue, seen=limits)
@@ -66,7 +66,7 @@ def test_a_queue_as_it_stands_is_drop_tail() -> None:
 
 def test_a_queue_marks_as_the_built_in_threshold_does() -> None:
     class Step(vz.Queue):
-        """DCTCP's switch (RFC 8257): what comes while K packets wait is marked."""
+        """DCTCP's step marking (RFC 8257): packets that arrive while K packets wait are marked."""
 
         def on_arrival(self, packet: Any) -> Any:
             assert packet.waited_s == 0
@@ -85,7 +85,7 @@ def test_a_queue_drops_what_has_waited_too_long() -> None:
     result = run(link=vz.Link(LINK | {"queue": late, "loss": 0}))
     row = result.links.filter(direction="forward").row(0, named=True)
     assert row["drops_early"] > 0
-    # What is sent has waited 20 ms at most, and the mark on the histogram's bins is within their width (a 32nd).
+    # Packets that are sent have waited 20 ms at most, and the percentile is off by at most a bin's width (a 32nd).
     assert row["queue_delay_p95_s"] <= 0.02 * (1 + 1 / 32)
     assert result.flows["intact"].item()
 
@@ -126,7 +126,7 @@ def test_an_application_writes_what_it_says() -> None:
 
     own = row(Sensor)
     assert (own["app"], own["app_bytes"], own["completed"]) == ("Sensor", 1000, True)
-    # Messages at 0, 1, … 4 s: as five messages of a built-in application, but that the end is known a second later.
+    # Messages at 0, 1, … 4 s: equal to five messages of a built-in application, but the end is known a second later.
     built_in = row(vz.messages("200 B", "1 s", count=5))
     assert own["last_byte_s"] == built_in["last_byte_s"]
     assert [own[name] for name in own if name.startswith("message_latency")] == [
@@ -143,7 +143,7 @@ def test_an_application_needs_an_end() -> None:
     with pytest.raises(vz.ScenarioError, match="would never end; give it a size or a duration"):
         vz.run(net, [vz.flow(endless, vz.tcp())])
     apps: list[Any] = [{"kind": endless, "duration": "2 s"}, vz.messages("100 B", "100 ms", duration="2 s")]
-    # A message at 0, 0.1, … 1.9 s, as those of the built-in application.
+    # A message at 0, 0.1, … 1.9 s, as in the built-in application.
     rows = vz.run(net, [vz.flow(app, vz.udp()) for app in apps]).flows
     assert rows["app_bytes"].to_list() == [2000, 2000]
 

@@ -1,4 +1,4 @@
-"""Lessons of one's own: what a file may say, what is told of a mistake, and what a page does with a stranger's."""
+"""User-defined lessons: accepted files, reported mistakes, and untrusted texts in a page."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def mine(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_lesson_of_ones_own_is_read_as_those_that_come_along(mine: Path) -> None:
+def test_a_users_lesson_is_read_like_a_built_in_one(mine: Path) -> None:
     lesson = seeing.own_lesson(mine)
     assert lesson["name"] == "mine.toml"
     assert lesson["name"] not in seeing.lessons()
@@ -77,7 +77,7 @@ def test_a_lesson_of_ones_own_is_read_as_those_that_come_along(mine: Path) -> No
     assert lesson["steps"][1]["set"] == {"network.link.queue": "20 packets"}
 
 
-def test_lessons_that_come_along_are_lessons(tmp_path: Path) -> None:
+def test_built_in_lessons_are_valid(tmp_path: Path) -> None:
     folder = Path(seeing.__file__).parents[1] / "lessons"
     paths = sorted(folder.glob("*.toml"))
     assert len(paths) > 15
@@ -85,9 +85,9 @@ def test_lessons_that_come_along_are_lessons(tmp_path: Path) -> None:
         assert seeing.own_lesson(path)["steps"] == seeing.lessons()[path.stem]["steps"], path
 
 
-# A piece of the lesson, what stands there instead, and what is said of it.
+# A piece of the lesson, its replacement, and the resulting message.
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ('title = "A <b>', 'titel = "A <b>', r":6: step\.0\.titel: unknown key; did you mean 'title'\?"),
         ("about =", "abuot =", r":3: abuot: unknown key; did you mean 'about'\?"),
@@ -111,10 +111,10 @@ def test_lessons_that_come_along_are_lessons(tmp_path: Path) -> None:
         ("[[step]]", "[step]", r":27: "),
     ],
 )
-def test_a_mistake_in_a_lesson_is_told_with_its_place(mine: Path, old: str, new: str, told: str) -> None:
+def test_a_mistake_in_a_lesson_is_told_with_its_place(mine: Path, old: str, new: str, message: str) -> None:
     assert old in MINE
     mine.write_text(MINE.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(VazaoError, match=told) as wrong:
+    with pytest.raises(VazaoError, match=message) as wrong:
         seeing.own_lesson(mine)
     assert str(wrong.value).startswith(str(mine))
     assert "\n" not in str(wrong.value)
@@ -138,9 +138,9 @@ def test_the_command_names_what_a_lesson_may_be(
 def test_a_strangers_lesson_ends_no_element_of_the_page(mine: Path) -> None:
     mine.write_text(MINE.replace("No markup.", "</script><script>document.title='caught'</script>"), encoding="utf-8")
     text = seeing.play_page(lesson="mine.toml", own=seeing.own_lesson(mine), served=True).text
-    told = re.search(r"<script type=\"application/json\" data-content>(.*?)</script>", text, re.DOTALL)
-    assert told
-    assert json.loads(told[1])["lessons"][0]["steps"][0]["text"].endswith("</script></b>")
+    content = re.search(r"<script type=\"application/json\" data-content>(.*?)</script>", text, re.DOTALL)
+    assert content
+    assert json.loads(content[1])["lessons"][0]["steps"][0]["text"].endswith("</script></b>")
     assert "caught'</script>" not in text
 
 
@@ -151,16 +151,16 @@ def test_a_lesson_of_ones_own_is_walked_and_its_answers_are_collected(browser: A
     command = program("play", "--lesson", str(mine), "--serve", "--no-browser", "--json")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
-        told = json.loads(server.stdout.readline())
+        address = json.loads(server.stdout.readline())
         page = browser.new_page(viewport={"width": 1400, "height": 900})
-        page.goto(told["address"])
+        page.goto(address["address"])
         page.wait_for_selector("body[data-settled=true]")
-        # Texts of a stranger are texts, and the page's own numbers stand in them.
+        # Text of an untrusted lesson stays text, and the page fills in its own numbers.
         page.wait_for_function("() => /time is \\d+ ms/.test(document.querySelector('.lesson .prose').textContent)")
         assert page.locator(".lesson h2").inner_text() == "A <b>queue</b>"
         assert page.locator(".lesson .prose b, .lesson h2 b, .lesson img").count() == 0
         assert page.title() != "caught"
-        # The number that is asked for can be read off the page.
+        # The number that the question asks for can be read off the page.
         assert "RTT p99" in page.locator(".numbers-table thead").inner_text()
         for answer in "=1+1", "7", "140":
             page.get_by_label("Answer", exact=True).fill(answer)
@@ -170,7 +170,7 @@ def test_a_lesson_of_ones_own_is_walked_and_its_answers_are_collected(browser: A
         page.get_by_label("the one before").check()
         with page.expect_download() as slide:
             page.get_by_role("button", name="The plots as one picture").click()
-        # Twice the dots of 1280 by 720.
+        # Twice the resolution of 1280 by 720.
         assert Image.open(BytesIO(Path(slide.value.path()).read_bytes())).size == (2560, 1440)
         page.get_by_role("button", name="Save the answers to this lesson as a file").click()
         page.get_by_label("Your name").fill("=Ana")
@@ -181,7 +181,7 @@ def test_a_lesson_of_ones_own_is_walked_and_its_answers_are_collected(browser: A
             files[kind] = Path(saved.value.path()).read_text(encoding="utf-8")
         page.close()
         server.terminate()
-    assert told["lessons"][0] == "mine.toml"
+    assert address["lessons"][0] == "mine.toml"
     rows = list(csv.DictReader(files["CSV"].splitlines()))
     expected = [("1", "7", "false", "1"), ("1", "140", "true", "2"), ("2", "the one before", "false", "1")]
     assert [(row["step"], row["answer"], row["right"], row["attempt"]) for row in rows] == expected

@@ -1,4 +1,4 @@
-"""Plans: many runs take little time and memory, and each is known by the run_id that its scenario has."""
+"""Planning many runs takes little time and memory, and assigns each the run_id of its scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The laboratory with sliders: that it runs from a file and answers in time, and that lessons can be walked."""
+"""The laboratory page: it runs from a file, redraws in time, and its lessons can be completed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ROOT = Path(__file__).parents[2]
 BUNDLE = ROOT / "python/vazao/seeing/static"
 
 LARGEST = 6_000_000
-"""Bytes of the page: a lecturer sends it by mail."""
+"""Maximum size of the page in bytes: small enough for mail."""
 
 SOON = 100
-"""Milliseconds from a change to its picture, for 10 s of two flows at 10 Mbit/s."""
+"""Maximum time in ms from a change to the new picture, for 10 s of two flows at 10 Mbit/s."""
 
 pytestmark = [
     needs_chromium,
@@ -38,7 +38,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def opened(browser: Any, file: Path) -> Iterator[Open]:
-    """Opens the page, and waits until its first run is drawn."""
+    """Opens the page and waits until its first run is drawn."""
     with opener(browser) as open_file:
 
         def open_page(*size: int, state: str = "", **given: Any) -> Any:
@@ -50,7 +50,7 @@ def opened(browser: Any, file: Path) -> Iterator[Open]:
 
 
 def settled(page: Any) -> None:
-    """Waits until nothing runs any more, and what came of it is drawn."""
+    """Waits until no run is in progress and the latest results are drawn."""
     page.wait_for_timeout(60)
     page.wait_for_selector('body[data-settled="true"]')
     wait(page, "!vazaoPlay.lab.busy")
@@ -58,7 +58,7 @@ def settled(page: Any) -> None:
 
 
 def wait(page: Any, condition: str) -> None:
-    """Waits for a condition; the page's policy lets no driver evaluate text in it by itself."""
+    """Polls a condition; the page's content security policy keeps the driver from evaluating it inside the page."""
     for _ in range(300):
         if page.evaluate(condition):
             return

@@ -1,4 +1,4 @@
-"""A network that is drawn by hand in the laboratory: by pointer, by keyboard, on a phone, and in the TOML beside it."""
+"""Drawing a network in the laboratory: by pointer, by keyboard, on a phone, and in the TOML beside it."""
 
 from __future__ import annotations
 
@@ -161,8 +161,8 @@ def test_a_finger_links_two_nodes(browser: Any, file: Path) -> None:
     finger = context.new_cdp_session(page)
 
     def touch(kind: str, *points: tuple[float, float]) -> None:
-        told = [{"x": x, "y": y} for x, y in points]
-        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": told})
+        touches = [{"x": x, "y": y} for x, y in points]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
 
     touch("touchStart", (x, y))
     for part in (0.2, 0.4, 0.6, 0.8, 1.0):

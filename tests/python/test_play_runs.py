@@ -1,4 +1,4 @@
-"""Runs of the laboratory that take a while can be followed and ended, and leave captures as any run does."""
+"""Long runs in the laboratory show their progress and can be cancelled; captures equal those of other runs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def page(browser: Any, file: Path) -> Iterator[Any]:
 
 
 def begin(page: Any, text: str) -> None:
-    """Write a text whose run takes a while, and wait until the page says how far it is."""
+    """Enters a scenario whose run takes a while, and waits until the page shows its progress."""
     page.get_by_label("TOML of the scenario").fill(text)
     page.locator(".waiting").wait_for(state="visible")
 
@@ -92,10 +92,10 @@ def test_captures_are_those_of_the_command(page: Any, tmp_path: Path) -> None:
         made.value.save_as(saved)
         assert saved.read_bytes() == (tmp_path / name).read_bytes()
     if tshark := shutil.which("tshark"):
-        told = subprocess.run(
+        done = subprocess.run(
             [tshark, "-r", str(tmp_path / names[0]), "-c", "3"], capture_output=True, text=True, check=True
         )
-        assert "TCP" in told.stdout
+        assert "TCP" in done.stdout
 
 
 def test_no_captures_are_made_of_what_does_not_run(page: Any) -> None:

@@ -1,4 +1,4 @@
-"""The laboratory from a server, whose engine runs it: the same answers, and nobody else's requests."""
+"""The laboratory on a server whose engine runs the scenarios: identical answers, and no access for others."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def test_the_server_answers_as_the_engine_of_a_page_does(client: TestClient, tmp
     text = LONG.replace("100000 s", "1 s")
     answer = client.post("/api/run", json={"toml": text, "packets": 10, "capture": True}, headers=KNOWN)
     length = int.from_bytes(answer.content[:4], "little")
-    told, files = json.loads(answer.content[4 : 4 + length]), answer.content[4 + length :]
-    assert told["run_id"] == _core.load(text).run_id
+    header, files = json.loads(answer.content[4 : 4 + length]), answer.content[4 + length :]
+    assert header["run_id"] == _core.load(text).run_id
     assert files.startswith(b"vazaorec")
     _core.run(_core.load(text), pcap=str(tmp_path))
-    captures = files[told["recording"] :]
-    for name, size in told["captures"].items():
+    captures = files[header["recording"] :]
+    for name, size in header["captures"].items():
         assert captures[:size] == (tmp_path / f"{name}.pcapng").read_bytes()
         captures = captures[size:]
     assert not captures
@@ -134,7 +134,7 @@ def test_without_an_engine_for_pages_the_page_is_served(
 @needs_chromium
 @pytest.mark.parametrize(("button", "shell"), [("As a command", "bash"), ("As Python", "python3")])
 def test_what_is_handed_out_to_be_pasted_obeys_no_scenario(page: Any, button: str, shell: str, tmp_path: Path) -> None:
-    """A lecturer pastes it: `web/tests/script.test.mjs` has more attacks, this one is carried out in the page."""
+    """A lecturer pastes it: `web/tests/script.test.mjs` has more attacks, this one is executed through the page."""
     (tmp_path / "vazao").write_text("#!/bin/sh\n")
     (tmp_path / "vazao").chmod(0o755)
     (tmp_path / "vazao.py").write_text("load = None\n")

@@ -1,4 +1,4 @@
-"""Drawings for paper: all of a drawing is as wide as its column, and a PNG has a printer's dots."""
+"""Drawings for print are exactly as wide as their column, and a PNG has print resolution."""
 
 from __future__ import annotations
 
@@ -60,6 +60,6 @@ def test_a_png_for_paper_has_300_dots_an_inch(tmp_path: Path) -> None:
     image = Image.open(BytesIO((tmp_path / "x.png").read_bytes()))
     assert image.width == 252 / 72 * 300
     assert image.info["dpi"][0] == pytest.approx(300, abs=1)
-    # Who asks for another scale gets it, and the screen's is as it was.
+    # An explicit scale factor takes precedence, and the screen's resolution is unchanged.
     chart.save(tmp_path / "y.png", scale_factor=1)
     assert Image.open(BytesIO((tmp_path / "y.png").read_bytes())).width == 252

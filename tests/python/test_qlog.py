@@ -1,4 +1,4 @@
-"""qlog of QUIC connections: the format's rules, and the same counts as in the results and the other side's log."""
+"""qlog of QUIC connections: valid by the drafts, and consistent with the results and with the other side's log."""
 
 import json
 import resource
@@ -83,18 +83,18 @@ FRAMES: dict[str, dict[str, Any]] = {
     "handshake_done": {},
     "connection_close": {"error_space": {"transport", "application"}, "error_code": UINT},
 }
-"""Fields of frames (section 7.9), of those that the connections below send; a stream's `fin` is there if it is true."""
+"""Fields of the frames that the connections below send (section 7.9); a stream's `fin` is present if true."""
 
 
 def is_of(kind: Any, value: Any) -> bool:
-    """Whether a value is one of some words, or of a type."""
+    """Whether a value has a type, or is one of the given words."""
     if isinstance(kind, set):
         return value in kind
     return isinstance(value, kind) and (kind is FLAG or not isinstance(value, bool))
 
 
 def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
-    """Header and events of a file, each a record (RFC 7464), in the order of time."""
+    """Header and events of a file, one record each (RFC 7464), sorted by time."""
     text = path.read_text()
     records = text.split("\x1e")
     assert records[0] == ""
@@ -115,7 +115,7 @@ def packets(events: list[Event], what: str) -> list[tuple[str, int | None]]:
 
 
 def check(events: list[Event]) -> None:
-    """Nothing but what the drafts know, and nothing missing."""
+    """Checks that events have only fields that the drafts define, and all required ones."""
     for event in events:
         name, data = event["name"], event["data"]
         assert REQUIRED.get(name, set()) <= set(data), name
@@ -156,20 +156,20 @@ def play(
 def test_both_sides_tell_the_same(
     handshake: Literal["1-rtt", "0-rtt", "0-rtt-rejected", "retry"], tmp_path: Path
 ) -> None:
-    """Every packet that one side sends, the other receives or drops, or the network loses; none other arrives."""
+    """Every packet that one side sends is received or dropped by the other, or lost on the way; no other arrives."""
     result, client, server = play(tmp_path, handshake)
     for sender, receiver in [(client, server), (server, client)]:
         sent = packets(sender, "sent")
         arrived = packets(receiver, "received") + packets(receiver, "dropped")
         assert len(sent) == len(set(sent))
-        # A CONNECTION_CLOSE that is said again may be under way at the end.
+        # A repeated CONNECTION_CLOSE may be in flight at the end.
         assert set(arrived) <= set(sent)
-        said = {
+        logged = {
             key: event["data"]["frames"]
             for key, event in zip(sent, named(sender, "transport:packet_sent"), strict=True)
         }
         heard = zip(packets(receiver, "received"), named(receiver, "transport:packet_received"), strict=True)
-        assert all(said[key] == event["data"]["frames"] for key, event in heard)
+        assert all(logged[key] == event["data"]["frames"] for key, event in heard)
     row = result.flows.row(0, named=True)
     sent, arrived = packets(client, "sent"), packets(server, "received") + packets(server, "dropped")
     assert row["packets_lost"] <= len(set(sent) - set(arrived)) <= row["packets_lost"] + 3
@@ -179,7 +179,7 @@ def test_both_sides_tell_the_same(
 
 
 def test_losses_are_of_packets_that_were_not_acknowledged(tmp_path: Path) -> None:
-    """RFC 9002 section 6.1: a lost one was sent, and one sent three later, or later by some time, was acknowledged."""
+    """RFC 9002 section 6.1: a lost packet was sent, and one sent three or some time later was acknowledged."""
     result, client, _ = play(tmp_path, "1-rtt")
     sent: dict[tuple[str, int | None], float] = {}
     acked: set[tuple[str, int]] = set()
@@ -205,7 +205,7 @@ def test_losses_are_of_packets_that_were_not_acknowledged(tmp_path: Path) -> Non
 
 
 def test_metrics_are_those_of_the_trace(tmp_path: Path) -> None:
-    """The window at the end of each instant, in the log and in the time series."""
+    """Compares the window at the end of each instant in the log and in the time series."""
     result, client, _ = play(tmp_path, "1-rtt", trace=["cwnd", "srtt"])
     for measure, name, scale in [("cwnd", "congestion_window", 1), ("srtt", "smoothed_rtt", 1000)]:
         log = {e["time"]: e["data"][name] for e in named(client, "recovery:metrics_updated") if name in e["data"]}
@@ -230,7 +230,7 @@ def test_watching_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_there_may_be_more_logs_than_open_files(tmp_path: Path) -> None:
-    """Two of each of 250 connections, where 400 files may be open: written once they have 32 MiB, and on at the end."""
+    """Two logs for each of 250 connections, with at most 400 open files: written out at 32 MiB, and at the end."""
     net = vz.point_to_point(vz.link("1 Gbps", "5 ms", queue="100000 packets"))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
@@ -253,8 +253,8 @@ def test_without_quic_there_is_nothing_to_log(tmp_path: Path) -> None:
         vz.run(net, [vz.flow(vz.upload("1 kB"))], qlog=tmp_path)
 
 
-def test_a_library_tells_its_own(tmp_path: Path) -> None:
-    """quinn's log of either side: what arrives was sent, losses are of what was sent, and watching changes nothing."""
+def test_a_library_writes_its_own_qlog(tmp_path: Path) -> None:
+    """quinn's log of either side: received and lost packets were sent, and logging changes nothing."""
     net = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="30 packets", loss=0.02))
     flows = [vz.flow(vz.upload("500 kB"), vz.quic(stack="quinn"))]
     plain = vz.run(net, flows, seed=3)
@@ -279,9 +279,9 @@ def test_a_library_tells_its_own(tmp_path: Path) -> None:
 def test_qvis_finds_what_it_needs(
     stack: Literal["vazao", "quinn"], handshake: Literal["1-rtt", "0-rtt", "retry"], tmp_path: Path
 ) -> None:
-    """Fields of qlog 0.3 that qvis reads (QlogLoaderV2.ts, renderers of its congestion, sequence, multiplexing views).
+    """Checks the fields of qlog 0.3 that qvis reads (QlogLoaderV2.ts; the congestion, sequence and multiplexing views).
 
-    A packet without its size is left out, and events of another `group_id` are another connection's.
+    qvis omits a packet without its size, and takes a different `group_id` for another connection.
     """
     net = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="30 packets", loss=0.02))
     flow = vz.flow(vz.page(20, "20 kB", root="10 kB"), vz.quic(stack=stack, handshake=handshake))
@@ -309,13 +309,13 @@ def test_qvis_finds_what_it_needs(
         lost = [event["data"]["header"] for event in named(events, "recovery:packet_lost")]
         assert {(header["packet_type"], header["packet_number"]) for header in lost} <= sent
         metrics = [event["data"] for event in named(events, "recovery:metrics_updated")]
-        # Milliseconds: a path of 40, a queue of 30 packets of 1.2, 25 of delay, 10 for what else; 333 before any.
+        # Milliseconds: a path of 40, a queue of 30 packets of 1.2, 25 of delay, 10 for the rest; 333 before any sample.
         latest = [data["latest_rtt"] for data in metrics if data.get("latest_rtt") not in {None, 333}]
         assert all(40 < rtt < 40 + 30 * 1.2 + 25 + 10 for rtt in latest)
         assert {"congestion_window", "bytes_in_flight"} <= set(metrics[0])
-        # What no float holds exactly is no threshold.
+        # A number that no float represents exactly is not a threshold.
         assert all(data.get("ssthresh", 0) < 2**53 for data in metrics)
-        # A stream for each object and the document: all of it went and came, by its frames.
+        # A stream for each object and the document: frames show that all of it was sent and received.
         serves = header["trace"]["vantage_point"]["type"] == "server"
         which = "transport:packet_sent" if serves else "transport:packet_received"
         ends: dict[int, int] = {}

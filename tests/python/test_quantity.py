@@ -34,7 +34,7 @@ def test_units_are_those_of_the_results(text: str, expected: tuple[str, float] |
 
 @given(st.integers(0, 10**9))
 def test_numbers_are_the_nearest_floats(milliseconds: int) -> None:
-    # Division is correctly rounded, and so must the conversion be: results are compared with literals like 0.025.
+    # Division is correctly rounded, and the conversion must be, too: results are compared with literals like 0.025.
     assert units.parse(f"{milliseconds} ms") == ("s", milliseconds / 1000)
 
 

@@ -1,4 +1,4 @@
-"""A production QUIC library as a stack: what it completes, that it repeats itself, and what it cannot be told."""
+"""A production QUIC library as a stack: completed transfers, repeatable runs, and settings that it cannot take."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_applications_are_served(app: str) -> None:
 @pytest.mark.parametrize("handshake", ["1-rtt", "0-rtt", "0-rtt-rejected", "retry"])
 @pytest.mark.parametrize("priority", ["fair", "order"])
 def test_pages_are_served(handshake: str, priority: str) -> None:
-    """A stream for each of more objects than there may be streams at a time."""
+    """Each object has a stream, and a page has more objects than the stream limit."""
     page = f'{{ kind = "page", objects = 150, size = "lognormal 8 kB", root = "10 kB", priority = "{priority}" }}'
     flows = play(page, f'handshake = "{handshake}"').flows
     assert flows["completed"].all()
@@ -81,10 +81,10 @@ def test_pages_are_served(handshake: str, priority: str) -> None:
 
 @pytest.mark.parametrize("most", [1, 2, 100])
 def test_each_object_of_a_page_has_one_of_the_streams_there_may_be(most: int) -> None:
-    """The handshake, the root, then so many objects at a time as the server lets streams be open.
+    """Round trips: the handshake, the root, then as many objects at a time as the server's stream limit allows.
 
-    It has one less to count when the client has acknowledged its answer: a stream lasts a round trip, and is given back
-    after another and a delayed acknowledgement of 25 ms.
+    A stream is credited back only when the client has acknowledged the answer: it lasts a round trip, and is returned
+    after another one and a delayed acknowledgement of 25 ms.
     """
     network = vz.point_to_point(vz.link("1 Gbps", "50 ms", queue="1000 packets"))
     flow = vz.flow(vz.page(12, "100 B", root="100 B", http="3"), vz.quic(max_streams=most))
@@ -95,7 +95,7 @@ def test_each_object_of_a_page_has_one_of_the_streams_there_may_be(most: int) ->
 
 
 def test_both_stacks_load_a_page_in_the_same_time() -> None:
-    """Nothing is lost and the link is the limit: what is left are the handshake's flights and headers of packets."""
+    """Nothing is lost and the link is the limit: the rest is the handshake's round trips and packet headers."""
     net = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="1000 packets"))
     rows = [
         vz.run(net, [vz.flow(vz.page(50, "40 kB", priority=priority), vz.quic(stack=stack))]).flows
@@ -106,13 +106,13 @@ def test_both_stacks_load_a_page_in_the_same_time() -> None:
     for own, other in zip(ours, theirs, strict=True):
         assert own["completion_s"].item() == pytest.approx(other["completion_s"].item(), rel=0.05)
         assert own["message_latency_mean_s"].item() == pytest.approx(other["message_latency_mean_s"].item(), rel=0.1)
-    # In order the mean object is there in half of the time that all take.
+    # In order, the mean object arrives in half of the time that all take.
     assert theirs[1]["message_latency_mean_s"].item() < 0.65 * theirs[0]["message_latency_mean_s"].item()
 
 
 @pytest.mark.parametrize("cc", ["cubic", "reno", "bbr", "quinn-cubic", "quinn-newreno", "quinn-bbr"])
-def test_a_run_is_repeated(cc: str) -> None:
-    """Even where the library draws by lot: BBR's phase decides nothing but a rate that it does not send by."""
+def test_a_run_repeats_exactly(cc: str) -> None:
+    """Repeats even where the library draws random numbers: BBR's phase affects only a rate that it does not use."""
     first, again, other = (play(more=f'cc = "{cc}"', seed=seed) for seed in (1, 1, 2))
     assert first.flows.equals(again.flows)
     assert first.links.equals(again.links)
@@ -120,13 +120,13 @@ def test_a_run_is_repeated(cc: str) -> None:
 
 
 def test_what_it_counts_is_what_the_wire_saw() -> None:
-    """No datagram is lost on the way to the link: the link and the queue before it see each one sent."""
+    """No datagram is lost before the link: the link and its queue see each one sent."""
     result = play()
     flow = result.flows.to_dicts()[0]
     forward = result.links.filter(pl.col("direction") == "forward").to_dicts()[0]
     assert flow["packets_sent"] == forward["packets"] + forward["drops_queue"]
     assert flow["packets_lost"] == forward["drops_loss"] + forward["drops_queue"]
-    # What is declared lost may have been late, and of a connection's last packets the end is not waited for.
+    # A packet declared lost may only be late, and losses at the end of a connection are not waited for.
     assert flow["retransmissions"] == pytest.approx(flow["packets_lost"], rel=0.1, abs=3)
     assert 0.04 < flow["rtt_p50_s"] < 0.1
     assert flow["recoveries"] <= flow["retransmissions"]
@@ -151,7 +151,7 @@ levels = ["vazao", "quinn"]
     rows = done.sql("SELECT stack, completed, completion_s FROM flows ORDER BY stack")
     assert rows["stack"].to_list() == ["quinn", "vazao"]
     assert rows["completed"].all()
-    # The same megabyte with the same control on a path that loses nothing.
+    # The same megabyte with the same control on a path without losses.
     assert rows["completion_s"][0] == pytest.approx(rows["completion_s"][1], rel=0.1)
 
 
@@ -176,13 +176,13 @@ levels = ["vazao", "quinn"]
         ("sysctl = { 'net.ipv4.tcp_sack' = 0 }", "sysctl: is for Linux guests, which there are none of over quic"),
     ],
 )
-def test_what_it_cannot_be_told_is_refused(more: str, problem: str) -> None:
+def test_unsupported_settings_are_refused(more: str, problem: str) -> None:
     with pytest.raises(ScenarioError, match=problem):
         play(more=more)
 
 
-def test_the_limits_of_what_it_can_be_told_are_possible() -> None:
-    """A control of its own by a table, too, as levels of a study have it."""
+def test_settings_at_their_limits_are_accepted() -> None:
+    """Also covers a control that is given as a table, as in levels of a study."""
     rows = [
         play(more=more).flows
         for more in (
@@ -199,7 +199,7 @@ def test_the_limits_of_what_it_can_be_told_are_possible() -> None:
 
 @needs("tshark")
 def test_datagrams_are_large_again_after_a_minute(tmp_path: Path) -> None:
-    """Bursts of losses are taken for a path that lets no large ones through (a "black hole", RFC 8899 section 4.3)."""
+    """Bursts of losses look like a path that drops large packets (a "black hole", RFC 8899 section 4.3)."""
     text = SCENARIO.replace("loss = 0.01", "loss = 0.3").replace("APP", '{ kind = "upload", size = "4 MB" }')
     run_scenario(load(text.replace("MORE", ""), seed=1), pcap=tmp_path)
     (client,) = (path for path in tmp_path.iterdir() if path.name.startswith("a"))
@@ -225,7 +225,7 @@ def test_time_series_are_recorded() -> None:
     samples = vz.run(network, [flow], trace=["cwnd", "srtt", "flight"]).samples
     cwnd, srtt, flight = (samples.filter(pl.col("measure") == name)["value"] for name in ("cwnd", "srtt", "flight"))
     assert cwnd[0] == 10 * 1452
-    # The path holds 50 kB, its queue as much.
+    # The path holds 50 kB, and its queue as much.
     assert 50_000 < cwnd.max() < 250_000
     assert 0.040 <= srtt.min() < srtt.max() < 0.1
     assert 0 < flight.max() <= cwnd.max()
@@ -243,7 +243,7 @@ def test_its_packets_are_read_with_the_keys_in_the_capture(tmp_path: Path, hands
     for name in files:
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
         data = dissect(tmp_path / "first" / name, "-Tfields", "-e", "quic.stream_data", "-Y", "quic.stream_data")
-        # Two hexadecimal digits a byte. Each of the upload is there, what was sent again more than once.
+        # Two hexadecimal digits a byte. Every byte of the upload is there, and retransmitted ones more than once.
         digits = sum(len(word) for line in data.splitlines() for word in line.split(","))
         assert 100_000 <= digits < 120_000
         assert dissect(tmp_path / "first" / name, "-Y", "_ws.malformed || quic.decryption_failed") == ""
@@ -271,12 +271,12 @@ def test_a_server_sees_what_a_nat_makes_of_its_client(tmp_path: Path, stack: str
 
 @pytest.mark.parametrize("stack", ["vazao", "quinn"])
 def test_another_address_is_another_path(stack: str) -> None:
-    """RFC 9000 section 9.4: congestion control begins anew, unless it is only the port that is another."""
+    """RFC 9000 section 9.4: congestion control is reset, unless only the port changed."""
     network = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="1000 packets"))
     least = {}
     for what in ("rebind", "rebind_address"):
-        told = {"kind": "quic", "stack": stack, "changes": [{"at": "1 s", what: 1}], "keep_alive": "100 ms"}
-        samples = vz.run(network, [vz.flow(vz.download("3 MB"), vz.Transport(told))], trace=["cwnd"]).samples
+        settings = {"kind": "quic", "stack": stack, "changes": [{"at": "1 s", what: 1}], "keep_alive": "100 ms"}
+        samples = vz.run(network, [vz.flow(vz.download("3 MB"), vz.Transport(settings))], trace=["cwnd"]).samples
         after = samples.filter((pl.col("measure") == "cwnd") & (pl.col("time_s") > 1))
         least[what] = after["value"].min()
     assert least["rebind_address"] == 10 * 1452
@@ -285,7 +285,7 @@ def test_another_address_is_another_path(stack: str) -> None:
 
 
 def test_a_client_goes_to_another_interface() -> None:
-    """After a second on 10 Mbit/s, on which 1.25 MB go at most, the rest takes the other path at 5 Mbit/s."""
+    """After a second at 10 Mbit/s, which carries 1.25 MB at most, the rest takes the other path at 5 Mbit/s."""
     paths = (vz.link("10 Mbps", "20 ms", queue="30 packets"), vz.link("5 Mbps", "40 ms"))
     changes = [{"at": "1 s", "migrate": 2}]
     for app in (vz.upload("3 MB"), vz.download("3 MB")):
@@ -297,12 +297,12 @@ def test_a_client_goes_to_another_interface() -> None:
         carried = {link["link"]: link["bytes"] for link in result.links.to_dicts() if link["bytes"] > 1e6}
         assert carried["path1"] < 1.3e6
         assert carried["path2"] > 1.7e6
-        # 1.75 MB at 5 Mbit/s and a slow start from ten datagrams.
+        # 1.75 MB at 5 Mbit/s, and a slow start from ten datagrams.
         assert 1 + 2.8 < row["completion_s"] < 1 + 2.8 + 2
 
 
 def test_a_small_window_is_used_as_by_the_library() -> None:
-    """100 kB a round trip of 100 ms at most: both announce a new limit once an eighth of it was read."""
+    """At most 100 kB per round trip of 100 ms: both announce a new limit once an eighth of it has been read."""
     net = vz.point_to_point(vz.link("1 Gbps", "50 ms", queue="10000 packets"))
     windows: dict[str, Any] = dict.fromkeys(["stream_window", "connection_window"], "100 kB")
     ours = vz.run(net, [vz.flow(vz.upload("10 MB"), vz.quic(receive_buffer="100 kB", **windows))]).flows
@@ -311,8 +311,8 @@ def test_a_small_window_is_used_as_by_the_library() -> None:
     assert ours["completion_s"].item() == pytest.approx(theirs["completion_s"].item(), rel=0.05)
 
 
-def test_thresholds_are_told_to_it() -> None:
-    """With 1000 packets and ten round trips what is 30 ms late is not lost; with RFC 9002's it is, on both stacks."""
+def test_loss_thresholds_reach_the_library() -> None:
+    """With 1000 packets and ten round trips, packets 30 ms late are not lost; with RFC 9002's they are, on both."""
     late = {"probability": 0.05, "delay": "30 ms"}
     net = vz.point_to_point(vz.link("10 Mbps", "20 ms", queue="1000 packets", forward={"reorder": late}))
     stacks: list[dict[str, Any]] = [{"stack": "quinn"}, {"reordering": "fixed"}]

@@ -1,4 +1,4 @@
-"""Recordings: each packet's way and header, against the tables of the same run, captures, and the links."""
+"""Recordings: each packet's route and header, compared with the same run's tables and captures, and with the links."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def scenario(transport: str, network: str = NETWORK) -> _core.Scenario:
 
 
 def read(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and the sections of a recording (docs/recording.md)."""
+    """Header and sections of a recording (docs/recording.md)."""
     version, length = struct.unpack("<II", content[8:16])
     assert (content[:8], version) == (b"vazaorec", 1)
     header = json.loads(content[16 : 16 + length])
@@ -88,7 +88,7 @@ def test_every_packet_is_there_with_its_whole_way(name: str) -> None:
         dropped = (columns["packet.link"] == number) & (columns["packet.fate"] == 2)
         assert crossed.sum() == row["packets"][0], link
         assert dropped.sum() == row["drops_queue"][0], link
-        # No packet is faster than light, and one that finds the link free takes just that long.
+        # Packets on a link are spaced by at least their transmission time.
         sizes = columns["packet.size"][columns["hop.packet"][crossed]]
         sent = 8e9 * (sizes + 0.0) / link["rate_bps"]
         gaps = np.diff(columns["hop.time"][crossed])

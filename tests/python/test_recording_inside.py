@@ -1,4 +1,4 @@
-"""Recordings: phases, timeouts and rates of senders, streams at their receivers, and numbers of packets in captures."""
+"""Recordings: phases, timeouts and rates of senders, streams at their receivers, and packet numbers in captures."""
 
 from __future__ import annotations
 
@@ -83,15 +83,15 @@ def test_the_timeout_after_the_first_round_trip(name: str, timeout: float) -> No
     network = NETWORK.replace('delay = "10 ms"', 'delay = "200 ms"')
     _, header, columns = record(scenario(TRANSPORTS[name], network))
     (_, rtts), (_, timeouts) = series(header, columns, "rtt"), series(header, columns, "rto")
-    # RFC 6298 section 2.2 and RFC 9002 section 5.3: srtt = R, rttvar = R / 2, four times which is added; QUIC adds the
-    # peer's max_ack_delay of 25 ms. Before a sample TCP's timeout is a second (section 2.1).
+    # RFC 6298 section 2.2 and RFC 9002 section 5.3: srtt = R, rttvar = R / 2, and four times rttvar is added; QUIC also
+    # adds the peer's max_ack_delay of 25 ms. Before the first sample TCP's timeout is a second (section 2.1).
     added = 0.025 if name == "quic" else 0.0
     assert timeouts[0 if name == "quic" else 1] == pytest.approx(timeout * rtts[0] + added, rel=1e-6)
     assert name == "quic" or timeouts[0] == 1
 
 
 def reassembled(columns: dict[str, np.ndarray], sender: int) -> dict[float, tuple[int, int]]:
-    """State of a TCP receiver after each arrival: what it has in order, and beyond holes."""
+    """State of a TCP receiver after each arrival: bytes received in order, and bytes beyond gaps."""
     is_data = (columns["packet.kind"] & 1 > 0) & (columns["packet.fate"] == 1) & (columns["packet.side"] == sender)
     arrivals = np.flatnonzero(is_data)[np.argsort(columns["packet.gone"][is_data], kind="stable")]
     beyond: list[tuple[int, int]] = []
@@ -142,7 +142,7 @@ def test_objects_of_a_page_are_a_waterfall(name: str) -> None:
         assert np.all(np.diff(times) >= 0)
         assert np.all(read + waiting <= size)
         ends.append(times[-1])
-    # The document names the others: nothing is asked for before it has come. The last byte is the page's.
+    # The document references the others: none is requested before it has arrived. The last byte is the page's.
     assert columns["stream.asked"][objects[1:]].min() >= ends[0]
     flow = table(outcome, "flows").row(0, named=True)
     assert flow["completion_s"] == pytest.approx(max(ends) / 1e9, abs=1e-6)
@@ -171,7 +171,7 @@ def test_objects_over_http_2_wait_for_the_losses_of_others() -> None:
     _, _, columns = record(page("http/2"))
     before_first_byte = [one for one in range(31) if points(columns, one)[1][0] == 0]
     assert before_first_byte, "what came of an object waited for another's"
-    # Each byte that has come too early is of one object, and there is one stream.
+    # Each byte that arrived early belongs to one object, and there is one stream.
     lanes = [dict(zip(*points(columns, one)[::2], strict=True)) for one in range(31)]
     state = [0.0] * 31
     for moment, (_, beyond) in reassembled(columns, 1).items():

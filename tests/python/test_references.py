@@ -1,4 +1,4 @@
-"""Our transports beside other people's measurements, as `make references` compares them: `reference/README.md`."""
+"""Our transports compared with other people's measurements, as `make references` does: `reference/README.md`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REFERENCES = list(read())
 
 @pytest.fixture(scope="module")
 def rows() -> list[Comparison]:
-    """Every row that has a counterpart: some seconds on two cores."""
+    """Comparison of every row with its counterpart: takes some seconds on two cores."""
     return agreement.measure([row for row in REFERENCES if row.needs is None])
 
 
@@ -35,7 +35,7 @@ def test_every_row_has_a_counterpart() -> None:
 
 
 def test_median_errors_without_loss(rows: list[Comparison]) -> None:
-    """The bounds are those set for the whole, 5 % for Linux and 10 % for ns-3; every variant keeps them by itself."""
+    """Bounds are 5 % for Linux and 10 % for ns-3, as for the whole; every variant keeps them individually."""
     for group in agreement.groups(rows):
         assert not group.free or group.error <= agreement.goal(group.source), (group.source, group.variant)
 
@@ -49,16 +49,16 @@ def test_a_row_outside_its_goal_is_open_unless_something_explains_it() -> None:
 
 
 def test_means_with_loss_are_within_confidence_intervals(rows: list[Comparison]) -> None:
-    """Two intervals of 95 % miss each other in one comparison of two hundred (their widths add, not their squares), so
-    of some hundred one may by chance; two are allowed. Rows that differ on purpose are told apart by another test."""
+    """Two 95 % intervals are disjoint in one comparison of two hundred (their widths add, not their squares), so by
+    chance one of some hundred may be; two are allowed. Another test covers rows with intended differences."""
     lossy = [row for row in rows if row.reference.loss > 0 and row.difference is None]
     apart = [row.reference.name for row in lossy if not row.overlaps]
     assert len(lossy) > 100
     assert len(apart) <= 2, apart
 
 
-def test_what_we_do_not_copy_costs_them_time(rows: list[Comparison]) -> None:
-    """A mechanism of usrsctp makes windows shorter or waits longer, so that none of these rows is slower here."""
+def test_mechanisms_that_we_do_not_copy_make_the_reference_slower(rows: list[Comparison]) -> None:
+    """A mechanism in usrsctp shrinks windows or waits longer, so none of these rows is slower here."""
     known = [row for row in rows if row.difference and row.reference.source == "usrsctp"]
     assert len({row.difference for row in known}) == 1
     assert all(row.ours.low < row.theirs.high for row in known)
@@ -66,7 +66,7 @@ def test_what_we_do_not_copy_costs_them_time(rows: list[Comparison]) -> None:
 
 
 def test_ns2_sends_more_where_much_is_lost(rows: list[Comparison]) -> None:
-    """Rows of ns-2 that lose much are no quicker here, and not much slower: it sends some packets beyond windows."""
+    """In ns-2's rows with heavy loss ours is no faster, and not much slower: ns-2 sends some packets beyond windows."""
     known = [row for row in rows if row.difference and row.reference.source == "ns-2.35"]
     assert len({row.difference for row in known}) == 1
     assert all(row.ours.high > row.theirs.low and row.error < 0.15 for row in known)
@@ -80,8 +80,8 @@ def test_variants_are_ranked_alike(rows: list[Comparison]) -> None:
 
 
 def test_what_ns3_does_in_a_recovery_explains_what_the_rfcs_do_not(rows: list[Comparison]) -> None:
-    """Rules of ns-3's recovery (`sack_profile`) are in its counterparts. Taken out again, rows of one flow
-    that lost something without random loss, where chance has no part, differ by more than five times as much.
+    """Counterparts of ns-3 have the rules of its recovery (`sack_profile`). Without them, single-flow rows with losses
+    but no random loss, where chance plays no part, differ more than five times as much.
     """
 
     def plain(reference: Reference) -> Reference:
@@ -103,5 +103,5 @@ def test_what_ns3_does_in_a_recovery_explains_what_the_rfcs_do_not(rows: list[Co
     assert 5 * errors[0] < errors[1], errors
 
 
-def test_every_difference_is_of_some_row(rows: list[Comparison]) -> None:
+def test_every_difference_explains_some_row(rows: list[Comparison]) -> None:
     assert {row.difference for row in rows} - {None} == set(agreement.DIFFERENCES)

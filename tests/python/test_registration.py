@@ -1,4 +1,4 @@
-"""Registers of criteria: each is what the history of its study's file says, and reports tell it."""
+"""Registers of criteria agree with the history of their study's file, and reports cite them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
-    """The script that writes registers."""
+    """Script that writes the registers, as a module."""
     spec = importlib.util.spec_from_file_location("register", ROOT / "docs/register.py")
     assert spec
     assert spec.loader
@@ -33,7 +33,7 @@ def tool() -> ModuleType:
 
 
 def history_is_here() -> bool:
-    """Whether this is a clone with all of its history."""
+    """Whether this is a git clone with its full history."""
     command = ["git", "-C", str(ROOT), "rev-parse", "--is-shallow-repository"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode == 0 and done.stdout.strip() == "false"
@@ -53,15 +53,15 @@ def test_every_criterion_is_registered_as_it_stands(name: str) -> None:
 def test_a_register_is_what_the_history_says(tool: ModuleType, name: str) -> None:
     if not history_is_here():
         pytest.skip("this is no clone with its whole history")
-    told = tool.register(list(tool.versions(built_in_studies()[name])))
+    derived = tool.register(list(tool.versions(built_in_studies()[name])))
     kept = registered(name)
     for kind, registrations in kept.items():
-        assert set(told[kind]) == set(registrations), "run docs/register.py"
-        for one, found in told[kind].items():
+        assert set(derived[kind]) == set(registrations), "run docs/register.py"
+        for one, found in derived[kind].items():
             assert found.digest == registrations[one].digest, f"{one}: run docs/register.py"
             assert len(found.changes) == len(registrations[one].changes), one
             for change, known in zip(found.changes, registrations[one].changes, strict=True):
-                # A commit cannot know its own name, date and subject.
+                # A commit cannot contain its own name, date and subject.
                 unknown = tool.NEXT in (change.commit, known.commit)
                 assert change.what == known.what if unknown else change == known, one
 
@@ -82,16 +82,16 @@ def test_a_history_names_what_each_commit_changed(tool: ModuleType) -> None:
     part = {"name": "p", "replications": 3, "factor": [{"name": "f", "levels": [1, 2]}]}
     documents = [
         {"part": [part], "finding": [finding]},
-        {"part": [part], "finding": [{**finding, "criterion": "at least 2"}]},  # the same, spaced otherwise
+        {"part": [part], "finding": [{**finding, "criterion": "at least 2"}]},  # the same query with different spacing
         {"part": [part], "finding": []},
         {"part": [part | {"replications": {"quick": 3, "full": 9}}], "finding": [finding]},
         {"part": [part | {"factor": []}], "finding": [{**finding, "sql": "SELECT y, x > 1 AS holds FROM runs"}]},
     ]
-    told = tool.register([(f"2026-01-0{n}", f"c{n}", "why", document) for n, document in enumerate(documents)])
-    written, changed = told["finding"]["a"].changes
+    derived = tool.register([(f"2026-01-0{n}", f"c{n}", "why", document) for n, document in enumerate(documents)])
+    written, changed = derived["finding"]["a"].changes
     assert (written.commit, written.what) == ("c0", ("written",))
     assert (changed.commit, changed.what) == ("c4", ("decision", "query"))
-    assert [change.what for change in told["part"]["p"].changes] == [
+    assert [change.what for change in derived["part"]["p"].changes] == [
         ("written",),
         ("replications 3, 3 → 3, 9",),
         ("levels", "replications 3, 9 → 3, 3"),
@@ -109,9 +109,9 @@ def test_reports_tell_when_a_criterion_was_fixed(monkeypatch: pytest.MonkeyPatch
     findings = register["finding"]
     known = {**register, "finding": {**findings, name: replace(findings[name], changes=changes)}}
     monkeypatch.setattr(registration, "registered", lambda _: known)
-    told = fixed(study)[name]
+    sentence = fixed(study)[name]
     assert (
-        told
+        sentence
         == "Written on 2026-01-02 (abc); changed on 2026-01-03 (def: words, replications (quick, full) 3, 3 → 3, 9)."
     )
     assert "redação" in fixed(vz.load_study("cmt-2019", lang="pt"))[name]
@@ -132,7 +132,7 @@ def test_a_copy_with_another_criterion_says_so() -> None:
 
 
 def changed(old: str, new: str) -> tuple[set[str], set[str]]:
-    """Findings and parts of hstcp-2010 that no longer stand as registered when its file says `new` for `old`."""
+    """Findings and parts of hstcp-2010 that no longer match their registration once `old` is replaced by `new`."""
     text = built_in_studies()["hstcp-2010"].read_text(encoding="utf-8")
     assert old in text
     study = parse_study(text.replace(old, new, 1), "mine.toml")

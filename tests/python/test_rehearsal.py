@@ -1,4 +1,4 @@
-"""A study whose queries cannot work is refused before anything is simulated."""
+"""Studies with queries that cannot work are refused before any simulation."""
 
 import re
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_a_sound_study_passes(tmp_path: Path) -> None:
     assert [result.verdict for result in done.findings] == ["reproduced"]
     slow, fast = done.table("times").rows()
     assert (slow[0], fast[0]) == ("1 Mbps", "10 Mbps")
-    # Ten times the rate: the 10 kB take 80 ms and 8 ms, the round trips 2 ms each.
+    # At ten times the rate the 10 kB take 80 ms and 8 ms, the round trips 2 ms each.
     assert slow[1] > 5 * fast[1]
     assert done.sql("SELECT count(*) AS n FROM times")["n"].to_list() == [2]
 
@@ -65,7 +65,7 @@ def test_asking_for_levels_reserves_no_memory_for_each_factor() -> None:
 
 
 def reserved(stage: Stage) -> int:
-    """Bytes that count towards the limit of a stage's database (`RLIMIT_DATA`)."""
+    """Bytes counted towards the memory limit of a stage's database (`RLIMIT_DATA`)."""
     status = Path(f"/proc/{stage._database._child}/status").read_text()
     (kilobytes,) = re.findall(r"VmData:\s+(\d+)", status)
     return 1024 * int(kilobytes)

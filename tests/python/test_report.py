@@ -1,4 +1,4 @@
-"""The report: what it says, that it needs nothing from outside, and that a browser shows it well."""
+"""The report: its content, its independence from the network, and its display in a browser."""
 
 import csv
 import re
@@ -27,7 +27,7 @@ VOID = {"meta", "link", "br", "img", "hr", "input", "path", "rect", "circle"}
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report with its figures beside it."""
+    """Report with its figures beside it."""
     folder = tmp_path_factory.mktemp("report")
     store, study = synthetic.store(folder), synthetic.study()
     figures.render(study, store, folder)
@@ -40,7 +40,7 @@ def html(page: Path) -> str:
 
 
 class Outline(HTMLParser):
-    """Headings, ids, links, and whether every element is closed."""
+    """Headings, ids and links of a page; checks that every element is closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -167,7 +167,7 @@ def test_the_letter_tells_what_the_original_claims_where_it_claims_it(tmp_path: 
     assert ledger.index("Claims of the original") < ledger.index("Asked beyond the original")
 
 
-def test_the_letter_says_what_would_decide_an_open_claim_once_for_all_that_it_is_true_of() -> None:
+def test_the_letter_says_once_what_would_decide_several_open_claims() -> None:
     study = synthetic.study(
         synthetic.TEXT.replace(
             '[[finding]]\nid = "recovery"\n', '[[finding]]\nid = "recovery"\nif_undecided = "Open."\n', 1
@@ -175,8 +175,10 @@ def test_the_letter_says_what_would_decide_an_open_claim_once_for_all_that_it_is
     )
     rulings = [replace(one, verdict="undecided", explanation="It is so. Open: SACK.") for one in synthetic.FINDINGS]
     (quick,), (full,) = (letter(study, rulings, size) for size in ("quick", "full"))
-    told = "`vazao run invented --full` runs the full size. Where nothing else is said it has 30 replications, not 5."
-    assert quick.note == told
+    expected = (
+        "`vazao run invented --full` runs the full size. Where nothing else is said it has 30 replications, not 5."
+    )
+    assert quick.note == expected
     assert {line.full for line in quick.lines} == {""}
     assert {line.id: line.why for line in quick.lines if line.why} == {"recovery": "Open: SACK."}
     assert full.note == "Deciding them may take more replications than the full size has."
@@ -243,8 +245,8 @@ def test_the_page_over_several_studies_leads_to_each(tmp_path: Path) -> None:
 
 def test_the_page_begins_with_the_answer_to_its_question(tmp_path: Path) -> None:
     text = synthetic.TEXT.replace("[study]\n", '[study]\nheadline = "recovery"\n', 1)
-    said = {"recovery": "It regains the path soon.", "utilisation-falls": "It uses less of a faster path."}
-    findings = [replace(result, answer=said.get(result.id, "")) for result in synthetic.FINDINGS]
+    answers = {"recovery": "It regains the path soon.", "utilisation-falls": "It uses less of a faster path."}
+    findings = [replace(result, answer=answers.get(result.id, "")) for result in synthetic.FINDINGS]
     findings = [replace(r, answer="") if r.verdict == "not testable" else r for r in findings]
     written = report.html(synthetic.study(text), synthetic.store(tmp_path), findings)
     answer = written[written.index('id="answer"') : written.index('id="letter"')]
@@ -348,7 +350,7 @@ def test_a_network_is_drawn_with_its_names_and_rates(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_an_upright_network_says_the_same_in_the_width_of_a_phone(name: str) -> None:
+def test_an_upright_network_shows_the_same_within_a_phones_width(name: str) -> None:
     nodes, links = network.place(network.merge([GRAPHS[name]]))
     network.stand(nodes, links)
     width, height = network.HOST
@@ -413,7 +415,7 @@ def outside(url: str, page: Path) -> bool:
 
 
 def hover(shown: Any, figure: str) -> str:
-    """Text of the tooltip somewhere over a figure's plot."""
+    """Text of the tooltip at some point of a figure's plot."""
     canvas = shown.locator(f"#figure-{figure} .canvas")
     canvas.scroll_into_view_if_needed()
     shown.evaluate("id => document.querySelector(`#figure-${id} .canvas`).scrollIntoView({block: 'center'})", figure)
@@ -450,7 +452,7 @@ def test_a_series_is_picked_with_the_keyboard(browser: Any, page: Path) -> None:
 def test_numbers_stand_behind_each_figure(browser: Any, page: Path) -> None:
     shown = browser.new_page(viewport={"width": 1280, "height": 900})
     shown.goto(page.as_uri())
-    # Not by a click: figures above are drawn as they come near, and may move the summary away from under it.
+    # Not by a click: figures above are drawn as they scroll near, and may move the summary out of its way.
     shown.locator("#figure-recovery details.numbers").evaluate("details => { details.open = true; }")
     rows = shown.locator("#figure-recovery details tbody tr")
     rows.first.wait_for()
@@ -470,7 +472,7 @@ def test_a_link_from_the_verdicts_leads_to_its_claim(browser: Any, page: Path) -
     shown = browser.new_page(viewport={"width": 390, "height": 844})
     shown.goto(page.as_uri())
     shown.locator("#summary a[href='#claim-slow-starts-alike']").click()
-    shown.wait_for_timeout(1500)  # figures above and below come to life, and change their heights
+    shown.wait_for_timeout(1500)  # figures above and below become interactive, and change their heights
     box = shown.locator("#claim-slow-starts-alike").bounding_box()
     assert 0 <= box["y"] < 600
     shown.close()
@@ -496,7 +498,7 @@ app = { kind = "upload", size = "1 kB" }
 
 
 def test_queues_and_losses_have_the_text_that_says_most() -> None:
-    """The engine sends a queue and a loss model as data, the drawing makes text of them."""
+    """The engine sends a queue and a loss model as data; the drawing turns them into text."""
     [link] = network.merge([load(WIRES).graph()])["links"]
     assert network.texts(link["forward"]) == ["10 Mbit/s", "5 ms", "queue 50 packets", "loss 1 %"]
     codel = "queue codel (ecn true, interval 100 ms, limit 2 bdp, target 5 ms)"
@@ -534,9 +536,9 @@ def test_a_network_that_is_part_of_another_is_drawn_as_that() -> None:
 def test_a_command_that_a_report_shows_is_safe_to_paste(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A setting that a stranger's manifest has is a word of the command, and no key of a terminal.
+    """A setting in an untrusted manifest is a single word of the command, without control characters for the terminal.
 
-    Commands of a study of one's own name its directory alone; those of a built-in one hold its settings.
+    Commands of a user's own study contain only its directory; those of a built-in study contain its settings.
     """
     study = synthetic.study().changed([("network.link.rate", text)], 1)
     store = synthetic.store(tmp_path)
@@ -546,8 +548,8 @@ def test_a_command_that_a_report_shows_is_safe_to_paste(
     line = "".join(command).partition("\nvazao show")[0]
     assert not [each for each in line if each != "\n" and unicodedata.category(each) in ("Cc", "Cf", "Zl", "Zp")]
     script = f'vazao() {{ for word; do printf "%s\\0" "$word"; done; }}\n{line}\n'
-    told = subprocess.run(
+    printed = subprocess.run(
         ["bash"], input=script.encode(), capture_output=True, cwd=tmp_path, check=True
     ).stdout.decode()
-    assert f"network.link.rate={text}" in told.split("\0")
+    assert f"network.link.rate={text}" in printed.split("\0")
     assert not (tmp_path / "taken").exists()

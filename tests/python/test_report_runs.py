@@ -1,4 +1,4 @@
-"""The report runs: the runs behind each mark are the right ones, and a page runs them again as they are stored."""
+"""The runs behind a report's marks are the right ones, and the page re-runs them with identical results."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ SQL = {
     "semi": """SELECT bandwidth_bps AS x, variant AS c, goodput_bps AS y FROM transfers
                SEMI JOIN (SELECT part FROM runs WHERE variant = 'reno') USING (part)""",
 }
-"""Queries whose marks are the runs of the part `grid` with the mark's bandwidth and variant."""
+"""Queries whose marks stand for the runs of the part `grid` with the mark's bandwidth and variant."""
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +176,7 @@ def test_an_aggregate_without_groups_has_all_that_it_read(done: Campaign) -> Non
     assert [mark.runs for mark in found.marks] == [runs_of(done, "part = 'grid'")]
 
 
-def test_of_very_many_marks_those_of_a_series_are_one(done: Campaign) -> None:
+def test_very_many_marks_are_merged_by_series(done: Campaign) -> None:
     many = f"CROSS JOIN range({behind.MOST_MARKS}) AS r(n) WHERE part = 'grid'"
     found = marks(done, f"SELECT r.n AS x, variant AS c, utilisation AS y FROM runs {many}")
     assert found
@@ -207,19 +207,19 @@ needs_engine = pytest.mark.skipif(not seeing.can_run_again(), reason="the engine
 
 @needs_engine
 def test_the_page_is_told_why_a_run_needs_more_than_it_has(done: Campaign) -> None:
-    told = rerun.content(done.study, done.store)
-    assert told
-    assert set(told["figures"]) == {"goodput", "links", "long"}
-    assert {cell["levels"]: cell["needs"] for cell in told["cells"] if "link " in cell["levels"]} == {
+    content = rerun.content(done.study, done.store)
+    assert content
+    assert set(content["figures"]) == {"goodput", "links", "long"}
+    assert {cell["levels"]: cell["needs"] for cell in content["cells"] if "link " in cell["levels"]} == {
         "link wire": "", "link recorded": "file",
     }  # fmt: skip
-    assert len(told["texts"]) == 1
-    assert len(told["cells"]) == 7
+    assert len(content["texts"]) == 1
+    assert len(content["cells"]) == 7
 
 
 @needs_engine
 def test_runs_of_another_engine_are_known_by_their_levels(done: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An earlier engine's run has another `run_id`, and is the same combination under the same seed."""
+    """An earlier engine's run has a different `run_id`, but the same combination and seed."""
     planned = done.store.planned
     assert planned is not None
     earlier = planned.with_columns(run_id=planned["run_id"].str.reverse())
@@ -238,7 +238,7 @@ def test_without_an_engine_the_page_says_nothing_of_clicks(done: Campaign, monke
     assert "wasm" not in written.partition("</head>")[0]
 
 
-# In a browser
+# Browser
 
 
 @pytest.fixture(scope="module")
@@ -248,7 +248,7 @@ def page_file(done: Campaign) -> Path:
 
 @pytest.fixture
 def opened(browser: Any, page_file: Path) -> Iterator[Open]:
-    """Opens the report, with what the engine told in `told`, and waits for a figure to come to life."""
+    """Opens the report, collects the engine's answers in `told`, and waits until a figure is interactive."""
     with opener(browser) as open_file:
 
         def open_page(figure: str, *size: int, **given: Any) -> Any:
@@ -276,7 +276,7 @@ window.Worker = class extends Worker {
 
 
 def run_it(page: Any) -> dict[str, Any]:
-    """Runs what is chosen, and gives what the engine told."""
+    """Runs the selected run, and returns the engine's answer."""
     page.locator(".again-go").click()
     page.locator(".again-shown[data-drawn]").wait_for()
     answer: dict[str, Any] = json.loads(page.evaluate("told.at(-1)"))
@@ -284,14 +284,14 @@ def run_it(page: Any) -> dict[str, Any]:
 
 
 def equal(new: Any, stored: Any) -> bool:
-    """Whether two values of a row are the same to the last bit; JSON has no number for what is not finite."""
+    """Whether two values are bit-identical; JSON has no number for values that are not finite."""
     if isinstance(stored, float) and not math.isfinite(stored):
         return new is None
     return bool(new == stored)
 
 
 def differing(done: Campaign, table: str, run_id: str, columns: dict[str, list[Any]]) -> list[str]:
-    """Columns of a run's new rows that are not those of the stored ones, its identity aside: that has the engine's."""
+    """Columns in which a re-run differs from the stored rows, except the identity, which depends on the engine."""
     stored = done.store.query(f"SELECT * FROM {table} WHERE run_id = '{run_id}'").unique(maintain_order=True)
     known = [name for name in columns if name in stored.columns and "wall" not in name and name != "run_id"]
     assert len(known) > 5
@@ -304,7 +304,7 @@ def differing(done: Campaign, table: str, run_id: str, columns: dict[str, list[A
 
 @needs_chromium
 @needs_engine
-def test_a_click_runs_a_mark_again_and_its_rows_are_the_stored_ones(done: Campaign, opened: Open) -> None:
+def test_a_click_on_a_mark_repeats_its_run_with_the_stored_rows(done: Campaign, opened: Open) -> None:
     page = opened("goodput")
     point = page.locator("#figure-goodput .canvas .mark-symbol path").first
     point.click(force=True)
@@ -314,10 +314,10 @@ def test_a_click_runs_a_mark_again_and_its_rows_are_the_stored_ones(done: Campai
     assert len(seeds) == 2, "replications below 2, as the figure's query says"
     answer = run_it(page)
     assert "Mbit/s" in chosen
-    told = rerun.content(done.study, done.store)
-    assert told
-    [mark] = [mark for mark in told["figures"]["goodput"]["marks"] if mark[1] == chosen]
-    run_id = told["runs"][mark[2][0]][0]
+    content = rerun.content(done.study, done.store)
+    assert content
+    [mark] = [mark for mark in content["figures"]["goodput"]["marks"] if mark[1] == chosen]
+    run_id = content["runs"][mark[2][0]][0]
     for table in "runs", "flows", "paths", "links":
         assert differing(done, table, run_id, answer["tables"][table]) == []
     if answer["engine"] == _core.ENGINE_VERSION:

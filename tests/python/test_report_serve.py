@@ -1,4 +1,4 @@
-"""The report from a server: who is let in, that it runs there as it does from a file, and leads to the explorer."""
+"""The report on a server: access control, running as from a file, and links to the explorer."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def address(done: Campaign) -> Iterator[str]:
 
 @pytest.fixture
 def page(browser: Any, address: str) -> Iterator[Any]:
-    """The served report; it and the explorer may say nothing wrong and ask nobody else."""
+    """The served report; neither it nor the explorer may log an error or request anything from outside."""
     context, wrong = browser.new_context(viewport={"width": 1280, "height": 900}), []
     origin = address.partition("/?")[0]
 
@@ -132,6 +132,6 @@ def test_the_served_report_runs_its_runs(page: Any) -> None:
 def test_a_port_goes_with_serving(done: Campaign, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     from command import caller
 
-    told = caller(monkeypatch, capsys)("report", str(done.directory), "--port", "99")
-    assert told.code == 2
-    assert "--port: goes with --serve" in told.err
+    answer = caller(monkeypatch, capsys)("report", str(done.directory), "--port", "99")
+    assert answer.code == 2
+    assert "--port: goes with --serve" in answer.err

@@ -1,4 +1,4 @@
-"""Packet schedulers written in Python: what is built in and written there is the same, and mistakes are the user's."""
+"""Packet schedulers written in Python: they match the built-in ones, and mistakes are reported as the user's."""
 
 import random
 
@@ -22,11 +22,11 @@ def same(mine: vz.Result, builtin: vz.Result) -> bool:
 
 
 class Mine(vz.Scheduler):
-    """Lowest round-trip time, as the base class is."""
+    """Lowest round-trip time, unchanged from the base class."""
 
 
 class Turns(vz.Scheduler):
-    """`round-robin`: of the subflows that have room, those that have had nothing in this round."""
+    """`round-robin`: of the subflows with room, those that have not sent in this round."""
 
     def __init__(self) -> None:
         self.had: set[int] = set()
@@ -42,7 +42,7 @@ class Turns(vz.Scheduler):
 
 
 class Everywhere(vz.Scheduler):
-    """`redundant`: each subflow sends all of the stream."""
+    """`redundant`: each subflow sends the whole stream."""
 
     def decide(self, situation: vz.Situation) -> Decision:
         is_fresh = situation.waiting_bytes > 0 and situation.window_bytes > 0
@@ -66,8 +66,8 @@ def test_a_path_that_is_always_chosen_carries_everything() -> None:
     clean = vz.multipath(vz.link("10 Mbps", "10 ms"), vz.link("6 Mbps", "10 ms"))
     result = one(Second, "2 MB", clean)
     first, second = result.paths["bytes"].to_list()
-    # The first subflow is alone until the second has joined, which takes two round trips: what ten segments of an
-    # initial window and its first doubling let out.
+    # The first subflow is alone until the second has joined, which takes two round trips: an initial window of ten
+    # segments and its first doubling.
     assert first <= 30 * 1448
     assert first + second == 2_000_000
     assert result.flows["completed"].item()
@@ -82,7 +82,7 @@ def test_what_is_built_in_can_be_written(mine: type[vz.Scheduler], builtin: str)
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_is_decided_every_byte_arrives_once(seed: int, queues: bool) -> None:
     class Anything(vz.Scheduler):
-        """Sends, leaves out, copies, repeats and waits at random."""
+        """Sends, skips, copies, repeats and waits at random."""
 
         def __init__(self) -> None:
             self.random = random.Random(seed)
@@ -105,14 +105,16 @@ def test_whatever_is_decided_every_byte_arrives_once(seed: int, queues: bool) ->
         vz.link("10 Mbps", "10 ms", queue="30 packets", loss=0.01),
         vz.link("4 Mbps", "40 ms", queue="30 packets", outages=[{"at": "1 s", "for": "2 s", "kind": "loss"}]),
     )
-    told = vz.mptcp(cc="lia", scheduler=Anything, path_manager="full-mesh", receive_buffer="50 kB")
-    row = vz.run(network, [vz.flow(vz.upload("1 MB"), told)], seed=seed + 1, until="200 s").flows.row(0, named=True)
+    transport = vz.mptcp(cc="lia", scheduler=Anything, path_manager="full-mesh", receive_buffer="50 kB")
+    row = vz.run(network, [vz.flow(vz.upload("1 MB"), transport)], seed=seed + 1, until="200 s").flows.row(
+        0, named=True
+    )
     assert (row["completed"], row["intact"], row["app_bytes"]) == (True, True, 1_000_000)
 
 
 def test_a_wait_ends_when_it_says() -> None:
     class Later(vz.Scheduler):
-        """Nothing leaves before the second second."""
+        """Sends nothing before 2 s."""
 
         wake_s = 2.0
 
@@ -121,12 +123,12 @@ def test_a_wait_ends_when_it_says() -> None:
 
     clean = vz.point_to_point(vz.link("10 Mbps", "10 ms"))
     row = one(Later, "10 kB", clean).flows.row(0, named=True)
-    # 10 kB fit the initial window: eight segments of 1,500 bytes at most, the DSS option among them, leave at 2 s and
-    # arrive 10 ms and their time on the wire later.
+    # 10 kB fit the initial window: at most eight segments of 1,500 bytes, including the DSS option, leave at 2 s and
+    # arrive after 10 ms plus their transmission time.
     assert 2.010 < row["completion_s"] <= 2.0 + 0.010 + 8 * 1500 * 8 / 10e6
 
 
-def test_what_it_is_told_is_in_units_and_what_was_sent_is_told() -> None:
+def test_a_situation_has_units_and_on_sent_reports_all_data() -> None:
     seen: list[vz.Situation] = []
     sent: list[tuple[int, int]] = []
 
@@ -146,7 +148,7 @@ def test_what_it_is_told_is_in_units_and_what_was_sent_is_told() -> None:
     assert 0 < last.now_s <= result.runs["sim_s"].item()
     for path, delay in zip(last.paths, (0.010, 0.040), strict=True):
         assert path.min_rtt_s is not None
-        # Propagation both ways and a segment on the wire at least; the handshake's packets are shorter.
+        # At least the propagation both ways, plus a segment's transmission; the handshake's packets are shorter.
         assert 2 * delay < path.min_rtt_s < 2 * delay + 1500 * 8 / 6e6
         assert path.space_bytes == path.cwnd_bytes - path.flight_bytes - path.queued_bytes
         assert path.available == (path in last.available)

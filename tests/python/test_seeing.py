@@ -1,4 +1,4 @@
-"""`vazao view`: pages from scenarios and stored runs, and what it refuses."""
+"""`vazao view`: pages from scenarios and stored runs, and input that it refuses."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def two(tmp_path: Path) -> Path:
 
 
 def recordings(text: str) -> list[tuple[str, bytes]]:
-    """The recordings in a page: their names, and their bytes."""
+    """Recordings in a page: names and contents."""
     found = re.findall(r'data-recording data-name="([^"]*)">([^<]*)<', text)
     return [(name, gzip.decompress(base64.b64decode(content))) for name, content in found]
 
@@ -70,9 +70,9 @@ def recordings(text: str) -> list[tuple[str, bytes]]:
 def test_a_page_holds_the_recording_of_its_run(two: Path, tmp_path: Path) -> None:
     answer = vazao("view", two, "--html", tmp_path / "two.html", "--json")
     assert answer.code == 0, answer.err
-    told = json.loads(answer.out)
+    document = json.loads(answer.out)
     loaded = scenario.load(TWO)
-    assert told == {"page": str(tmp_path / "two.html"), "runs": [loaded.run_id]}
+    assert document == {"page": str(tmp_path / "two.html"), "runs": [loaded.run_id]}
     text = (tmp_path / "two.html").read_text()
     assert recordings(text) == [("two &lt;b&gt;flows&lt;/b&gt;", seeing.record(loaded).content)]
     assert "<b>" not in text
@@ -152,7 +152,7 @@ def test_a_result_shows_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not seeing.can_run_again(), reason="the engine for pages is not built; make wasm")
-def test_what_every_report_comes_with_is_packed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_parts_of_reports_are_compressed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = []
     compress = gzip.compress
 
@@ -163,6 +163,6 @@ def test_what_every_report_comes_with_is_packed_once(monkeypatch: pytest.MonkeyP
     page.packed_file.cache_clear()
     monkeypatch.setattr(gzip, "compress", counted)
     first, second = seeing.again({"runs": 1}), seeing.again({"runs": 2})
-    # The engine and the viewer, and what each page tells.
+    # The engine, the viewer, and the data of each page.
     assert len(packed) == 4
     assert first.elements.partition("data-again")[0] == second.elements.partition("data-again")[0]

@@ -1,4 +1,4 @@
-"""Output that documents show is what is printed. `documents.py` says how a document marks it."""
+"""Output shown in the documents is what is really printed. `documents.py` explains how it is marked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_COMPARED = {
     "docs/ns2.md": 1,
     "docs/view.md": 1,
 }
-"""Blocks of a document that nobody runs or compares; each says why where it stands."""
+"""Number of blocks in a document that are neither run nor compared; each gives its reason there."""
 
 CONSOLES = [block for path in DOCUMENTS for block in fenced(path) if block.language == "console"]
 

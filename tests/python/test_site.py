@@ -1,4 +1,4 @@
-"""The documentation site builds without a warning, its links hold, and a browser asks for nothing from elsewhere."""
+"""The documentation site builds without warnings, its links resolve, and a browser requests nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from vazao.study import catalogue, reference
 pytestmark = pytest.mark.site
 
 CELL = "{code-cell}"
-"""The beginning of a notebook's cell."""
+"""Start of a notebook's cell."""
 
 NEEDED = ("furo", "ipykernel", "myst_nb", "sphinx")
 """Libraries of the extra `[site]`."""
 
 
 RUN_HERE = "docs/tutorials/researcher"
-"""The notebook that runs when the site of the tests is built; cells of all run in a test of their own."""
+"""Notebook that is executed when the tests build the site; another test executes the cells of all notebooks."""
 
 
 def cells(path: Path) -> list[Block]:
@@ -96,7 +96,7 @@ def test_what_is_wrong_with_a_site_is_found(tmp_path: Path) -> None:
 
 
 def text(site: Path, page: str) -> str:
-    """A page's text without its marks."""
+    """Text of a page without its markup."""
     return unescape(re.sub(r"<[^>]+>", "", (site / page).read_text(encoding="utf-8")))
 
 
@@ -110,7 +110,7 @@ def test_the_references_have_every_name(site: Path) -> None:
 
 
 def plain(text: str) -> str:
-    """A text without links, marks and quotation marks of either kind."""
+    """Text without links, markup and quotation marks of either kind."""
     return re.sub(r"[^\w]", "", re.sub(r"\]\([^)]*\)", "", text))
 
 

@@ -1,4 +1,4 @@
-"""Cost of starting: which libraries a command reads, and that rooms which look their names up late have them all."""
+"""Startup cost: the libraries that a command imports, and complete exports of packages with lazy names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LATE = (
     "vazao",
     *(f"vazao.{room}" for room in ("scenario", "study", "figures", "results", "report", "explore", "comparing", "ns2")),
 )
-"""Packages whose names are looked up when they are first used."""
+"""Packages with names that are imported on first use."""
 
 SCENARIO = """
 network = { topology = "point-to-point", link = { rate = "10 Mbps", delay = "1 ms" } }
@@ -36,9 +36,9 @@ flow = [{ app = { kind = "upload", size = "10 kB" } }]
 
 
 def read(program: str, *arguments: str) -> set[str]:
-    """The modules that a Python program has read when it ends."""
-    told = f"try:\n    {program}\nfinally:\n    import json, sys; print(json.dumps(list(sys.modules)), file=sys.stderr)"
-    command = [sys.executable, "-c", told, *arguments]
+    """Modules that a Python program has imported by its end."""
+    code = f"try:\n    {program}\nfinally:\n    import json, sys; print(json.dumps(list(sys.modules)), file=sys.stderr)"
+    command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return set(json.loads(done.stderr))
 
@@ -53,7 +53,7 @@ def test_importing_the_package_reads_no_library() -> None:
 def test_help_reads_no_heavy_library(arguments: str) -> None:
     modules = read(MAIN, *arguments.split())
     assert "typer" in modules
-    # Help is a page of rich's.
+    # Help is rendered by rich.
     assert modules & (ROWS | QUERIES | DRAWING | SERVING | (SCREENS if arguments == "--version" else set())) == set()
 
 
@@ -78,8 +78,8 @@ def test_a_room_has_every_name_that_it_promises(room: ModuleType) -> None:
     assert set(room.__all__) <= set(dir(room))
 
 
-def test_no_late_name_gives_way_to_a_module(room: ModuleType) -> None:
-    """Python puts a module into its package when it is read, whatever has its name there."""
+def test_no_lazy_name_is_shadowed_by_a_module(room: ModuleType) -> None:
+    """Python binds a submodule in its package on import, over whatever has its name there."""
     modules = [name for name in room.__all__ if not isinstance(getattr(room, name), ModuleType)]
     assert [name for name in modules if find_spec(f"{room.__name__}.{name}")] == []
 

@@ -1,4 +1,4 @@
-"""Against SciPy's own tests, closed forms and worked examples."""
+"""Statistics against SciPy's own tests, closed forms and worked examples."""
 
 import math
 
@@ -35,7 +35,7 @@ def test_one_value_is_its_own_interval() -> None:
     assert (found.low, found.mean, found.high, found.n) == (7.0, 7.0, 7.0, 1)
 
 
-# SciPy warns that nearly constant samples cost it digits.
+# SciPy warns of lost precision with nearly constant samples.
 @pytest.mark.filterwarnings("ignore:Precision loss")
 @given(SAMPLES, SAMPLES)
 def test_welch_is_scipys(a: list[float], b: list[float]) -> None:
@@ -63,13 +63,13 @@ def test_jain_lies_between_one_nth_and_one(shares: list[float]) -> None:
 
 
 def test_jain_of_its_paper() -> None:
-    # Jain, Chiu and Hawe: k of n users share equally, the rest get nothing: the index is k/n.
+    # Jain, Chiu and Hawe: if k of n users share equally and the rest get nothing, the index is k/n.
     assert statistics.jain([1, 1, 0, 0, 0]) == pytest.approx(2 / 5)
     assert math.isnan(statistics.jain([0, 0]))
 
 
 def grid(response: list[float]) -> pl.DataFrame:
-    """Two replications of 2^2: (a, b) = (-, -), (+, -), (-, +), (+, +)."""
+    """Two replications of a 2^2 design: (a, b) = (-, -), (+, -), (-, +), (+, +)."""
     return pl.DataFrame({"a": ["-", "+", "-", "+"] * 2, "b": ["-", "-", "+", "+"] * 2, "y": response})
 
 

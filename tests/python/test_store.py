@@ -1,4 +1,4 @@
-"""The results directory: whole batches whatever happens, one writer, and no mixing of results."""
+"""The results directory: only whole batches whatever happens, one writer at a time, and no mixing of results."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ MANIFEST = {"kind": "study", "name": "x", "versions": {"engine": "1"}}
 
 
 class Death(BaseException):
-    """The process is gone: nothing it would still do happens."""
+    """Simulated death of the process: nothing after it happens."""
 
 
 @contextmanager
 def dying_after(operations: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let so many file operations happen and none after them. A file that was opened has half its content."""
+    """Allows this many file operations, and none after them. A file being opened is left with half of its content."""
     left = operations
 
     def step() -> None:
@@ -61,7 +61,7 @@ def dying_after(operations: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
             patch.setattr(Path, name, mortal(getattr(Path, name)))
         patch.setattr(Path, "open", torn_open)
         patch.setattr(os, "fsync", mortal(os.fsync))
-        # write_bytes opens by itself; the torn write must not be counted twice.
+        # write_bytes opens the file itself; the torn write must not be counted twice.
         patch.setattr(Path, "write_bytes", lambda path, data: os.close(_raw(path, data)))
         yield
 
@@ -84,7 +84,7 @@ def assert_same(a: dict[str, pl.DataFrame], b: dict[str, pl.DataFrame]) -> None:
 
 
 class Unenclosed:
-    """A database in this process: where only files matter, a process for each would take most of the time."""
+    """Database in this process: where only files matter, a subprocess for each would take most of the time."""
 
     alive = True
 
@@ -123,7 +123,7 @@ def test_dying_between_any_two_file_operations_loses_no_committed_run(
         assert_same(rows(directory), expected)
         assert not list(directory.rglob("*.tmp"))
         operations += 1
-    # Eight runs in two batches of six tables are far more operations than this: the loop has met them.
+    # Eight runs in two batches of six tables need far more operations: the loop has covered them.
     assert operations > 40
 
 

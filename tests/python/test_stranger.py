@@ -1,4 +1,4 @@
-"""Attacks: what a study, a scenario or a results directory that comes from a stranger must not be able to do."""
+"""Attacks by an untrusted study, scenario or results directory."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def small() -> Study:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A results directory to be copied."""
+    """Results directory for tests to copy."""
     return campaign.run_study(
         parse_study(SMALL, "small.toml"), out=tmp_path_factory.mktemp("finished") / "results"
     ).directory
@@ -81,13 +81,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def results(finished: Path, tmp_path: Path) -> Path:
-    """A results directory of one's own."""
+    """Private copy of a results directory."""
     return Path(shutil.copytree(finished, tmp_path / "results"))
 
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Vazao:
-    """The command in this process, which takes less time."""
+    """The command in this process, which is faster."""
     return caller(monkeypatch, capsys)
 
 
@@ -244,8 +244,8 @@ def test_a_strangers_manifest_is_refused_in_words(
     key: str, value: object, asking: str, results: Path, tmp_path: Path, command: Vazao
 ) -> None:
     manifest = json.loads((results / "manifest.json").read_text())
-    told = json.loads(json.dumps(value).replace("{out}", str(tmp_path / "out")))
-    (results / "manifest.json").write_text(json.dumps(manifest | {key: told}))
+    planted = json.loads(json.dumps(value).replace("{out}", str(tmp_path / "out")))
+    (results / "manifest.json").write_text(json.dumps(manifest | {key: planted}))
     answer = command(asking, str(results), *(["SELECT * FROM runs"] if asking == "sql" else []))
     assert answer.code == 2, answer
     assert answer.err.startswith("error: ")
@@ -448,8 +448,8 @@ def test_output_to_a_full_device_is_one_message(arguments: list[str], results: P
 @pytest.mark.parametrize("kind", ["line", "bar", "box"])
 def test_a_figure_is_drawn_or_refused_in_words(x: str, y: str, kind: str, results: Path) -> None:
     sql = json.dumps(f"SELECT {x} AS a, {y} AS b, {x} AS c FROM runs")
-    told = f'kind = "{kind}"\nsql = {sql}\nx = "a"\ny = "b"\ncolor = "c"\n'
-    study = parse_study(SMALL + f'[[figure]]\nid = "f"\ntitle = "t"\n{told}', "small.toml")
+    figure = f'kind = "{kind}"\nsql = {sql}\nx = "a"\ny = "b"\ncolor = "c"\n'
+    study = parse_study(SMALL + f'[[figure]]\nid = "f"\ntitle = "t"\n{figure}', "small.toml")
     try:
         one = drawing(study, Store(results), study.figures[0])
     except StudyError as error:
@@ -465,9 +465,9 @@ def test_a_figure_is_drawn_or_refused_in_words(x: str, y: str, kind: str, result
 )
 @pytest.mark.parametrize("key", ["title", "x_title", "y_title", "x_unit", "y_unit", "color_title"])
 def test_a_title_is_drawn_whatever_it_says(text: str, key: str, results: Path) -> None:
-    told = {"id": "f", "title": "t", "sql": "SELECT rate_bps AS a, 1 AS b, rate AS c FROM runs"}
-    told |= {"x": "a", "y": "b", "color": "c", "kind": "point"} | {key: text}
-    lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in told.items())
+    figure = {"id": "f", "title": "t", "sql": "SELECT rate_bps AS a, 1 AS b, rate AS c FROM runs"}
+    figure |= {"x": "a", "y": "b", "color": "c", "kind": "point"} | {key: text}
+    lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in figure.items())
     study = parse_study(f"{SMALL}[[figure]]\n{lines}", "small.toml")
     assert files(drawing(study, Store(results), study.figures[0]))["pdf"].startswith(b"%PDF")
 
@@ -489,9 +489,9 @@ def test_a_text_reaches_the_terminal_as_a_text(results: Path, capsys: pytest.Cap
     showing.show_findings([claim], explained=True)
     showing.show_tables([(hostile, pl.DataFrame({hostile: [hostile]}))])
     terminal.err.print(hostile)
-    told = "".join(capsys.readouterr())
-    assert not {"\x1b", "\x07", "\x9b", "\r", "\u202e"} & set(told)
-    assert "[red]x[/]" in told
+    printed = "".join(capsys.readouterr())
+    assert not {"\x1b", "\x07", "\x9b", "\r", "\u202e"} & set(printed)
+    assert "[red]x[/]" in printed
     study = results / "study.toml"
     study.write_text(SMALL + f"\n[[table]]\nid = 't'\ntitle = {json.dumps(hostile)}\nsql = 'SELECT \\u001b[2J'\n")
     (results / "manifest.json").write_text((results / "manifest.json").read_text().replace("quick", "\\u001b[2J"))
@@ -504,8 +504,10 @@ def test_a_text_reaches_the_terminal_as_a_text(results: Path, capsys: pytest.Cap
     "text", ["{x:1000000000}", "{x:.999999999f}", "{x:{x}}", "{x.__class__}", "{0}", "{}", "{x!z}"]
 )
 def test_a_text_of_a_finding_is_no_program(text: str, small: Study) -> None:
-    told = f'[[finding]]\nid = "f"\nclaim = "c"\nsql = "SELECT true AS holds, 1000000000 AS x"\nmeasured = "{text}"\n'
-    study = parse_study(SMALL + told, "small.toml")
+    finding = (
+        f'[[finding]]\nid = "f"\nclaim = "c"\nsql = "SELECT true AS holds, 1000000000 AS x"\nmeasured = "{text}"\n'
+    )
+    study = parse_study(SMALL + finding, "small.toml")
     with pytest.raises(StudyError, match="finding 'f'"):
         findings.evaluate(study, Stage(study))
 

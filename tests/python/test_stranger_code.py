@@ -1,4 +1,4 @@
-"""Attacks by way of a user's own algorithms: neither a results directory nor the working directory runs code."""
+"""Attacks through user-defined algorithms: neither a results directory nor the working directory may supply code."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ replications = 3
 SCENARIO = STUDY.partition("[scenario]\n")[2].partition("[[part]]")[0].replace("scenario.", "")
 
 SHADOWS = ("math.py", "colorsys.py", "helper.py", "beside.py", "pathlib.py", "vazao.py")
-"""Modules that somebody else would like to be imported: Python's, one that is not installed, the user's own."""
+"""Modules that an attacker would replace: Python's, one that is not installed, and the user's own."""
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's folder with a study and its algorithm; the command is given in an empty one."""
+    """Folder of the user with a study and its algorithm; the working directory is another, empty one."""
     folder = tmp_path / "home"
     folder.mkdir()
     for name, text in {"mine.py": MINE, "beside.py": "GAIN = 1\n", "own.toml": STUDY, "one.toml": SCENARIO}.items():
@@ -71,7 +71,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def evil(name: str) -> str:
-    """A module that says that it was run, and is otherwise what the algorithm wants."""
+    """Module that leaves a trace when it is run, and otherwise provides what the algorithm imports."""
     mine = MINE if Path(name).stem == "mine" else "GAIN, pi, rgb_to_hsv = 1, 3.0, max\n"
     return f"import os\nprint('{name}', file=open(os.environ['TAKEN'], 'a'))\n{mine}"
 
@@ -82,7 +82,7 @@ def taken(tmp_path: Path) -> str:
 
 
 def keep(directory: Path, *names: str) -> dict[str, Path]:
-    """Have a results directory keep files of a stranger's, as if its scenarios named them."""
+    """Makes a results directory contain an attacker's files, as if its scenarios named them."""
     manifest = read_manifest(directory) or {"inputs": {}}
     kept: dict[str, Path] = {}
     for name in names:
@@ -112,20 +112,20 @@ def test_going_on_with_a_strangers_results_runs_the_users_own_files_alone(how: s
 
 
 def test_nothing_of_the_working_directory_is_imported(home: Path, tmp_path: Path) -> None:
-    """Python's own library, a package that is installed, and a module that is not: as a file, a package, a `.pyc`."""
+    """Python's library, an installed package, and a module that is not installed: as a file, a package, a `.pyc`."""
     Path("colorsys.py").write_text(evil("colorsys.py"))
     Path("helper").mkdir()
     Path("helper/__init__.py").write_text(evil("helper/__init__.py"))
     Path("tomli_w.txt").write_text(evil("tomli_w.pyc"))
     py_compile.compile("tomli_w.txt", "tomli_w.pyc")
-    # The working directory comes first on the path of a program of `-c`, as on that of `python -m`.
+    # The working directory comes first on the path with `-c`, as with `python -m`.
     start = f"import os; from vazao.cli import main; os.chdir({str(Path.cwd())!r}); main()"
     command = [sys.executable, "-c", start, "run", str(home / "own.toml"), "--allow-programs", "--out", "out"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, taken(tmp_path)) == (0, ""), done.stderr
 
 
-def test_where_vazao_is_from_is_no_place_in_passing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vazaos_folder_counts_as_installed_even_as_working_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     package = Path(own_module.__file__).parents[2]
     monkeypatch.chdir(package)
     monkeypatch.syspath_prepend(package)
@@ -185,7 +185,7 @@ def test_a_strangers_copy_takes_the_place_of_no_file_of_the_users(home: Path, tm
     file = str(home / "one.toml")
     before = load(SCENARIO, file=file).run_id
     assert load(SCENARIO, file=file, inputs=inputs, allow_programs=True).run_id == before
-    # A name on the command line is one of the working directory.
+    # A name on the command line refers to the working directory.
     shutil.copy(home / "mine.py", "mine.py")
     shutil.move(home / "mine.py", "away.py")
     shutil.copy(home / "beside.py", "beside.py")
@@ -199,7 +199,7 @@ def test_what_the_users_own_file_lacks_no_copy_supplies(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (home / "beside.py").unlink()
-    # Nor does a module of that name which something else imported.
+    # Nor does a module of that name that something else imported.
     monkeypatch.setitem(sys.modules, "beside", ModuleType("beside"))
     with pytest.raises(ScenarioError, match="No module named 'beside'"):
         load(SCENARIO, file=str(home / "one.toml"), inputs=keep(tmp_path / "bob", *SHADOWS), allow_programs=True)
@@ -215,7 +215,7 @@ def test_a_copy_holds_what_its_name_says(home: Path, tmp_path: Path) -> None:
 
 
 def test_a_worker_runs_what_was_read_where_the_study_is(home: Path, tmp_path: Path) -> None:
-    """Leave is for digests: a file of the worker's own that has the name is another one."""
+    """Permission covers digests: the worker's own file of that name is a different file."""
     read = load(SCENARIO, file=str(home / "one.toml"), allow_programs=True)
     digests = {digest: path for _, path, digest in read.inputs}
     inputs = {name: tmp_path / digest for name, _, digest in read.inputs}
@@ -236,10 +236,10 @@ def test_everything_that_would_run_is_told_with_its_place(home: Path, tmp_path: 
     for n in range(30):
         (home / f"m{n}.py").write_text("")
     (home / "mine.py").write_text(MINE + "".join(f"import m{n}\n" for n in range(30)))
-    told = Asked.of([load(SCENARIO, file=str(home / "one.toml"))]).told("one.toml")
-    assert f"    mine.py:Plain ({home}/mine.py)\n" in told
-    assert f"    beside.py ({home}/beside.py, which is {tmp_path}/elsewhere.py), imported\n" in told
-    assert all(f"    m{n}.py ({home}/m{n}.py), imported\n" in told for n in range(30))
+    listed = Asked.of([load(SCENARIO, file=str(home / "one.toml"))]).told("one.toml")
+    assert f"    mine.py:Plain ({home}/mine.py)\n" in listed
+    assert f"    beside.py ({home}/beside.py, which is {tmp_path}/elsewhere.py), imported\n" in listed
+    assert all(f"    m{n}.py ({home}/m{n}.py), imported\n" in listed for n in range(30))
 
 
 def test_what_changed_while_somebody_was_asked_does_not_run(
@@ -258,7 +258,7 @@ def test_reading_code_repeats_nothing_of_it(home: Path, capfd: pytest.CaptureFix
 
 
 def test_a_copy_is_no_larger_than_what_it_is_of(home: Path, tmp_path: Path) -> None:
-    """Shards that are merged may be a stranger's, and a file without a byte on disk as large as it likes."""
+    """Merged shards may be untrusted, and a sparse file may claim any size."""
     bob = tmp_path / "bob"
     run_study(own(home), out=bob, shard=Shard(1, 3))
     with (bob / "inputs" / hashlib.sha256(MINE.encode()).hexdigest()).open("wb") as copy:

@@ -1,4 +1,4 @@
-"""Attacks by way of stored runs: whichever door one is run again through, its programs and code are asked about."""
+"""Attacks through stored runs: every way to run one again asks about its programs and code first."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ NAMED = {"programs": "touch hidden", "code": "mine.py:Plain (", "plain": ""}
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A stranger's results: their programs lacked a kernel, or did not; they are planned."""
+    """Untrusted results: runs with programs, which lacked a kernel, and without; all of them are planned."""
     folder = tmp_path_factory.mktemp("stranger")
     (folder / "mine.py").write_text(MINE)
     (folder / "asking.toml").write_text(STUDY)
     with pytest.MonkeyPatch.context() as patch:
-        # Without a kernel, no program is run while the results are made.
+        # Without a kernel, no program runs while the results are made.
         patch.setenv("VAZAO_CACHE", str(folder / "cache"))
         patch.delenv("VAZAO_KERNEL", raising=False)
         loading._kernels.cache_clear()
@@ -77,7 +77,7 @@ def run_ids(directory: Path) -> dict[str, str]:
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[_core.Scenario]:
-    """The scenarios that were run; none is in truth."""
+    """Collects the scenarios that would be run, without running them."""
     scenarios: list[_core.Scenario] = []
 
     def record(scenario: _core.Scenario, *_: object, **__: object) -> seeing.Recording:
@@ -91,7 +91,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[_core.Scenario]:
 
 @pytest.fixture
 def client(directory: Path, monkeypatch: pytest.MonkeyPatch) -> TestClient:
-    # A stranger has a row for any run that is to be clicked on.
+    # The attacker has a row for any run that is to be clicked on.
     monkeypatch.setattr(Answers, "has_run", lambda *_: True)
     return TestClient(explore.application(explore.opened([directory]), token=TOKEN, port=PORT))
 
@@ -118,38 +118,38 @@ def test_a_click_in_explore_asks_before_it_runs_what_a_run_names(
     asked: dict[str, Any] = {"dir": "there", "run": run_ids[what]}
     if what != "plain":
         for leave in ([], ["0" * 64], [NAMED[what]]):
-            told = client.post("/api/run", json=asked | {"leave": leave}, headers=KNOWN).json()
-            assert (NAMED[what] in told["asked"], ran) == (True, [])
-        asked["leave"] = [told["leave"]]
-    told = client.post("/api/run", json=asked, headers=KNOWN).json()
-    assert (client.get(f"/view/{told['page']}", headers=KNOWN).text, len(ran)) == ("a page", 1)
+            answer = client.post("/api/run", json=asked | {"leave": leave}, headers=KNOWN).json()
+            assert (NAMED[what] in answer["asked"], ran) == (True, [])
+        asked["leave"] = [answer["leave"]]
+    answer = client.post("/api/run", json=asked, headers=KNOWN).json()
+    assert (client.get(f"/view/{answer['page']}", headers=KNOWN).text, len(ran)) == ("a page", 1)
     assert [allowed for _, allowed in ran[0].code] == ([True] if what == "code" else [])
 
 
-def test_leave_for_one_run_is_none_for_the_one_beside_it(
+def test_permission_for_one_run_does_not_cover_another(
     client: TestClient, run_ids: dict[str, str], ran: list[Any]
 ) -> None:
     one = {"dir": "there", "run": run_ids["code"]}
     leave = [client.post("/api/run", json=one, headers=KNOWN).json()["leave"]]
     both = one | {"beside": run_ids["programs"], "beside_dir": "there", "leave": leave}
-    told = client.post("/api/run", json=both, headers=KNOWN).json()
-    assert ("touch hidden" in told["asked"], ran) == (True, [])
-    both["leave"] = [*leave, told["leave"]]
+    answer = client.post("/api/run", json=both, headers=KNOWN).json()
+    assert ("touch hidden" in answer["asked"], ran) == (True, [])
+    both["leave"] = [*leave, answer["leave"]]
     assert "page" in client.post("/api/run", json=both, headers=KNOWN).json()
 
 
-def test_leave_is_for_code_as_it_was_told(
+def test_permission_covers_only_the_code_that_was_shown(
     client: TestClient, directory: Path, run_ids: dict[str, str], ran: list[Any]
 ) -> None:
-    """Whoever can write to the directory puts another file where the one stood that was asked about."""
+    """Whoever can write to the directory replaces the file after the question was asked."""
     one = {"dir": "there", "run": run_ids["code"]}
     leave = [client.post("/api/run", json=one, headers=KNOWN).json()["leave"]]
     (directory / "mine.py").write_text(MINE + "# another\n")
     try:
-        told = client.post("/api/run", json=one | {"leave": leave}, headers=KNOWN).json()
+        answer = client.post("/api/run", json=one | {"leave": leave}, headers=KNOWN).json()
     finally:
         (directory / "mine.py").unlink()
-    assert ("page" in told, ran) == (False, [])
+    assert ("page" in answer, ran) == (False, [])
 
 
 def tree(directory: Path) -> dict[str, bytes]:
@@ -168,13 +168,13 @@ def test_a_get_changes_nothing(
     assert len(paths) >= 5
     for path in paths:
         for what, run_id in run_ids.items():
-            told = path.format(run_id=run_id, key=run_id, name="explore.js")
-            answer = client.get(f"{told}?dir=there&id={what}&run={run_id}", headers=KNOWN)
+            address = path.format(run_id=run_id, key=run_id, name="explore.js")
+            answer = client.get(f"{address}?dir=there&id={what}&run={run_id}", headers=KNOWN)
             assert answer.status_code in (200, 404), (path, answer.text)
     assert (ran, tree(directory)) == ([], before)
     allowed = {"run": run_ids["programs"], "dir": "there"}
     leave = client.post("/api/run", json=allowed, headers=KNOWN).json()["leave"]
-    # What a form of another page or an image's address can say is no leave.
+    # A form on another page or an image's address cannot give permission.
     for attempt in (f"/api/run?leave={leave}", f"/view/{run_ids['programs']}?leave={leave}&dir=there"):
         assert client.get(attempt, headers=KNOWN).status_code in (404, 405)
     form = client.post("/api/run", data={**allowed, "leave": leave}, headers=KNOWN)

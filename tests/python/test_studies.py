@@ -1,4 +1,4 @@
-"""The built-in studies in their quick size: every run ends, every claim has its verdict, the report is written."""
+"""The built-in studies in their quick size: every run ends, every claim has a verdict, the report is written."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ REASON = """\
 
 
 def has_all() -> bool:
-    """Whether nothing that a built-in study can have run is missing here: Linux guests and ns-2."""
+    """Whether everything that a built-in study may need is installed: a kernel for Linux guests, and ns-2."""
     return kernel.find() is not None and ns2.find() is not None
 
 
 @dataclass(frozen=True)
 class Run:
-    """A study that was run in its quick size."""
+    """Built-in study after a run in its quick size."""
 
     name: str
     study: Study
@@ -53,7 +53,7 @@ class Run:
 
 @pytest.fixture(scope="module", params=built_in_studies())
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Each study, run once for all tests of this file."""
+    """Runs each study once for all tests of this file."""
     study = load_study(request.param)
     out = tmp_path_factory.mktemp("studies") / request.param
     return Run(request.param, study, campaign.run_study(study, size="quick", out=out))
@@ -66,7 +66,7 @@ def test_a_built_in_study_runs_and_concludes(ran: Run) -> None:
     given_up = {finding.id for finding in study.findings if finding.not_testable}
     if has_all():
         untested = [f"{r.id} ({r.level})" for r in done.findings if r.verdict == "not testable"]
-        # What only the full size can tell is said in the study's own words.
+        # Findings that need the full size say so in their criterion.
         allowed = given_up | {finding.id for finding in study.findings if "Only the full size" in finding.criterion}
         assert [each for each in untested if each.split(" ")[0] not in allowed] == []
     for table in study.tables:
@@ -77,7 +77,7 @@ def test_a_built_in_study_runs_and_concludes(ran: Run) -> None:
 
 
 Verdicts = Mapping[str, str]
-"""The verdict of each finding of a study: `ID`, or `ID (LEVEL)` where it is decided for each level of a factor."""
+"""Verdict of each finding of a study, by `ID`, or `ID (LEVEL)` if it is decided for each level of a factor."""
 
 
 def computed(rulings: list[Ruling]) -> Verdicts:
@@ -85,12 +85,12 @@ def computed(rulings: list[Ruling]) -> Verdicts:
 
 
 def undecided_here(rulings: list[Ruling]) -> set[str]:
-    """Findings that nothing here can decide because runs with guests, or by ns-2, were left out."""
+    """Findings that are undecided here because runs with guests or by ns-2 were left out."""
     return set(computed([r for r in rulings if r.explanation.startswith("It needs runs that are missing: ")]))
 
 
 def turned(study: str, stored: Verdicts, now: Verdicts, undecidable: set[str]) -> list[str]:
-    """Differences of the stored verdicts from those of a run, a line each."""
+    """Differences between the stored verdicts and those of a run, a line each."""
     compared = sorted((stored.keys() | now.keys()) - undecidable)
     return [
         f"study {study}, finding {finding}: stored {stored.get(finding, 'nothing')!r}, "
@@ -101,7 +101,7 @@ def turned(study: str, stored: Verdicts, now: Verdicts, undecidable: set[str]) -
 
 
 def written(table: Mapping[str, Verdicts]) -> str:
-    """The table as a file: studies and findings in alphabetical order."""
+    """Text of the verdicts' file: studies and findings in alphabetical order."""
     lines = [REASON.rstrip()]
     for study in sorted(table):
         lines += ["", f"[{study}]"]
@@ -131,8 +131,8 @@ def test_a_portuguese_reader_meets_no_english(
 ) -> None:
     if ran.name not in TRANSLATED:
         pytest.skip("has no translation")
-    told = ran.done.told_in("pt")
-    page = report.write(told.study, told.store, told.findings, tmp_path).read_text(encoding="utf-8")
+    translated = ran.done.told_in("pt")
+    page = report.write(translated.study, translated.store, translated.findings, tmp_path).read_text(encoding="utf-8")
     assert english_in(seen(page)) == []
     for name in ("letter.tex", "ledger.tex"):
         text = "\n".join(line for line in (tmp_path / name).read_text("utf-8").splitlines() if line[:1] not in "\\%")
@@ -145,7 +145,7 @@ def test_a_portuguese_reader_meets_no_english(
 def test_the_front_page_shows_what_the_demonstration_finds(
     ran: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """README shows `make demo` shortened, as on a terminal of 120 columns with neither a kernel for guests nor ns-2."""
+    """README shows an excerpt of `make demo`, on a terminal of 120 columns with neither a guest kernel nor ns-2."""
     readme = next(path for path in DOCUMENTS if path.name == "README.md")
     ((_, shown),) = exchanges(next(block for block in fenced(readme) if block.told("not compared:")))
     found, totals = shown.split(f"\n{len(ran.done.findings)} findings: ")
@@ -160,10 +160,10 @@ def test_the_front_page_shows_what_the_demonstration_finds(
 def test_the_documents_count_the_verdicts_as_they_are_stored() -> None:
     stored = Counter(tomllib.loads(VERDICTS.read_text(encoding="utf-8"))["hstcp-2010"].values())
     counts = [stored[verdict] for verdict in ("reproduced", "differs", "undecided", "not testable")]
-    told = "Of the {} verdicts of `hstcp-2010` (quick, with a Linux kernel and ns-2), "
-    told += "{} say reproduced, {} differs, {} undecided, {} not"
+    sentence = "Of the {} verdicts of `hstcp-2010` (quick, with a Linux kernel and ns-2), "
+    sentence += "{} say reproduced, {} differs, {} undecided, {} not"
     page = (ROOT / "docs/index.md").read_text(encoding="utf-8")
-    assert told.format(sum(counts), *counts) in page
+    assert sentence.format(sum(counts), *counts) in page
 
 
 def test_the_stored_verdicts_are_of_studies_that_exist_and_in_order() -> None:

@@ -1,4 +1,4 @@
-"""The study file: what it says is read, and what is wrong in it is named with line, key and remedy."""
+"""The study file: valid keys are read, and each mistake is reported with line, key and remedy."""
 
 import json
 import re
@@ -173,7 +173,7 @@ def test_changes_reach_every_scenario_and_do_not_fight_factors(edited: Edit, toy
         study.changed([("network.bottleneck", {"rate": "7 Mbps"})])
 
 
-def test_a_study_is_told_from_a_scenario(toy_text: str) -> None:
+def test_a_study_is_distinguished_from_a_scenario(toy_text: str) -> None:
     assert is_study(toy_text)
     assert not is_study('name = "x"\n# [study]\n[network]\n')
 
@@ -194,7 +194,7 @@ def test_an_unknown_study_gets_a_suggestion() -> None:
     ("name", "answer"),
     [("a" * 5000, "neither a file nor a built-in study"), ('until = "1 s"\nname = "x"', "this is a text: save it as")],
 )
-def test_what_cannot_be_a_files_name_is_answered(name: str, answer: str) -> None:
+def test_an_impossible_file_name_gets_a_message(name: str, answer: str) -> None:
     with pytest.raises(StudyError, match=answer):
         load_study(name)
     with pytest.raises(ResultsError, match="no such directory"):
@@ -224,7 +224,7 @@ def test_lines_are_those_where_the_keys_stand(pairs: list[tuple[str, str]]) -> N
 
 @pytest.mark.parametrize("letter", ["\x1b[2J", "\x07", "\x7f", "\x9b", "\u202e"])
 def test_a_message_repeats_no_letter_that_steers_a_terminal(letter: str, toy_text: str) -> None:
-    """Keys of a file may be anybody's (`python -m fuzz`, seed 7700474)."""
+    """Keys of a file may contain anything (`python -m fuzz`, seed 7700474)."""
     text = toy_text.replace("x_scale =", f"{json.dumps(letter)} =", 1)
     with pytest.raises(StudyError, match=r"toy\.toml:\d+: figure\.0\.\\[xu].*: unknown key") as refused:
         parse_study(text, "toy.toml")
@@ -232,15 +232,15 @@ def test_a_message_repeats_no_letter_that_steers_a_terminal(letter: str, toy_tex
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("SELECT bandwidth_bps,", "-1 ms", "the query failed: Parser Error"),
         ('y = "utilisation"', 'y = "utilization"', "y: 'utilization' is not a column of its query"),
     ],
 )
 def test_a_figures_mistake_names_file_line_and_key(
-    old: str, new: str, told: str, edited: Callable[[str, str], str]
+    old: str, new: str, message: str, edited: Callable[[str, str], str]
 ) -> None:
-    """Also where only the database finds it (`python -m fuzz`, seeds 7700744 and 7701014)."""
-    with pytest.raises(StudyError, match=r"^toy\.toml:\d+: figure\.0: figure utilisation: " + re.escape(told)):
+    """Covers mistakes that only the database finds (`python -m fuzz`, seeds 7700744 and 7701014)."""
+    with pytest.raises(StudyError, match=r"^toy\.toml:\d+: figure\.0: figure utilisation: " + re.escape(message)):
         rehearse(parse_study(edited(old, new), "toy.toml"))

@@ -1,4 +1,4 @@
-"""Sweeps of a scenario: what is varied, how often, how precisely; and starters to go on from."""
+"""Sweeps of a scenario: varied keys, replications and precision; and starter files."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ def test_values_are_read_as_they_are_meant(text: str, values: tuple[Any, ...]) -
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("cc", "write KEY=VALUE"), ("=1", "write KEY=VALUE"), ("a=", "write KEY=VALUE"),
         ("a=1:2:1", "two or more steps"), ("a=x:y:3", "with numbers"), ("a=1 ms:2 s:3", "the same unit"),
         ("a=0:1:1000000", "give 2 to 1000"), ("a=1 ms:2:3", "the same unit"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_varied_is_refused(text: str, told: str) -> None:
-    with pytest.raises(StudyError, match=told):
+def test_what_cannot_be_varied_is_refused(text: str, message: str) -> None:
+    with pytest.raises(StudyError, match=message):
         variation(text)
 
 
@@ -104,10 +104,10 @@ def test_a_sweep_is_run_shown_and_grows(vazao: Vazao, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert "12 runs in results/wan (12 simulated now)" in done.out
     assert done.out.count("±") >= 4
-    told = (
+    summary = (
         "Goodput by `flow.0.transport.cc` (cubic, bbr) and `network.bottleneck.loss` (0, 0.04): 3 runs (seeds 1 to 3)"
     )
-    assert done.out.startswith(f"wan\n{told} of each combination.\n")
+    assert done.out.startswith(f"wan\n{summary} of each combination.\n")
     page = Path("results/wan/report.html").read_text()
     assert "states no claims" not in page
     assert page.index("3 runs (seeds 1 to 3)") < page.index('id="table-means"') < page.index('id="figure-goodput"')
@@ -156,7 +156,7 @@ transport = { kind = "tcp", cc = "reno" }
 
 @pytest.fixture(scope="module")
 def rivals(tmp_path_factory: pytest.TempPathFactory) -> vz.Campaign:
-    """A flow whose control is varied, and two that are in its way."""
+    """Campaign with one flow whose control is varied, and two flows that compete with it."""
     file = tmp_path_factory.mktemp("rivals") / "rivals.toml"
     file.write_text(RIVALS)
     experiment = vz.load(file)
@@ -165,7 +165,7 @@ def rivals(tmp_path_factory: pytest.TempPathFactory) -> vz.Campaign:
 
 
 def test_rivals_are_never_averaged(rivals: vz.Campaign) -> None:
-    """Each `[[flow]]` table has rows of its own; flows of one table are alike, and of a run they count as one."""
+    """Each `[[flow]]` table has its own rows; flows of one table are alike, and count as one in each run."""
     means = rivals.table("means")
     assert means.columns[:3] == ["cc", "flow", "runs"]
     assert means.select("cc", "flow", "runs").rows() == [
@@ -194,8 +194,8 @@ def test_charts_keep_rivals_apart(rivals: vz.Campaign) -> None:
     figure = drawn(rivals.figure("goodput")).sort("cc", "flow")
     assert figure.select("cc", "flow").rows() == [row[:2] for row in means]
     plotted = drawn(rivals.plot("goodput_bps", x="cc")).sort("cc", "flow_table")
-    told = plotted.with_columns(half=(pl.col("high") - pl.col("low")) / 2)
-    for found, wanted in zip(told.select("cc", "flow_table", "goodput_bps", "half").rows(), means, strict=True):
+    halved = plotted.with_columns(half=(pl.col("high") - pl.col("low")) / 2)
+    for found, wanted in zip(halved.select("cc", "flow_table", "goodput_bps", "half").rows(), means, strict=True):
         assert found[:2] == wanted[:2]
         assert found[2:] == pytest.approx(wanted[2:])
     panels = drawn(rivals.plot("goodput_bps", kind="ecdf", color="cc"))
@@ -221,7 +221,7 @@ def test_a_band_of_a_measure_keeps_rivals_apart(tmp_path: Path) -> None:
 
 
 def test_precision_is_that_of_the_varied_flow(vazao: Vazao) -> None:
-    """Nothing of a rival's spread counts, and nothing of its steadiness."""
+    """A rival's spread does not count, nor does its steadiness."""
     Path("rivals.toml").write_text(RIVALS)
     done = vazao("run", "rivals.toml", "--vary", "flow.0.transport.cc=vegas,cubic", "--until-precision", "25%")
     assert done.code == 0, done.err
@@ -229,7 +229,7 @@ def test_precision_is_that_of_the_varied_flow(vazao: Vazao) -> None:
     means = campaign.table("means").with_columns(share=pl.col("± goodput_bps") / pl.col("goodput_bps"))
     assert means.filter(flow="flow.0")["share"].max() <= 0.25  # type: ignore[operator]
     assert "seeds: goodput of flow.0 is known to" in done.err
-    # All that the command has simulated, not what was left for its last step.
+    # All runs that the command has simulated, not only those of its last step.
     assert f"{campaign.runs.height} runs in results/wan ({campaign.runs.height} simulated now)" in done.out
 
 
@@ -244,7 +244,7 @@ def test_more_keys_than_colours_give_each_flow_a_figure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--vary", "network.bottleneck.los=1"), 'unknown key "los"; did you mean "loss"'),
         (("--vary", "flow.0.transport.cc=cubic,bbrr"), "--vary flow.0.transport.cc=bbrr: wan.toml"),
@@ -256,9 +256,9 @@ def test_more_keys_than_colours_give_each_flow_a_figure() -> None:
         (("--vary", "flow.0.transport.cc=cubic", "--trace", "cwnd"), "is swept; leave --trace,"),
     ],
 )
-def test_what_cannot_be_swept_is_said(vazao: Vazao, options: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_swept_is_said(vazao: Vazao, options: tuple[str, ...], message: str) -> None:
     done = vazao("run", "wan.toml", *options)
-    assert (done.code, told in done.err) == (2, True), done.err
+    assert (done.code, message in done.err) == (2, True), done.err
     assert not Path("results").exists()
 
 

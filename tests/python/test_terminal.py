@@ -1,4 +1,4 @@
-"""Tables in a terminal: whatever its width, nothing of them is lost."""
+"""Tables in a terminal: nothing is lost, whatever the width."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CELLS = [
     *("bbr3", "cubic", "vegas", "flow.0", "flow.1", "23.63 ± 15.61 Mbit/s", "1.863 Mbit/s ± 91.2 kbit/s"),
     *("17.85 s ± 365.8 ms", "19.77 ± 1.022 s", "178 ± 13.54", "1142 ± 96.3", "0.9732 ± 0.004001"),
 ]
-"""Every value with its interval, as units write it."""
+"""Values with their intervals, as units format them."""
 
 
 def printed(monkeypatch: pytest.MonkeyPatch, width: int, rows: pl.DataFrame, raw: bool = False) -> str:
@@ -44,9 +44,9 @@ def printed(monkeypatch: pytest.MonkeyPatch, width: int, rows: pl.DataFrame, raw
 def test_no_table_is_cropped(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = printed(monkeypatch, width, MEANS)
     assert max(map(len, text.splitlines())) <= width
-    # A value too long for its line goes on in the next one.
-    told = " ".join(text.split())
-    assert [cell for cell in CELLS if cell not in told] == []
+    # A value that is too long for its line continues in the next one.
+    words = " ".join(text.split())
+    assert [cell for cell in CELLS if cell not in words] == []
     assert "…" not in text
     assert text.lstrip().startswith("Means")
 
@@ -60,7 +60,7 @@ def test_rows_that_do_not_fit_are_told_one_value_a_line(monkeypatch: pytest.Monk
     ]
 
 
-def test_a_table_that_fits_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_fits_is_printed_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     text = printed(monkeypatch, 80, MEANS.select("cc", "flow", "goodput_bps", "± goodput_bps"))
     assert re.search(r"bbr3 +flow\.0 +23\.63 ± 15\.61 Mbit/s", text)
 

@@ -1,4 +1,4 @@
-"""Programs that tests use: a machine without one skips those tests, and is told its name."""
+"""External programs in tests: if one is missing, its tests are skipped with its name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_test_that_runs_a_program_unmarked_is_found() -> None:
 
 
 def running(module: ast.Module, program: str) -> Iterator[str]:
-    """Names of the tests of a file that run a program, themselves or by what they call, and are not marked for that."""
+    """Unmarked tests in a file that run a program, directly or through what they call."""
     functions = {node.name: node for node in module.body if isinstance(node, ast.FunctionDef)}
     marked = f"needs('{program}')"
     if any(marked in ast.unparse(node) for node in module.body if isinstance(node, ast.Assign)):
@@ -49,14 +49,14 @@ def running(module: ast.Module, program: str) -> Iterator[str]:
 
 
 def is_command(node: ast.AST, program: str) -> bool:
-    """Whether something is a list that begins with the program, or a text that calls it with an option."""
+    """Whether a node is a list that begins with the program, or a string that calls it with an option."""
     if isinstance(node, ast.List) and node.elts:
         return isinstance(node.elts[0], ast.Constant) and node.elts[0].value == program
     return isinstance(node, ast.Constant) and bool(re.search(rf"(^|\"){program} -", str(node.value)))
 
 
 def calls(function: ast.FunctionDef) -> set[str]:
-    """Names of what a function calls, or takes as a fixture."""
+    """Functions that a function calls, and fixtures that it takes."""
     called = {
         node.func.id for node in ast.walk(function) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }

@@ -1,4 +1,4 @@
-"""The page that draws recordings: that a browser shows every panel, and that it answers to pointer and keys."""
+"""The page that draws recordings: a browser shows every panel, and it responds to pointer and keys."""
 
 import base64
 import gzip
@@ -29,7 +29,7 @@ pytestmark = [
 
 
 def filled(recordings: dict[str, bytes]) -> str:
-    """The page with its recordings, as its placeholders say (web/README.md)."""
+    """Fills the page's placeholders with recordings (web/README.md)."""
     embedded = [
         f'<script type="application/octet-stream" data-recording data-name="{html.escape(name)}">'
         f"{base64.b64encode(gzip.compress(recording, 6)).decode()}</script>"
@@ -40,7 +40,7 @@ def filled(recordings: dict[str, bytes]) -> str:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Pages of one run, of a flow over two paths, of two runs that differ, and of two that do not."""
+    """Pages of one run, of a flow over two paths, of two runs that differ, and of two identical ones."""
     folder = tmp_path_factory.mktemp("view")
 
     def recording(name: str, *options: str) -> bytes:
@@ -67,7 +67,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def opened(browser: Any, pages: dict[str, Path], recorded: dict[str, Path]) -> Iterator[Open]:
-    """Opens a page by its name, and waits until it is drawn."""
+    """Opens a page by name and waits until it is drawn."""
     with opener(browser) as open_file:
 
         def open_page(name: str, *size: int, **given: Any) -> Any:
@@ -88,7 +88,7 @@ APPLICATIONS = {
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Pages of runs of the engine."""
+    """Pages of runs by the engine."""
     folder, made = tmp_path_factory.mktemp("recorded"), {}
     link = '{ rate = "4 Mbps", delay = "20 ms", loss = 0.02, queue = "50 packets" }'
     network = f'[network]\ntopology = "point-to-point"\nlink = {link}\n'
@@ -98,7 +98,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         assert recording is not None
         made[name] = folder / f"{name}.html"
         made[name].write_text(filled({name: recording}), encoding="utf-8")
-    # The last of them again, of which 500 packets are kept.
+    # The last of them again, with only 500 packets kept.
     cut = _core.run(_core.load(toml), recording=500).recording
     assert cut is not None
     made["cut"] = folder / "cut.html"
@@ -107,7 +107,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def drawn(page: Any, panel: str) -> int:
-    """Number of colours that a panel's canvas has, once it is in view."""
+    """Number of colours in a panel's canvas, once it is in view."""
     page.locator(f"#{panel}").scroll_into_view_if_needed()
     page.wait_for_timeout(120)
     script = """id => {
@@ -120,7 +120,7 @@ def drawn(page: Any, panel: str) -> int:
 
 
 def ticks(page: Any) -> str:
-    """Picture of a time axis: it changes when the axis does."""
+    """Image of a time axis: it changes when the axis does."""
     return str(page.evaluate("document.querySelector('#panel-rtt canvas').toDataURL()"))
 
 
@@ -133,7 +133,7 @@ def test_every_panel_draws(opened: Open) -> None:
 
 
 def shades(page: Any, panel: str) -> list[list[int]]:
-    """Colour, low in a panel and far from its grid, of each of its drawing's columns."""
+    """Colours of a drawing's columns, low in a panel and away from its grid."""
     script = """id => {
         const canvas = document.querySelector(`#${id} canvas`);
         const { left, top, width, height } = document.querySelector(`#${id} .u-over`).getBoundingClientRect();
@@ -147,10 +147,10 @@ def shades(page: Any, panel: str) -> list[list[int]]:
 
 def test_what_was_not_kept_of_a_run_is_shaded(opened: Open) -> None:
     page = opened("cut")
-    told = page.locator(".note").inner_text()
-    assert re.match(r"cut: the first 500 of [\d\s]+ packets were kept; .* ends where the shade begins", told), told
+    note = page.locator(".note").inner_text()
+    assert re.match(r"cut: the first 500 of [\d\s]+ packets were kept; .* ends where the shade begins", note), note
     narrow = shades(page, "sequence")
-    # The shade is a half-transparent grey: about as much of red, green and blue, and more than nothing.
+    # The shade is a translucent grey: about equal red, green and blue, and not zero.
     shade = narrow[-10]
     assert shade[3] > 0
     assert max(shade[:3]) - min(shade[:3]) < 30
@@ -187,7 +187,7 @@ FAINT = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_what_is_written_can_be_read(opened: Open, scheme: str) -> None:
-    """WCAG 2.2, 1.4.3: a contrast of 4.5 at least, by its own formula for the lightness of sRGB."""
+    """WCAG 2.2, 1.4.3: a contrast of at least 4.5, by its own formula for the luminance of sRGB."""
     assert opened("one", color_scheme=scheme).evaluate(FAINT) == []
 
 
@@ -260,15 +260,15 @@ def test_text_of_a_recording_is_never_markup(opened: Open) -> None:
 
 def test_the_first_difference_is_found_and_marked(opened: Open) -> None:
     page = opened("differ")
-    told = page.locator(".note").inner_text()
-    assert re.match(r"First difference: (client|server)’s packet", told), told
+    note = page.locator(".note").inner_text()
+    assert re.match(r"First difference: (client|server)’s packet", note), note
     before = ticks(page)
     page.get_by_role("button", name="Go to the first difference").click()
     page.wait_for_timeout(200)
     assert ticks(page) != before
-    # The packet that differs is opened, and it is the one that was told.
+    # The differing packet is opened, and it is the one reported.
     sent = page.locator(".packet dd").nth(2).inner_text()
-    assert f"at {sent}" in told
+    assert f"at {sent}" in note
 
 
 def test_runs_that_are_the_same_say_so(opened: Open) -> None:
@@ -289,7 +289,7 @@ def test_paths_can_be_chosen(opened: Open) -> None:
 
 
 def pixels(page: Any, panel: str, colour: tuple[int, int, int]) -> int:
-    """Number of pixels of a panel that have a colour."""
+    """Number of pixels of a given colour in a panel."""
     page.locator(f"#panel-{panel}").scroll_into_view_if_needed()
     page.wait_for_timeout(120)
     script = """([id, wanted]) => {
@@ -310,7 +310,7 @@ def test_data_that_waits_for_earlier_data_is_seen(opened: Open, name: str, panel
     page = opened(name)
     assert pixels(page, panel, WAITING) > 20
     legend = page.locator(f"#panel-{panel} .legend")
-    # At the run's end all was read, and nothing waits.
+    # At the end of the run everything has been read, and nothing waits.
     box = page.locator(f"#panel-{panel} .u-over").bounding_box()
     page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 5)
     page.wait_for_timeout(150)
@@ -374,7 +374,7 @@ def test_panels_zoom_vertically_by_pointer_and_keys(opened: Open) -> None:
     page.keyboard.up("Alt")
     page.wait_for_timeout(150)
     assert fit.is_visible()
-    # Dragging moves what is zoomed up and down, too.
+    # Dragging pans a zoomed panel vertically, too.
     before = picture(page, "windows")
     page.mouse.down()
     page.mouse.move(inside["x"] + 50, inside["y"] + 90, steps=4)

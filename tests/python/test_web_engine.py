@@ -1,4 +1,4 @@
-"""The engine in a web page and the engine in Python: the same scenario gives the same rows, to the last bit."""
+"""The engine in a web page and the engine in Python give bit-identical rows for the same scenario."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 APART = {"run_id", "wall_s", "kernel", "kernel_config", "kernel_sha256", "kernel_hz"}
-"""Columns of the run's identity, of which the engine's version is a part, of guests' kernels and of elapsed time."""
+"""Columns that may differ: the run's identity, which includes the engine's version, guest kernels and elapsed time."""
 
 CONTROLS = ["reno", "cubic", "vegas", "westwood", "htcp", "illinois", "ledbat", "bbr", "bbr3", "copa", "cdg", "yeah"]
 QUEUES = [
@@ -80,7 +80,7 @@ def two_paths(dice: random.Random) -> str:
 
 
 def at_random(count: int) -> list[str]:
-    """Scenarios by chance: seven of ten have two flows and one bottleneck, the others two paths."""
+    """Random scenarios: seven of ten have two flows and one bottleneck, the others two paths."""
     dice = random.Random(7)
     return [two_paths(dice) if nth % 10 >= 7 else two_flows(dice) for nth in range(count)]
 
@@ -94,12 +94,12 @@ def told() -> dict[str, dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it, which knows nothing infinite."""
+    """A value as in JSON, which has no infinite numbers."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def differences(text: str, answer: dict[str, Any]) -> list[tuple[str, str, Any, Any]]:
-    """Values that a page and Python compute differently: table, column, Python's and the page's."""
+    """Values that a page and Python compute differently: table, column, Python's value and the page's."""
     assert "error" not in answer, answer["error"]
     outcome = _core.run(_core.load(text))
     wrong = []
@@ -130,7 +130,7 @@ def test_a_page_computes_a_thousand_random_scenarios_as_python_does() -> None:
         for text, answer in zip(batch, answers(batch), strict=True):
             assert differences(text, answer) == [], text
             hops += sum(answer["tables"]["runs"]["packet_hops"])
-    # Each has moved packets: equal tables of nothing would prove nothing.
+    # Packets have moved: equality of empty tables would prove nothing.
     assert hops > 1000 * 1000
 
 

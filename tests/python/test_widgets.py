@@ -1,4 +1,4 @@
-"""Widgets of notebooks: what a kernel gives for one, and what a browser shows of it beside others."""
+"""Notebook widgets: the messages of a kernel, and how a browser shows them side by side."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(not (BUNDLE / "widget.js").exists(), reason="the widget is not built; make web"),
     pytest.mark.skipif(not (BUNDLE / "engine.wasm").exists(), reason="the engine for pages is not built; make wasm"),
-    # Of the library below the widget's, while it is imported.
+    # From the library below the widgets, during its import.
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
@@ -64,7 +64,7 @@ window.models = states.map((state) => {
 document.body.dataset.shown = "";
 </script>
 """
-"""A page that has widgets as a notebook has them: each with a model that Python shares, in an element of its own."""
+"""Page that hosts widgets as a notebook does: each with a model shared with Python, in its own element."""
 
 
 def network() -> Any:
@@ -83,14 +83,14 @@ def viewer() -> widgets.View:
 
 def host(path: Path, *shown: widgets.Frame) -> Path:
     states = [{key: value for key, value in each.get_state().items() if key != "_esm"} for each in shown]
-    told = json.dumps({"esm": shown[0]._esm, "states": states}, ensure_ascii=False).replace("<", "\\u003c")
-    path.write_text(HOST.replace("STATES", told), encoding="utf-8")
+    content = json.dumps({"esm": shown[0]._esm, "states": states}, ensure_ascii=False).replace("<", "\\u003c")
+    path.write_text(HOST.replace("STATES", content), encoding="utf-8")
     return path
 
 
 @pytest.fixture
 def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
-    """Opens widgets in one page, and gives it with the frames of the widgets once they are drawn."""
+    """Opens widgets in one page, and returns it with the widgets' frames once they are drawn."""
     with opener(browser) as open_file:
         yield lambda *shown, **given: _frames(open_file, host(tmp_path / "notebook.html", *shown), **given)
 
@@ -100,7 +100,7 @@ def _frames(open_file: Open, file: Path, **given: Any) -> tuple[Any, list[Any]]:
     page.wait_for_selector("body[data-shown]")
     frames = [each.content_frame() for each in page.query_selector_all("iframe")]
     for frame in frames:
-        # What is out of view is not drawn.
+        # Widgets out of view are not drawn.
         frame.frame_element().scroll_into_view_if_needed()
         frame.wait_for_selector("canvas")
         if frame.query_selector("#play"):
@@ -159,7 +159,7 @@ def test_widgets_disturb_neither_each_other_nor_the_notebook(opened: Any) -> Non
     faster(frames[0])
     wait(page, "models[0].saved > 0")
     assert page.evaluate("models[1].saved + models[2].saved") == 0
-    # Keys of one are nobody else's.
+    # Keys of one widget affect no other.
     frames[2].get_by_role("button", name="Dark or light").press("t")
     assert [frame.evaluate("document.documentElement.dataset.theme") for frame in frames] == ["light", "light", "dark"]
     assert page.evaluate("keys") == []
@@ -182,7 +182,7 @@ def test_only_its_own_page_speaks_to_a_widget(opened: Any) -> None:
     page.evaluate("postMessage({ vazao: { toml: 'name = \"mine\"' } }, '*')")
     page.wait_for_timeout(200)
     assert "mine" not in page.evaluate("models[0].get('toml')")
-    # Its origin is nobody's: it reaches neither the notebook nor what the browser keeps.
+    # Its origin is opaque: it reaches neither the notebook nor the browser's storage.
     assert frame.evaluate("origin") == "null"
     assert frame.evaluate("(() => { try { return parent.document.title } catch { return 'refused' } })()") == "refused"
 

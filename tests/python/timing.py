@@ -1,4 +1,4 @@
-"""Measured times beside expected ones: what a busy machine may disturb is measured more than once."""
+"""Comparison of measured with expected times: measurements that a busy machine may disturb are repeated."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 
 def assert_mostly_within(factor: float, ratio: Callable[[], float], times: int = 3) -> None:
-    """Require that of so many measurements of a ratio more than half lie between 1 / factor and factor.
+    """Require that more than half of `times` measurements of a ratio lie between 1 / factor and factor.
 
-    It stops as soon as these are found.
+    Stops as soon as enough of them do.
     """
     found: list[float] = []
     while len(found) < times:

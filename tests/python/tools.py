@@ -1,4 +1,4 @@
-"""Programs that tests use where they are installed."""
+"""Marks for tests that use external programs."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import pytest
 
 
 def needs(program: str) -> pytest.MarkDecorator:
-    """Mark of a test that cannot do without a program: it is skipped, and says which."""
+    """Mark that skips a test if a program is not installed, and names it as the reason."""
     return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")

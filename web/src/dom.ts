@@ -2,8 +2,8 @@ type Attributes = Record<string, string | number | boolean | EventListener | und
 type Child = Node | string | null | undefined | false;
 
 /**
- * Makes an element with attributes, listeners (`onclick`) and children. Children that are strings become text nodes: what a
- * recording or a study says is never markup.
+ * Creates an element with attributes, listeners (`onclick`) and children. String children become text nodes: texts of a
+ * recording or a study are never markup.
  */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -37,7 +37,7 @@ export function button(text: string, label: string, action: () => void, kind = "
   );
 }
 
-/** A button that copies a text, and says so for a moment. */
+/** Button that copies a text and shows `done` for a moment. */
 export function copier(name: string, done: string, text: () => string, kind = ""): HTMLButtonElement {
   const made = el(
     "button",
@@ -72,7 +72,7 @@ export function select(
   return made;
 }
 
-/** A list to choose from, with what it is for. */
+/** Drop-down list with a label. */
 export function choice(
   label: string,
   options: readonly (readonly [string, string])[],
@@ -85,7 +85,7 @@ export function choice(
   return el("label", { class: "choice" }, el("span", {}, label), made);
 }
 
-/** A box to tick. */
+/** Checkbox with a label. */
 export function tick(label: string, on: boolean, changed: (on: boolean) => void): HTMLLabelElement {
   const box = el("input", { type: "checkbox", checked: on, onchange: () => changed(box.checked) });
   return el("label", { class: "tick" }, box, label);

@@ -13,10 +13,10 @@ function prefixOf(size: number): [number, string] {
   return PREFIXES.find(([scale]) => size >= scale * 0.9999999) ?? PREFIXES.at(-1)!;
 }
 
-/** Whether prefixes below one make sense: no packet has a millibyte. */
+/** Whether a unit takes prefixes below one: no packet has a millibyte. */
 const divisible = (unit: string) => unit === "s";
 
-/** A value with its unit, in so many digits. */
+/** Formats a value with SI prefix and unit, to `digits` significant digits. */
 export function quantity(value: number, unit: string, digits = 4): string {
   if (Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return "∞";
@@ -32,7 +32,7 @@ function trim(value: number, digits: number): string {
   return String(whole ? value : Number(value.toPrecision(digits)));
 }
 
-/** Labels of an axis's ticks: one prefix for all, which the first label need not repeat. */
+/** Labels of an axis's ticks, with one prefix for all and a bare zero. */
 export function ticks(values: number[], unit: string): string[] {
   const greatest = Math.max(...values.map(Math.abs), 0);
   const plain = !unit || greatest === 0 || (greatest < 1 && !divisible(unit));
@@ -46,7 +46,7 @@ export function ticks(values: number[], unit: string): string[] {
   );
 }
 
-/** Thousands apart by thin spaces where no line breaks. */
+/** Separates thousands by narrow no-break spaces. */
 function grouped(text: string): string {
   const [whole, rest] = text.split(".");
   const apart = whole!.replace(/\B(?=(\d{3})+$)/g, "\u202f");
@@ -61,7 +61,7 @@ const TIMES: [number, number, string][] = [
   [0, 1e3, "µs"],
 ];
 
-/** Labels of moments on the time axis: its unit follows the distance of the ticks. */
+/** Labels of the time axis's ticks, in a unit that suits their distance. */
 export function moments(values: number[]): string[] {
   const step = values.length > 1 ? values[1]! - values[0]! : 1e9;
   const [, scale, unit] = TIMES.find(([least]) => step >= least * 0.999)!;
@@ -72,14 +72,14 @@ export function moments(values: number[]): string[] {
   return values.map((value) => `${grouped((value / scale).toFixed(places))} ${unit}`);
 }
 
-/** A moment of the run to the nanosecond: `1.234 567 890 s`. */
+/** Formats a time of the run to the nanosecond: `1.234 567 890 s`. */
 export function moment(ns: number): string {
   if (Number.isNaN(ns)) return "–";
   const fraction = (Math.abs(ns) / 1e9).toFixed(9).split(".");
   return `${ns < 0 ? "−" : ""}${fraction[0]}.${fraction[1]!.replace(/(\d{3})(?=\d)/g, "$1\u202f")} s`;
 }
 
-/** A span of time in its natural unit. */
+/** Formats a duration in a suitable unit. */
 export function duration(ns: number): string {
   return quantity(ns / 1e9, "s");
 }

@@ -1,9 +1,9 @@
-/** Texts, which may be a stranger's, as words of what somebody pastes into a shell. */
+/** Quoting of possibly hostile texts as words to paste into a shell. */
 
-/** Letters that are no sight: controls but for a new line, marks of direction, separators of lines. */
+/** Invisible characters: controls except newline, format and direction marks, line and paragraph separators. */
 export const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** A text as a word of a POSIX shell. */
+/** Quotes a text as one word of a POSIX shell. */
 export function word(text: string): string {
   const quoted = text.replaceAll("'", "'\\''");
   return `'${quoted.replace(UNSEEN, (letter) => `'"$(printf '${octal(letter)}')"'`)}'`;

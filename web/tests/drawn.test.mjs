@@ -1,4 +1,4 @@
-// Networks that are drawn by hand: each change of the document, and the drawing of a built-in topology.
+// Networks drawn by hand: each change of the document, and conversion of a built-in topology.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

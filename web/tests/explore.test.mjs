@@ -110,7 +110,7 @@ test("names at an axis stay in the picture, however long and at whatever angle",
   assert.match(shortened(names[1]), /^a congestion control with…$/);
   const wide = longest(names);
   assert.equal(wide, 26 * letter);
-  // A label that ends below the middle of its band goes as far down and left as its length at that angle.
+  // A label that ends below the middle of its band extends down and left by its length at that angle.
   for (const [turned, down, left] of [
     [-90, wide, 0],
     [-40, wide * Math.sin((40 * Math.PI) / 180), wide * Math.cos((40 * Math.PI) / 180)],

@@ -15,7 +15,7 @@ const flow = { client: "a", server: "b", transport: "tcp", cc: "reno", app: "pag
 const lists = { flows: [flow, flow, flow], links: [], measures: [], series: [], states: [], reasons: [] };
 const header = { run_id: "", name: "", engine: "", end_ns: 1000, packets: { kept: 0, all: 0 }, ...lists };
 
-/** Two objects that came by two connections of one visit, and a stream of another flow. */
+/** Two objects that arrived on two connections of one visit, and a stream of another flow. */
 const columns = () => ({
   "stream.flow": Uint32Array.of(0, 1, 2),
   "stream.visit": Uint32Array.of(0, 0, 2),
@@ -68,8 +68,8 @@ test("streams whose columns do not fit each other are refused in words", () => {
 test("numbers in captures name the interface", () => {
   const at = (...numbers) => Uint32Array.of(...numbers);
   const packets = { sent: at(7, 0), sentAt: at(0, 0), arrived: at(5, 9), arrivedAt: at(1, 1) };
-  const told = (packet) => framesInWords(packets, { interfaces: ["a.1", "b.1"] }, packet);
-  assert.deepEqual([told(0), told(1)], ["7 at a.1, 5 at b.1", "9 at b.1"]);
+  const inWords = (packet) => framesInWords(packets, { interfaces: ["a.1", "b.1"] }, packet);
+  assert.deepEqual([inWords(0), inWords(1)], ["7 at a.1, 5 at b.1", "9 at b.1"]);
 });
 
 const box = { left: 0, top: 0, width: 100, height: 100 };

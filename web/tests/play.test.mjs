@@ -25,7 +25,7 @@ test("a document that is read, changed and written is the same document", async 
   set(doc, keyOf("network.path.1.queue.target"), "3 ms");
   set(doc, keyOf("flow.1.transport.cc.beta"), 0.5);
   set(doc, keyOf("until"), undefined);
-  // The reader's tables have no prototype.
+  // Tables from the TOML parser have no prototype.
   const again = structuredClone(read(write(doc)).doc);
   assert.deepEqual(again.flow[0].transport, { kind: "tcp", cc: "bbr" });
   assert.deepEqual(again.network.path[1].queue, { kind: "codel", target: "3 ms" });

@@ -1,10 +1,10 @@
-// The record of a lesson's answers: what is noted of them, and the files that a lecturer collects.
+// The record of a lesson's answers: its entries, and the files that a lecturer collects.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "./load.mjs";
 
-// The page's elements, as far as the record makes some before anybody looks at it.
+// Stub of the page's elements, which the record creates before it is shown.
 globalThis.document = {
   createElement: () => ({ setAttribute() {}, addEventListener() {}, append() {} }),
 };
@@ -49,9 +49,9 @@ test("each try is noted once, with its number and its time", () => {
 
 test("the files say the same: JSON, and CSV as RFC 4180 has it", () => {
   const answers = filled();
-  const told = JSON.parse(answers.json());
-  assert.equal(told.lesson, "mine.toml");
-  assert.deepEqual(told.answers, answers.given);
+  const parsed = JSON.parse(answers.json());
+  assert.equal(parsed.lesson, "mine.toml");
+  assert.deepEqual(parsed.answers, answers.given);
   const [head, first, second, end] = answers.csv().split("\r\n");
   assert.equal(head, "name,lesson,step,title,question,answer,right,attempt,at");
   assert.equal(first, ',mine.toml,1,One,"How ""late"", in ms?",90,false,1,2026-01-02T03:04:05.000Z');
@@ -71,13 +71,13 @@ test("no answer is a formula to whoever opens the file", () => {
   for (const text of ['=HYPERLINK("http://x")', "+1+1", "-2", "@SUM(A1)", "\tx"]) {
     assert.match(cell(text), /^"?'/, text);
   }
-  for (const [value, told] of [
+  for (const [value, expected] of [
     [31, "31"],
     [-2, "-2"],
     ["a\nb", '"a\nb"'],
     ["a,b", '"a,b"'],
   ])
-    assert.equal(cell(value), told);
+    assert.equal(cell(value), expected);
 });
 
 test("a question's columns are those that its answer follows from", () => {

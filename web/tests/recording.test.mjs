@@ -98,7 +98,7 @@ test("a run that ends earlier differs where it ends", () => {
   assert.match(differenceInWords(found, long, brief, ["A", "B"]), /B sends no such packet/);
 });
 
-/** The same run with every packet so much later. */
+/** Recording of the same run with every packet `by` nanoseconds later. */
 const later = (by) => {
   const { recording } = new Run(buffer(short), "");
   for (const [at, time] of recording.packets.time.entries()) recording.packets.time[at] = time + by;
@@ -107,7 +107,7 @@ const later = (by) => {
 
 test("packets a little apart are the same, as in vazao compare", () => {
   const { recording } = new Run(buffer(short), "");
-  // SYNs of two stacks were 741 ns apart; docs/compare.md has 1 ms.
+  // SYNs of two stacks were 741 ns apart; docs/compare.md documents 1 ms.
   assert.equal(TOLERANCE, 1e6);
   for (const by of [741, TOLERANCE]) assert.equal(firstDifference(recording, later(by)), null);
   assert.equal(firstDifference(recording, later(TOLERANCE + 1)).nth, 0);
@@ -129,7 +129,7 @@ test("packets of which nothing could be read differ by time, or by being full", 
   assert.equal(firstDifference(ours, sealed).here, full);
 });
 
-/** A run of which the first packets were kept, and that went on for as long again. */
+/** A truncated run: only its first packets were kept, and it went on for as long again. */
 const cut = () => {
   const run = new Run(buffer(short), "");
   const { header, packets } = run.recording;
@@ -147,7 +147,7 @@ test("where a run was cut no difference is claimed", () => {
   assert.match(sameInWords([brief, recording]), /all packets that were kept of these runs/);
 });
 
-/** Greatest x that a panel draws a line to, of a run that is shown from its start to its end. */
+/** Latest time to which a panel draws a line, for a run that is shown from its start to its end. */
 function furthest(Panel, run) {
   const theme = { lines: ["a", "b", "c", "d", "e"], data: ["d"], again: ["r"], runs: ["o"] };
   const axis = { lo: 0, hi: run.end, span: run.end };
@@ -170,7 +170,7 @@ function furthest(Panel, run) {
 test("a run that was cut has no lines where its packets were not kept", () => {
   for (const Panel of [SequencePanel, RatesPanel]) {
     const run = cut();
-    // All rates of packets here: the series of the run itself is whole.
+    // Only rates from packets are of interest here: the run's own series cover all of it.
     run.recording.series = run.recording.series.filter(
       ({ measure }) => !/delivered|pacing/.test(measure.name),
     );

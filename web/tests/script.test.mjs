@@ -1,4 +1,4 @@
-// What the laboratory hands out to be pasted, run by the shells and the Python that it is pasted into.
+// Programs that the laboratory offers for pasting, run by shells and by Python.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -11,7 +11,7 @@ import { load } from "./load.mjs";
 const TAKEN = "touch taken";
 const PYTHON_TAKEN = "open('taken', 'w')";
 
-/** Each would end what it stands in, or be obeyed in it, somewhere. */
+/** Texts that would end the literal around them, or be executed in it, somewhere. */
 const ATTACKS = {
   "the end of a here-document": `name = "x"\nTOML\n${TAKEN}\ncat <<'TOML'`,
   "that end behind a tab and a return": `\tTOML\r\n${TAKEN}\r\nTOML\r`,
@@ -48,10 +48,10 @@ const TITLES = {
   "a table": { toString: "x" }.toString,
 };
 
-/** What a text comes to as a file: with the line ends of here, and one at its end. */
+/** File that a text should become: with local line ends, and one at its end. */
 const written = (text) => `${text.toWellFormed().replaceAll("\r\n", "\n").trim()}\n`;
 
-/** An empty directory, with a command and a module in the place of Vazão's. */
+/** Makes an empty directory, and beside it stubs for Vazão's command and module. */
 function place() {
   const folder = mkdtempSync(join(tmpdir(), "vazao-"));
   const bin = join(folder, "bin");
@@ -64,7 +64,7 @@ function place() {
   return { bin, here: join(folder, "here") };
 }
 
-/** Runs a program in an empty directory; gives the one file that is there then. */
+/** Runs a program in an empty directory; returns the content of the one file that it leaves. */
 function ran(program, options, input, name) {
   const { bin, here } = place();
   const env = {
@@ -89,7 +89,7 @@ const cases = () => [
   ...Object.entries(TITLES).map(([name, title]) => [`title: ${name}`, title, "a = 1"]),
 ];
 
-/** A shell that reads what is typed, with a history that `!` calls up, and one that reads a file. */
+/** Shells that read a script, and an interactive one whose history `!` recalls. */
 for (const [shell, options] of [
   ["bash", ["--norc", "-s"]],
   ["bash", ["--norc", "-i", "-o", "history", "-o", "histexpand"]],
@@ -115,8 +115,8 @@ test("a shell takes a word as it is", async () => {
   const { word } = await load("shell.ts");
   for (const [name, text] of Object.entries(ATTACKS)) {
     const input = `printf '%s\\0' ${word(text)}`;
-    const told = spawnSync("sh", ["-s"], { input, encoding: "utf8" }).stdout;
-    assert.equal(told, `${text.toWellFormed()}\0`, name);
+    const output = spawnSync("sh", ["-s"], { input, encoding: "utf8" }).stdout;
+    assert.equal(output, `${text.toWellFormed()}\0`, name);
   }
 });
 

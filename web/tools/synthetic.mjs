@@ -1,4 +1,4 @@
-// Makes recordings that look like runs, for tests and for looking at the viewer without the engine.
+// Makes synthetic recordings, for tests and for trying the viewer without the engine.
 //
 //   node tools/synthetic.mjs OUT [--kind tcp|paths] [--seconds 4] [--rate 10] [--seed 1] [--gzip]
 //
@@ -13,7 +13,7 @@ const MSS = 1448;
 const OVERHEAD = 52;
 const STATES = ["slow start", "congestion avoidance", "recovery", "loss"];
 
-/** A bulk transfer over one path of the world; `extra` segments of window after a loss make a run that differs. */
+/** Runs a bulk transfer over one path of the world; `extra` segments of window after a loss make a different run. */
 function transfer(world, { flow = 0, path = 0, there, back, seconds, extra = 0, lossless }) {
   const log = Object.fromEntries(
     ["cwnd", "ssthresh", "flight", "rtt", "srtt", "state"].map((name) => [
@@ -72,7 +72,7 @@ function transfer(world, { flow = 0, path = 0, there, back, seconds, extra = 0, 
     if (state !== to) log.state(to);
     state = to;
   };
-  // Each acknowledgement of a recovery sends what is missing again, as far as the window has room.
+  // Each acknowledgement of a recovery retransmits what is missing, as far as the window allows.
   const repair = () => {
     for (let segment = acked; segment < highest && flight < cwnd; segment++) {
       if (known.has(segment) || again.has(segment)) continue;
@@ -85,7 +85,7 @@ function transfer(world, { flow = 0, path = 0, there, back, seconds, extra = 0, 
       if (known.has(segment) || segment < acked) continue;
       known.add(segment);
       flight = Math.max(0, flight - 1);
-      // Nothing overtakes here: what a SACK block leaves out is lost, and no longer in the network.
+      // Nothing is reordered here: what a SACK block leaves out is lost, and no longer in the network.
       for (let gap = Math.max(highest + 1, acked); gap < segment; gap++) flight = Math.max(0, flight - 1);
       highest = Math.max(highest, segment);
     }
@@ -125,7 +125,7 @@ function transfer(world, { flow = 0, path = 0, there, back, seconds, extra = 0, 
     log.cwnd(cwnd * MSS);
     fill();
   });
-  // A timer that forgives: whatever hangs is sent again.
+  // A lenient retransmission timer: without progress, the first missing segment is sent again.
   let before = -1;
   const timer = () => {
     if (acked === before) {
@@ -147,7 +147,7 @@ const link = (from, to, mbit, ms, limit = 0) => ({
   ...{ name: `${from}-${to}`, forward: true, from, to, rate_bps: mbit * 1e6, delay_ns: ms * 1e6, limit },
 });
 
-/** Some packets of the forward direction are lost on the wire. */
+/** Makes the forward direction of a link lose some packets on the wire. */
 const lossy = ([forth, back]) => [{ ...forth, loss: 0.002 }, back];
 
 /** Both directions of a link, one after the other. */
@@ -157,8 +157,8 @@ const both = (from, to, mbit, ms, limit = 0) => [
 ];
 
 /**
- * A recording. `kind`: `tcp` (one path over a router) or `paths` (two); `rate` in Mbit/s; `extra` segments of window after
- * the first loss make a run that differs from then on; `lossless` bounds the window, for long runs.
+ * Makes a recording. `kind`: `tcp` (one path over a router) or `paths` (two); `rate` in Mbit/s; `extra` segments of
+ * window after the first loss make a run that differs from then on; `lossless` bounds the window, for long runs.
  */
 export function synthetic({
   kind = "tcp",
@@ -222,7 +222,7 @@ function finish(world, { kind, seconds, two, seed }) {
     },
     ...{ engine: "synthetic", end_ns: seconds * 1e9, packets: { kept, all: kept } },
     flows: [{ ...flow, app: "upload", sender: 0, start_ns: 0, mss: MSS, paths: two ? 2 : 1 }],
-    links: world.links.map(({ free, limit, log, loss, ...told }) => told),
+    links: world.links.map(({ free, limit, log, loss, ...described }) => described),
     ...{ measures: MEASURES, series, states: STATES, reasons: REASONS },
   };
   return encode(

@@ -1,4 +1,4 @@
-// A network of links with queues, and what a recording says of its packets.
+// A network of links with queues, which records its packets.
 import { Column } from "./recording.mjs";
 
 const NONE = 4294967295;
@@ -15,7 +15,7 @@ export const MEASURES = [
   ["buffer", "Buffered video", "s"],
 ].map(([name, title, unit]) => ({ name, title, unit }));
 
-/** Numbers from 0 to 1 that are the same for the same seed. */
+/** Generator of pseudo-random numbers from 0 to 1, reproducible by seed. */
 export function random(seed) {
   let state = seed >>> 0 || 1;
   return () => {
@@ -26,7 +26,7 @@ export function random(seed) {
   };
 }
 
-/** Events in order of time: a binary heap. */
+/** Queue of events in order of time: a binary heap. */
 class Agenda {
   heap = [];
 

@@ -1,4 +1,4 @@
-"""The command line: what a user types, and what a terminal shows."""
+"""The command-line interface."""
 
 from vazao.cli.main import app, main
 

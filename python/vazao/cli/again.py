@@ -1,4 +1,4 @@
-"""`vazao verify`, and `vazao run` of stored results: runs again from what is stored, compared to the bit."""
+"""`vazao verify`, and `vazao run` of stored results: repeats stored runs and compares them bit by bit."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from vazao.errors import RunError, ScenarioError
 _RUN_ID = re.compile(r"[0-9a-f]{4,16}")
 
 MOST = 20
-"""Runs that differ that are told one by one."""
+"""Maximum number of differing runs that are listed one by one."""
 
 
 def stored_run(name: str) -> tuple[str, str] | None:
-    """A results directory and the beginning of a `run_id`, where a name is both: `results/wan/1f0c`.
+    """Split `results/wan/1f0c` into a results directory and the prefix of a `run_id`; None if it is no such name.
 
-    The directory of a single run names it by itself.
+    The directory of a single run stands for that run.
     """
     directory, _, run_id = name.rpartition("/")
     if directory and _RUN_ID.fullmatch(run_id) and Path(directory).is_dir() and not Path(name).exists():
@@ -39,14 +39,14 @@ def stored_run(name: str) -> tuple[str, str] | None:
 
 
 def asked_for(directory: str, run_ids: Sequence[str], allow: bool) -> results.Stored:
-    """Stored runs that may run their programs and own algorithms. Raises `ScenarioError` where they may not."""
+    """Stored runs with permission to run their programs and custom algorithms. Raises `ScenarioError` if refused."""
     stored = results.stored_runs(directory, run_ids)
     asked = results.Asked.of(point.read() for point in stored.points)
     return results.stored_runs(directory, run_ids, allow_programs=programs.gate(allow)(directory, asked))
 
 
 def simulated(only: _core.Scenario, pcap: Path | None, snap: int | None, qlog: Path | None) -> results.Result:
-    """The result of a run, whose progress is shown."""
+    """Run a scenario with its progress displayed."""
     from vazao.cli.progress import Clock
 
     with Clock(only.until_s, lambda: _ends(only)) as clock:
@@ -54,22 +54,22 @@ def simulated(only: _core.Scenario, pcap: Path | None, snap: int | None, qlog: P
 
 
 def _ends(only: _core.Scenario) -> float | None:
-    """The simulated time at which a run will probably end.
+    """Forecast of the simulated time at which a run ends; None if there is none.
 
-    What a user's own code keeps for itself would see the piece that is run for it: there, nobody knows.
+    The forecast runs a piece of the scenario, which could change state that custom algorithms keep: they get none.
     """
     return None if only.has_own_algorithms else results.forecast_run(only).ends_s
 
 
 def study_of(source: Path, allow: bool) -> results.Study:
-    """The study of a results directory, as it was run there. Raises `ScenarioError` where its code may not run."""
+    """The study of a results directory, as it was run there. Raises `ScenarioError` if its code may not run."""
     study = results.open_campaign(source).study
     asked = programs.of_study(study, study.text, study.overrides)
     return study.allowing(programs.gate(allow)(str(source), asked))
 
 
 def measurements_of(source: Path, given: Sequence[Path]) -> tuple[Path, ...]:
-    """The copies of measurements that joined a results directory, but for those that its study names or are given."""
+    """Measurement files kept in a results directory, except those that its study names or that are `given`."""
     others = {one.name for one in results.open_campaign(source).study.measurements} | set(map(results.name_of, given))
     return tuple(path for name, path in results.kept_measurements(source).items() if name not in others)
 
@@ -84,7 +84,7 @@ def run(
     allow: bool,
     as_json: bool,
 ) -> None:
-    """Run a stored run again from what is stored with it, and say whether it is the same to the bit."""
+    """Repeat a stored run, and report whether its results are identical to the bit."""
     stored = asked_for(source, [run_id], allow)
     (point,) = stored.points
     if point.lacking is not None:
@@ -92,7 +92,7 @@ def run(
     only = point.read()
     measures = [measure.strip() for measure in trace.split(",")] if trace else []
     result = simulated(only.with_trace(measures) if measures else only, pcap, snap, qlog)
-    # What is traced now besides says nothing of what was.
+    # Additional traces have nothing stored to be compared with.
     one = stored.compared(point, only, result.rows() if measures else result.tables())
     if as_json:
         from vazao.cli.printing import write_result
@@ -128,21 +128,21 @@ def verify(
     if junit:
         write(junit, [(str(stored.store.manifest["name"]), [_case(one) for one in done])])
     if as_json:
-        print(json.dumps(_told(stored, done), default=str))
+        print(json.dumps(_summary(stored, done), default=str))
     else:
-        _say(stored, done)
+        _print_summary(stored, done)
     check(done)
 
 
 def check(done: Sequence[results.Repeated]) -> None:
-    """See that all runs are the same. Raises `RunError` for those that differ."""
+    """Raise `RunError` if any repeated run differs."""
     if differ := [one for one in done if one.differences]:
         raise RunError(
             f"{len(differ)} of {len(done)} runs differ; the first, {differ[0].point.run_id}: {differ[0].told()}"
         )
 
 
-def _say(stored: results.Stored, done: Sequence[results.Repeated]) -> None:
+def _print_summary(stored: results.Stored, done: Sequence[results.Repeated]) -> None:
     same = sum(one.same for one in done)
     say(f"{same} of {len(done)} runs are the same to the bit ({stored.told_engine()})")
     others = [one for one in done if not one.same]
@@ -152,7 +152,7 @@ def _say(stored: results.Stored, done: Sequence[results.Repeated]) -> None:
         say(f"  … and {len(others) - MOST} more; --json has all of them")
 
 
-def _told(stored: results.Stored, done: Sequence[results.Repeated]) -> dict[str, Any]:
+def _summary(stored: results.Stored, done: Sequence[results.Repeated]) -> dict[str, Any]:
     there, here = stored.engines
     return {
         "directory": str(stored.store.directory), "engine": here, "stored_engine": there, "runs": len(done),
@@ -162,7 +162,7 @@ def _told(stored: results.Stored, done: Sequence[results.Repeated]) -> dict[str,
 
 
 def told(one: results.Repeated) -> dict[str, Any]:
-    """A run that was run again, as data."""
+    """A repeated run as data for JSON."""
     scenario = [{"key": key, "stored": was, "now": now} for key, (was, now) in one.scenario.items()]
     rows = [asdict(each) for each in one.differences]
     return {

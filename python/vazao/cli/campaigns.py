@@ -1,4 +1,4 @@
-"""Campaigns of studies: run with their progress shown, and told as people and as programs read them."""
+"""Campaigns of studies: runs them with progress, and prints the outcome for people or as JSON."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def run_study(
     asked: Demands | None = None,
     measurements: Sequence[Path] = (),
 ) -> None:
-    """Run what is missing of a study, or of a shard of it, and show what came out.
+    """Run the missing runs of a study, or of a shard of it, and print the outcome.
 
-    `before` are runs that the same command has simulated already. Raises `RunError` where a run failed, or a claim has
-    a verdict that is `asked` to fail.
+    `before` counts runs that the same command has already simulated. Raises `RunError` if a run failed, or if a claim
+    has a verdict that `asked` treats as a failure.
     """
     done = campaign(study, size, place, directory, shard, measurements)
     if before:
@@ -45,7 +45,7 @@ def run_study(
         return
     page = publish(done)
     if as_json:
-        _write(_told(done), _tables(done))
+        _write(_data(done), _tables(done))
     else:
         _show(done, page)
     _ended([done], asked or Demands())
@@ -59,7 +59,7 @@ def run_theses(
     as_json: bool,
     asked: Demands,
 ) -> None:
-    """The studies that re-run an original, one after the other, and a page over their answers."""
+    """Run the studies that replicate an original one after the other, and write an index page of their answers."""
     from vazao import report
     from vazao.cli.terminal import out
 
@@ -70,10 +70,10 @@ def run_theses(
         publish(campaigns[-1])
         if not as_json:
             out.print(f"{study.title}: {studies.counted(campaigns[-1].findings, study.words)}", soft_wrap=True)
-    told = [(done.study, done.findings, done.directory.name) for done in campaigns]
-    page = report.write_index(told, directory, Words(lang or DEFAULT))
+    answers = [(done.study, done.findings, done.directory.name) for done in campaigns]
+    page = report.write_index(answers, directory, Words(lang or DEFAULT))
     if as_json:
-        _write({"page": str(page), "studies": [_told(done) for done in campaigns]})
+        _write({"page": str(page), "studies": [_data(done) for done in campaigns]})
     else:
         out.print(Words(lang or DEFAULT).say("terminal.answers", page=page), soft_wrap=True)
     _ended(campaigns, asked)
@@ -82,9 +82,9 @@ def run_theses(
 def _show_shard(done: results.Campaign, shard: Shard, as_json: bool) -> None:
     from vazao.cli.terminal import out
 
-    told = {"directory": str(done.directory), "shard": [shard.number, shard.of], "runs": done.runs.height}
+    data = {"directory": str(done.directory), "shard": [shard.number, shard.of], "runs": done.runs.height}
     if as_json:
-        _write(told | {"started": done.started})
+        _write(data | {"started": done.started})
     else:
         words = done.study.words
         out.print(words.say("terminal.shard", number=shard.number, of=shard.of, there=_there(done)), soft_wrap=True)
@@ -99,7 +99,7 @@ def campaign(
     shard: Shard = WHOLE,
     measurements: Sequence[Path] = (),
 ) -> results.Campaign:
-    """The campaign of a study with what was missing run, on so many cores or a cluster; its progress is shown."""
+    """Run the missing runs of a study's campaign, on some cores or a cluster, with progress displayed."""
     from vazao.cli.progress import progress
     from vazao.cli.terminal import err
 
@@ -120,14 +120,14 @@ def campaign(
         raise typer.Exit(130) from None
 
 
-def _write(told: dict[str, Any], tables: Mapping[str, Mapping[str, pl.DataFrame]] | None = None) -> None:
+def _write(data: dict[str, Any], tables: Mapping[str, Mapping[str, pl.DataFrame]] | None = None) -> None:
     from vazao.cli.printing import write_object
 
-    write_object(told, tables)
+    write_object(data, tables)
 
 
-def _told(done: results.Campaign) -> dict[str, Any]:
-    """A campaign as data."""
+def _data(done: results.Campaign) -> dict[str, Any]:
+    """A campaign as data for JSON."""
     return {
         "study": done.study.name, "directory": str(done.directory), "runs": done.runs.height, "started": done.started,
         "not_run": studies.reasons(done.not_run), "findings": [asdict(result) for result in done.findings],
@@ -136,12 +136,12 @@ def _told(done: results.Campaign) -> dict[str, Any]:
 
 
 def _tables(done: results.Campaign) -> dict[str, dict[str, pl.DataFrame]]:
-    """A study's tables, by their ids: of a sweep its means, half of their intervals, and how many runs each is of."""
+    """A study's tables by id. Those of a sweep hold means, half-widths of their intervals, and numbers of runs."""
     return {"tables": {one.id: done.table(one.id) for one in done.study.tables}}
 
 
 def _show(done: results.Campaign, page: Path) -> None:
-    """A campaign as people read it."""
+    """Print a campaign for people."""
     from vazao.cli import showing
     from vazao.cli.terminal import out
 
@@ -155,15 +155,15 @@ def _show(done: results.Campaign, page: Path) -> None:
 
 
 def _there(done: results.Campaign) -> str:
-    """The number of stored runs, where they are, and how many of them are new."""
+    """Message with the number of stored runs, their directory, and how many of them are new."""
     runs, started = done.runs.height, done.started
     return done.study.words.say("terminal.there", runs=runs, directory=done.directory, started=started)
 
 
 def _ended(campaigns: Sequence[results.Campaign], asked: Demands) -> None:
-    """Say what was not run, and what is left out; write the verdicts where that is asked.
+    """Report runs that were not run or are left out, and write the verdicts to a file if requested.
 
-    Raises `RunError` where a run failed, or a claim has a verdict that is asked to fail.
+    Raises `RunError` if a run failed, or if a claim has a verdict that `asked` treats as a failure.
     """
     from vazao.cli.terminal import err
 
@@ -180,6 +180,6 @@ def _ended(campaigns: Sequence[results.Campaign], asked: Demands) -> None:
     for done in campaigns:
         if failures := done.failures():
             run_id, reason = failures[0]
-            told = done.study.words.say("terminal.failed", n=len(failures), run=run_id, reason=reason)
-            raise RunError(told)
+            message = done.study.words.say("terminal.failed", n=len(failures), run=run_id, reason=reason)
+            raise RunError(message)
     check(campaigns, asked)

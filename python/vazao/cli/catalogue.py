@@ -1,4 +1,4 @@
-"""`vazao list`, `explain` and `new`: what there is, and a file to start from."""
+"""`vazao list`, `explain` and `new`: the catalogue, explanations, and starter files."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def _show_meaning(meaning: Meaning) -> None:
     out.print(Text.assemble((meaning.name, "bold"), f"{also}: {meaning.kind}{of}"), soft_wrap=True)
     out.print(plain(meaning.help), soft_wrap=True)
     for fact in "default", "accepted", "unit":
-        if told := getattr(meaning, fact):
-            out.print(f"{fact}: {plain(told)}", soft_wrap=True)
+        if text := getattr(meaning, fact):
+            out.print(f"{fact}: {plain(text)}", soft_wrap=True)
     if meaning.here:
         out.print(f"see here: vazao explain {' | '.join(map(_quoted, meaning.here))}", soft_wrap=True)
 
@@ -155,7 +155,7 @@ def new(
 
 
 def _named(text: str, name: str) -> str:
-    """A scenario's or study's text under another name, which a study's results go by. Raises `ScenarioError`."""
+    """Rename a scenario or study in its text; a study's results are filed by its name. Raises `ScenarioError`."""
     if study.is_study(text) and not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise ScenarioError(f"{name!r} is not a study's name; write small letters, digits, -, _ and ., as in my-study")
     return re.sub(

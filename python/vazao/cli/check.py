@@ -1,4 +1,4 @@
-"""`vazao check`: what a file would run, and how long it would take."""
+"""`vazao check`: validates a file, and reports what it would run and how long that would take."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Need:
     name: str
     sha256: str | None
     lacking: str | None
-    """Reason why it is not there."""
+    """Reason why it is not available."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class _Estimate:
     packet_hops: float
     seconds: float
     at_least: bool
-    """Whether programs run in them, of which nobody knows how long they take."""
+    """Whether the runs include programs, whose duration is unknown."""
 
 
 def check(
@@ -63,10 +63,10 @@ def check(
     estimate, needs, runs = _estimate([only], 1), list(_needs([scenario.needs_of(only)])), results.Asked.of([only])
     notes = list(_notes(only))
     if as_json:
-        told = {"file": str(path), "kind": "scenario", "runs": 1, "run_id": only.run_id, **asdict(estimate)}
-        print(json.dumps(told | {"needs": [asdict(need) for need in needs], "notes": notes, **asdict(runs)}))
+        data = {"file": str(path), "kind": "scenario", "runs": 1, "run_id": only.run_id, **asdict(estimate)}
+        print(json.dumps(data | {"needs": [asdict(need) for need in needs], "notes": notes, **asdict(runs)}))
         return
-    say(f"{path}: a valid scenario: 1 run, about {_told(estimate)}")
+    say(f"{path}: a valid scenario: 1 run, about {_described(estimate)}")
     for need in needs:
         say(f"    {_sentence(need)}")
     for note in notes:
@@ -76,7 +76,7 @@ def check(
 
 
 def _notes(only: _core.Scenario) -> Iterator[str]:
-    """Remarks on what is valid and yet may not be what its author thinks."""
+    """Warnings about settings that are valid but probably not intended."""
     for link in json.loads(only.json)["network"]["links"]:
         for direction in "forward", "reverse":
             queue = link[direction]["queue"]
@@ -97,8 +97,8 @@ def _check_study(path: Path, text: str, overrides: Sequence[tuple[str, Any]], se
     runs = programs.of_study(study, text, overrides)
     if as_json:
         counts = {"figures": len(study.figures), "findings": len(study.findings), **asdict(runs)}
-        told = {"file": str(path), "kind": "study", "name": study.name, "cores": cores}
-        print(json.dumps(told | {"sizes": {each.size: each.as_json() for each in sizes}} | counts))
+        data = {"file": str(path), "kind": "study", "name": study.name, "cores": cores}
+        print(json.dumps(data | {"sizes": {each.size: each.as_json() for each in sizes}} | counts))
         return
     for each in sizes:
         each.say(path)
@@ -111,7 +111,7 @@ _SIZES: tuple[studies.Size, ...] = ("quick", "full")
 
 
 class _Size:
-    """A study in one size: its runs by part, their time, and what they need."""
+    """A study in one size: its runs by part, their duration, and their needs."""
 
     def __init__(self, study: studies.Study, size: studies.Size, cores: int) -> None:
         planned = studies.plan(study, size)
@@ -131,13 +131,13 @@ class _Size:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """Everything as data."""
+        """Data for JSON."""
         needs = [asdict(need) for need in self.needs]
         return {"runs": self.runs, **asdict(self.estimate), "parts": self.parts, "needs": needs}
 
     def say(self, path: Path) -> None:
-        """Everything in words."""
-        say(f"{path}: {self.size}: {self.runs} runs, about {_told(self.estimate)} on {self.cores} cores")
+        """Print the size for people."""
+        say(f"{path}: {self.size}: {self.runs} runs, about {_described(self.estimate)} on {self.cores} cores")
         for part in self.parts:
             factors = " × ".join(f"{name} ({levels})" for name, levels in part["factors"].items())
             say(f"    {part['name']}: {part['runs']} runs, {part['design']}{': ' if factors else ''}{factors}")
@@ -146,7 +146,7 @@ class _Size:
 
 
 def _needs(runs: Sequence[scenario.Needs]) -> Iterator[_Need]:
-    """Kernels and other simulators that runs need, and whether each is there."""
+    """Kernels and other simulators that runs need, and whether each is available."""
     every = ((needs, *each) for needs in runs for each in _needed(needs))
     counted = Counter((what, name, digest, needs.lacking) for needs, what, name, digest in every)
     for (what, name, digest, reason), count in counted.items():
@@ -162,7 +162,7 @@ def _sentence(need: _Need) -> str:
 
 
 def _needed(needs: scenario.Needs) -> Iterator[tuple[str, str, str | None]]:
-    """Kernels and simulators that a run needs: words for such runs, the name, the digest where it is there."""
+    """Kernels and simulators that a run needs: a description of such runs, the name, the digest if it is available."""
     for name, digest in needs.kernels.items():
         yield "with Linux guests", f"kernel {name}", digest
     for name, digest in needs.simulators.items():
@@ -170,12 +170,12 @@ def _needed(needs: scenario.Needs) -> Iterator[tuple[str, str, str | None]]:
 
 
 def _estimate(runs: Sequence[_core.Scenario | studies.PlannedRun], cores: int) -> _Estimate:
-    """Packet-hops and time that runs take on this machine."""
+    """Estimate the packet-hops of runs, and their duration on this machine."""
     work = [each.work() for each in runs]
     seconds = results.forecast_run(runs[0]).seconds if len(runs) == 1 else results.forecast_runs(runs, cores).seconds
     return _Estimate(sum(each.hops for each in work), seconds, any(each.has_programs for each in work))
 
 
-def _told(estimate: _Estimate) -> str:
+def _described(estimate: _Estimate) -> str:
     known = " at least (nobody knows what programs do)" if estimate.at_least else ""
     return f"{quantity(estimate.packet_hops, 'packet-hops')}, {duration(estimate.seconds)}{known}"

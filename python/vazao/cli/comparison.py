@@ -1,4 +1,4 @@
-"""Display of a comparison: differences, windows as sparklines, the packets at which traces part."""
+"""Display of a comparison: differences, windows as sparklines, the packets at which traces diverge."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from vazao.comparing import FULL_BYTES, Comparison, Parting, basis, titled, told
 from vazao.units import cell, quantity
 
 MOST_FLOWS = 8
-"""Flows that are shown; any others are counted."""
+"""Maximum number of flows that are shown; others are only counted."""
 
 BARS = "▁▂▃▄▅▆▇█"
 
 
 def show(made: Comparison, name: str) -> None:
-    """Everything there is to say about a comparison."""
+    """Print a comparison in full."""
     out.print(Text(name, style="bold"))
     for trial in made.trials:
         kernel = _kernel(trial.result.runs) if trial.result else ""
-        told = f"run {trial.result.scenario.run_id}{kernel}" if trial.result else trial.problem
-        out.print(Text.assemble("  ", (f"{trial.name:<6}", "bold"), f" {told}"))
+        status = f"run {trial.result.scenario.run_id}{kernel}" if trial.result else trial.problem
+        out.print(Text.assemble("  ", (f"{trial.name:<6}", "bold"), f" {status}"))
         for note in trial.notes:
             out.print(Text(f"         {note}", style="dim"))
     if made.replications:
@@ -57,7 +57,7 @@ def _explanation(made: Comparison) -> str:
 
 
 def _show_flow(made: Comparison, row: dict[str, Any]) -> None:
-    """A flow's differences, its windows, and where its traces part."""
+    """Print a flow's differences, its windows, and where its traces diverge."""
     flow = row["flow"]
     out.print()
     out.print(Text(titled(row), style="bold"))
@@ -80,18 +80,18 @@ def _show_flow(made: Comparison, row: dict[str, Any]) -> None:
 
 
 def _differences(made: Comparison, flow: int) -> Table:
-    """A line for each measure: every run's value, and how far apart they are."""
-    said = told(made, flow)
+    """Table with a row for each measure: every run's value, and their differences."""
+    rows = told(made, flow)
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    for n, name in enumerate(said.headings):
+    for n, name in enumerate(rows.headings):
         table.add_column(name, justify="right" if n else "left", overflow="fold")
-    for first, *cells in said.lines:
+    for first, *cells in rows.lines:
         table.add_row(f"  {first}", *cells)
     return table
 
 
 def _sparklines(made: Comparison, flow: int) -> list[Text]:
-    """The windows as bars of one scale in time and height, the highest value of each stretch of time."""
+    """Congestion windows as sparklines with common axes; each bar is the maximum of its time bin."""
     frame = windows(made.results).filter(pl.col("flow") == flow)
     names = frame["run"].unique(maintain_order=True).to_list()
     if not names:
@@ -113,7 +113,7 @@ def _sparklines(made: Comparison, flow: int) -> list[Text]:
 
 
 def _peaks(steps: list[tuple[float, float]], end: float, width: int) -> list[float | None]:
-    """The highest value in each of `width` equal stretches of the time to `end`; None where there is none."""
+    """Maximum in each of `width` equal time bins up to `end`; None for a bin without a value."""
     peaks: list[float | None] = [None] * width
     for (start, value), (until, _) in zip(steps, [*steps[1:], steps[-1]], strict=True):
         first, last = (min(int(time / end * width), width - 1) for time in (start, until))
@@ -123,7 +123,7 @@ def _peaks(steps: list[tuple[float, float]], end: float, width: int) -> list[flo
 
 
 def _show_parting(one: str, other: str, found: Parting, traces: str) -> None:
-    """Print where two traces part, with the packets around."""
+    """Print where two traces diverge, with the packets around that point."""
     ours, theirs = (cell("packets", count) for count in found.packets)
     if found.identical:
         out.print(f"\n  {traces} of {one} and {other} are identical: {ours} packets")
@@ -143,14 +143,14 @@ def _show_parting(one: str, other: str, found: Parting, traces: str) -> None:
 
 
 def _packets(one: str, other: str, found: Parting) -> Table:
-    """The packets around the parting: those that are the same with both times, the others with their own."""
+    """Table of the packets around the divergence: equal ones with both times, the others with their own."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for name, justify in (
         ("", "left"), (one, "right"), (other, "right"), ("", "left"), ("flags", "left"),
         ("sequence", "right"), ("length", "right"), ("ack", "right"),
     ):  # fmt: skip
         table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    # Packets of QUIC that are sent at one time look alike: the first of them is marked.
+    # QUIC packets sent at the same time look alike: only the first of them is marked.
     later = [
         (packet, side, found.first[side] == packet not in rest[:number])
         for side, rest in enumerate(found.after)
@@ -172,14 +172,14 @@ def _time(packet: dict[str, Any]) -> str:
 
 
 def _fields(packet: dict[str, Any], sacked: bool) -> list[str]:
-    """Direction, flags, numbers."""
+    """Cells of a packet: direction, flags, sequence number, length, acknowledgement, SACK blocks."""
     numbers = ["–" if packet[name] is None else str(packet[name]) for name in ("sequence", "length", "acknowledgment")]
     flags = packet["flags"] or packet.get("protocol") or ""
     return [packet["direction"], flags, *numbers, *([_sack(packet)] if sacked else [])]
 
 
 def _sack(packet: dict[str, Any]) -> str:
-    """The blocks with numbers counted from the connection's first."""
+    """SACK blocks with sequence numbers relative to the connection's first."""
     base = packet["base"] or 0
 
     def relative(block: str) -> str:

@@ -1,7 +1,7 @@
-"""Candidates for completion: names of studies and files, results directories, keys of a scenario.
+"""Completion candidates: names of studies and files, results directories, keys of a scenario.
 
-A candidate becomes a part of the user's command line, and a file's name may be a stranger's: one with any letter that
-a shell could obey is left out.
+A candidate becomes part of the user's command line, and file names are untrusted: names with characters that are
+special to a shell are left out.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pathlib import Path
 _HARMLESS = re.compile(r"[\w./+@%,=*-]+")
 
 MOST = 500
-"""Entries of a folder that are looked at."""
+"""Maximum number of entries of a folder that are considered."""
 
 MANIFEST = "manifest.json"
-"""File by which a folder is known as one of results."""
+"""Name of the file that marks a results directory."""
 
 
 def _fitting(incomplete: str, every: Iterable[str]) -> list[str]:
@@ -25,7 +25,7 @@ def _fitting(incomplete: str, every: Iterable[str]) -> list[str]:
 
 
 def _inside(incomplete: str) -> Iterator[tuple[str, Path]]:
-    """Entries of the folder that a path so far leads into, each as it would be written."""
+    """Entries of the folder that an incomplete path leads into, each with its path as typed."""
     above, slash, _ = incomplete.rpartition("/")
     try:
         entries = sorted(Path(above + slash or ".").iterdir())[:MOST]
@@ -35,13 +35,13 @@ def _inside(incomplete: str) -> Iterator[tuple[str, Path]]:
 
 
 def paths(incomplete: str) -> list[str]:
-    """TOML files, and folders that may have some."""
+    """TOML files, and folders that may contain some."""
     found = ((f"{name}/" if path.is_dir() else name, path) for name, path in _inside(incomplete))
     return _fitting(incomplete, (name for name, path in found if name.endswith("/") or path.suffix == ".toml"))
 
 
 def files(incomplete: str) -> list[str]:
-    """Built-in studies and scenarios, and TOML files: all that `vazao run` takes."""
+    """Built-in studies and scenarios, and TOML files: everything that `vazao run` accepts."""
     from vazao import scenario, study
 
     built_in = [*study.built_in_studies(), *scenario.built_in_scenarios(), "all-theses"]
@@ -56,14 +56,14 @@ def origins(incomplete: str) -> list[str]:
 
 
 def lessons(incomplete: str) -> list[str]:
-    """Lessons of the laboratory, and files that may be one."""
+    """Lessons of the laboratory, and files that may contain one."""
     from vazao import seeing
 
     return [*_fitting(incomplete, seeing.lessons()), *paths(incomplete)]
 
 
 def directories(incomplete: str) -> list[str]:
-    """Results directories, those in `results` too, and folders on the way to others."""
+    """Results directories, including those in `results`; if none match, folders that may lead to some."""
     here = [*_inside(incomplete), *(() if "/" in incomplete else _inside("results/"))]
     folders = [(name, path) for name, path in here if path.is_dir()]
     kept = [name for name, path in folders if (path / MANIFEST).is_file()]
@@ -74,7 +74,7 @@ def directories(incomplete: str) -> list[str]:
 
 
 def explained(incomplete: str) -> list[str]:
-    """Names that `vazao explain` knows; of a key with its path, the next part."""
+    """Names that `vazao explain` knows; for a dotted key, its next part."""
     from vazao import study
 
     if "." in incomplete:
@@ -90,7 +90,7 @@ def listed(incomplete: str) -> list[str]:
 
 
 def changes(incomplete: str) -> list[str]:
-    """Keys of a scenario, one part at a time; after the equals sign the names that the key may have as its value."""
+    """Keys of a scenario, one part at a time; after the equals sign, the named values that the key accepts."""
     key, equals, value = incomplete.partition("=")
     if not equals:
         return _keys(incomplete, leaf="=")
@@ -99,26 +99,26 @@ def changes(incomplete: str) -> list[str]:
 
 
 def _values(key: str) -> list[str]:
-    """Names that a key takes: of algorithms, or the words of its own that it is declared with."""
+    """Named values that a key accepts: algorithms, or the keywords that its declaration lists."""
     from vazao import study
 
     reference = study.reference
     path = reference.canonical(key)
-    told = [each.accepted for each in reference.known_keys() if each.name in (path, f"{path}.kind")]
-    kinds = [name for text in told for name in re.findall(r"`([\w+-]+)`", text)]
-    words = [name for text in told if text.startswith("one of ") for name in text[7:].split(", ")]
-    flags = ["true", "false"] if "true or false" in told else []
+    accepted = [each.accepted for each in reference.known_keys() if each.name in (path, f"{path}.kind")]
+    kinds = [name for text in accepted for name in re.findall(r"`([\w+-]+)`", text)]
+    words = [name for text in accepted if text.startswith("one of ") for name in text[7:].split(", ")]
+    flags = ["true", "false"] if "true or false" in accepted else []
     return sorted({*kinds, *words, *flags})
 
 
 def _keys(incomplete: str, leaf: str) -> list[str]:
-    """Keys that go on from what is written, up to the next dot; `leaf` ends those that can have a value."""
+    """Keys that continue the typed text up to the next dot; `leaf` is appended to those that can have a value."""
     from vazao import study
 
     reference = study.reference
     written, dot, _ = incomplete.rpartition(".")
     under = reference.canonical(f"{written}.key").rpartition(".")[0] if written else ""
-    # What takes a value is a scenario's.
+    # Only keys of a scenario take a value.
     every = [key.name for key in reference.known_keys() if not leaf or key.kind == reference.SCENARIO]
     found: list[str] = []
     for name in every:
@@ -134,7 +134,7 @@ def _keys(incomplete: str, leaf: str) -> list[str]:
 
 
 def measures(incomplete: str) -> list[str]:
-    """Measures that can be traced, after those that are named already."""
+    """Measures that can be traced, except those already named."""
     from vazao import _core
 
     before, comma, _ = incomplete.rpartition(",")

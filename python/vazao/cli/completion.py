@@ -1,6 +1,6 @@
-"""`vazao completion`: a script that makes a shell complete the command line, and the answers that it asks for.
+"""`vazao completion`: shell completion scripts, and the candidates that they request.
 
-Typer could answer as well, but reads pydantic for it; a shell asks at each key.
+Typer could provide the candidates as well, but would load pydantic, and a shell requests them at each key press.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Annotated, Any
 import typer
 
 VARIABLE = "VAZAO_COMPLETE"
-"""Variable of the environment by which a script asks: the place, among the command's words, of the one to complete."""
+"""Environment variable of a script's request: the index, among the command's words, of the one to complete."""
 
 
 class Shell(StrEnum):
-    """A shell that there is a script for."""
+    """A shell with a completion script."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -33,7 +33,7 @@ def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> No
 
 
 def answer(app: typer.Typer) -> None:
-    """Print the candidates for the word that a script asks for, one a line, and end; do nothing if none asks."""
+    """Print the candidates that a completion script requests, one per line, and exit; return if there is no request."""
     place = os.environ.get(VARIABLE)
     if place is None:
         return
@@ -45,7 +45,7 @@ def answer(app: typer.Typer) -> None:
 
 
 def _joined(words: Sequence[str], place: int) -> tuple[list[str], int]:
-    """Words as they were written, and the place among them: bash makes three of KEY=VALUE."""
+    """Rejoin KEY=VALUE, which bash splits into three words, and adjust the index of the word to complete."""
     joined: list[str] = []
     at = 0
     for n, word in enumerate(words):
@@ -60,7 +60,7 @@ def _joined(words: Sequence[str], place: int) -> tuple[list[str], int]:
 
 
 def candidates(app: typer.Typer, before: Sequence[str], incomplete: str) -> list[str]:
-    """Words that may stand after those before and begin as the incomplete one does."""
+    """Words that may follow those `before` and start with `incomplete`."""
     command: Any = typer.main.get_command(app)
     given: list[str] = []
     owed: Any = None
@@ -89,13 +89,13 @@ def candidates(app: typer.Typer, before: Sequence[str], incomplete: str) -> list
 
 
 def _valued(command: Any, word: str) -> Any:
-    """The option that a word names and whose value is the next word; None if it has none, or has it already."""
+    """The option that a word names, if its value is the next word; else None."""
     named = (each for each in command.params if word in (*each.opts, *each.secondary_opts))
     found = next(named, None)
     return None if found is None or found.is_flag else found
 
 
 def _of(command: Any, parameter: Any, incomplete: str) -> list[str]:
-    """Candidates for a value; none for a file, as the shell knows these itself."""
+    """Candidates for a parameter's value; none for a file, which the shell completes itself."""
     items = parameter.shell_complete(typer.Context(command), incomplete)
     return [item.value for item in items if item.type == "plain"]

@@ -1,4 +1,4 @@
-"""`vazao doctor`: what is there on this machine, what each missing piece would add, and how to get it."""
+"""`vazao doctor`: which components are installed, what each missing one would add, and how to get it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PROGRAMS = {
         "chromium",
     ),
 }
-"""Programs of others: by which commands each is found, what it adds, and the package that has it."""
+"""Third-party programs: the commands to look for, the benefit, and the package."""
 
 EXTRAS = {
     "dask": ("distributed", "campaigns on several machines: vazao run STUDY --on dask://HOST:PORT"),
@@ -42,23 +42,23 @@ EXTRAS = {
     "notebook": ("anywidget", "results and figures in notebooks; the viewer and the laboratory as widgets"),
     "web": ("starlette", "results in the browser: vazao explore DIR"),
 }
-"""Extras of the package: the library by which each is known, and what it adds."""
+"""Optional extras of the package: the library to look for, and the benefit."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of this machine or of the installation."""
+    """A component of this machine or of the installation."""
 
     name: str
     state: State
     found: str
-    """Description of what is there, or of what is wrong."""
+    """Description of the installed component, or of the problem."""
     needed: bool = False
     """Whether nothing works without it."""
     adds: str = ""
-    """Benefit of it, where it is missing."""
+    """Benefit of the component, if it is missing."""
     get: str = ""
-    """Way to get it, or to repair it."""
+    """Instructions to install or repair it."""
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -74,7 +74,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def pieces() -> Iterator[Piece]:
-    """Every piece, the needed ones first."""
+    """Every component, the required ones first."""
     for name, look in {**_NEEDED, **_USEFUL}.items():
         try:
             yield look(name)
@@ -86,14 +86,14 @@ def pieces() -> Iterator[Piece]:
 
 def _python(name: str) -> Piece:
     version = platform.python_version()
-    told = f"{platform.python_implementation()} {version}, {sys.executable}"
+    text = f"{platform.python_implementation()} {version}, {sys.executable}"
     least = ".".join(map(str, LEAST_PYTHON))
     fine = sys.version_info >= LEAST_PYTHON
-    return Piece(name, "there" if fine else "broken", told, needed=True, get="" if fine else f"Python {least} or newer")
+    return Piece(name, "there" if fine else "broken", text, needed=True, get="" if fine else f"Python {least} or newer")
 
 
 def _libraries(name: str) -> Piece:
-    """Libraries that are always needed, as the installed package names them."""
+    """Required libraries, according to the metadata of the installed package."""
     wanted = [need for need in metadata.requires("vazao") or [] if "extra ==" not in need]
     names = [found[0] for need in wanted if (found := re.match(r"[\w.-]+", need))]
     lacking = [name for name in names if not _is_installed(name)]
@@ -112,15 +112,15 @@ def _is_installed(name: str) -> bool:
 
 
 def _engine(name: str) -> Piece:
-    """The engine, by a run of one packet."""
-    told = f"vazao {results.__version__}, engine {_core.ENGINE_VERSION}"
+    """The engine, tested by a run of one packet."""
+    versions = f"vazao {results.__version__}, engine {_core.ENGINE_VERSION}"
     if wrong := _refusal(results.SMALLEST):
-        return Piece(name, "broken", f"{told}: {wrong}", needed=True, get="build it again")
-    return Piece(name, "there", told, needed=True)
+        return Piece(name, "broken", f"{versions}: {wrong}", needed=True, get="build it again")
+    return Piece(name, "there", versions, needed=True)
 
 
 def _refusal(text: str) -> str | None:
-    """The reason for which a scenario does not run here; None where it does."""
+    """Reason why a scenario does not run here; None if it does."""
     outcome = _core.run(scenario.load(text))
     return outcome.failure or outcome.not_run
 
@@ -132,14 +132,14 @@ def _cores(name: str) -> Piece:
 
 def _memory(name: str) -> Piece:
     left = _core.memory_left()
-    said = os.environ.get("VAZAO_MEMORY")
-    source = f"VAZAO_MEMORY={said}" if said else "80 % of what the machine has left; VAZAO_MEMORY says otherwise"
-    told = "unknown: nothing is refused for want of it" if left is None else f"runs may take {quantity(left, 'B')}"
-    return Piece(name, "there", f"{told} ({source})", needed=True)
+    limit = os.environ.get("VAZAO_MEMORY")
+    source = f"VAZAO_MEMORY={limit}" if limit else "80 % of what the machine has left; VAZAO_MEMORY says otherwise"
+    allowance = "unknown: nothing is refused for want of it" if left is None else f"runs may take {quantity(left, 'B')}"
+    return Piece(name, "there", f"{allowance} ({source})", needed=True)
 
 
 def _cache(name: str) -> Piece:
-    """The folder for kernels and notes of what is finished."""
+    """The cache directory, for kernels and records of finished studies."""
     adds = "kernels for guests, and finished studies that are shown at once"
     folder = files.cache_folder()
     if folder is None:
@@ -156,7 +156,7 @@ def _cache(name: str) -> Piece:
 
 
 def _kernel(name: str) -> Piece:
-    """The kernel that guests get where nobody names one."""
+    """The default kernel of guests."""
     adds = 'flows played by the Linux kernel itself (stack = "linux"), and vazao compare'
     found = kernel.find()
     if found is None:
@@ -182,7 +182,7 @@ def _ns2(name: str) -> Piece:
 
 
 def _quinn(name: str) -> Piece:
-    """The library that plays both ends of a QUIC connection, by a run of one packet."""
+    """The library that plays both ends of a QUIC connection, tested by a run of one packet."""
     if wrong := _refusal(results.SMALLEST + 'transport = { kind = "quic", stack = "quinn" }\n'):
         adds = 'QUIC flows played by a library that is in production (stack = "quinn"), and vazao compare of them'
         get = "an engine with the feature quinn-guest, as `make setup` builds it"
@@ -201,7 +201,7 @@ def _web_engine(name: str) -> Piece:
 
 
 def _built(name: str, there: bool, adds: str, how: str) -> Piece:
-    """Files of pages that a command builds."""
+    """Files of pages, which the command `how` builds."""
     return Piece(name, "there", "built") if there else Piece(name, "missing", "not built", adds=adds, get=how)
 
 

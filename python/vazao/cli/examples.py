@@ -1,4 +1,4 @@
-"""Examples of each command, which its help ends with."""
+"""Examples of each command, shown at the end of its help."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "kernel list": ("vazao kernel list --json",),
     "kernel use": ("vazao kernel use 6.12",),
 }
-"""Examples by the words of the command."""
+"""Examples by command name."""
 
 
 def epilog(command: str) -> str:
-    """The end of a command's help."""
+    """Epilog of a command's help: its examples."""
     lines = EXAMPLES[command]
-    # A blank line between: else help makes one paragraph of them.
+    # Without blank lines in between, the help would join them into one paragraph.
     return "\n\n".join(["Example:" if len(lines) == 1 else "Examples:", *lines])

@@ -41,7 +41,7 @@ def explore(
 
 
 def check(command: str) -> None:
-    """Raise `ResultsError` where what a server of results needs is not here."""
+    """Raise `ResultsError` if the libraries or the page of the results server are missing."""
     if missing := [name for name in LIBRARIES if find_spec(name) is None]:
         raise ResultsError(f"{command} needs {' and '.join(missing)}, not installed; pip install 'vazao[web]'")
     from vazao import explore as explorer
@@ -51,12 +51,12 @@ def check(command: str) -> None:
 
 
 def serve(directories: list[str], *, port: int, browser: bool, as_json: bool, front: str | None = None) -> None:
-    """Serve directories until Ctrl-C, the page `front` first if there is one; the address is printed."""
+    """Print the address and serve results directories until Ctrl-C, with the page `front` first if there is one."""
     from vazao import explore as explorer
 
-    def told(address: str) -> None:
+    def announce(address: str) -> None:
         print(json.dumps({"address": address}) if as_json else f"{address}\nCtrl-C ends it.", flush=True)
         if browser and not as_json and sys.stdout.isatty():
             webbrowser.open(address)
 
-    explorer.serve(explorer.opened(directories), port=port, told=told, front=front)
+    explorer.serve(explorer.opened(directories), port=port, told=announce, front=front)

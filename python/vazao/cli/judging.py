@@ -1,4 +1,4 @@
-"""Verdicts for continuous integration: as an exit code, and as a file of JUnit's XML, which such services draw."""
+"""Verdicts for continuous integration: as an exit code, and as a JUnit XML file, which such services display."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from vazao.study import Ruling, Verdict
 
 DEFAULT: tuple[Verdict, ...] = ("differs",)
-"""Verdicts that are failures in a file where none are named."""
+"""Verdicts that count as failures in a JUnit file if none are named."""
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
 class Demands:
-    """Demands on a study's verdicts: those that fail the command, and the file that tells all of them."""
+    """Demands on a study's verdicts: those that fail the command, and the file that all of them are written to."""
 
     fail_on: tuple[Verdict, ...] = ()
     junit: Path | None = None
@@ -32,7 +32,7 @@ class Demands:
 
 @dataclass(frozen=True)
 class Case:
-    """One test of a suite: a claim, or a run."""
+    """A test case of a suite: a claim or a run."""
 
     name: str
     outcome: str = ""
@@ -43,7 +43,7 @@ class Case:
 
 
 def demands(fail_on: str | None, junit: Path | None) -> Demands:
-    """Demands as the command line has them. Raises `StudyError` for a verdict or a directory that is not there."""
+    """Parse `--fail-on` and `--junit`. Raises `StudyError` for an unknown verdict or a missing directory."""
     if junit and not junit.parent.is_dir():
         raise StudyError(f"--junit {str(junit)!r}: there is no directory {str(junit.parent)!r}")
     names = [name.strip() for name in (fail_on or "").split(",") if name.strip()]
@@ -60,27 +60,27 @@ def demands(fail_on: str | None, junit: Path | None) -> Demands:
 
 
 def record(campaigns: Sequence[Campaign], asked: Demands) -> None:
-    """Write the file that was asked for, if one was. Raises `ResultsError` where it cannot be."""
+    """Write the JUnit file, if one was requested. Raises `ResultsError` if it cannot be written."""
     if asked.junit:
         write(asked.junit, [(done.study.name, list(_cases(done, asked.fail_on or DEFAULT))) for done in campaigns])
 
 
 def check(campaigns: Sequence[Campaign], asked: Demands) -> None:
-    """See that no claim has a verdict that fails the command. Raises `RunError`."""
+    """Raise `RunError` if any claim has a verdict that fails the command."""
     failed = [(done.study.name, one) for done in campaigns for one in done.findings if one.verdict in asked.fail_on]
     if failed:
         study, first = failed[0]
         of = sum(len(done.findings) for done in campaigns)
-        told = f"{study}: {_named(first)}: {first.verdict}" + (f" ({first.measured})" if first.measured else "")
-        raise RunError(f"--fail-on {','.join(asked.fail_on)}: {len(failed)} of {of} claims; the first, {told}")
+        example = f"{study}: {_named(first)}: {first.verdict}" + (f" ({first.measured})" if first.measured else "")
+        raise RunError(f"--fail-on {','.join(asked.fail_on)}: {len(failed)} of {of} claims; the first, {example}")
 
 
 def _cases(done: Campaign, failing: Sequence[Verdict]) -> Iterable[Case]:
-    """The claims of a campaign, and its runs that failed."""
+    """Test cases of a campaign: its claims and its failed runs."""
     for one in done.findings:
         verdict = "failure" if one.verdict in failing else "skipped" if one.verdict == "not testable" else ""
         measured = f": {one.measured}" if one.measured else ""
-        yield Case(_named(one), verdict, one.verdict, f"{one.verdict}{measured}", _told(one))
+        yield Case(_named(one), verdict, one.verdict, f"{one.verdict}{measured}", _details(one))
     for run_id, reason in done.failures():
         yield Case(f"run {run_id}", "error", "failed", reason.partition("\n")[0], reason)
 
@@ -89,8 +89,8 @@ def _named(one: Ruling) -> str:
     return f"{one.id} [{one.level}]" if one.level else one.id
 
 
-def _told(one: Ruling) -> str:
-    """A claim with everything that was said of it."""
+def _details(one: Ruling) -> str:
+    """Claim, reported and measured values, criterion and explanation of a ruling, one per line."""
     lines = {"claim": one.claim, "reported": one.reported, "measured": one.measured, "criterion": one.criterion}
     return "\n".join(
         [f"{key}: {text}" for key, text in lines.items() if text] + [one.explanation] * bool(one.explanation)
@@ -98,7 +98,7 @@ def _told(one: Ruling) -> str:
 
 
 def write(path: Path, suites: Sequence[tuple[str, Sequence[Case]]]) -> None:
-    """Write suites of tests as JUnit's XML. Raises `ResultsError` where they cannot be."""
+    """Write test suites as JUnit XML. Raises `ResultsError` if the file cannot be written."""
     root = ElementTree.Element(
         "testsuites", {"name": "vazao"} | _counts([case for _, cases in suites for case in cases])
     )
@@ -108,8 +108,8 @@ def write(path: Path, suites: Sequence[tuple[str, Sequence[Case]]]) -> None:
             element = ElementTree.SubElement(suite, "testcase", {"classname": _text(name), "name": _text(case.name)})
             if case.outcome:
                 more = {} if case.outcome == "skipped" else {"type": _text(case.kind)}
-                told = ElementTree.SubElement(element, case.outcome, {"message": _text(case.message)} | more)
-                told.text = _text(case.text)
+                problem = ElementTree.SubElement(element, case.outcome, {"message": _text(case.message)} | more)
+                problem.text = _text(case.text)
             elif case.text:
                 ElementTree.SubElement(element, "system-out").text = _text(case.text)
     ElementTree.indent(root)
@@ -124,5 +124,5 @@ def _counts(cases: Sequence[Case]) -> dict[str, str]:
 
 
 def _text(text: str) -> str:
-    """A text without the characters that XML has none of."""
+    """Replace characters that XML does not allow."""
     return _NOT_XML.sub("?", text)

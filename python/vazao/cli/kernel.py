@@ -38,7 +38,7 @@ def build_(
     if hz not in (None, 100, 1000):
         raise typer.BadParameter(f"{hz} is neither 100 nor 1000", param_hint="--hz")
     began = time.monotonic()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # Whoever stops a build stops it as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM interrupts a build as Ctrl-C does.
     try:
         if source:
             err.print(f"reading {source}: which tree it is decides whether it is built already")
@@ -67,14 +67,14 @@ def build_(
 
 
 def origin(kernel: Kernel) -> str:
-    """The source of a kernel, and how it differs from that."""
+    """Description of a kernel's source, its timer frequency, and whether it is unmodified."""
     version = f" {kernel.package_version}" if kernel.package_version else ""
     as_shipped = " as shipped" if kernel.unmodified else ""
     return f"{kernel.source}{version}, HZ {kernel.hz}{as_shipped}"
 
 
 def meaning(kernel: Kernel) -> str:
-    """Whether the kernel's series means it."""
+    """Message on which kernel the name of this one's series means."""
     if (meant := api.default(kernel.series)) == kernel.name:
         return f"`{kernel.series}` means this kernel."
     return f"`{kernel.series}` means {meant}; choose this one with: vazao kernel use {kernel.name}"
@@ -107,11 +107,11 @@ def list_(as_json: AsJson = False) -> None:
 
 
 def _facts(kernel: Kernel) -> dict[str, Any]:
-    """A kernel as data."""
+    """A kernel as data for JSON."""
     means = api.default(kernel.series) == kernel.name
     facts = {"name": kernel.name} | {field.name: getattr(kernel, field.name) for field in fields(kernel)}
-    told = {name: value if isinstance(value, str | int | bool | None) else str(value) for name, value in facts.items()}
-    return told | {"means": kernel.series if means else None, "size_bytes": kernel.path.stat().st_size}
+    data = {name: value if isinstance(value, str | int | bool | None) else str(value) for name, value in facts.items()}
+    return data | {"means": kernel.series if means else None, "size_bytes": kernel.path.stat().st_size}
 
 
 def _row(kernel: Kernel) -> dict[str, str | int]:

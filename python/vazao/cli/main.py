@@ -66,11 +66,11 @@ app.add_typer(kernel.app, name="kernel")
 
 
 def main() -> None:
-    """Run the command; whatever a user typed ends in one clear message and an exit code."""
-    # Threads for algebra, of which there is none here, would wait busily beside the simulations, one on each core.
+    """Run the command line; every error ends in one clear message and an exit code."""
+    # OpenBLAS, which nothing here needs, would start a thread on each core that busy-waits beside the simulations.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     completion.answer(app)
-    # Started as a module, Python looks into the working directory first: a `colorsys.py` there may be a stranger's.
+    # With `python -m`, the working directory comes first on the path: a `colorsys.py` there may be untrusted.
     sys.path[:] = scenario.installed()
     try:
         try:
@@ -84,7 +84,7 @@ def main() -> None:
     except VazaoError as error:
         _fail(str(error), 2)
     except BrokenPipeError:
-        # The reader (`| head`) has gone; nothing more can be said, not even while Python ends.
+        # The reader (`| head`) has closed the pipe: nothing can be written any more, not even while Python exits.
         _drop_output()
         raise SystemExit(1) from None
     except OSError as error:

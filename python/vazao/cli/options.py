@@ -1,4 +1,4 @@
-"""Options that several commands share, and how they are read and written."""
+"""Options that several commands share, and the parsing of their values."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ Junit = Annotated[
 ]
 
 MOST_SEEDS = 10_000
-"""Runs that each combination of a sweep may have."""
+"""Maximum number of runs of each combination of a sweep."""
 
 
 def _language(lang: str | None) -> str | None:
@@ -107,7 +107,7 @@ Lang = Annotated[
 
 
 def seeds(text: str | None, seed: int | None) -> tuple[int | None, int | None]:
-    """The first seed and how many: of `10`, which begin with `seed`, or of `1-10`. Raises `ScenarioError`."""
+    """Parse `10`, counted from `seed`, or `1-10` into the first seed and their number. Raises `ScenarioError`."""
     if text is None:
         return seed, None
     first, dash, last = text.partition("-")
@@ -124,7 +124,7 @@ def seeds(text: str | None, seed: int | None) -> tuple[int | None, int | None]:
 
 
 def shard(text: str | None) -> Shard:
-    """`3/40`, the third of forty, as a share of a campaign's runs; all of them for None. Raises `StudyError`."""
+    """Parse `3/40`, the third of forty shards of a campaign; None is the whole campaign. Raises `StudyError`."""
     if text is None:
         return WHOLE
     number, slash, of = text.partition("/")
@@ -134,7 +134,7 @@ def shard(text: str | None) -> Shard:
 
 
 def cluster(text: str | None, jobs: int | None) -> Cluster | None:
-    """The cluster that runs go on; None where they go on the cores of this process. Raises `ClusterError`."""
+    """The cluster to run on; None to run on the cores of this machine. Raises `ClusterError`."""
     if text is None:
         return None
     if jobs is not None:
@@ -145,9 +145,9 @@ def cluster(text: str | None, jobs: int | None) -> Cluster | None:
 
 
 def change(text: str) -> tuple[str, Any]:
-    """KEY=VALUE with a value of TOML, or else a text: `network.pairs=3`, `network.bottleneck.rate=10 Mbps`.
+    """Parse KEY=VALUE with a TOML value, or else text: `network.pairs=3`, `network.bottleneck.rate=10 Mbps`.
 
-    A table takes the place of what is there, which the key then says by a `=` before it; a level of a study merges.
+    A table replaces the existing one, which a `=` before the key indicates; a level of a study merges instead.
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():

@@ -1,4 +1,4 @@
-"""Tables as JSON on standard output, written some rows at a time: there may be more than memory holds."""
+"""JSON output of tables, written in batches of rows because they may exceed memory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from vazao.results import Result
 
 ROWS = 4096
-"""Rows that are Python's objects at a time."""
+"""Maximum number of rows that are Python objects at a time."""
 
 
 def write_result(result: Result, facts: Mapping[str, Any] | None = None) -> None:
-    """A run as one JSON object: its row, a list of rows for each table, and what was traced if anything was."""
+    """Write a run as one JSON object: its row, a list of rows for each table, and samples if any were traced."""
     write_run(result.rows(), result.samples_batches() if len(result.samples_stream()) else None, facts)
 
 
@@ -27,7 +27,7 @@ def write_run(
     samples: Iterable[pl.DataFrame] | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> None:
-    """The tables of a run, stored or not, as one JSON object, with further facts of it."""
+    """Write the tables of a run, stored or not, as one JSON object, with further facts about it."""
     tables: dict[str, Iterable[pl.DataFrame]] = {name: [frame] for name, frame in rows.items() if name != "runs"}
     if samples is not None:
         tables["samples"] = samples
@@ -42,19 +42,19 @@ def write_run(
 
 
 def write_table(rows: pl.DataFrame) -> None:
-    """Rows as a JSON array of objects; a value that JSON lacks, such as a date, is written as text."""
+    """Write rows as a JSON array of objects; a value that JSON cannot represent, such as a date, becomes text."""
     _write_rows([rows], default=str)
     sys.stdout.write("\n")
 
 
 def write_object(facts: Mapping[str, Any], tables: Mapping[str, Mapping[str, pl.DataFrame]] | None = None) -> None:
-    """Facts as one JSON object, with objects of named tables in it."""
-    told = {key: {name: _rows(rows) for name, rows in named.items()} for key, named in (tables or {}).items()}
-    sys.stdout.write(json.dumps(finite({**facts, **told}), allow_nan=False, default=str) + "\n")
+    """Write facts as one JSON object, which includes objects of named tables."""
+    data = {key: {name: _rows(rows) for name, rows in named.items()} for key, named in (tables or {}).items()}
+    sys.stdout.write(json.dumps(finite({**facts, **data}), allow_nan=False, default=str) + "\n")
 
 
 def finite(value: Any) -> Any:
-    """A value for JSON, which has no number for "none": such a number is null."""
+    """Replace numbers that are not finite, which JSON cannot represent, with None."""
     if isinstance(value, dict):
         return {str(key): finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -63,7 +63,7 @@ def finite(value: Any) -> Any:
 
 
 def _write_rows(frames: Iterable[pl.DataFrame], default: Callable[[Any], str] | None = None) -> None:
-    """Rows as an array; `default` is what JSON has no value for."""
+    """Write rows as a JSON array; `default` converts values that JSON cannot represent."""
     sys.stdout.write("[")
     between = ""
     for rows in _parts(frames):
@@ -78,6 +78,6 @@ def _parts(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 
 def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """Rows for JSON, which has no number for "none"."""
+    """Rows as dictionaries for JSON, with None for numbers that are not finite."""
     numbers = [(name, pl.nth(place)) for place, (name, kind) in enumerate(frame.schema.items()) if kind.is_float()]
     return frame.with_columns(pl.when(one.is_finite()).then(one).alias(name) for name, one in numbers).to_dicts()

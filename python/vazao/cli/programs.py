@@ -1,4 +1,4 @@
-"""Programs that a file's guests run, and code of its algorithms: which they are, and whether the user allows them."""
+"""Permission to run the programs of a file's guests and the code of its algorithms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def of_study(asked: Study, text: str, overrides: Sequence[tuple[str, Any]]) -> Asked:
-    """Programs and code of a study at full size, of which quick is a part."""
+    """Programs and code of a study at full size, which includes the quick size."""
     return (
         results.Asked.of(cell.scenario for cell in study.plan(asked, "full").cells)
         if may_have(text, overrides)
@@ -29,7 +29,7 @@ def of_study(asked: Study, text: str, overrides: Sequence[tuple[str, Any]]) -> A
 
 
 def of_experiment(asked: Experiment) -> Asked:
-    """Programs and code of a scenario, with every value that its keys are varied to. Raises `ScenarioError`."""
+    """Programs and code of a scenario under all values of its varied keys. Raises `ScenarioError`."""
     only = asked.scenario
     given = (*asked.overrides, *((each.key, each.values) for each in asked.variations))
     if not asked.variations or not may_have(asked.text, given):
@@ -38,13 +38,13 @@ def of_experiment(asked: Experiment) -> Asked:
 
 
 def may_have(text: str, overrides: Sequence[tuple[str, Any]] = ()) -> bool:
-    """Whether a file could run anything at all: most say at once that they do not."""
-    told = repr((tomllib.loads(text), overrides))
-    return "'command'" in told or ".py:" in told
+    """Whether a file could run programs or code at all: a quick test that rules out most files."""
+    content = repr((tomllib.loads(text), overrides))
+    return "'command'" in content or ".py:" in content
 
 
 def ask(file: str, asked: Asked) -> None:
-    """Have the user allow what a file runs. Raises `ScenarioError` if that is refused, or nobody can be asked."""
+    """Ask the user to allow what a file runs. Raises `ScenarioError` on refusal, or without a terminal to ask on."""
     if not asked:
         return
     question = asked.told(file)
@@ -56,21 +56,21 @@ def ask(file: str, asked: Asked) -> None:
 
 
 def ask_for(path: Path, asked: Asked, built_in: bool) -> Allowed:
-    """Have the user allow what a file would run; of a built-in file only what the command line adds is asked for.
+    """Ask the user to allow what a file would run; for a built-in file, only what the command line adds.
 
-    Gives leave to run the code that was asked about, and no other that takes its place meanwhile.
+    The permission covers exactly the code that was asked about, not code that replaces it in the meantime.
     """
     ask(str(path), asked.trusted() if built_in else asked)
     return asked.leave
 
 
 def gate(allow: bool) -> Gate:
-    """The question at the door of a stored run: none where `--allow-programs` was given."""
+    """Permission check for stored runs: asks the user, unless `--allow-programs` was given."""
     return lambda name, asked: True if allow else ask_for(Path(name), asked, built_in=False)
 
 
 def permitted(path: Path, text: str, more: dict[str, Any], allow: bool, built_in: bool) -> _core.Scenario:
-    """A scenario that may run its programs and its own algorithms. Raises `ScenarioError`."""
+    """Load a scenario with permission to run its programs and custom algorithms. Raises `ScenarioError`."""
     leave: Allowed = True
     if not allow:
         only = scenario.load(text, **more)

@@ -1,4 +1,4 @@
-"""Progress of long work: a moving bar in a terminal, lines elsewhere."""
+"""Progress displays for long work: a moving bar in a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from vazao.units import duration, quantity
 from vazao.words import ENGLISH, Words
 
 PLAIN_STEP_SECONDS = 15.0
-"""Seconds between lines on a build or a single run where there is no terminal to draw in."""
+"""Seconds between progress lines of a build or a single run without a terminal."""
 
 PLAIN_SECONDS = 5.0
-"""Seconds between lines of progress where there is no terminal to draw in."""
+"""Seconds between progress lines of a campaign without a terminal."""
 
 
 class _Rate(ProgressColumn):
-    """Runs per second and the time that is left."""
+    """Column with the runs per second and the remaining time."""
 
     def __init__(self, words: Words) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class _Rate(ProgressColumn):
 
 
 def _pace(ended: int, work: float, elapsed: float, words: Words) -> str:
-    """The rate, and what is left: runs differ in length, so that goes by the share of the work that is done."""
+    """Rate and remaining time. Runs differ in length, so the remaining time is based on the fraction of work done."""
     if not ended or not work or not elapsed:
         return "…"
     rate = words.number(f"{ended / elapsed:.3g}")
@@ -57,7 +57,7 @@ class Bar:
             _Rate(self._words),
         )
         self._progress = Progress(*columns, console=terminal.err, transient=True)
-        # Stored runs are told apart: the rate is of those that run now.
+        # Stored runs are not counted: the rate is of those that run now.
         self._task = self._progress.add_task("runs", total=1.0, ended=0, runs=total - done)
         self._ended = 0
         if total > done:
@@ -74,55 +74,55 @@ class Bar:
 
 
 class Lines:
-    """Progress as a line now and then, for logs and pipes; see `results.Progress`."""
+    """Progress as occasional lines, for logs and pipes; see `results.Progress`."""
 
     def __init__(self, words: Words = ENGLISH) -> None:
         self._words = words
 
     def start(self, total: int, done: int) -> None:
-        """Say how much there is to do."""
+        """Print how many runs there are to do."""
         self._total, self._stored, self._ended = total, done, 0
-        self._began = self._told = time.monotonic()
+        self._began = self._printed_at = time.monotonic()
         if total > done:
             key = "progress.to_do_more" if done else "progress.to_do"
             terminal.err.print(self._words.say(key, n=total - done, all=total, stored=done))
 
     def advance(self, runs: int, work: float) -> None:
-        """Say how far it is, every few seconds."""
+        """Print the progress every few seconds."""
         self._ended += runs
         now = time.monotonic()
-        if now - self._told >= PLAIN_SECONDS:
-            self._told = now
-            self._tell(_pace(self._ended, work, now - self._began, self._words))
+        if now - self._printed_at >= PLAIN_SECONDS:
+            self._printed_at = now
+            self._print(_pace(self._ended, work, now - self._began, self._words))
 
     def close(self) -> None:
-        """Say how it ended."""
+        """Print the final number of runs and their rate."""
         if self._ended:
             took = time.monotonic() - self._began
             rate = self._words.number(f"{self._ended / max(took, 1e-9):.3g}")
-            self._tell(self._words.say("progress.rate", rate=rate))
+            self._print(self._words.say("progress.rate", rate=rate))
 
-    def _tell(self, pace: str) -> None:
+    def _print(self, pace: str) -> None:
         ended, words = self._stored + self._ended, self._words
         terminal.err.print(words.say("progress.line", ended=ended, all=self._total, pace=pace))
 
 
 PATIENCE_SECONDS = 1.0
-"""A single run that takes no longer shows no progress."""
+"""Seconds before a single run shows its progress."""
 
 FORECAST_SECONDS = 4.0
-"""Time after which the end of a single run is forecast, which takes about a second of another core."""
+"""Seconds before the end of a single run is forecast, which takes about a second of another core."""
 
 
 class Clock:
-    """Progress of a single run: a moving line in a terminal, a line now and then elsewhere."""
+    """Progress of a single run: a moving line in a terminal, occasional lines elsewhere."""
 
     def __init__(self, until_s: float | None, ends: Callable[[], float | None] = lambda: None) -> None:
-        """`until_s`: when the run ends at the latest; `ends` says when it will probably end, and is asked once."""
+        """`until_s` is the latest end of the run; `ends` forecasts its end, and is called once at most."""
         self._until = until_s
         self._ask: Callable[[], float | None] | None = ends
         self._ends: float | None = None
-        self._began = self._told_at = time.monotonic()
+        self._began = self._printed_at = time.monotonic()
         self._progress = Progress(
             SpinnerColumn(), BarColumn(), TextColumn("{task.description}"), console=terminal.err, transient=True
         )
@@ -130,7 +130,7 @@ class Clock:
         self._shown = False
 
     def __call__(self, now_s: float) -> None:
-        """Show that `now_s` seconds are simulated."""
+        """Show that `now_s` seconds have been simulated."""
         elapsed = time.monotonic() - self._began
         if elapsed > FORECAST_SECONDS and now_s and self._ask:
             ask, self._ask = self._ask, None
@@ -138,20 +138,20 @@ class Clock:
         if terminal.err.is_terminal and elapsed > PATIENCE_SECONDS:
             self._shown = True
             self._progress.start()
-            told, total = self._told(now_s, elapsed), self._ends or self._until
-            self._progress.update(self._task, completed=now_s, total=total, description=told)
-        elif time.monotonic() - self._told_at >= PLAIN_STEP_SECONDS and not terminal.err.is_terminal:
-            self._told_at = time.monotonic()
-            terminal.err.print(self._told(now_s, elapsed))
+            text, total = self._text(now_s, elapsed), self._ends or self._until
+            self._progress.update(self._task, completed=now_s, total=total, description=text)
+        elif time.monotonic() - self._printed_at >= PLAIN_STEP_SECONDS and not terminal.err.is_terminal:
+            self._printed_at = time.monotonic()
+            terminal.err.print(self._text(now_s, elapsed))
 
-    def _told(self, now_s: float, elapsed: float) -> str:
-        told = f"{quantity(now_s, 's')} simulated"
+    def _text(self, now_s: float, elapsed: float) -> str:
+        simulated = f"{quantity(now_s, 's')} simulated"
         ends = self._ends if self._ends and self._ends > now_s else self._until
         if ends is None:
-            return told
+            return simulated
         left = f", {duration(elapsed * (ends - now_s) / now_s)} left" if now_s else ""
         about = f"about {quantity(ends, 's')}" if ends == self._ends else f"{quantity(ends, 's')} at most"
-        return f"{told} of {about}{left}"
+        return f"{simulated} of {about}{left}"
 
     def __enter__(self) -> Self:
         return self
@@ -167,7 +167,7 @@ def progress(words: Words = ENGLISH) -> Bar | Lines:
 
 
 TRUSTED = 0.1
-"""The part of a step after which its pace says more than what such a step usually takes."""
+"""Fraction of a step after which its measured pace predicts more than its usual duration."""
 
 
 class Steps:
@@ -177,7 +177,7 @@ class Steps:
         self._bar: Progress | None = None
 
     def plan(self, usual: Mapping[str, float]) -> None:
-        """Take up the steps in their order, each with the seconds that it usually takes."""
+        """Set the steps in order, each with its usual duration in seconds."""
         self._usual = dict(usual)
         self._names = list(usual)
         if terminal.err.is_terminal:
@@ -192,14 +192,14 @@ class Steps:
             self._bar.start()
 
     def begin(self, name: str) -> None:
-        """Go on to a step."""
+        """Start a step."""
         self._name = name
         self._began = time.monotonic()
-        self._told = -PLAIN_STEP_SECONDS
+        self._printed_at = -PLAIN_STEP_SECONDS
         self.at(0.0)
 
     def at(self, part: float, note: str = "") -> None:
-        """Tell how much of the step is done, from 0 to 1."""
+        """Show how much of the step is done, from 0 to 1."""
         number = self._names.index(self._name)
         text = f"{number + 1}/{len(self._names)} {self._name}" + (f": {note}" if note else "")
         part = min(part, 1.0)
@@ -210,8 +210,8 @@ class Steps:
             before = sum(self._usual[name] for name in self._names[:number])
             done = (before + part * self._usual[self._name]) / total
             self._bar.update(self._task, description=text, completed=done, left=left)
-        elif now - self._told >= PLAIN_STEP_SECONDS:
-            self._told = now
+        elif now - self._printed_at >= PLAIN_STEP_SECONDS:
+            self._printed_at = now
             terminal.err.print(f"{text}, {left}")
 
     def _left(self, number: int, part: float) -> float:

@@ -1,4 +1,4 @@
-"""`vazao report`, `show` and `sql`: what stored results have to say."""
+"""`vazao report`, `show` and `sql`: reports and queries of stored results."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def show(directory: Directory, lang: Lang = None, as_json: AsJson = False) -> No
         return
     done = results.open_campaign(directory, lang=lang)
     if as_json:
-        _tell(done)
+        _write_json(done)
         return
     from vazao.cli import showing
     from vazao.cli.terminal import out
@@ -97,8 +97,8 @@ def _show_scenario(store: results.Store, as_json: bool) -> None:
     showing.show_run(store.manifest["name"], tables["runs"]["run_id"][0], tables)
 
 
-def _tell(done: Campaign) -> None:
-    """A study's ledger, tables and means as one JSON object."""
+def _write_json(done: Campaign) -> None:
+    """Write a study's ledger, tables and means as one JSON object."""
     from vazao.cli.printing import write_object
 
     words = done.study.words
@@ -152,7 +152,7 @@ def sql(
 
 
 def _show_rows(rows: pl.DataFrame) -> None:
-    """Rows as a table, or one value a line where that is too wide."""
+    """Print rows as a table, or one value per line if that is too wide."""
     from vazao.cli import terminal
 
     if rows.height and terminal.fits(rows):
@@ -162,14 +162,14 @@ def _show_rows(rows: pl.DataFrame) -> None:
 
 
 def publish(done: Campaign, *, anew: bool = False) -> Path:
-    """Draw the figures and write the report, if that was not done; `anew`: whether it was or not."""
+    """Draw the figures and write the report, unless they are up to date; `anew` forces it."""
     product = results.product("report", done.study, done.directory)
     if product.is_there() and not anew:
         return done.directory / reports.PAGE
     with explained(done.directory):
         drawn = figures.render(done.study, done.store, done.directory, done.measurements)
         page = reports.write(done.study, done.store, done.findings, done.directory, done.measurements)
-    # Rows may have come meanwhile.
+    # Rows may have been added in the meantime.
     if results.product("report", done.study, done.directory) == product:
         product.note([page, *drawn.values()])
     return page

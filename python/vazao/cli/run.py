@@ -123,7 +123,7 @@ def run(
 
 @dataclass(frozen=True)
 class _Campaign:
-    """Options of a campaign, as they were typed."""
+    """Options of a campaign, as typed."""
 
     size: studies.Size | None
     on: str | None
@@ -141,27 +141,27 @@ class _Campaign:
         return options.cluster(self.on, self.jobs) or self.jobs
 
     def demands(self) -> judging.Demands:
-        """Demands on verdicts. Raises `StudyError`."""
+        """Demands on verdicts, from `--fail-on` and `--junit`. Raises `StudyError`."""
         return judging.demands(self.fail_on, self.junit)
 
     def run(self, study: Callable[[], results.Study], place: Path) -> None:
-        """Run a study, which is asked for when all else is known to be right."""
+        """Run a study, which is requested only once all options are validated."""
         asked, shard = self.demands(), options.shard(self.shard)
         if shard != results.WHOLE:
             asked_for = {"--fail-on": self.fail_on, "--junit": self.junit, "--measurements": list(self.measurements)}
             _refuse("--shard", "shard", asked_for)
-        told = studies.told_in(study(), self.lang)
+        translated = studies.told_in(study(), self.lang)
         where = self.place()
         out = self.directory or place
         campaigns.run_study(
-            told, self.size, where, out, shard, self.as_json, asked=asked, measurements=self.measurements
+            translated, self.size, where, out, shard, self.as_json, asked=asked, measurements=self.measurements
         )
 
 
 def _allowed(
     study: results.Study, path: Path, text: str, overrides: list[tuple[str, Any]], allow: bool, built_in: bool
 ) -> results.Study:
-    """A study that may run its programs and own algorithms. Raises `ScenarioError`."""
+    """Give a study permission to run its programs and custom algorithms. Raises `ScenarioError`."""
     return study.allowing(
         True if allow else programs.ask_for(path, programs.of_study(study, text, overrides), built_in)
     )
@@ -212,11 +212,11 @@ REFUSED = {
         ),
     ),
 }
-"""Options that a kind of file does not take, and what it is called."""
+"""Options that each kind of input does not accept, after the description of the kind for messages."""
 
 
 def _refuse(file: str | Path, kind: str, given: dict[str, Any]) -> None:
-    """Refuse options that are for other kinds of files. Raises `ScenarioError`."""
+    """Reject options that this kind of input does not accept. Raises `ScenarioError`."""
     what, refused = REFUSED[kind]
     if any(given[option] not in (None, []) for option in refused):
         *others, last = refused

@@ -1,4 +1,4 @@
-"""`vazao view`: runs drawn packet by packet, in one page. `vazao play`: a page in which they are changed by hand."""
+"""`vazao view`: a page that draws runs packet by packet. `vazao play`: a page to change scenarios interactively."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def play(
             raise ScenarioError(
                 f"{path}: is a study; the page plays scenarios, and has lessons on the studies' figures"
             )
-        # What the page cannot run is better said here.
+        # Report an invalid scenario here rather than in the page.
         name = scenario.load(text, file=str(path)).name
     own = None
     if lesson is not None and lesson not in seeing.lessons():
@@ -132,7 +132,7 @@ def play(
 
 
 def _serve(page: Page, told: dict[str, Any] | None, *, port: int, browser: bool) -> None:
-    """Serve the laboratory until Ctrl-C; the address is printed."""
+    """Print the address and serve the laboratory until Ctrl-C."""
     check("play --serve")
     from vazao import explore
 
@@ -145,7 +145,7 @@ def _serve(page: Page, told: dict[str, Any] | None, *, port: int, browser: bool)
 
 
 def _deliver(page: Page, html: Path | None, name: str, told: dict[str, Any] | None, *, browser: bool) -> None:
-    """Write a page and say where it is; with `told`, as JSON. A new file of its own is opened in the browser."""
+    """Write a page and print its path, with `told` as JSON. Without `html`, open the new file in the browser."""
     path = page.save(html or _new_file(name))
     if told is not None:
         print(json.dumps({"page": str(path)} | told))
@@ -181,6 +181,6 @@ def _recorded(
 
 
 def _new_file(name: str) -> Path:
-    """A file of a run's name in a folder of its own, which stays: the browser reads it when it likes."""
+    """Path of a page in a new folder, which is kept because the browser may read it at any time."""
     kept = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
     return Path(tempfile.mkdtemp(prefix="vazao-")) / f"{kept}.html"

@@ -24,10 +24,10 @@ _VERDICTS = {"reproduced": "green", "differs": "yellow", "undecided": "magenta",
 
 
 _PROSE = 100
-"""The longest line of the ledger's texts, however wide the terminal."""
+"""Maximum line length of the ledger's texts, regardless of the terminal's width."""
 
 MOST_ROWS = 24
-"""Flows or links of a run that are shown."""
+"""Maximum number of flows or links shown for a run."""
 
 _CC = pl.when(pl.col("cc") == "none").then(pl.lit("")).otherwise(pl.format(" {}", "cc"))
 _STACK = pl.when(pl.col("stack") == "vazao").then(pl.lit("")).otherwise(pl.format(" · {}", "stack"))
@@ -63,7 +63,7 @@ KERNEL = pl.format("Linux {}, {} Hz", "kernel", "kernel_hz").alias("guests")
 
 
 def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None:
-    """A single run's summary: flows, links, the run."""
+    """Print a single run's summary: flows, links, the run."""
     out.print(Text.assemble((name, "bold"), f"   run {run_id}"))
     for each, columns in ("flows", FLOWS), ("links", LINKS):
         rows = tables[each]
@@ -78,9 +78,9 @@ def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None
 
 
 def show_places(places: Mapping[str, Path | None], lost: int) -> None:
-    """Say where a run's files went, and that `lost` samples went nowhere."""
-    if told := [f"{what}: {place}" for what, place in places.items() if place is not None]:
-        out.print("\n" + "; ".join(told), soft_wrap=True)
+    """Print where a run's files are, and how many samples were not kept (`lost`)."""
+    if listed := [f"{what}: {place}" for what, place in places.items() if place is not None]:
+        out.print("\n" + "; ".join(listed), soft_wrap=True)
     if lost:
         out.print(
             f"\n{lost} samples were recorded and not kept: --out DIR keeps them, --json prints them", soft_wrap=True
@@ -88,19 +88,19 @@ def show_places(places: Mapping[str, Path | None], lost: int) -> None:
 
 
 def problems(flows: pl.DataFrame) -> list[tuple[int, str]]:
-    """The flows that failed or had not done what they were to do when the run ended, each with what is to be said."""
+    """Flows that failed or had not completed when the run ended, each with a message."""
     unfinished = pl.lit("had not completed when the run ended")
-    told = flows.select("flow", problem=pl.coalesce("failure", pl.when(~pl.col("completed")).then(unfinished)))
-    return [(flow, problem) for flow, problem in told.drop_nulls().iter_rows()]
+    messages = flows.select("flow", problem=pl.coalesce("failure", pl.when(~pl.col("completed")).then(unfinished)))
+    return [(flow, problem) for flow, problem in messages.drop_nulls().iter_rows()]
 
 
 def failures(flows: pl.DataFrame) -> list[tuple[int, str]]:
-    """The flows that failed, each with why."""
+    """Flows that failed, each with the reason."""
     return flows.filter(pl.col("failure").is_not_null()).select("flow", "failure").rows()
 
 
 MOST_LINES = 30
-"""Lines of a program's output that are shown; a row has all of it."""
+"""Maximum number of lines shown of a program's output; the flow's row has all of it."""
 
 
 def _show_output(flows: pl.DataFrame) -> None:
@@ -116,11 +116,11 @@ def _show_output(flows: pl.DataFrame) -> None:
 
 
 SPARE = ["sent", "packets", "RTT_s", "hosts"]
-"""Columns that a narrow terminal does without, the first to go first."""
+"""Columns that are dropped on a narrow terminal, in this order."""
 
 
 def _narrowed(rows: pl.DataFrame, title: str) -> RenderableType:
-    """A table without as many of the spare columns as do not fit."""
+    """A table without the spare columns that do not fit the terminal."""
     for name in SPARE:
         if measured(grid(rows, title=title)).maximum <= out.width:
             break
@@ -136,9 +136,9 @@ def show_findings(
     explained: bool = False,
     measurements: Sequence[Measured] = (),
 ) -> None:
-    """The ledger, and how it came out; `explained`: with what explains each claim that was not reproduced.
+    """Print the ledger and its totals; `explained` adds criteria, and explanations of claims that were not reproduced.
 
-    Below each verdict stands what rows of `measurements` say.
+    Verdicts from `measurements` are listed below those of the runs.
     """
     theirs = [(one.name, {(ruling.id, ruling.level): ruling for ruling in one.findings}) for one in measurements]
     out.print(Text(words.say("terminal.findings"), style="bold"))
@@ -177,53 +177,53 @@ def show_findings(
 
 def _add(rows: Table, head: str, result: Ruling, words: Words) -> None:
     """Add a verdict with its numbers to the rows of a claim."""
-    told = f": {result.measured}" if result.measured else ""
-    rows.add_row(Text(head), Text.assemble((words.of("verdict", result.verdict), _VERDICTS[result.verdict]), told))
+    values = f": {result.measured}" if result.measured else ""
+    rows.add_row(Text(head), Text.assemble((words.of("verdict", result.verdict), _VERDICTS[result.verdict]), values))
     for pair in result.numbers:
         rows.add_row("", Text(_side_by_side(pair, words), style="dim"))
 
 
 def _joined(one: Measured, words: Words) -> str:
-    """Say what joined of a set of measurements, and how it came out."""
+    """Summary of a set of measurements: the runs and measures that joined the study, and the verdicts."""
     runs, measures = words.many("page.runs", one.runs.height), ", ".join(one.readings.measures)
-    told = [words.say("page.joined", runs=runs, measures=measures)]
+    sentences = [words.say("page.joined", runs=runs, measures=measures)]
     if one.readings.assumed:
         levels = (words.say("page.assumed", factor=name, level=at) for name, at in one.readings.assumed.items())
-        told.append(words.say("page.taken_to_be", told="; ".join(levels)))
+        sentences.append(words.say("page.taken_to_be", told="; ".join(levels)))
     counted = study.counted(one.findings, words) if one.findings else words.say("page.touches_nothing")
-    return " ".join([*told, counted])
+    return " ".join([*sentences, counted])
 
 
 def _side_by_side(pair: Pair, words: Words) -> str:
-    """A number of the original beside ours: `SACK: 70 s reported, 66.9 s measured, 0.96 times`."""
+    """A number of the original next to ours: `SACK: 70 s reported, 66.9 s measured, 0.96 times`."""
     reported, measured, effect = pair.told(words)
     of = f"{pair.of}: " if pair.of else ""
-    told = of + words.say("terminal.side_by_side", reported=reported, measured=measured)
-    return told if pair.effect is None else f"{told}, {words.say('terminal.times', effect=effect)}"
+    numbers = of + words.say("terminal.side_by_side", reported=reported, measured=measured)
+    return numbers if pair.effect is None else f"{numbers}, {words.say('terminal.times', effect=effect)}"
 
 
 def _criteria(result: Ruling, words: Words) -> list[tuple[str, str]]:
-    """Return what decides a claim, and what did before results were seen."""
+    """Labelled criteria of a claim: the current one, and earlier ones with the reason for each change."""
     now = [(words.say("terminal.criterion"), result.criterion)] if result.criterion else []
     changed = (words.say("terminal.changed", criterion=one.criterion, because=one.because) for one in result.earlier)
     return [*now, *((words.say("terminal.earlier"), text) for text in changed)]
 
 
 def _explanations(claim: Sequence[Ruling]) -> list[str]:
-    """Explanations of a claim's verdicts where they need one; what several share stands at the last."""
+    """Explanations of a claim's verdicts unless reproduced; one that several share is shown at the last."""
     texts = ["" if result.verdict == "reproduced" else result.explanation for result in claim]
     return ["" if text in texts[n + 1 :] else text for n, text in enumerate(texts)]
 
 
 def show_title(title: str, question: str) -> None:
-    """A study's title and what it asks: the beginning of an answer without claims."""
+    """Print a study's title and question, as the head of an answer without claims."""
     out.print(Text(title, style="bold"))
     if question:
         out.print(Text(question), soft_wrap=True)
 
 
 def show_tables(tables: Iterable[tuple[str, pl.DataFrame]], words: Words = ENGLISH) -> None:
-    """A study's own tables, each under its title."""
+    """Print a study's own tables, each under its title."""
     for title, rows in tables:
         out.print(table(rows, title=f"\n{title}", words=words))
 

@@ -1,4 +1,4 @@
-"""Signals that end a command in good order."""
+"""Graceful termination of commands by signals."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 
 class Terminated(BaseException):
-    """SIGTERM has come."""
+    """The process has received SIGTERM."""
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Make SIGTERM an exception in a block, as Ctrl-C is: what has finished is stored."""
+    """Turn SIGTERM into an exception within a block, as Ctrl-C is one, so that finished work is stored."""
 
     def end(*_: object) -> None:
         raise Terminated

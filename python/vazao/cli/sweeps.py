@@ -1,4 +1,4 @@
-"""`vazao run --vary`: a scenario with some of its keys varied, kept as the campaign of a study."""
+"""`vazao run --vary`: a scenario with some of its keys varied, stored as the campaign of a study."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vazao.errors import ScenarioError
 from vazao.results.shard import WHOLE
 
 FEWEST, MOST = 3, 1000
-"""Seeds of the first look, and most of them."""
+"""Number of seeds in the first round of a sweep to a given precision, and its maximum."""
 
 
 def run(
@@ -24,7 +24,7 @@ def run(
     directory: Path | None,
     as_json: bool,
 ) -> None:
-    """Run a sweep, with seeds added until its goodput is known as precisely as was asked for."""
+    """Run a sweep; with `precision`, add seeds until its goodput is known that precisely."""
     from vazao.cli.terminal import err
 
     wanted = None if precision is None else _share(precision)
@@ -46,7 +46,7 @@ def run(
 
 
 def _share(text: str) -> float:
-    """`5%`, `5 %` or `0.05` as a share. Raises `ScenarioError`."""
+    """Parse `5%`, `5 %` or `0.05` into a fraction. Raises `ScenarioError`."""
     if found := re.fullmatch(r"\s*([\d.]+)\s*(%?)\s*", text):
         try:
             share = float(found[1]) / (100 if found[2] else 1)
@@ -58,9 +58,9 @@ def _share(text: str) -> float:
 
 
 def _known(done: results.Campaign, flows: Sequence[str]) -> tuple[float, str]:
-    """Half of the widest 95 % interval of a mean goodput, as a share of the mean, and the flow that it is of.
+    """Largest half-width of the 95 % intervals of mean goodputs, relative to the mean, and the flow that has it.
 
-    Of several flows those count that the sweep is about, `flows`, or else all; the name of a single one is empty.
+    Of several flows, only those that the sweep varies (`flows`) count, or else all; a single flow has an empty name.
     """
     (means,) = (done.table(table.id) for table in done.study.tables)
     if studies.FLOW in means.columns and flows:

@@ -1,4 +1,4 @@
-"""The terminal: consoles that obey no text, and tables with units."""
+"""Terminal output: consoles that printed text cannot control, and tables with units."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
 
 class Cleaned(Console):
-    """A console whose texts are shown as they are: no markup, no escape sequences but its own."""
+    """A console that prints texts literally: no markup, and no escape sequences but its own."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(highlight=False, markup=False, emoji=False, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments of anything, in which only the console's own are control codes."""
+        """Render to segments, in which control characters are escaped except the console's own."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(clean(segment.text), segment.style)
 
 
 out = Cleaned()
 if not out.is_terminal:
-    # A pipe or a file has no edge at which a table would have to be cut.
+    # A pipe or a file has no width at which a table would be truncated.
     out.width = 200
 err = Cleaned(stderr=True, soft_wrap=True)
 
 
 def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False, words: Words = ENGLISH) -> RenderableType:
-    """A data frame as a table: units in the cells, or (`raw`) names and numbers as they are stored.
+    """A data frame as a table: units in the cells, or (`raw`) names and numbers as stored.
 
-    Where the terminal is too narrow, what is the same in all rows goes into the title, and lines break between words;
-    where that is not enough, rows are told one value a line, as a table would be cut.
+    If the terminal is too narrow, columns with one value in all rows move into the title, and lines break between
+    words; if that is not enough, rows are printed one value per line, because a table would be truncated.
     """
     made = grid(frame, title=title, raw=raw, words=words)
     if measured(made).minimum <= out.width:
@@ -51,13 +51,13 @@ def table(frame: pl.DataFrame, *, title: str = "", raw: bool = False, words: Wor
 
 
 def measured(made: Table) -> Measurement:
-    """The least and the largest width of a table, whatever the terminal's."""
+    """Minimum and maximum width of a table, regardless of the terminal's."""
     return Measurement.get(out, out.options.update(max_width=10_000), made)
 
 
 def grid(frame: pl.DataFrame, *, title: str = "", raw: bool = False, words: Words = ENGLISH) -> Table:
     """A data frame as a table, which may be wider than the terminal; see `table`."""
-    names, cells = _told(frame, raw, words)
+    names, cells = _formatted(frame, raw, words)
     wide = sum(max(map(len, [names[name], *cells[name]])) + 2 for name in cells) > out.width
     if wide and not raw and frame.height > 1:
         same = [name for name in cells if len(set(cells[name])) == 1]
@@ -82,8 +82,8 @@ def grid(frame: pl.DataFrame, *, title: str = "", raw: bool = False, words: Word
     return made
 
 
-def _told(frame: pl.DataFrame, raw: bool, words: Words) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Heading and cells of each column that is told."""
+def _formatted(frame: pl.DataFrame, raw: bool, words: Words) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Headings and cells of the displayed columns."""
     columns = dict.fromkeys(frame.columns) if raw else told_columns(frame.columns)
     names = {name: name if raw else words.column(heading(name)) for name in columns}
     return names, {name: _cells(frame, name, half, raw, words) for name, half in columns.items()}
@@ -96,8 +96,8 @@ def _cells(frame: pl.DataFrame, name: str, half: str | None, raw: bool, words: W
 
 
 def records(frame: pl.DataFrame, *, raw: bool = True, words: Words = ENGLISH) -> str:
-    """Rows that are too wide for the terminal, one value a line."""
-    names, cells = _told(frame, raw, words)
+    """Rows with one value per line, for tables that are too wide for the terminal."""
+    names, cells = _formatted(frame, raw, words)
     width = max(map(len, names.values()), default=0)
     rows = zip(*cells.values(), strict=True)
     blocks = [
@@ -107,7 +107,7 @@ def records(frame: pl.DataFrame, *, raw: bool = True, words: Words = ENGLISH) ->
 
 
 def fits(frame: pl.DataFrame) -> bool:
-    """Whether a table of these rows is no wider than the terminal."""
+    """Whether a table of these rows fits the width of the terminal."""
     widths = [max([len(name), *(len(_raw(value)) for value in frame[name])]) for name in frame.columns]
     return sum(widths) + 2 * len(widths) <= out.width
 

@@ -1,4 +1,4 @@
-"""`vazao merge` and `gc`: results directories put together, and cleared of what their study no longer has."""
+"""`vazao merge` and `gc`: merges results directories, and removes stored runs that their study no longer has."""
 
 from __future__ import annotations
 

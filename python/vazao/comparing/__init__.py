@@ -1,4 +1,4 @@
-"""Comparisons: one scenario on every stack that can play it, what differs, and where two traces part."""
+"""Comparisons of one scenario on every stack that can run it: what differs, and where two traces diverge."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A scenario on every stack that can play it, side by side: what differs, and where two traces part."""
+"""A scenario on every stack that can run it, side by side: what differs, and where two traces diverge."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ class Trial:
     captures: Path
     """The directory of its captures."""
     notes: tuple[str, ...] = ()
-    """Differences of its scenario from the one that was asked for."""
+    """Differences of its scenario from the requested one."""
     problem: str = ""
-    """Reason why there is no result."""
+    """Reason for the missing result."""
 
 
 @dataclass(frozen=True)
 class Parted:
-    """The points at which the traces of one flow part in two runs."""
+    """The points at which the traces of one flow in two runs diverge."""
 
     flow: int
     runs: tuple[str, str]
     packets: Parting
-    """Parting of all packets."""
+    """Divergence over all packets."""
     data: Parting
-    """Parting of the packets with data alone: an acknowledgement more or less may be all that differs for a while."""
+    """Divergence over packets with data only: for a while one extra acknowledgement may be the only difference."""
 
 
 class Comparison:
-    """Runs of one scenario beside each other. The last one is the yardstick."""
+    """Runs of one scenario side by side. The last one is the yardstick."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Comparison:
     ) -> None:
         self.trials = list(trials)
         self.tolerance_s = tolerance_s
-        """Packets that are no further apart than this count as simultaneous."""
+        """Maximum time in seconds between packets that count as simultaneous."""
         self.replications = replications
         """Measures of every stack under several seeds; None where there is one seed."""
         self.name = name
@@ -83,18 +83,18 @@ class Comparison:
 
     @property
     def yardstick(self) -> str:
-        """The run that the others are measured against."""
+        """The name of the run that the others are compared with."""
         return list(self.results)[-1]
 
     def played(self, flow: int) -> dict[str, Result]:
-        """The runs, by name, in which the stack that they are called after plays a flow."""
+        """The runs, by name, in which the stack that they are named after carries the flow."""
         return {name: made for name, made in self.results.items() if plays(name, made.flows["stack"][flow])}
 
     @cached_property
     def differences(self) -> pl.DataFrame:
-        """One row for each flow, measure and run that played it.
+        """One row for each flow, measure and run that carried the flow.
 
-        Columns: flow, measure, run, value; `difference` from the value of the last of them, `relative` to that value.
+        Columns: flow, measure, run, value; `difference` from the last run's value, `relative` to that value.
         """
         rows = [
             (flow, measure, name, None if (value := result.flows[measure][flow]) is None else float(value))
@@ -116,9 +116,9 @@ class Comparison:
 
     @cached_property
     def partings(self) -> list[Parted]:
-        """Partings of traces, for each flow and two neighbouring runs: of all packets, and of those with data alone.
+        """Divergences of traces for each flow and two neighbouring runs, over all packets and over those with data.
 
-        Flows whose packets cannot be told apart in captures have none.
+        Flows whose packets captures cannot distinguish have none.
         """
         captures = {trial.name: trial.captures for trial in self.trials}
         found = []
@@ -138,7 +138,7 @@ class Comparison:
         return Parted(flow, runs, every, parting(with_data(ours), with_data(theirs), self.tolerance_s))
 
     def draw(self, folder: Path) -> list[Path]:
-        """Draw the congestion windows of all runs over time, as SVG, PDF, PNG and HTML; gives the files.
+        """Draw the congestion windows of all runs over time, as SVG, PDF, PNG and HTML; return the files.
 
         With several seeds also `differences` (SVG, PDF, PNG) and `compare.html`, a page of tables and figures.
         """
@@ -146,7 +146,7 @@ class Comparison:
         return files if self.replications is None else [*files, *page.write(self, folder)]
 
     def as_json(self) -> dict[str, Any]:
-        """Everything as what JSON can say."""
+        """The comparison as values that JSON can represent."""
         return self._replications_json() | {
             "runs": [_trial_json(trial) for trial in self.trials],
             "yardstick": self.yardstick,
@@ -201,13 +201,13 @@ def compare(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Run a scenario on every stack that can play it, with captures in `out`, one folder a stack.
+    """Run a scenario on every stack that can run it, with captures in `out`, one folder per stack.
 
-    `experiment` is a scenario's file, a built-in scenario's name, or what `vz.load` gives. With `seeds` every stack
-    runs so many times, under the same seeds; `Comparison.replications` has means with intervals and the differences
-    of pairs. Traces are compared and windows drawn of the first seed. `out` is `results/compare-NAME` by default. A
-    stack that cannot run here (no kernel is built) or fails is a trial without result. Raises `ScenarioError` if the
-    scenario is wrong or only one stack can play it, `RunError` if none could be run.
+    `experiment` is a scenario's file, a built-in scenario's name, or the result of `vz.load`. With `seeds`, every stack
+    runs that many times, under the same seeds; `Comparison.replications` has means with intervals and paired
+    differences. Traces and congestion windows are those of the first seed. `out` is `results/compare-NAME` by default.
+    A stack that cannot run here (no kernel is built) or fails is a trial without a result. Raises `ScenarioError` if
+    the scenario is wrong or only one stack can run it, `RunError` if none could be run.
     """
     asked = experiment if isinstance(experiment, Experiment) else load(experiment)
     if not isinstance(asked, Experiment):
@@ -231,7 +231,7 @@ def compare(
 
 
 def default_directory(file: Path) -> Path:
-    """Directory of a comparison where nobody names another."""
+    """The default directory of a comparison."""
     return Path("results") / f"compare-{file.stem}"
 
 
@@ -244,7 +244,7 @@ def _trial(variant: Variant, scenario: _core.Scenario, out: Path) -> Trial:
     captures = out / variant.stack
     make_directory(captures)
     for old in captures.glob("*.pcapng"):
-        remove(old)  # Perhaps of an interface that there is no more.
+        remove(old)  # Perhaps of an interface that no longer exists.
     try:
         result = run_scenario(scenario, trace=["cwnd"], pcap=captures)
     except RunError as error:

@@ -15,13 +15,13 @@ from vazao.results import Result
 from vazao.study import Figure
 
 MOST_FLOWS = 8
-"""Panels of a figure: one for each of the first flows."""
+"""Maximum number of panels: one for each of the first flows."""
 
 
 def windows(results: Mapping[str, Result]) -> pl.DataFrame:
     """The congestion window over time of each run, flow and path, to the end of the flow.
 
-    Columns: time_s, value (bytes), flow, run, which has the path's number too where a flow has several.
+    Columns: time_s, value (bytes), flow, run (with the path's number where a flow has several paths).
     """
     frames = []
     for name, result in results.items():
@@ -38,7 +38,7 @@ def windows(results: Mapping[str, Result]) -> pl.DataFrame:
 
 
 def drawing(results: Mapping[str, Result]) -> Drawing | None:
-    """The figure, one panel a flow; None if no run has a congestion window."""
+    """The figure, with one panel per flow; None if no run has a congestion window."""
     frame = windows(results)
     if frame.is_empty():
         return None
@@ -56,7 +56,7 @@ def drawing(results: Mapping[str, Result]) -> Drawing | None:
 
 
 def draw(results: Mapping[str, Result], folder: Path) -> list[Path]:
-    """Write the figure as `cwnd.svg`, `.pdf`, `.png` and, to be explored, `.html`; gives what was written."""
+    """Write the figure as `cwnd.svg`, `.pdf`, `.png` and an interactive `.html`; return the paths."""
     figure = drawing(results)
     if figure is None:
         return []

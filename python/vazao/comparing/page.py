@@ -1,4 +1,4 @@
-"""The page of a comparison under several seeds: tables, the differences drawn, and the windows of the first seed."""
+"""The page of a comparison under several seeds: tables, a chart of differences, the first seed's congestion windows."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PAGE = "compare.html"
 """The page's name."""
 
 SCALED = [name for name in MEASURES if name.endswith(("_s", "_bps"))]
-"""Times and rates, whose differences are drawn."""
+"""Measures that are times or rates, whose differences are drawn."""
 
 BARE = replace(PAPER, background="transparent")
-"""The look of a figure on a page that may be dark."""
+"""The theme of a figure on a page that may be dark."""
 
 MOST_FLOWS = 8
-"""Flows that have a table and a panel: the first."""
+"""Maximum number of flows with a table and a panel: the first ones."""
 
 _STYLE = """
 :root{color-scheme:light dark;--soft:#57606a;--line:#d0d7de}
@@ -42,17 +42,17 @@ thead th{border-bottom:1px solid var(--line);font-weight:600}figure{margin:1rem 
 
 
 def tables(made: Compared) -> list[tuple[str, list[list[str]]]]:
-    """A table of texts for each of the first flows, its headings first."""
+    """Title and table of texts for each of the first flows, with the headings first."""
     if not made.results:
         return []
     rows = telling.flows(made, MOST_FLOWS)
-    said = [(telling.titled(row), telling.told(made, row["flow"])) for row in rows if made.played(row["flow"])]
-    return [(title, [one.headings, *one.lines]) for title, one in said]
+    titled_tables = [(telling.titled(row), telling.told(made, row["flow"])) for row in rows if made.played(row["flow"])]
+    return [(title, [one.headings, *one.lines]) for title, one in titled_tables]
 
 
 def differences(made: Replications) -> Drawing | None:
-    """Differences of pairs, as a share of the other stack's mean, each with its interval; None where there are none."""
-    # A count of few may differ many times over, beside which nothing else would be seen.
+    """Chart of paired differences relative to the other stack's mean, with intervals; None where there are none."""
+    # A small count may differ by a large factor, beside which nothing else would be visible.
     drawn = pl.col("measure").is_in(SCALED) & pl.col("relative").is_not_null() & (pl.col("flow") < MOST_FLOWS)
     shares = made.differences.filter(drawn)
     if shares.is_empty():
@@ -81,7 +81,7 @@ def differences(made: Replications) -> Drawing | None:
 
 
 def write(made: Compared, folder: Path) -> list[Path]:
-    """Write the page, and the differences as SVG, PDF and PNG; gives the files."""
+    """Write the page, and the differences as SVG, PDF and PNG; return the files."""
     replications = made.replications
     assert replications is not None
     make_directory(folder)

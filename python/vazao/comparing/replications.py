@@ -1,7 +1,7 @@
-"""Replications of a comparison: every stack under several seeds, with intervals and the differences of pairs.
+"""Replications of a comparison: every stack under several seeds, with intervals and paired differences.
 
-Random streams are named for what they decide, so under one seed all stacks meet the same losses and starts: what a seed
-does to one it does to the others, and the difference of a pair varies less than either value.
+Random streams are named after what they decide, so under one seed all stacks see the same losses and start times
+(common random numbers): a seed affects them alike, and a paired difference varies less than either value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MEASURES = (
     "completion_s", "goodput_bps", "handshake_s", "rtt_p50_s",
     "packets_sent", "packets_lost", "retransmissions", "timeouts",
 )  # fmt: skip
-"""Columns of the table of flows that are compared."""
+"""Columns of the flows table that are compared."""
 
 OURS = STACKS[0]
 
@@ -37,7 +37,7 @@ class Replications:
 
     seeds: tuple[int, ...]
     rows: pl.DataFrame
-    """One row for each seed, run that played the flow, flow and measure; columns: seed, run, flow, measure, value."""
+    """One row per seed, run, flow that its stack carried, and measure; columns: seed, run, flow, measure, value."""
     failures: tuple[tuple[str, int, str], ...] = ()
     """Runs that have no rows: stack, seed, reason."""
 
@@ -46,9 +46,9 @@ class Replications:
 
     @cached_property
     def intervals(self) -> pl.DataFrame:
-        """The mean of each measure over the seeds, and half of its 95 % interval (Student's t; null for one value).
+        """The mean of each measure over the seeds, with half the width of its 95 % interval (Student's t).
 
-        Columns: flow, measure, run, `mean`, `half`, `n`.
+        Columns: flow, measure, run, `mean`, `half` (null for one value), `n`.
         """
         found = []
         for key, values in self._values().items():
@@ -58,10 +58,10 @@ class Replications:
 
     @cached_property
     def differences(self) -> pl.DataFrame:
-        """The mean difference of ours from each other stack over the seeds that both have, as pairs.
+        """The mean paired difference of our stack from each other one, over the seeds that both have.
 
-        Columns: flow, measure, `run` (the other stack), `mean` (ours less the other's), `half` of its 95 % interval,
-        `n` pairs, `p` of Student's paired test, `relative` and `relative_half` to the other's mean.
+        Columns: flow, measure, `run` (the other stack), `mean` (ours minus the other's), `half` the width of its 95 %
+        interval, `n` pairs, `p` of Student's paired t-test, `relative` and `relative_half` to the other's mean.
         """
         found: list[tuple[Any, ...]] = []
         values = self._by_seed()
@@ -90,7 +90,7 @@ class Replications:
 
 
 def _spread(half: float, value: float) -> float:
-    """Half of an interval, none where it is but the rounding of equal numbers."""
+    """Half the width of an interval, or 0 where it is only the rounding error of equal numbers."""
     return 0.0 if half <= 1e-12 * abs(value) else half
 
 
@@ -128,7 +128,7 @@ def replicate(
     finally:
         if progress:
             progress.close()
-    # In the order of seeds and stacks, whatever ended first.
+    # In the order of seeds and stacks, not of completion.
     rows = pl.concat([frames[index] for index in sorted(frames)]) if frames else _NONE
     return Replications(tuple(seed for seed, _ in planned), rows, tuple(failed[index] for index in sorted(failed)))
 
@@ -138,7 +138,7 @@ _NONE = pl.DataFrame(schema=_SCHEMA)
 
 
 def measured(flows: pl.DataFrame, run: str, seed: int) -> pl.DataFrame:
-    """The measures of the flows that a run's own stack played, one row each."""
+    """The measures of the flows that a run's own stack carried, one row each."""
     own = [stack for stack in flows["stack"].unique() if plays(run, stack)]
     values = flows.filter(pl.col("stack").is_in(own)).select("flow", pl.col(MEASURES).cast(pl.Float64))
     long = values.unpivot(on=MEASURES, index="flow", variable_name="measure", value_name="value")

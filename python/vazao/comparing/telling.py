@@ -1,4 +1,4 @@
-"""Differences between stacks in words, as the terminal and the page have them."""
+"""Text tables of the differences between stacks, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from vazao.results import Result
 
 NAMES = {"rtt_p50_s": "median RTT"}
-"""Names of measures that say more than their columns'."""
+"""Names of measures that are clearer than their columns' names."""
 
 
 class Compared(Protocol):
-    """A comparison, as far as it is told."""
+    """The part of a comparison that tables and pages need."""
 
     name: str
     trials: Any
@@ -34,24 +34,24 @@ class Compared(Protocol):
         """One row for each flow, measure and run."""
 
     def played(self, flow: int) -> dict[str, Result]:
-        """The runs that played a flow."""
+        """The runs that carried a flow."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """A flow's table: its headings, and a line of texts for each measure."""
+    """The table of a flow: its headings, and a line of texts for each measure."""
 
     headings: list[str]
     lines: list[list[str]]
 
 
 def told(made: Compared, flow: int) -> Told:
-    """The table of a flow: values of every run that played it, and how far they are apart."""
+    """The table of a flow: the values of every run that carried it, and their differences."""
     return _once(made, flow) if made.replications is None else _replicated(made.replications, flow)
 
 
 def _once(made: Compared, flow: int) -> Told:
-    """Values of one seed, and how far each is from the yardstick's."""
+    """The table of one seed: values, and the difference of each from the yardstick's."""
     rows = made.differences.filter(pl.col("flow") == flow)
     *others, yardstick = made.played(flow)
     lines = []
@@ -63,7 +63,7 @@ def _once(made: Compared, flow: int) -> Told:
 
 
 def _replicated(made: Replications, flow: int) -> Told:
-    """Means with their intervals, and ours against each other stack, pair by pair."""
+    """The table of several seeds: means with intervals, and paired differences of our stack from each other one."""
     means = made.intervals.filter(pl.col("flow") == flow)
     pairs = made.differences.filter(pl.col("flow") == flow)
     runs = means["run"].unique(maintain_order=True).to_list()
@@ -81,7 +81,7 @@ def _by_run(rows: pl.DataFrame, measure: str) -> Mapping[str, dict[str, Any]]:
 
 
 def _paired(row: dict[str, Any] | None) -> str:
-    """The mean difference of pairs with its interval: relative for times and rates, else a number."""
+    """A mean paired difference with its interval: relative for times and rates, else absolute."""
     if row is None:
         return "–"
     mean, half = row["mean"], row["half"]
@@ -109,7 +109,7 @@ def _is_scaled(measure: str) -> bool:
 
 
 def _difference(row: dict[str, Any]) -> str:
-    """Relative where a ratio says something, else as a number."""
+    """A difference as text: relative where a ratio is meaningful, else absolute."""
     difference, relative = row["difference"], row["relative"]
     if difference is None:
         return "–"
@@ -121,7 +121,7 @@ def _difference(row: dict[str, Any]) -> str:
 
 
 def titled(row: Mapping[str, Any]) -> str:
-    """A flow in words, from its row."""
+    """The title of a flow, from its row."""
     control = "" if row["cc"] in (None, "none") else f" {row['cc']}"
     return f"flow {row['flow']}: {row['client']} → {row['server']}, {row['app']} over {row['transport']}{control}"
 
@@ -132,7 +132,7 @@ def flows(made: Compared, most: int) -> Iterator[dict[str, Any]]:
 
 
 def basis(made: Replications) -> str:
-    """A sentence on what numbers of several seeds stand for."""
+    """A sentence that explains the numbers of several seeds."""
     first, last = made.seeds[0], made.seeds[-1]
     if first == last:
         return f"1 run of each stack, seed {first}: one value has no interval"

@@ -1,4 +1,4 @@
-"""Packets of flows as captures have them, and the first at which two traces part."""
+"""Packets of flows as captured, and the first at which two traces diverge."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from vazao import _core
 from vazao.files import explained
 
 FIRST_SERVER_PORT = 5001
-"""Captures have flow number n at the server's port 5001 + n."""
+"""Server port of flow 0 in captures; flow n has port 5001 + n."""
 
 TOLERANCE_S = 1e-3
-"""Seconds that two packets may be apart and still count as the same."""
+"""Maximum time in seconds between two packets that count as the same."""
 
 COMPARED = ("flags", "sequence", "acknowledgment", "length")
-"""Fields that must be equal besides the direction. PSH is no part of the flags: it changes nothing that is sent."""
+"""Fields that must be equal besides the direction. PSH is excluded from the flags: it does not affect what is sent."""
 
 FULL_BYTES = 1200
-"""Bytes from which a datagram of QUIC counts as full: all that every path carries (RFC 9000, section 14).
+"""Bytes from which a QUIC datagram counts as full: the size that every path supports (RFC 9000, section 14).
 
-Its content is encrypted, and its length depends on how a stack encodes numbers, connection IDs and certificates. That
-one is full says that it has data, or opens the connection.
+The content is encrypted, and the length depends on how a stack encodes numbers, connection IDs and certificates. A full
+datagram carries data or opens the connection.
 """
 
 BEFORE, AFTER = 4, 4
-"""Packets shown before the traces part, and of each trace from there on."""
+"""Number of packets shown before the traces diverge, and of each trace from there on."""
 
 _ENDS = ["source", "source_port", "destination", "destination_port"]
 
@@ -39,20 +39,22 @@ def packets(path: str | Path) -> pl.DataFrame:
     """The packets of a pcapng file, Vazão's or any other, one row each in the file's order.
 
     Columns: `time_s`, `direction` (sent, received), `protocol`, `source`, `destination`, `source_port`,
-    `destination_port`; of TCP `sequence`, `acknowledgment`, `flags` ("SYN ACK"), `window` (not scaled), `sack`
-    ("1000-2000 3000-4000"), as on the wire; of Multipath TCP its options, `mptcp` ("DSS ADD_ADDR"), and the low halves
-    of the mapping's `data_sequence` and of `data_ack`; `length`, the bytes of the transport's payload; `packet_bytes`,
-    those of all of it; `problem`, why headers could not be read to their end. Raises `ResultsError`, `ScenarioError`.
+    `destination_port`; for TCP `sequence`, `acknowledgment`, `flags` ("SYN ACK"), `window` (not scaled), `sack`
+    ("1000-2000 3000-4000"), as on the wire; for Multipath TCP its options, `mptcp` ("DSS ADD_ADDR"), and the low
+    halves of the mapping's `data_sequence` and of `data_ack`; `length`, the bytes of the transport's payload;
+    `packet_bytes`, the bytes of the whole packet; `problem`, why its headers could not be read completely. Raises
+    `ResultsError`, `ScenarioError`.
     """
     with explained(Path(path), "read"):
         return pl.DataFrame(_core.packets(str(path))).with_columns(selectors.categorical().cast(pl.String))
 
 
 def of_flow(captures: Path, row: Mapping[str, Any]) -> pl.DataFrame:
-    """The packets of a flow at its sender's interfaces, from one capture for each of them, in order of time.
+    """The packets of a flow at its sender's interfaces, from one capture per interface, in order of time.
 
-    `row` is the flow's in the table of flows. Sequence and acknowledgment numbers count from the first that its sender
-    used in the connection; `base` is that of the acknowledged direction. The `protocol` of a flow of QUIC is quic.
+    `row` is the flow's row in the flows table. Sequence and acknowledgment numbers are relative to the first one that
+    their sender used in the connection; `base` is that of the acknowledged direction. The `protocol` of a QUIC flow is
+    quic.
     """
     sender = str(row["server" if row["app"] == "download" else "client"])
     hosts = (sender, sender.rpartition(".")[0])
@@ -75,7 +77,7 @@ def _none() -> pl.DataFrame:
 
 
 def _relative(frame: pl.DataFrame) -> pl.DataFrame:
-    """The packets with numbers that do not depend on where a connection happened to begin to count."""
+    """The packets with sequence numbers relative to each direction's first one."""
     first = frame.group_by(_ENDS).agg(pl.col("sequence").drop_nulls().first().alias("first"))
     other = first.select(
         *(pl.col(end).alias(name) for end, name in zip(_ENDS, _other(_ENDS), strict=True)), base="first"
@@ -89,41 +91,41 @@ def _relative(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _other(ends: list[str]) -> list[str]:
-    """The names of the same columns as the other side has them."""
+    """The columns of endpoints, with source and destination swapped."""
     return [*ends[2:], *ends[:2]]
 
 
 @dataclass(frozen=True)
 class Parting:
-    """The point at which two traces of one flow part."""
+    """The point at which two traces of one flow diverge."""
 
     packets: tuple[int, int]
     """Number of packets in each trace."""
     same: int
-    """Number of packets until then, which are the same."""
+    """Number of packets before that point, which are the same."""
     differs: tuple[str, ...]
-    """Fields in which the two packets differ; "missing" where a trace has no such packet any more. Empty: none."""
+    """Fields in which the two packets differ; "missing" where a trace has no such packet. Empty if there are none."""
     first: tuple[dict[str, Any] | None, dict[str, Any] | None] = (None, None)
-    """The packet in each trace."""
+    """The packet at that point in each trace."""
     place: int = 0
     """Number of the packet in its direction, from 1."""
     before: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ()
-    """The last packets that are the same, in both traces."""
+    """The last packets before that point, in both traces."""
     after: tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]] = ((), ())
-    """The first packets of each trace from there on, the parting packet among them."""
+    """The first packets of each trace from that point on, the diverging packet among them."""
 
     @property
     def identical(self) -> bool:
-        """Whether the traces part nowhere."""
+        """Whether the traces do not diverge."""
         return not self.differs
 
 
 def parting(ours: pl.DataFrame, theirs: pl.DataFrame, tolerance_s: float = TOLERANCE_S) -> Parting:
-    """The first packet at which two traces from `of_flow` part.
+    """The first packet at which two traces from `of_flow` diverge.
 
-    The n-th packet sent is compared with the n-th sent, the n-th received with the n-th received: in which order a
-    stack handles what happens at nearly the same time makes no difference. Of the pairs that differ, the first in time
-    counts. Of QUIC's lengths only whether a datagram is full is compared.
+    The n-th packet sent is compared with the n-th sent, the n-th received with the n-th received, so the order in which
+    a stack handles nearly simultaneous events does not matter. Of the pairs that differ, the first in time counts. For
+    QUIC, lengths are compared only by whether a datagram is full.
     """
     pairs = _numbered(ours).join(_numbered(theirs), on=["direction", "place"], how="full", coalesce=True, suffix="_b")
     fields = {"missing": pl.col("row").is_null() | pl.col("row_b").is_null()}
@@ -154,12 +156,12 @@ def parting(ours: pl.DataFrame, theirs: pl.DataFrame, tolerance_s: float = TOLER
 
 
 def with_data(trace: pl.DataFrame) -> pl.DataFrame:
-    """The packets of a trace that carry data; of QUIC those that are full."""
+    """The packets of a trace that carry data; for QUIC, the full ones."""
     return trace.filter(pl.col("length") >= pl.when(pl.col("protocol") == "quic").then(FULL_BYTES).otherwise(1))
 
 
 def _numbered(trace: pl.DataFrame) -> pl.DataFrame:
-    """Each packet as it is compared, with its number in its direction and its row."""
+    """The compared fields of each packet, with its number in its direction and its row."""
     full = (pl.col("length") >= FULL_BYTES).cast(pl.Int64)
     return trace.select(
         "direction",
@@ -177,7 +179,7 @@ def _row(trace: pl.DataFrame, row: int | None) -> dict[str, Any] | None:
 
 
 def _rest(trace: pl.DataFrame, same: pl.Series, first: int | None) -> tuple[dict[str, Any], ...]:
-    """The first packets that are not among the same ones, and the one at which the traces part."""
+    """The first packets that are not among the same ones, and the one at which the traces diverge."""
     rows = pl.int_range(trace.height, eager=True)
     rest = rows.filter(~rows.is_in(same.to_list())).head(AFTER).to_list()
     chosen = sorted({*rest, *([] if first is None else [first])})

@@ -1,4 +1,4 @@
-"""One scenario on every stack: what each can play of it, and what had to be left out."""
+"""One scenario adapted to every stack: the flows that each can carry, and the settings left out."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from vazao.errors import ScenarioError
 from vazao.scenario import Allowed, load
 
 STACKS = ("vazao", "linux", "quinn")
-"""The stacks that a flow can be given to; the last that ran is what the others are measured against."""
+"""The stacks that can carry a flow; the last one that ran is the yardstick for the others."""
 
 _QUIC_ONLY = "quinn"
-"""A scenario without QUIC has nothing for it."""
+"""The stack that only speaks QUIC; scenarios without QUIC skip it."""
 
 _MEANT = ("kind", "cc", "cc.kind", "stack")
-"""Settings that make a transport what it is: a flow keeps its own stack rather than lose one of them."""
+"""Settings that define a transport: a flow keeps its own stack rather than lose one of them."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A scenario whose flows are all played by one stack, as far as it can."""
+    """A scenario with all its flows on one stack, as far as the stack can carry them."""
 
     stack: str
     scenario: _core.Scenario | None
-    """None where the stack can play no flow of it."""
+    """None where the stack can carry none of the flows."""
     notes: tuple[str, ...]
     """Differences from the scenario as written: settings left out, flows that kept their stack."""
 
@@ -43,13 +43,13 @@ def variants(
 ) -> list[Variant]:
     """The scenario of a TOML text, with `overrides` and `seed`, on every stack.
 
-    Raises `ScenarioError` if it is wrong as it stands, or if there are not two stacks that can play it.
+    Raises `ScenarioError` if it is wrong as written, or if fewer than two stacks can run it.
     """
     load(text, file=file, overrides=overrides, seed=seed, allow_programs=allow_programs)
     document = tomllib.loads(text)
     for key, value in overrides:
         if key.startswith("="):
-            # Nothing is left of what was there.
+            # The old value is replaced, not merged.
             _set(document, key[1:].split("."), None)
         _set(document, key.removeprefix("=").split("."), value)
     quic = any(_table(flow.get("transport", "tcp")).get("kind", "tcp") == "quic" for flow in document["flow"])
@@ -62,12 +62,12 @@ def variants(
 
 
 def plays(run: str, stack: str) -> bool:
-    """Whether a run called after a stack has a flow played by it (column `stack`), not one that kept its own."""
+    """Whether a flow (by its column `stack`) is carried by the stack that its run is named after, not by its own."""
     return run not in STACKS or run in stack.split("-")
 
 
 def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str, allow: Allowed) -> Variant:
-    """The document with every flow on `stack`; what the loader refuses gives way, one thing at a time."""
+    """The document with every flow on `stack`; what the loader rejects is dropped or reverted, one thing at a time."""
     changed = deepcopy(document)
     for flow in changed["flow"]:
         flow["transport"] = _table(flow.get("transport", "tcp")) | {"stack": stack}
@@ -93,11 +93,11 @@ def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str, 
 
 
 _DOUBLED = ("receive_buffer", "send_buffer")
-"""Settings of TCP that Linux takes as an application's, and makes something else of."""
+"""TCP settings that Linux takes as socket options, with another meaning."""
 
 
 def _meanings(flows: Sequence[dict[str, Any]], stack: str, kept: set[int]) -> Iterator[str]:
-    """Settings that mean something else on a stack than on ours, of the flows that it plays."""
+    """Notes on settings that mean something else on `stack` than on ours, for the flows that it carries."""
     for number, flow in enumerate(flows if stack == "linux" else ()):
         transport = _table(flow.get("transport", "tcp"))
         given = [key for key in _DOUBLED if transport.get(key, "auto") != "auto"]
@@ -110,7 +110,7 @@ def _meanings(flows: Sequence[dict[str, Any]], stack: str, kept: set[int]) -> It
 
 
 def _place(path: str) -> tuple[str, int, str]:
-    """The place of an objection: the table, its item's number, and the key inside its transport if it lies there."""
+    """The place of a loader's error: the table, its item's number, and the key in its transport if it lies there."""
     table, number, inner, key = (*path.split(".", 3), "", "", "")[:4]
     return table, int(number) if number.isdecimal() else -1, key if inner == "transport" else ""
 
@@ -121,12 +121,12 @@ def _clause(reason: str) -> str:
 
 
 def _table(value: Any) -> dict[str, Any]:
-    """A table; a bare name is the kind of one."""
+    """A value as a table; a bare name becomes its `kind`."""
     return value if isinstance(value, dict) else {"kind": value}
 
 
 def _remove(table: Any, path: Sequence[str]) -> bool:
-    """Remove what is at `path`; whether there was something."""
+    """Remove the value at `path`; return whether there was one."""
     for part in path[:-1]:
         table = table.get(part) if isinstance(table, dict) else None
     return isinstance(table, dict) and table.pop(path[-1], None) is not None

@@ -1,6 +1,6 @@
-"""Results in the browser: a campaign's columns, views that filter each other, findings, and the runs behind a point.
+"""Results in the browser: a campaign's columns, cross-filtered views, findings, and the runs behind a point.
 
-Served on loopback by a small application (extra `web`). A page describes what it wants to see; the SQL is made here.
+A small application serves them on loopback (extra `web`). A page describes a view; the SQL is generated here.
 """
 
 from typing import TYPE_CHECKING

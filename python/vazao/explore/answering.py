@@ -1,4 +1,4 @@
-"""Answers to described views: each directory is asked by itself, and the column `results` names it."""
+"""Answers to queries for views: each directory is queried separately, and the column `results` names it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vazao.explore.directories import Directory, plain
 
 
 class Answers:
-    """Answers of several directories, whose bins are the same."""
+    """Answers from several directories, with common bins."""
 
     def __init__(self, directories: Sequence[Directory]) -> None:
         self.directories = list(directories)
@@ -24,11 +24,11 @@ class Answers:
 
     @property
     def version(self) -> str:
-        """Short name of all rows that are there now."""
+        """Short fingerprint of all rows stored now."""
         return "-".join(each.version for each in self.directories)
 
     def about(self) -> dict[str, Any]:
-        """Facts of all directories, and the columns of each table."""
+        """Facts about all directories, and the columns of each table."""
         tables: dict[str, dict[str, dict[str, str]]] = {}
         for each in self.directories:
             known = each.tables
@@ -51,18 +51,18 @@ class Answers:
         asked = [each for each in self.directories if self._wanted(each, ask)]
         binned = [one for one in (ask.x, ask.y, ask.active, *ask.dims) if one and one.bins]
         domains = {one.column: domain for one in binned if (domain := self.domain(ask, one.column))}
-        bins = {one.column: _told(one, domains.get(one.column)) for one in binned}
-        told: dict[str, Any] = {"sql": [], "truncated": False}
+        bins = {one.column: _bins(one, domains.get(one.column)) for one in binned}
+        result: dict[str, Any] = {"sql": [], "truncated": False}
         if ask.kind == "counts":
-            told |= self._counts(ask, asked, domains, told)
+            result |= self._counts(ask, asked, domains, result)
         elif ask.kind == "domain":
-            told["columns"] = self._domain(ask)
+            result["columns"] = self._domain(ask)
         else:
-            told["columns"] = self._rows(ask, asked, domains, told)
-        return told | {"bins": bins, "version": self.version, "ms": round(1000 * (time.perf_counter() - began), 1)}
+            result["columns"] = self._rows(ask, asked, domains, result)
+        return result | {"bins": bins, "version": self.version, "ms": round(1000 * (time.perf_counter() - began), 1)}
 
     def domain(self, ask: Ask, column: str) -> Domain | None:
-        """The domain of a column over all rows of the part in all directories; None where it has no number."""
+        """The domain of a column over all rows of the part in all directories; None where it has no numbers."""
         key = (self.version, ask.table, str(ask.part), column)
         if key not in self._domains:
             found: list[dict[str, Any]] = []
@@ -85,7 +85,7 @@ class Answers:
         return {name for each in self.directories for name in each.tables.of(table)} | {RESULTS}
 
     def _check(self, ask: Ask) -> None:
-        """Refuse tables that are not there and columns that nobody has. Raises `ResultsError`."""
+        """Reject unknown tables and columns, and rows of several parts at once. Raises `ResultsError`."""
         there = {table for each in self.directories for table in each.tables.columns}
         if ask.table not in there:
             raise ResultsError(f"there is no table {ask.table!r} here{did_you_mean(ask.table, there)}")
@@ -110,19 +110,19 @@ class Answers:
     def _builder(self, ask: Ask, each: Directory, domains: dict[str, Domain]) -> Builder:
         return Builder(ask, each.tables, each.label, domains, self._known(ask.table))
 
-    def _put(self, each: Directory, statement: Statement, told: dict[str, Any]) -> pl.DataFrame:
-        """Rows of a statement, which is told as it can be copied."""
-        told["sql"].append({RESULTS: each.label, "path": str(each.path), "sql": statement.shown()})
+    def _put(self, each: Directory, statement: Statement, result: dict[str, Any]) -> pl.DataFrame:
+        """Run a statement and record its SQL, ready to copy."""
+        result["sql"].append({RESULTS: each.label, "path": str(each.path), "sql": statement.shown()})
         rows = each.query(statement.sql, statement.parameters)
-        told["truncated"] |= rows.height >= MOST_ROWS
+        result["truncated"] |= rows.height >= MOST_ROWS
         return rows
 
     def _rows(
-        self, ask: Ask, asked: Iterable[Directory], domains: dict[str, Domain], told: dict[str, Any]
+        self, ask: Ask, asked: Iterable[Directory], domains: dict[str, Domain], result: dict[str, Any]
     ) -> dict[str, Any]:
         columns: dict[str, list[Any]] = {RESULTS: []}
         for each in asked:
-            rows = self._put(each, self._builder(ask, each, domains).statement(), told)
+            rows = self._put(each, self._builder(ask, each, domains).statement(), result)
             found = plain(rows)
             before = len(columns[RESULTS])
             for name in dict.fromkeys([*columns, *found]):
@@ -140,9 +140,9 @@ class Answers:
         }
 
     def _counts(
-        self, ask: Ask, asked: Iterable[Directory], domains: dict[str, Domain], told: dict[str, Any]
+        self, ask: Ask, asked: Iterable[Directory], domains: dict[str, Domain], result: dict[str, Any]
     ) -> dict[str, Any]:
-        """Counts of each dimension, and the number of rows and runs that are left."""
+        """Counts of each dimension, and the number of rows and runs that pass the filters."""
         filtered = {one.column for one in ask.filters}
         alike = [(n, one) for n, one in enumerate(ask.dims) if one.column not in filtered and one.column != RESULTS]
         sets: list[tuple[list[tuple[int, Dimension]], str | None]] = [(alike, None)] if alike else []
@@ -152,15 +152,15 @@ class Answers:
         for each in asked:
             for group, own in sets:
                 statement = self._builder(ask, each, domains).counts(group, own)
-                _split(self._put(each, statement, told), [n for n, _ in group], each.label, dims)
+                _split(self._put(each, statement, result), [n for n, _ in group], each.label, dims)
             if ask.active is None:
-                total = self._put(each, self._builder(ask, each, domains).total(), told)
+                total = self._put(each, self._builder(ask, each, domains).total(), result)
                 rows, runs = rows + total["rows"][0], runs + total["runs"][0]
         return {"dims": dims, "rows": rows, "runs": runs}
 
 
 def _split(found: pl.DataFrame, places: list[int], label: str, dims: list[dict[str, list[Any]]]) -> None:
-    """Add rows of several groupings to the dimension that each is of."""
+    """Distribute the rows of several groupings to their dimensions."""
     for n, place in enumerate(places):
         others = (1 << len(places)) - 1 - (1 << (len(places) - 1 - n))
         rows = plain(found.filter(pl.col("set") == others))
@@ -170,8 +170,8 @@ def _split(found: pl.DataFrame, places: list[int], label: str, dims: list[dict[s
         dims[place]["a"] += rows.get("a", [None] * len(rows["n"]))
 
 
-def _told(dimension: Dimension, domain: Domain | None) -> dict[str, Any] | None:
-    """The bins of a dimension, as a page needs them to draw."""
+def _bins(dimension: Dimension, domain: Domain | None) -> dict[str, Any] | None:
+    """The bins of a dimension in the form that a page draws."""
     if domain is None:
         return None
     one = Binning.of(dimension, domain)

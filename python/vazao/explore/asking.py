@@ -1,4 +1,4 @@
-"""The description of a view, as a page sends it: columns, filters, an aggregate. No SQL is ever in it."""
+"""Descriptions of views, as a page sends them: columns, filters, an aggregate, and never SQL."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Described(BaseModel):
 
 
 class Filter(_Described):
-    """Rows that stay: those with one of `values`, or with a number from `low` to below `high`."""
+    """Condition that keeps the rows with one of `values`, or with a number from `low` to below `high`."""
 
     column: Name
     values: list[Value] | None = Field(default=None, max_length=1000)
@@ -33,7 +33,7 @@ class Filter(_Described):
 
 
 class Dimension(_Described):
-    """A column by which rows are grouped, its numbers in so many bins of equal width (or ratio) if that is said."""
+    """A column to group rows by; with `bins`, numbers fall into that many bins of equal width (or ratio: `log`)."""
 
     column: Name
     bins: int | None = Field(default=None, ge=1, le=MOST_BINS)
@@ -41,7 +41,7 @@ class Dimension(_Described):
 
 
 class Ask(_Described):
-    """One question: an aggregate of rows of a table."""
+    """One query: an aggregate over the rows of a table."""
 
     kind: Kind
     table: Table
@@ -50,7 +50,7 @@ class Ask(_Described):
     filters: list[Filter] = Field(default=[], max_length=100)
     x: Dimension | None = None
     y: Dimension | None = None
-    """The measure; of a heat map its rows."""
+    """The measure; in a heat map, its rows."""
     z: Name | None = None
     """Measure of a heat map; without it, rows are counted."""
     color: Name | None = None
@@ -58,28 +58,28 @@ class Ask(_Described):
     dims: list[Dimension] = Field(default=[], max_length=64)
     """Columns whose values are counted, each under all filters but its own."""
     active: Dimension | None = None
-    """Column that is being brushed: counts are told for each of its bins, and its own filter is left out."""
+    """Column that is being brushed: counts are given for each of its bins, and its own filter is left out."""
     limit: int = Field(default=4000, ge=1, le=20_000)
 
 
 class Look(_Described):
-    """A run that is to be run again and looked at, and one to be drawn over it."""
+    """A run to re-run and view, and optionally another to draw over it."""
 
     dir: Label
     run: Name
     beside_dir: Label = ""
     beside: str = Field(default="", max_length=200)
     leave: list[Name] = Field(default=[], max_length=8)
-    """Leave that the user has given: that of an `UnaskedError` each."""
+    """Permissions that the user has granted, each the `leave` of an `UnaskedError`."""
 
 
 def read(content: bytes) -> Ask:
-    """A description of JSON. Raises `ResultsError` that says what is wrong with it."""
+    """Parse the description of a view from JSON. Raises `ResultsError` that explains the first mistake."""
     return _read(Ask, content)
 
 
 def look(content: bytes) -> Look:
-    """The run that a page asks for in JSON. Raises `ResultsError` that says what is wrong with it."""
+    """Parse a page's request for a run from JSON. Raises `ResultsError` that explains the first mistake."""
     return _read(Look, content)
 
 

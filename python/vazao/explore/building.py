@@ -1,4 +1,4 @@
-"""SQL of a described view: identifiers quoted, values as parameters, nothing else of a page in it."""
+"""SQL of a described view: identifiers are quoted, values are parameters, and nothing else comes from a page."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from vazao.explore.asking import Ask, Dimension, Filter, Value
 from vazao.explore.columns import OWN, RESULTS, Column, Tables
 
 MOST_ROWS = 200_000
-"""Rows of an answer; a grouping by something that is different in each row has more, and is cut."""
+"""Maximum number of rows in an answer; a grouping by a column that differs in each row has more and is truncated."""
 
 MOST_RUNS = 500
-"""Runs behind a point that are listed."""
+"""Maximum number of runs behind a point that are listed."""
 
 QUANTILES = 200
-"""Steps of an empirical distribution."""
+"""Number of steps of an empirical distribution."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """Least and largest finite number of a column, and how many different ones it has."""
+    """Smallest and largest finite number of a column, and its count of distinct ones."""
 
     low: float
     high: float
     distinct: int = 0
     whole: bool = False
-    """Whether all of them are whole numbers."""
+    """Whether all numbers are integers."""
 
 
 @dataclass(frozen=True)
 class Binning:
-    """Bins of equal width, of the logarithms if `log` is set."""
+    """Bins of equal width, on a logarithmic scale if `log` is set."""
 
     low: float
     high: float
@@ -43,7 +43,7 @@ class Binning:
 
     @classmethod
     def of(cls, dimension: Dimension, domain: Domain) -> Binning:
-        """Bins that hold a domain: whole numbers have a bin each where there are few."""
+        """Bins that cover a domain; a few integers have a bin each."""
         low, high, bins = domain.low, domain.high, dimension.bins or 1
         log = dimension.log and low > 0
         if domain.whole and not log and high - low < bins:
@@ -62,12 +62,12 @@ class Statement:
     parameters: dict[str, Value] = field(default_factory=dict)
 
     def shown(self) -> str:
-        """Text that can be copied: parameters are literals."""
+        """The SQL with parameters as literals, ready to copy."""
         return re.sub(r"\$p(\d+)\b", lambda found: literal(self.parameters[f"p{found[1]}"]), self.sql)
 
 
 def literal(value: Value) -> str:
-    """A value as SQL."""
+    """A value as an SQL literal."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -78,17 +78,17 @@ def literal(value: Value) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name as SQL, whatever it holds. `$p1` in a name is no parameter: no name of a column may hold a `$`."""
+    """A name as a quoted SQL identifier. Raises `ResultsError` for one with a `$`, as in `$p1`, or a NUL."""
     if "$" in name or "\0" in name:
         raise ResultsError(f"{name!r}: a column whose name holds such a letter cannot be asked for")
     return '"' + name.replace('"', '""') + '"'
 
 
 class Builder:
-    """Builder of the statements of one question to one directory."""
+    """Builder of the statements of one query to one directory."""
 
     def __init__(self, ask: Ask, tables: Tables, label: str, domains: Mapping[str, Domain], known: Iterable[str]):
-        """`domains` are those of the columns that are binned, `known` the columns of any of the open directories."""
+        """`domains` covers the binned columns, `known` the columns of all open directories."""
         self._ask, self._label, self._domains = ask, label, domains
         self._tables = tables
         self._columns: Mapping[str, Column] = tables.of(ask.table)
@@ -98,7 +98,7 @@ class Builder:
         self._runs = False
 
     def statement(self) -> Statement:
-        """The statement of the question. Raises `ResultsError` for a column that is not there."""
+        """The statement of the query. Raises `ResultsError` for an unknown column."""
         kinds = {
             "mean": self._mean, "points": self._points, "heat": self._heat, "box": self._box,
             "ecdf": self._ecdf, "hist": self._hist, "runs": self._behind,
@@ -106,9 +106,9 @@ class Builder:
         return Statement(kinds[self._ask.kind](), self._parameters)
 
     def counts(self, dims: Sequence[tuple[int, Dimension]], own: str | None) -> Statement:
-        """Counts of the values of some dimensions, all of them without filters on the column `own`.
+        """Counts of the values of some dimensions, all without filters on the column `own`.
 
-        The column `set` tells by a bit for each dimension, the first one the highest, which one a row is not of.
+        The column `set` has a bit per dimension, the first one's the highest, which is set in rows of other dimensions.
         """
         names = [f"d{n}" for n, _ in dims]
         chosen = [f"{self._grouped(dimension)} AS d{n}" for n, dimension in dims]
@@ -125,7 +125,7 @@ class Builder:
         )
 
     def total(self) -> Statement:
-        """The number of rows under all filters, and of their runs."""
+        """The number of rows that pass all filters, and of their runs."""
         source = self._source()
         return Statement(f"SELECT count(*) AS rows, count(DISTINCT t.run_id) AS runs\n{source}", self._parameters)
 
@@ -140,7 +140,7 @@ class Builder:
         )
 
     def _mean(self) -> str:
-        """Means over replications: of each run's mean, so that a run with many flows counts once."""
+        """Means over replications, taken over each run's mean so that a run with many flows counts once."""
         groups = self._groups()
         inner = [*(f"{sql} AS {name}" for name, sql in groups), "t.run_id", f"avg({self._measure()}) AS v"]
         source = self._source(also=[f"{self._measure()} IS NOT NULL"])
@@ -157,7 +157,7 @@ class Builder:
         x, y = self._column(self._ask.x.column), self._measure()
         more = [f", {sql} AS {name}" for name, sql in self._groups() if name != "x"]
         source = self._source(also=[f"{x} IS NOT NULL", f"{y} IS NOT NULL"])
-        # Whatever the order of the rows, the same ones are drawn where there are too many.
+        # Ordered by hash, so that the same rows are drawn where there are too many.
         order = f"ORDER BY hash(t.run_id, {x}, {y})\n" if self._ask.table != "runs" else "ORDER BY hash(t.run_id)\n"
         return f"SELECT {x} AS x, {y} AS y{''.join(more)}, t.run_id AS run_id\n{source}\n{order}LIMIT {self._ask.limit}"
 
@@ -208,7 +208,7 @@ class Builder:
         return f"SELECT {chosen}count(*) AS n\n{source}\nGROUP BY ALL{_ordered(groups)}\nLIMIT {MOST_ROWS}"
 
     def _behind(self) -> str:
-        """The runs that have rows here, with their factors and the means of what is drawn."""
+        """The runs behind these rows, with their factors and the means of the drawn columns."""
         ask, runs = self._ask, self._tables.columns.get("runs", {})
         facts = [name for name in ("part", *self._tables.factors, "replication", "seed", "failure") if name in runs]
         self._runs = self._runs or ask.table != "runs"
@@ -224,7 +224,7 @@ class Builder:
         )
 
     def _groups(self) -> list[tuple[str, str]]:
-        """Names in the answer, and SQL, by which rows are grouped."""
+        """The grouping columns: their names in the answer and their SQL."""
         groups = [("x", self._grouped(self._ask.x))] if self._ask.x else []
         pairs = ("color", self._ask.color), ("facet", self._ask.facet)
         return groups + [(name, self._column(column)) for name, column in pairs if column]
@@ -247,7 +247,7 @@ class Builder:
         return sql
 
     def _column(self, name: str) -> str:
-        """A column as SQL; of a directory that lacks what another one has, NULL."""
+        """A column as SQL; NULL if only other directories have it."""
         if name == RESULTS:
             return self._bound(self._label)
         if name not in self._columns:
@@ -269,7 +269,7 @@ class Builder:
         return f"{quoted(f'of_{other}')}.{quoted(column)}"
 
     def _grouped(self, dimension: Dimension) -> str:
-        """A dimension as SQL: a column, or the number of its bin."""
+        """A dimension as SQL: a column or its bin number."""
         if dimension.bins is None:
             return self._column(dimension.column)
         value = f"CAST({self._number(dimension.column)} AS DOUBLE)"
@@ -283,9 +283,9 @@ class Builder:
         return f"CASE WHEN isfinite({value}) THEN CAST(least(greatest({part}, 0), {one.bins - 1}) AS INTEGER) END"
 
     def _source(self, without: Sequence[str | None] = (), also: Sequence[str] = (), *, filtered: bool = True) -> str:
-        """FROM and WHERE: called last, as it joins what the columns asked for need."""
-        told = [one for one in self._ask.filters if filtered and one.column != RESULTS and one.column not in without]
-        where = [*map(self._kept, told), *also]
+        """The FROM and WHERE clauses; called last, as it adds the joins that the requested columns need."""
+        filters = [one for one in self._ask.filters if filtered and one.column != RESULTS and one.column not in without]
+        where = [*map(self._kept, filters), *also]
         parts = "part" in self._tables.columns.get("runs", {})
         if parts and self._ask.part is not None:
             owner = "t" if self._ask.table == "runs" else "r"
@@ -305,7 +305,7 @@ class Builder:
         return "\n".join(lines)
 
     def _kept(self, one: Filter) -> str:
-        """A filter as a condition."""
+        """A filter as an SQL condition."""
         sql, tests = self._column(one.column), []
         if one.values is not None:
             given = ", ".join(self._bound(value) for value in one.values if value is not None)

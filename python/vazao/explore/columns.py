@@ -1,4 +1,4 @@
-"""Columns that may be asked for: those of a table, of its runs, and of the other tables as a run's mean."""
+"""Columns that can be queried: those of a table, of its runs, and of the other tables as means per run."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import polars as pl
 from vazao.results import Store
 
 TABLES = ("runs", "flows", "paths", "links")
-"""Tables that are explored."""
+"""Tables that can be explored."""
 
 RESULTS = "results"
-"""Column that names the directory; in no table, as a directory does not know of others."""
+"""Column that names the directory; no table has it, as a directory does not know of others."""
 
 DESIGN = ("run_id", "part", "replication", "seed")
-"""Columns of planned runs that are no factors."""
+"""Columns of planned runs that are not factors."""
 
 OWN = "own."
-"""Begins the name of a table's own column that a factor hides: `own.cc` is the control that a flow has."""
+"""Prefix of a table's own column that a factor hides: `own.cc` is the congestion control of the flow itself."""
 
 Kind = Literal["number", "text", "flag"]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table as it stands in the database."""
+    """A column of a table in the database."""
 
     name: str
     kind: Kind
@@ -39,13 +39,13 @@ class Tables:
 
     columns: Mapping[str, Mapping[str, Column]]
     factors: tuple[str, ...] = ()
-    """Columns of the design, each with those that are its numbers."""
+    """Columns of the design, each with its numeric columns."""
 
     def of(self, table: str) -> dict[str, Column]:
-        """Every column that rows of a table can be asked for: its own, its runs', and means of other tables' numbers.
+        """All columns available for the rows of a table: its own, its runs', and means of other tables' numbers.
 
-        A column that a table and its runs both have is the table's, but for a factor: a flow's rival, which has
-        another control than the one that is varied, is of the same level.
+        A column that a table and its runs both have is the table's, except for a factor: a rival flow, whose
+        congestion control is not the one that is varied, still belongs to the run's level.
         """
         runs, own = self.columns.get("runs", {}), self.columns.get(table, {})
         known = {**runs, **own, **{name: runs[name] for name in self.factors if name in runs}}
@@ -61,7 +61,7 @@ class Tables:
         return [name for name in self.factors if table != "runs" and name in self.columns.get(table, {})]
 
     def owner(self, table: str, name: str) -> str:
-        """The table that a column of `of` is from."""
+        """The table that a column in `of` comes from."""
         if name in self.factors and name in self.columns.get("runs", {}):
             return "runs"
         if name.startswith(OWN):
@@ -84,7 +84,7 @@ def read(store: Store) -> Tables:
 
 
 def kind_of(dtype: pl.DataType) -> Kind | None:
-    """Kind of a type's values; None where nothing can be done with them."""
+    """The kind of a data type's values; None for an unsupported type."""
     if dtype.is_numeric():
         return "number"
     if dtype == pl.Boolean():

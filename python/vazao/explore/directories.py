@@ -1,4 +1,4 @@
-"""Results directories that are explored side by side: each with its tables, its study, and a queue for questions."""
+"""Results directories explored side by side, each with its tables, its study, and queries one at a time."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MOST_DIRECTORIES = 12
 
 
 class Directory:
-    """One results directory, whose questions are asked one after the other."""
+    """One results directory, which runs one query at a time."""
 
     def __init__(self, path: str | Path, label: str) -> None:
-        """Open it and read its tables. Raises `ResultsError`."""
+        """Open the directory and read its tables. Raises `ResultsError`."""
         self.path, self.label = Path(path), label
         self.store = Store(path)
         self._lock = threading.Lock()
@@ -33,18 +33,18 @@ class Directory:
             raise ResultsError(f"{path}: holds no finished run")
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
-        """The rows of a query to the enclosed database. Raises `ResultsError`."""
+        """The rows of a query to the sandboxed database. Raises `ResultsError`."""
         with self._lock:
             return self.store.query(sql, parameters)
 
     @property
     def version(self) -> str:
-        """Short name of the rows that are there now: of a running campaign there are more later."""
+        """Short fingerprint of the rows stored now; a running campaign adds more."""
         return hashlib.sha256(" ".join(self.store.batches()).encode()).hexdigest()[:12]
 
     @property
     def tables(self) -> columns.Tables:
-        """The tables as of now."""
+        """The current tables."""
         version = self.version
         if self._read is None or self._read[0] != version:
             with self._lock:
@@ -65,7 +65,7 @@ class Directory:
         """Facts for a page: title, question, counts, parts, factors with their labels in order."""
         manifest = self.store.manifest
         runs = self.query("SELECT count(*) AS n FROM runs")["n"][0]
-        told: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "label": self.label, "path": str(self.path), "kind": manifest["kind"], "title": str(manifest["name"]),
             "runs": runs, "planned": manifest.get("runs", runs), "size": manifest.get("size", ""), "question": "",
             "parts": [], "factors": [{"name": name, "title": "", "labels": []} for name in self.tables.factors],
@@ -73,10 +73,10 @@ class Directory:
         }  # fmt: skip
         if "part" in self.tables.columns["runs"]:
             order = "SELECT DISTINCT part AS part FROM runs WHERE part IS NOT NULL ORDER BY part"
-            told["parts"] = [{"name": name, "title": "", "factors": []} for name in self.query(order)["part"]]
+            facts["parts"] = [{"name": name, "title": "", "factors": []} for name in self.query(order)["part"]]
         if self.campaign:
-            _tell(told, self.campaign.study, "full" if told["size"] == "full" else "quick")
-        return told
+            _describe(facts, self.campaign.study, "full" if facts["size"] == "full" else "quick")
+        return facts
 
     def findings(self) -> list[dict[str, Any]]:
         """The ledger, each claim with its verdict and the figures that show it. Raises `VazaoError`."""
@@ -102,26 +102,26 @@ class Directory:
         raise ResultsError(f"{self.label}: there is no figure {name!r}")
 
 
-def _tell(told: dict[str, Any], described: study.Study, size: study.Size) -> None:
-    """Add what a study's file says of itself, of parts and of factors."""
-    told |= {"title": described.title, "question": described.question}
+def _describe(facts: dict[str, Any], described: study.Study, size: study.Size) -> None:
+    """Add the study file's texts on the study, its parts, its factors and its figures."""
+    facts |= {"title": described.title, "question": described.question}
     parts = {part.name: part for part in described.parts}
     order = {name: place for place, name in enumerate(parts)}
-    told["parts"].sort(key=lambda one: order.get(one["name"], len(order)))
-    for one in told["parts"]:
+    facts["parts"].sort(key=lambda one: order.get(one["name"], len(order)))
+    for one in facts["parts"]:
         if one["name"] in parts:
             part = parts[one["name"]]
             varied = [factor.name for factor in part.factors if len(factor.at(size)) > 1]
             one |= {"title": part.title, "factors": varied or part.factor_names}
     titles = {factor.name: factor.title for part in described.parts for factor in part.factors}
-    for one in told["factors"]:
+    for one in facts["factors"]:
         one |= {"title": titles.get(one["name"], ""), "labels": described.labels(one["name"])}
     drawn = ("id", "title", "kind", "x", "y", "color", "facet", "finding", "x_scale", "y_scale")
-    told["figures"] = [{name: getattr(figure, name) for name in drawn} for figure in described.figures]
+    facts["figures"] = [{name: getattr(figure, name) for name in drawn} for figure in described.figures]
 
 
 def opened(paths: Iterable[str | Path]) -> list[Directory]:
-    """Open directories, each under a label of its own: its name, or more of its path. Raises `ResultsError`."""
+    """Open directories, each under a unique label: its name, or its path where names clash. Raises `ResultsError`."""
     given = list(dict.fromkeys(str(path) for path in paths))
     if len(given) > MOST_DIRECTORIES:
         raise ResultsError(f"{len(given)} results directories are too many to be seen beside each other; name fewer")
@@ -131,7 +131,7 @@ def opened(paths: Iterable[str | Path]) -> list[Directory]:
 
 
 def plain(frame: pl.DataFrame) -> dict[str, list[Any]]:
-    """Columns for JSON, which has no number for "none"."""
+    """Columns for JSON, with null for NaN and infinities."""
     return {name: [_plain(value) for value in frame[name].to_list()] for name in frame.columns}
 
 

@@ -1,4 +1,4 @@
-"""The guard before the page: loopback's own names, a secret of this process, requests of its own pages only."""
+"""Access control of the served pages: loopback host names, a secret of this process, same-origin requests only."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BYTES = 100_000
-"""The longest body of a request."""
+"""Maximum size of a request's body."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; "
     "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Nothing is loaded from elsewhere and no script stands in a page; only styles may, which charts set."""
+"""Content-Security-Policy: nothing from elsewhere, no inline scripts; inline styles are allowed, as charts set them."""
 
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -31,7 +31,7 @@ HEADERS = {
 
 
 class Guard:
-    """A middleware that lets nobody through but the browser of the user who was told the address."""
+    """Middleware that admits only the browser of the user who was given the address."""
 
     def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
         self._app, self._token = app, token
@@ -39,22 +39,22 @@ class Guard:
         self._cookie = f"vazao-explore-{port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
+        """Answer a request, or reject it."""
         if scope["type"] != "http":
             return
 
-        async def told(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                # The page of a run brings a policy of its own.
+                # The page of a run brings its own policy.
                 headers.update(HEADERS | {"Content-Security-Policy": headers.get("content-security-policy", POLICY)})
             await send(message)
 
         refused = self._refused(scope)
-        await (refused or self._app)(scope, receive, told)
+        await (refused or self._app)(scope, receive, send_with_headers)
 
     def _refused(self, scope: Scope) -> Response | None:
-        """The answer to a request that goes no further."""
+        """The response to a request that goes no further: a refusal or a redirect; None for one that may pass."""
         headers = Headers(scope=scope)
         host = headers.get("host", "").lower()
         if host not in self._hosts:
@@ -69,7 +69,7 @@ class Guard:
             return _refusal("a question is a small JSON document")
         given = QueryParams(scope["query_string"]).get("token", "")
         if scope["path"] == "/" and given and self._is_right(given):
-            # From here on a cookie has the token: it stays in no address, and no script reads it.
+            # From here on a cookie holds the token, so that it stays in no address and no script can read it.
             answer = RedirectResponse("/", status_code=303)
             answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
             return answer

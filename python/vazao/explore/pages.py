@@ -1,4 +1,4 @@
-"""The application: one page, its script and style, and answers as JSON."""
+"""The explorer's web application: one page, its script and style, and answers as JSON."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from vazao.explore.viewing import POLICY, OpenRuns, Pages, Run, UnaskedError, op
 
 HERE = Path(__file__).parent
 STATIC = {"explore.js": "text/javascript", "explore.css": "text/css"}
-"""Files of the page, which `make web` makes."""
+"""Files of the page, built by `make web`, with their media types."""
 
 
 EXPLORER = "/explore"
-"""Path of the explorer's page, wherever another stands first."""
+"""Path of the explorer's page, needed where another page is at `/`."""
 
 
 def is_built() -> bool:
-    """Whether the page's script and style are there."""
+    """Whether the page's script and style are built."""
     return all((HERE / "static" / name).is_file() for name in STATIC)
 
 
@@ -45,9 +45,9 @@ def application(
     open_runs: OpenRuns = run_again,
     front: str | None = None,
 ) -> ASGIApp:
-    """The application over open directories. `open_runs` makes the page of one run or two.
+    """The application over open directories; `open_runs` makes the page of one or two runs.
 
-    `front` is a page that stands first in place of the explorer, with a content policy of its own in it.
+    `front` is a page served at `/` in place of the explorer, with its own content policy in it.
     """
     site = _Site(Answers(directories), open_runs, front)
     routes = [
@@ -78,7 +78,7 @@ class _Site:
         return Response((HERE / "page.html").read_bytes(), media_type="text/html; charset=utf-8")
 
     async def static(self, request: Request) -> Response:
-        """One of two files: no name of a request is ever part of a path."""
+        """One of the two static files; no other requested name becomes part of a path."""
         name = request.path_params["name"]
         if name not in STATIC or not is_built():
             return PlainTextResponse("404: there is no such file\n", status_code=404)
@@ -104,7 +104,7 @@ class _Site:
             return {"label": directory.label, "ledger": [], "error": str(error)}
 
     async def figure(self, request: Request) -> Response:
-        """A figure as an image: what a study says is never part of the page."""
+        """A figure as an image, so that a study's texts never become part of the page."""
         directory = self._named(request)
         if directory is None:
             return PlainTextResponse("404: no such results\n", status_code=404)
@@ -115,13 +115,13 @@ class _Site:
         return Response(drawn, media_type="image/svg+xml")
 
     async def running(self, _: Request) -> Response:
-        """A page that has a run, which its address names, run again by a POST: a GET runs nothing."""
+        """A page whose script re-runs, by POST, the run that its address names; a GET runs nothing."""
         script = "<script src=/static/explore.js defer></script>"
-        told = "The run is run again, with every packet recorded: a moment for most, a minute for a very long one."
-        return HTMLResponse(_said("Running …", told, script))
+        message = "The run is run again, with every packet recorded: a moment for most, a minute for a very long one."
+        return HTMLResponse(_message_page("Running …", message, script))
 
     async def run(self, request: Request) -> Response:
-        """The key of the page of a run, once it has run again; or what its user has to allow before."""
+        """Re-run a run and return the key of its page, or the permission that the user must grant first."""
         content = await request.body()
         try:
             page = await run_in_threadpool(self._made, asking.look(content))
@@ -135,7 +135,7 @@ class _Site:
         return self._open_runs(self._runs(look), look.leave)
 
     def _runs(self, look: asking.Look) -> list[Run]:
-        """The runs that a page names. Raises `ResultsError` for one that is not there."""
+        """The runs that a page names. Raises `ResultsError` for a missing one."""
         found = []
         for label, run_id in [(look.dir, look.run), *([(look.beside_dir, look.beside)] if look.beside else [])]:
             directory = next((each for each in self._answers.directories if each.label == label), None)
@@ -156,19 +156,19 @@ class _Site:
 
 
 async def _answered(ask: Callable[[], dict[str, Any]]) -> Response:
-    """An answer as JSON, or in one sentence why there is none."""
+    """An answer as JSON, or a sentence that explains the error."""
     try:
-        told = await run_in_threadpool(partial(_json, ask))
+        body = await run_in_threadpool(partial(_json, ask))
     except VazaoError as error:
         return Response(json.dumps({"error": str(error)}), status_code=400, media_type="application/json")
-    return Response(told, media_type="application/json")
+    return Response(body, media_type="application/json")
 
 
 def _json(ask: Callable[[], dict[str, Any]]) -> bytes:
     return json.dumps(ask(), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(errors="replace")
 
 
-def _said(title: str, message: str, head: str = "") -> str:
+def _message_page(title: str, message: str, head: str = "") -> str:
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>{head}"
         f"<link rel=stylesheet href=/static/explore.css><body class=message><h1>{title}</h1><p>{escape(message)}</p>"

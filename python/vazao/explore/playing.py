@@ -1,4 +1,4 @@
-"""The laboratory from a server on this machine, whose engine runs what the page asks: where there is none for pages."""
+"""The laboratory served from this machine, whose engine runs the page's scenarios where none is built for pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vazao.seeing import Page
 
 
 def play(page: Page, *, port: int = 0, told: Callable[[str], None]) -> None:
-    """Serve the laboratory until Ctrl-C; `told` is given the address once it is listened to. Raises `ResultsError`."""
+    """Serve the laboratory until Ctrl-C; `told` gets the address once the server listens. Raises `ResultsError`."""
     listen(lambda token, taken: laboratory(page, token=token, port=taken), port=port, told=told)
 
 
@@ -51,11 +51,11 @@ def laboratory(page: Page, *, token: str, port: int) -> ASGIApp:
 
 
 class _UnwantedError(Exception):
-    """Nobody waits for a run any more."""
+    """A run that nobody waits for any more."""
 
 
 class _Runs:
-    """Runs for a page, which waits for the latest one only."""
+    """Runs for a page, which waits only for the latest one."""
 
     def __init__(self) -> None:
         self.reached = 0.0
@@ -63,14 +63,14 @@ class _Runs:
         self._lock = threading.Lock()
 
     def stop(self) -> int:
-        """End what runs; the number of the request that may run now."""
+        """End the current run; return the number of the request that may run now."""
         with self._lock:
             self._latest += 1
             self.reached = 0.0
             return self._latest
 
     def answer(self, request: bytes) -> bytes | None:
-        """The engine's answer; None where another request took the place of this one."""
+        """The engine's answer; None where a later request superseded this one."""
         number = self.stop()
 
         def tick(seconds: float) -> None:

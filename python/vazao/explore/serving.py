@@ -1,4 +1,4 @@
-"""Serving on loopback: a socket of this machine alone, a secret in the address, an end by Ctrl-C."""
+"""Serving on loopback: a socket that only this machine reaches, a secret in the address, an end by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def listening(port: int) -> socket.socket:
-    """A socket on loopback; port 0 is any that is free. Raises `ResultsError` where the port is taken."""
+    """A socket bound to loopback; port 0 picks a free one. Raises `ResultsError` where the port is taken."""
     one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -39,9 +39,9 @@ def serve(
     open_runs: OpenRuns = run_again,
     front: str | None = None,
 ) -> None:
-    """Serve directories until Ctrl-C; `told` is given the address once it is listened to. Raises `ResultsError`.
+    """Serve directories until Ctrl-C; `told` gets the address once the server listens. Raises `ResultsError`.
 
-    `front` is a page that stands first, in place of the explorer's.
+    `front` is a page served at `/` in place of the explorer's.
     """
     listen(
         lambda token, taken: application(directories, token=token, port=taken, open_runs=open_runs, front=front),
@@ -51,7 +51,7 @@ def serve(
 
 
 def listen(made: Callable[[str, int], ASGIApp], *, port: int, told: Callable[[str], None]) -> None:
-    """Serve an application, made for a secret and a port, until Ctrl-C. Raises `ResultsError`."""
+    """Serve the application that `made` builds for a secret and a port, until Ctrl-C. Raises `ResultsError`."""
     with listening(port) as one:
         one.listen(128)
         token, port = secrets.token_urlsafe(24), one.getsockname()[1]
@@ -66,7 +66,7 @@ def listen(made: Callable[[str, int], ASGIApp], *, port: int, told: Callable[[st
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it listens, and so when Ctrl-C ends it in good order."""
+    """A server that calls `ready` once it listens, and Ctrl-C can end it cleanly."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)

@@ -1,7 +1,7 @@
-"""The page of a run: it is run again, with every packet recorded, and a second run may be drawn over it.
+"""The page of a run: the run is re-run with every packet recorded, and a second run may be drawn over it.
 
-A run is run again for a POST of the page /running/RUN_ID?dir=RESULTS, and what it came to has an address of its own.
-Programs and code that it names are told first, and run once the user has pressed a button: results may be a stranger's.
+A POST from the page /running/RUN_ID?dir=RESULTS re-runs it, and the resulting page has its own address. Programs and
+code that the run names are listed first and run only once the user presses a button: results may be a stranger's.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from vazao import results, seeing
 from vazao.results import Asked
 
 Run = tuple[Path, str]
-"""A results directory and a `run_id` that is stored there."""
+"""A results directory and a `run_id` stored there."""
 
 OpenRuns = Callable[[Sequence[Run], Collection[str]], str]
-"""Maker of the page of one run or two: its HTML. It is given what the user has allowed."""
+"""Function that returns the HTML page of one or two runs, given the permissions that the user has granted."""
 
 POLICY = "frame-ancestors 'none'"
-"""Policy that the server adds to the page's own, which lets nothing in but the page's script and style."""
+"""Policy that the server adds to the page's own, which allows only the page's script and style."""
 
 MOST_PAGES = 4
-"""Pages of runs that are kept, some of tens of megabytes: the latest."""
+"""Maximum number of runs' pages that are kept, the latest ones; some have tens of megabytes."""
 
 
 class UnaskedError(Exception):
-    """Programs or code that a run names, which nobody has allowed."""
+    """Programs or code that a run names and the user has not allowed."""
 
     def __init__(self, name: str, asked: Asked) -> None:
         self.told = asked.told(name)
-        """The sentences that say what would be run."""
+        """Sentences that list the programs and code to be run."""
         self.leave = hashlib.sha256("\n".join([self.told, *sorted(asked.leave)]).encode()).hexdigest()
-        """Leave to run just that."""
+        """Permission to run exactly these."""
         super().__init__(self.told)
 
 
 def open_runs(runs: Sequence[Run], leave: Collection[str]) -> str:
-    """The page of stored runs, which are run again. Raises `UnaskedError`, and `VazaoError` where one cannot be."""
+    """Re-run stored runs and return their page. Raises `UnaskedError`, and `VazaoError` where one cannot be re-run."""
 
     def gate(name: str, asked: Asked) -> frozenset[str]:
         unasked = UnaskedError(name, asked)
@@ -53,14 +53,14 @@ def open_runs(runs: Sequence[Run], leave: Collection[str]) -> str:
 
 
 class Pages:
-    """Pages that were made, by a key that nobody guesses."""
+    """Finished pages by unguessable key."""
 
     def __init__(self) -> None:
         self._pages: dict[str, str] = {}
         self._lock = Lock()
 
     def keep(self, page: str) -> str:
-        """Keep a page; gives its key."""
+        """Keep a page and return its key."""
         key = secrets.token_urlsafe(16)
         with self._lock:
             self._pages[key] = page
@@ -69,5 +69,5 @@ class Pages:
         return key
 
     def get(self, key: str) -> str | None:
-        """The page of a key; None where there is none any more."""
+        """The page of a key; None once it has been dropped."""
         return self._pages.get(key)

@@ -1,4 +1,4 @@
-"""Figures: from one Vega-Lite description the interactive chart and the files (SVG, PDF, PNG), without a browser."""
+"""Figures: one Vega-Lite description gives the interactive chart and the files (SVG, PDF, PNG), without a browser."""
 
 from typing import TYPE_CHECKING
 

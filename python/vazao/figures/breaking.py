@@ -1,13 +1,13 @@
-"""Labels of categories in lines, so that they stand side by side."""
+"""Line breaking of category labels, so that they fit side by side."""
 
 import re
 from collections.abc import Sequence
 
 
 def in_lines(labels: Sequence[str], width: float) -> dict[str, list[str]]:
-    """Each category's label in lines that stand beside the others in two thirds of `width`: a page may have less.
+    """Break labels into lines that fit side by side in two thirds of `width`, as a page may be narrower.
 
-    No line is shorter than the longest word, and a number keeps its unit.
+    Every line has room for the longest word, and a number stays with its unit.
     """
     kept = {label: re.sub(r"(?<=\d) (?=\S{1,6}(\s|$))", "\xa0", label) for label in labels}
     words = max((len(word) for label in kept.values() for word in re.split(rf"{HYPHEN}| ", label)), default=1)
@@ -16,7 +16,7 @@ def in_lines(labels: Sequence[str], width: float) -> dict[str, list[str]]:
 
 
 def lines_of(text: str, room: int) -> list[str]:
-    """A text in lines of so many letters at most, broken at blanks and after hyphens."""
+    """Break a text at spaces and after hyphens into lines of at most `room` characters."""
     lines = [""]
     for word in re.split(rf"{HYPHEN}|(?<= )", text):
         if lines[-1] and len((lines[-1] + word).rstrip(" ")) > room:
@@ -26,7 +26,7 @@ def lines_of(text: str, room: int) -> list[str]:
 
 
 HYPHEN = r"(?<=\w\w-)"
-"""Behind a hyphen that a line may end with: not that of 1-RTT."""
+"""Position after a hyphen where a line may break; not after that of 1-RTT."""
 
 LETTER = 6.2
-"""Width of a letter of a label, in points: categories too wide to stand side by side are slanted."""
+"""Width of a label's letter in points; labels too wide to fit side by side are slanted."""

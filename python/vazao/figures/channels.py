@@ -1,4 +1,4 @@
-"""Channels of figures: what the layers of one figure share, and how its columns become places, colours and shapes."""
+"""Encoding channels that a figure's layers share: how its columns become positions, colours and shapes."""
 
 import json
 import math
@@ -19,11 +19,11 @@ from vazao.words import ENGLISH, Words
 Spec = dict[str, Any]
 
 HOVER_ROWS = 480
-"""Most rows that answer to the pointer; more would make the page heavy without being hit more often."""
+"""Maximum number of rows that respond to the pointer; more would make the page heavy without being hit more often."""
 
 
 class Face(Enum):
-    """A place where a figure is shown."""
+    """A medium in which a figure is shown."""
 
     STILL = "a file or a printed page"
     CHART = "a notebook"
@@ -39,25 +39,25 @@ class Plot:
     theme: Theme
     face: Face
     colors: Sequence[str] = ()
-    """All labels the study ever colours in this column, in order: a label's colour is its place here."""
+    """All labels of the colour column in the study, in order; a label's index determines its colour."""
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Order of the labels of a column that is text."""
     words: Words = ENGLISH
-    """The language in which it is told."""
+    """The language of the figure's texts."""
 
     @property
     def x_is_number(self) -> bool:
-        """Whether x has a number's axis, unless the kind of figure wants categories."""
+        """Whether the column x is numeric; some kinds of figures draw it as categories nevertheless."""
         return self.rows.frame.schema[self.figure.x].is_numeric()
 
     @property
     def x_is_category(self) -> bool:
-        """Bars and boxes stand beside each other whatever their x is."""
+        """Whether x is drawn as categories, as it always is in bar charts, box plots and heat maps."""
         return not self.x_is_number or self.figure.kind in ("bar", "box", "heat")
 
     @property
     def frames(self) -> list[pl.DataFrame]:
-        """The rows of the figure, and those of measurements."""
+        """The rows of the figure, and those of each measurement set."""
         return [self.rows.frame, *self.rows.measured.values()]
 
     def present(self, column: str) -> list[str]:
@@ -79,7 +79,7 @@ class Plot:
 
 
 def size(plot: Plot) -> Spec:
-    """Width and height of a panel, in points; the page stretches the width to what it has."""
+    """Width and height of a panel, in points; the page stretches the width to fit."""
     if plot.theme.width:
         return paper_size(plot, plot.theme.width)
     if plot.figure.kind == "heat":
@@ -93,7 +93,7 @@ def size(plot: Plot) -> Spec:
 
 
 def paper_size(plot: Plot, width: float) -> Spec:
-    """Size of a panel of a drawing so wide: that of the whole where it is the only one, else a part of what is left."""
+    """Size of a panel in a drawing of this total width: all of it for one panel, else a share without axis and gaps."""
     axis, spacing, columns = 62 * plot.theme.scale, 28 * plot.theme.scale, panel_columns(plot)
     panel = width if plot.figure.facet is None else (width - axis - spacing * (columns - 1)) / columns
     height = plot.theme.height or (0.6 if plot.figure.facet is None else 0.8) * panel
@@ -103,12 +103,12 @@ def paper_size(plot: Plot, width: float) -> Spec:
 
 
 def cell_height(plot: Plot) -> int:
-    """Height of a cell of a map, with room for what several sets of measurements say."""
+    """Height of a heat map's cell, with room for the values of several measurement sets."""
     return 44 + 20 * max(len(plot.rows.measured) - 1, 0)
 
 
 def panel_columns(plot: Plot) -> int:
-    """Panels side by side."""
+    """Number of panels side by side."""
     panels = len(plot.present(plot.figure.facet)) if plot.figure.facet else 1
     return min(plot.figure.columns or (3 if panels == 3 else 2), panels)
 
@@ -136,20 +136,20 @@ def tooltip(plot: Plot) -> list[Spec]:
 
 
 def series_title(plot: Plot, column: str) -> str:
-    """Title of the colours or the panels."""
+    """Title of a series column: that of the colours or the panels."""
     stated = {plot.figure.facet: plot.figure.facet_title, plot.figure.color: plot.figure.color_title}
     return stated.get(column) or plot.words.column(title_of(column))
 
 
 FEW = 60
-"""Most rows of a figure with bands whose points are marked."""
+"""Maximum number of rows for which a figure with bands marks its points."""
 
 STEPS = ("step", "ecdf")
-"""Kinds of lines that go in steps, whose points have no marks."""
+"""Kinds that draw step lines, whose points have no marks."""
 
 
 def x_channel(plot: Plot) -> Spec:
-    """Position along x: a number's axis, or categories in the study's order."""
+    """Position along x: a numeric axis, or categories in the study's order."""
     figure = plot.figure
     if not plot.x_is_category:
         return {"field": figure.x, **number_axis(plot, "x", values_of(plot, figure.x))}
@@ -164,7 +164,7 @@ def x_channel(plot: Plot) -> Spec:
         longest = max((len(line) for label in broken.values() for line in label), default=1)
     width = "width" if figure.facet is None else "child_width"
     if plot.face is Face.CHART or plot.theme.width:
-        # Beside other charts a chart's width has another name, or none.
+        # In a concatenation the width's signal has another name, or none.
         width = f"{size(plot)['width'] / plot.theme.scale:.0f}"
     tight = f"{width} < {len(order) * (LETTER * longest + 6):.0f}"
     axis = {
@@ -184,7 +184,7 @@ def y_channel(plot: Plot, column: str | None = None) -> Spec:
 
 
 def values_of(plot: Plot, *columns: str) -> list[float]:
-    """All numbers of columns, drawn, measured or reported: what an axis must have room for."""
+    """All numbers of the columns, drawn, measured or reported, that an axis must have room for."""
     tables = (*plot.frames, plot.rows.reported)
     every = (table[c].to_list() for table in tables for c in columns if c in table.columns)
     return [value for values in every for value in values if value is not None]
@@ -200,7 +200,7 @@ def number_axis(plot: Plot, axis: str, values: list[float]) -> Spec:
     if kind == "log" and positive:
         ticks = log_ticks(min(positive), max(positive))
         labels |= {"values": ticks, "tickCount": 2 * len(ticks)}  # else Vega drops some
-        # An interval may reach below zero, where a logarithm cannot follow: it ends at the edge.
+        # An interval may reach below zero, which a log scale cannot show: it is clamped at the edge.
         scale |= {"nice": False, "clamp": True, "padding": 14 if axis == "x" else 12}
         scale |= {"domain": [min(positive), max(positive)]}
     elif axis == "x":
@@ -213,7 +213,7 @@ def number_axis(plot: Plot, axis: str, values: list[float]) -> Spec:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Ticks of a logarithmic axis: the powers of ten inside it, and some multiples of them where these are few."""
+    """Ticks of a logarithmic axis: the powers of ten in its range, and some multiples of them where these are few."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in (1,), (1, 3), (1, 2, 5), range(1, 10):
         ticks = [float(f"{step}e{power}") for power in powers for step in steps]
@@ -224,7 +224,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def series_scale(plot: Plot, values: Sequence[Any]) -> Spec:
-    """A scale from the labels that occur to the values at their places in the whole study."""
+    """A scale that maps the labels in this figure to the values at their indices in the whole study."""
     labels = plot.present(plot.figure.color or "")
     places = {label: place for place, label in enumerate(plot.colors)}
     return {
@@ -247,19 +247,19 @@ def color_channel(plot: Plot) -> Spec:
         if plot.figure.kind in ("band", "area") and not drawn_marked(plot):
             legend |= {"symbolType": "stroke", "symbolStrokeWidth": 2 * plot.theme.scale}
         if drawn_marked(plot):
-            legend["symbolStrokeWidth"] = 0  # else the line's dashes would gnaw at its mark
+            legend["symbolStrokeWidth"] = 0  # else the line's dashes would break up its mark
     scale = series_scale(plot, plot.theme.palette)
     return {"field": plot.figure.color, "type": "nominal", "scale": scale, "legend": legend}
 
 
 def legend_columns(plot: Plot, width: float) -> int:
-    """Entries of a legend that stand side by side in a drawing so wide."""
+    """Number of legend entries that fit side by side in a drawing of this width."""
     longest = max((len(label) for label in plot.present(plot.figure.color or "")), default=1)
     return max(1, int(width / ((LETTER * longest + 40) * plot.theme.scale)))
 
 
 def shape_channel(plot: Plot) -> Spec:
-    """Shape repeats colour."""
+    """Shape by series, which repeats the colour."""
     if not plot.figure.color:
         return {"value": SHAPES[0]}
     scale = series_scale(plot, SHAPES)
@@ -267,12 +267,12 @@ def shape_channel(plot: Plot) -> Spec:
 
 
 def dash_channel(plot: Plot) -> Spec:
-    """Lines of the palette's second round are dashed; of greys, all but the first."""
+    """Dashes by series: lines of the palette's second round are dashed; with greys, all but the first."""
     theme = plot.theme
     if not plot.figure.color or len(plot.colors) <= theme.solid:
         return {"value": [1, 0]}
     channel = {**color_channel(plot), "scale": series_scale(plot, theme.dashes)}
-    # Where lines have no marks, the legend says how each is dashed.
+    # Where lines have no marks, the legend shows how each is dashed.
     return channel if theme.solid == 1 and not drawn_marked(plot) else channel | {"legend": None}
 
 
@@ -302,12 +302,12 @@ def legend(plot: Plot) -> list[Spec]:
 
 
 def marked(plot: Plot) -> bool:
-    """Whether a line's points are marked: when they are few."""
+    """Whether a line has few enough points to mark them."""
     return plot.rows.frame.height <= HOVER_ROWS // 2
 
 
 def opacity_channel(plot: Plot, full: float = 1.0, faint: float = 0.1) -> Spec:
-    """Series that the reader did not pick step back."""
+    """Opacity that fades the series that the reader did not pick."""
     column = plot.figure.color
     if not column or plot.face is Face.STILL:
         return {"value": full}
@@ -319,16 +319,16 @@ def opacity_channel(plot: Plot, full: float = 1.0, faint: float = 0.1) -> Spec:
 
 SIDE_BY_SIDE: dict[str, Spec | None] = {
     "bar": None, "point": None,
-    # The scale leaves the gaps: bars that are a share of their band wide stand beside its middle.
+    # The scale leaves the gaps: bars whose width is a share of their band would be off its centre.
     "box": {"paddingInner": 0.3, "paddingOuter": 0.15},
-    # Lines go from category to category: near enough to its middle that each is seen to pass there.
+    # Lines run from category to category, close enough to its centre to be seen to pass through it.
     "line": {"paddingInner": 0, "paddingOuter": 2},
 }  # fmt: skip
-"""Kinds whose series of one category stand side by side, with the scale of their places."""
+"""Kinds that place the series of a category side by side, with the scale of their offsets."""
 
 
 def offset_channel(plot: Plot) -> Spec:
-    """Series of one category stand side by side, in every layer alike: marks, intervals, what was reported."""
+    """Offset that places the series of a category side by side, in every layer: marks, intervals, reported values."""
     color, kind = plot.figure.color, plot.figure.kind
     if not (color and plot.x_is_category and color != plot.figure.x and kind in SIDE_BY_SIDE):
         return {}
@@ -346,5 +346,5 @@ def legend_pick(plot: Plot) -> list[Spec]:
 
 
 def base(plot: Plot) -> Spec:
-    """The channels every layer of every kind has."""
+    """The channels that all layers of all kinds share."""
     return {"x": x_channel(plot), **offset_channel(plot), "y": y_channel(plot), "color": color_channel(plot)}

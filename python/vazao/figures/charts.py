@@ -1,11 +1,11 @@
-"""Altair charts of figures: they compose as any of Altair's, and keep their look when they do.
+"""Altair charts of figures, which compose like any Altair chart and keep their look.
 
-A configuration may stand at the top of a Vega-Lite description alone, so Altair refuses to put a chart that has one
-beside another. These charts carry their look apart from their description, and it is added where they are drawn: alone,
-or as what `&`, `|` and `+` make of them. In Altair's own `alt.vconcat(…)` they have the look of Altair's theme.
+Vega-Lite allows a configuration only at the top of a description, so Altair refuses to concatenate a chart that has
+one. These charts keep their look apart from their description and add it when they are rendered, alone or combined by
+`&`, `|` and `+`. In Altair's own `alt.vconcat(…)` they have the look of Altair's theme.
 
-Selections are added there too (`_Alive`): a layer says by its conditions which ones it listens to, and a name that
-it has before charts are put together may be another's when they are.
+Selections are added at rendering too (`_WithSelections`): a layer's conditions name the selections that it listens to,
+and view names given before charts are combined could clash.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 """A chart of one figure."""
 
 _OURS = "vazao"
-"""Key of the context in which a chart of ours is described: whether the whole is one of ours."""
+"""Key of the rendering context that is set where the outermost chart is one of ours."""
 
 LOOK = "look"
-"""Keyword under which a chart has its look: `config`; on paper the `width` of the whole drawing in points."""
+"""Keyword that holds a chart's look: `config` and, on paper, the `width` of the whole drawing in points."""
 
 PRINTED = 300
-"""Dots an inch of a drawing for paper that is saved as PNG."""
+"""Resolution of a paper drawing saved as PNG, in dots per inch."""
 
 
 class Styled(alt.TopLevelMixin):
-    """A chart with a look of its own."""
+    """A chart that carries its own look."""
 
     def to_dict(
         self: Any,
@@ -47,30 +47,30 @@ class Styled(alt.TopLevelMixin):
         ignore: list[str] | None = None,
         context: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """The chart as a Vega-Lite description, with its look if nothing is around it."""
+        """The chart as a Vega-Lite description, with its look if it is the outermost chart."""
         bare = self.copy(deep=False)
         look = bare._kwds.pop(LOOK, None) or {}
         around = dict(context or {})
         if not around.get("top_level", True):
-            said = super(Styled, bare).to_dict(validate, format=format, ignore=ignore, context=around)
-            return said if around.get(_OURS) else _still(said)
+            spec = super(Styled, bare).to_dict(validate, format=format, ignore=ignore, context=around)
+            return spec if around.get(_OURS) else _without_selections(spec)
         own = bare._kwds.get("config", alt.Undefined)
         own = own.to_dict() if isinstance(own, alt.SchemaBase) else {} if own is alt.Undefined else dict(own)
         bare._kwds["config"] = merged(look.get("config", {}), own)
-        # Conditions wait for their selections: the whole is valid once they are there.
-        said = super(Styled, bare).to_dict(False, ignore=ignore, context={**around, _OURS: True})
-        alive = _Alive().of(said)
+        # Conditions refer to selections that are added below, so only the result is validated.
+        spec = super(Styled, bare).to_dict(False, ignore=ignore, context={**around, _OURS: True})
+        complete = _WithSelections().of(spec)
         if "width" in look:
-            alive = printing.fitted(alive, look["width"])
+            complete = printing.fitted(complete, look["width"])
         if validate:
-            type(self).validate(alive)
+            type(self).validate(complete)
         if format != "vega":
-            return alive
-        compiled: dict[str, Any] = vl_convert.vegalite_to_vega(alive, VEGA_LITE)
+            return complete
+        compiled: dict[str, Any] = vl_convert.vegalite_to_vega(complete, VEGA_LITE)
         return compiled
 
     def save(self: Any, *args: Any, **kwargs: Any) -> None:
-        """Write the chart to a file: a page asks nobody for its scripts, a PNG for paper has the dots of a printer."""
+        """Write the chart to a file: HTML with its scripts inline, a PNG for paper at print resolution."""
         file, form = (*args, None, None)[:2]
         file, form = file or kwargs.get("fp"), form or kwargs.get("format")
         form = form or str(getattr(file, "name", file)).rpartition(".")[2]
@@ -81,13 +81,13 @@ class Styled(alt.TopLevelMixin):
         super().save(*args, **kwargs)
 
     def _repr_mimebundle_(self: Any, *args: Any, **kwargs: Any) -> Any:
-        """The chart in a notebook: with its scripts, unless Altair was told of another renderer."""
+        """The chart in a notebook, with its scripts inline unless another Altair renderer is enabled."""
         if alt.renderers.active != "default":
             return super()._repr_mimebundle_(*args, **kwargs)
         return {"text/html": inline.shown(self.to_dict(context={"pre_transform": False})), "text/plain": repr(self)}
 
     def _beside(self: Any) -> dict[str, Any]:
-        """The look of a drawing of several charts."""
+        """The look that a concatenation takes from this chart."""
         return dict(self._kwds.get(LOOK) or {})
 
     def __and__(self: Any, other: Any) -> Any:
@@ -110,7 +110,7 @@ class FacetChart(Styled, alt.FacetChart):
 
 
 class VConcatChart(Styled, alt.VConcatChart):
-    """Figures one below the other."""
+    """Figures stacked vertically."""
 
     __and__ = alt.VConcatChart.__and__
 
@@ -122,7 +122,7 @@ class HConcatChart(Styled, alt.HConcatChart):
 
 
 def merged(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Two configurations as one: what `over` says holds."""
+    """Merge two configurations; `over` takes precedence."""
     both = dict(under)
     for key, value in over.items():
         inside = both.get(key)
@@ -131,11 +131,11 @@ def merged(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 _numbers = count(1)
-"""Numbers that tell the selections of charts apart, as Altair's own `param_1`."""
+"""Suffixes that make selection names unique, like Altair's own `param_1`."""
 
 
 def made(spec: Spec, rows: list[dict[str, Any]], width: float | None = None) -> AnyChart:
-    """The chart of a figure's description and rows; on paper so many points wide with all of its text."""
+    """The chart of a figure's description and rows; on paper, `width` is in points and includes all text."""
     spec = _apart(spec, next(_numbers))
     look = {"config": spec["config"]} | ({"width": width} if width else {})
     more = {key: spec[key] for key in ("title", "description", "transform") if key in spec}
@@ -147,23 +147,23 @@ def made(spec: Spec, rows: list[dict[str, Any]], width: float | None = None) -> 
 
 
 def _layers(unit: Spec) -> dict[str, Any]:
-    """Keywords of a chart's layers, each a chart of its own, so that what Altair does to one can be done to them."""
+    """Constructor keywords for a chart's layers, each a chart itself, so that Altair's methods work on them."""
     size: Spec = {key: unit[key] for key in ("width", "height") if key in unit}
     return {"layer": [_layer(layer) for layer in unit["layer"]], **size}
 
 
 def _layer(layer: Spec) -> alt.Chart:
-    """A layer, whose name is given anew when it is drawn."""
+    """A layer without its name, which is assigned anew at rendering."""
     more = {key: value for key, value in layer.items() if key not in ("name", "encoding")}
     return alt.Chart(encoding=alt.FacetedEncoding(**layer["encoding"]), **more)
 
 
 SELECTIONS = {"near": {"type": "point", "on": "pointerover", "nearest": True, "clear": "pointerout"}}
-"""Selections that conditions name, but for `picked`, which has the field of the colour."""
+"""Selections that conditions name, except for `picked`, which depends on the colour's field."""
 
 
 def _apart(spec: Spec, number: int) -> Spec:
-    """The description with selections that no other chart names."""
+    """The description with its selection names made unique by `number`."""
 
     def walk(value: Any) -> Any:
         if isinstance(value, list):
@@ -179,7 +179,7 @@ def _apart(spec: Spec, number: int) -> Spec:
 
 
 def _asked(layer: Spec) -> list[str]:
-    """The selections of ours that a layer's conditions name."""
+    """Our selections that a layer's conditions name."""
     conditions = (
         channel.get("condition") for channel in layer.get("encoding", {}).values() if isinstance(channel, dict)
     )
@@ -188,7 +188,7 @@ def _asked(layer: Spec) -> list[str]:
 
 
 def _colours(spec: Spec) -> str:
-    """The colours of a chart's layers, as a text that differs where their labels or colours do."""
+    """Fingerprint of the colour scales of a chart's layers: a text that differs where labels or colours do."""
     inside = [each for key in ("layer", "vconcat", "hconcat", "concat") for each in spec.get(key, [])]
     found = {_colours(each) for each in [*inside, *([spec["spec"]] if "spec" in spec else [])]}
     own = spec.get("encoding", {}).get("color", {})
@@ -197,8 +197,8 @@ def _colours(spec: Spec) -> str:
     )
 
 
-class _Alive:
-    """A description of charts with the selections that its layers name."""
+class _WithSelections:
+    """Adds to a description of charts the selections that its layers name."""
 
     def __init__(self) -> None:
         self._views: dict[str, list[str]] = {}
@@ -212,7 +212,7 @@ class _Alive:
         return walked | ({"params": [*walked.get("params", []), *params]} if params else {})
 
     def _walk(self, spec: Spec, listening: set[str]) -> Spec:
-        """A chart with its views named; `listening` has the selections to which its panel listens by another layer."""
+        """A chart with its views named; `listening` has the selections that its panel already listens to."""
         kept = dict(spec)
         if "layer" in spec:
             kept["layer"] = [self._walk(layer, listening) for layer in spec["layer"]]
@@ -221,7 +221,7 @@ class _Alive:
         for key in ("vconcat", "hconcat", "concat"):
             if key in spec:
                 kept[key] = [self._walk(chart, set()) for chart in spec[key]]
-                # Charts that colour other labels would take each other's colours.
+                # Charts that colour different labels would otherwise share one colour scale.
                 if len({_colours(chart) for chart in spec[key]} - {""}) > 1 and "resolve" not in spec:
                     kept["resolve"] = {"scale": dict.fromkeys(("color", "shape", "strokeDash"), "independent")}
         for name in _asked(spec) if "mark" in spec else ():
@@ -240,8 +240,8 @@ class _Alive:
         return {"name": name, "select": select, "bind": "legend", "views": views}
 
 
-def _still(spec: Spec) -> Spec:
-    """A chart inside of one that is not ours: without what waits for selections."""
+def _without_selections(spec: Spec) -> Spec:
+    """A chart nested in a foreign one, without anything that depends on selections."""
 
     def channel(value: Any) -> Any:
         condition = value.get("condition") if isinstance(value, dict) else None
@@ -255,5 +255,5 @@ def _still(spec: Spec) -> Spec:
     def kept(layers: list[Spec]) -> list[Spec]:
         return [layer(one) for one in layers if not any(name.startswith("near_") for name in _asked(one))]
 
-    inside = {"spec": _still(spec["spec"])} if "spec" in spec else {}
+    inside = {"spec": _without_selections(spec["spec"])} if "spec" in spec else {}
     return layer(spec) | inside if "layer" in spec or "encoding" in spec else spec | inside

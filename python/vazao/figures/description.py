@@ -1,4 +1,4 @@
-"""One figure as one Vega-Lite description.
+"""Vega-Lite description of a figure.
 
 A figure is a set of layers over prepared rows (`rows.py`), perhaps split into panels. Three
 *faces* of the same description differ only in what a reader can do: a still drawing for files, an
@@ -44,7 +44,7 @@ def describe(plot: Plot, title: bool = False) -> Spec:
     unit = {"layer": layers, **size(plot)}
     config = plot.theme.config() | ({"locale": {"number": plot.words.locale}} if plot.words.locale else {})
     if plot.words.lang != DEFAULT:
-        # Vega describes axes and legends to screen readers in English alone.
+        # Vega describes axes and legends to screen readers only in English.
         config |= {key: config[key] | {"aria": False} for key in ("axis", "legend")}
     spec: Spec = {
         "$schema": SCHEMA,
@@ -66,14 +66,14 @@ def describe(plot: Plot, title: bool = False) -> Spec:
 
 
 def lifted(layers: list[Spec]) -> tuple[list[Spec], list[Spec]]:
-    """Layers with names, and their parameters with the names of the layers they listen to: as Altair wants them."""
+    """Named layers, and their parameters lifted out with the names of the layers they listen to, as Altair requires."""
     named: list[Spec] = [{"name": f"layer_{i}", **layer} for i, layer in enumerate(layers)]
     params = [param | {"views": [layer["name"]]} for layer in named for param in layer.pop("params", [])]
     return named, params
 
 
 def alt_text(plot: Plot) -> str:
-    """The figure in words, for who cannot see it."""
+    """Alternative text of the figure for screen readers."""
     figure, words = plot.figure, plot.words
     kind = words.of("kind", figure.kind)
     drawn = words.say("figure.against", kind=kind, y=plot.title("y"), x=plot.title("x"))
@@ -90,7 +90,7 @@ def alt_text(plot: Plot) -> str:
 
 
 def tooltip_texts(plot: Plot) -> list[Spec]:
-    """Columns that hold what a tooltip says, written with units."""
+    """Transforms that add the columns of a tooltip's texts, formatted with units."""
     figure = plot.figure
     texts: list[Spec] = []
     if plot.x_is_number:
@@ -122,7 +122,7 @@ def intervals(plot: Plot) -> list[Spec]:
 
 
 def line(plot: Plot, interpolate: str = "linear") -> list[Spec]:
-    """One line a series, marked points where they are few, intervals as rules."""
+    """One line per series, points marked where they are few, intervals as rules."""
     dense = plot.rows.frame.height > CROWD
     encoding = {**base(plot), "opacity": opacity_channel(plot), "strokeDash": dash_channel(plot)}
     detail = [c for c in ("run_id", "replication") if c in plot.rows.frame.columns]
@@ -137,7 +137,7 @@ CROWD = 1500  # rows beyond which lines are drawn thinner
 
 
 def zoomed(plot: Plot) -> bool:
-    """Whether a reader may zoom, so that marks are cut at the axes; elsewhere those at an edge are whole."""
+    """Whether the reader can zoom, so that marks are clipped at the axes; elsewhere marks at an edge stay whole."""
     return plot.face is Face.CHART
 
 
@@ -149,7 +149,7 @@ def points(plot: Plot) -> list[Spec]:
 
 
 def hover(plot: Plot) -> list[Spec]:
-    """Points that show themselves, with a tooltip, when the pointer is nearest to them."""
+    """Hidden points that appear, with a tooltip, when the pointer is nearest to them."""
     if plot.face is Face.STILL:
         return []
     near = {"type": "point", "on": "pointerover", "nearest": True, "clear": "pointerout"}
@@ -213,7 +213,7 @@ def box(plot: Plot) -> list[Spec]:
 
 
 def own(plot: Plot) -> list[Spec]:
-    """The layers of the figure's kind, which leave the marks of other layers alone."""
+    """The layers of the figure's kind, which skip the rows of overlay marks."""
     layers = LAYERS[plot.figure.kind](plot)
     if not marks(plot):
         return layers
@@ -222,21 +222,21 @@ def own(plot: Plot) -> list[Spec]:
 
 
 def marks(plot: Plot) -> list[Spec]:
-    """Layers over the figure's own: values beyond the whiskers, what the original reports, what others measured."""
+    """Layers over the figure's own: outliers, values that the original reports, values that others measured."""
     measurements = (layer for name in plot.rows.measured for layer in overlays.measured(plot, name))
     return [*outliers(plot), *overlays.reported(plot), *measurements]
 
 
 def outliers(plot: Plot) -> list[Spec]:
-    """Small rings beyond the whiskers of boxes."""
+    """Small rings for the values beyond the whiskers of boxes."""
     if not plot.rows.outliers.height:
         return []
     mark = {"type": "point", "size": 16, "strokeWidth": 1}
     source = {"calculate": json.dumps(plot.words.say("figure.outlier"), ensure_ascii=False), "as": overlays.SOURCE}
-    # The report says in a sentence what a file says by a legend.
-    told = {} if plot.face is Face.PAGE else overlays.rings(plot.theme)
+    # The report explains in a sentence what a file explains in a legend.
+    legend = {} if plot.face is Face.PAGE else overlays.rings(plot.theme)
     transform = [{"filter": "datum.mark === 'outlier'"}, source]
-    return [{"transform": transform, "mark": mark, "encoding": base(plot) | told}]
+    return [{"transform": transform, "mark": mark, "encoding": base(plot) | legend}]
 
 
 def heat(plot: Plot) -> list[Spec]:
@@ -250,15 +250,15 @@ def heat(plot: Plot) -> list[Spec]:
         shades["zero"] = False
     shade = {"field": figure.y, "type": "quantitative", "scale": shades, "legend": None}
     cells = {**place, "color": {"value": plot.theme.palette[0]}, "opacity": shade, "tooltip": tooltip(plot)}
-    # Letters are light on the dark half of the cells.
+    # Text is light on the dark half of the cells.
     middle = math.sqrt(min(values) * max(values)) if figure.y_scale == "log" else (min(values) + max(values)) / 2
     ink = {"condition": {"test": f"datum[{figure.y!r}] > {middle}", "value": plot.theme.paper}, "value": plot.theme.ink}
-    told = {**place, "text": {"field": "y_text", "type": "nominal"}, "color": ink}
-    return [{"mark": {"type": "rect"}, "encoding": cells}, {"mark": {"type": "text", "fontSize": 12}, "encoding": told}]
+    text = {**place, "text": {"field": "y_text", "type": "nominal"}, "color": ink}
+    return [{"mark": {"type": "rect"}, "encoding": cells}, {"mark": {"type": "text", "fontSize": 12}, "encoding": text}]
 
 
 LAYERS: dict[str, Callable[[Plot], list[Spec]]] = {
     "line": line, "step": step, "bar": bar, "point": point, "box": box, "band": band, "area": band,
     "heat": heat, "ecdf": step,
 }  # fmt: skip
-"""Kind of figure to what draws it."""
+"""Kind of figure to the function that makes its layers."""

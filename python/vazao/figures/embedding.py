@@ -1,6 +1,6 @@
-"""The script that draws charts in pages: Vega, Vega-Lite and Vega-Embed, which it leaves in `window.vegaEmbed`.
+"""The script that draws charts in pages: Vega, Vega-Lite and Vega-Embed, exposed as `window.vegaEmbed`.
 
-Bundling takes the processor two seconds, so that `make setup` does it once (`python -m vazao.figures.embedding`).
+Bundling takes two seconds of CPU time, so `make setup` does it once (`python -m vazao.figures.embedding`).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ BUNDLE = Path(__file__).parent / "static" / "embed.js"
 
 @cache
 def embed_script() -> str:
-    """The script that setup left, or one bundled now where that is missing or of other versions."""
+    """The bundle stored by setup, or a fresh one where that is missing or of other versions."""
     stored = BUNDLE.read_text(encoding="utf-8") if BUNDLE.is_file() else ""
     head = _head()
     return stored.removeprefix(head) if stored.startswith(head) else _bundled()
 
 
 def _head() -> str:
-    """First line of a bundle, with what it was made of."""
+    """First line of a bundle, with the versions that it was built from."""
     return f"// vl-convert {version('vl-convert-python')}, Vega-Lite {VEGA_LITE}\n"
 
 

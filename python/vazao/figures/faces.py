@@ -1,4 +1,4 @@
-"""A figure with its rows, and its faces: interactive, still, as files."""
+"""A figure with its rows, drawn as an interactive chart, a still image or files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure with its rows: everything its faces need, queried once."""
+    """A figure with its rows, queried once for all faces."""
 
     plot: Plot
 
@@ -35,7 +35,7 @@ class Drawing:
 
     @property
     def rows(self) -> Rows:
-        """Rows that are drawn."""
+        """The rows to draw."""
         return self.plot.rows
 
     def spec(self, face: Face, theme: Theme = PAPER, title: bool = False) -> Spec:
@@ -47,11 +47,11 @@ class Drawing:
         return spec | {"datasets": self.datasets()}
 
     def datasets(self) -> dict[str, list[dict[str, Any]]]:
-        """The rows by the names that the description uses."""
+        """The rows by the dataset names that the description uses."""
         return {"rows": self.rows.drawn().to_dicts()}
 
     def svg(self, theme: Theme = PAPER) -> str:
-        """The still drawing."""
+        """The still drawing as SVG. Raises `StudyError` where it cannot be drawn."""
         _register_fonts()
         spec = self.with_data(self.spec(Face.STILL, theme))
         try:
@@ -87,7 +87,7 @@ def files(one: Drawing) -> dict[str, bytes]:
 
 
 def _own_ids(svg: str, figure: str) -> str:
-    """Ids that are the figure's own, so that drawings share a page, and count from zero, so that bytes repeat."""
+    """Replace ids by the figure's own, numbered from zero: drawings can share a page, and output is reproducible."""
     ids = {name: f"{figure}-{i}" for i, name in enumerate(re.findall(r' id="([^"]+)"', svg))}
     return re.sub(r'(?<= id=")[^"]+|(?<=url\(#)[^)]+', lambda found: ids.get(found[0], found[0]), svg)
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def drawer(study: Study, asked: Asked, measurements: Sequence[Measurements] = ()) -> Callable[[Figure], Drawing]:
-    """Function that draws figures of a study; `measurements` are drawn beside their rows.
+    """Return a function that draws the figures of a study, with `measurements` beside their rows.
 
-    It queries a figure's rows and finds its labels' order and colours, each column's once. It raises `StudyError` when
-    the query fails or does not give what the figure names.
+    The function queries a figure's rows and determines the order and colours of labels, once per column. It raises
+    `StudyError` when the query fails or lacks a column that the figure names.
     """
     words = study.words
     known = cache(partial(labels, study, asked))
@@ -50,10 +50,10 @@ def drawing(study: Study, asked: Asked, figure: Figure, measurements: Sequence[M
 
 
 def _texts(figure: Figure) -> Iterator[tuple[str, str]]:
-    """Texts of a figure by their field, without letters that no drawing has."""
+    """Texts of a figure by field, without characters that a drawing cannot contain."""
     for name in ("title", "caption", "x_title", "y_title", "color_title", "facet_title", "x_unit", "y_unit"):
         if text := getattr(figure, name):
-            # Vega-Lite takes a backslash in the title of an axis for the beginning of an escape.
+            # Vega-Lite takes a backslash in an axis title for the start of an escape.
             yield name, re.sub(UNDRAWN, " ", text).replace("\\", "\N{SET MINUS}")
 
 
@@ -77,12 +77,12 @@ def chart(study: Study, asked: Asked, figure_id: str, measurements: Sequence[Mea
 def render(study: Study, asked: Asked, out_dir: Path, measurements: Sequence[Measurements] = ()) -> dict[str, Path]:
     """Write every figure as `out_dir/figures/ID.{svg,pdf,png,json}`; returns file name to path.
 
-    A figure without a row has no files.
+    A figure without rows has no files.
     """
     folder = Path(out_dir) / "figures"
     make_folder(folder)
     written: dict[str, Path] = {}
-    # Drawing pixels is most of the work, and done outside the interpreter's lock, while the next rows are asked for.
+    # Rasterising is most of the work and releases the GIL, so the next rows are queried meanwhile.
     with ThreadPoolExecutor() as pool:
         drawn = (one for one in drawings(study, asked, measurements) if not one.rows.frame.is_empty())
         every = [(one, pool.submit(files, one)) for one in drawn]
@@ -95,10 +95,10 @@ def render(study: Study, asked: Asked, out_dir: Path, measurements: Sequence[Mea
 
 
 def labels(study: Study, asked: Asked, column: str) -> list[str]:
-    """Every label a column has in the study, in order; a label's place gives its colour in every figure.
+    """All labels of a column in the study, in order; a label's index determines its colour in every figure.
 
-    A factor's labels are its levels as written; any other column's are what figures that colour by it show, in the
-    order of a factor that has them all, if there is one.
+    A factor's labels are its levels as written. Any other column's labels are those in the figures that it colours, in
+    the order of a factor that has them all, if there is one.
     """
     if levels := [str(label) for label in study.labels(column)]:
         return levels

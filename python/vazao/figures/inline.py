@@ -1,7 +1,7 @@
-"""Charts as a notebook shows them without a network: a still image, and the scripts that make it answer to the pointer.
+"""Charts for notebooks without a network: a still image, and the scripts that make it interactive.
 
-Altair's own renderer names scripts of a content network. Here they come with each chart, compressed, so that an output
-that is kept, moved or exported is whole; the first chart of a page unpacks them for all.
+Altair's own renderer loads its scripts from a CDN. Here each chart embeds them, compressed, so that a saved, moved or
+exported output is complete; the first chart of a page unpacks them for all.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _PAGE = """\
 
 
 def shown(spec: Spec) -> str:
-    """A chart in HTML that asks nobody for anything; without scripts, and until they run, its image stands there."""
-    # No text of a chart may end the script.
-    told = json.dumps(spec, ensure_ascii=True).replace("<", "\\u003c")
-    return _PAGE.format(name=f"vazao-{uuid4().hex}", still=_still(spec), scripts=_scripts(), spec=told)
+    """A chart as self-contained HTML, which shows its still image until the scripts run, or where they cannot."""
+    # No text of a chart may close the script element.
+    spec_json = json.dumps(spec, ensure_ascii=True).replace("<", "\\u003c")
+    return _PAGE.format(name=f"vazao-{uuid4().hex}", still=_still(spec), scripts=_scripts(), spec=spec_json)
 
 
 LARGEST = 60_000
-"""Bytes of a vector image; one of more lines than that is kept as dots."""
+"""Maximum size of a vector image in bytes; a larger one is stored as PNG."""
 
 
 def _still(spec: Spec) -> str:
-    """The image of a chart, as what follows `data:` in its address."""
+    """The image of a chart as the part of a data URL after `data:`."""
     kind, image = "svg+xml", vl_convert.vegalite_to_svg(spec, VEGA_LITE).encode()
     if len(image) > LARGEST:
         kind, image = "png", bytes(vl_convert.vegalite_to_png(spec, VEGA_LITE, scale=2))
@@ -58,9 +58,9 @@ def _still(spec: Spec) -> str:
 
 @cache
 def _scripts() -> str:
-    """The script that draws charts as the body of a function that returns it, compressed.
+    """The script that draws charts, compressed, as the body of a function that returns `vegaEmbed`.
 
-    A notebook may have a `vegaEmbed` of another version, which stays.
+    A notebook's own `vegaEmbed`, perhaps of another version, stays in place.
     """
     own = "const own = window.vegaEmbed;\nwindow.vegaEmbed = theirs;\nreturn own;"
     body = f"const theirs = window.vegaEmbed;\n{embed_script()}\n{own}"

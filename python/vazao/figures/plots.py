@@ -1,4 +1,4 @@
-"""Charts of rows at hand: a measure over time or a column of results, by the kinds of figures that studies have."""
+"""Charts of data frames: a measure over time or a column of results, in the kinds of figures that studies have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Kind = Literal["step", "line", "point", "bar", "band", "box", "ecdf"]
 """A kind of chart: a line in steps or straight, points, bars, a band (mean and interval over x), boxes, an ECDF."""
 
 POINTS = 240
-"""Points of time at which series are brought together for a band."""
+"""Number of time points at which a band samples its series."""
 
 TIMED: Sequence[str] = ("step", "line", "point", "band", "ecdf", "box")
 """Kinds that draw a measure over time."""
@@ -32,12 +32,12 @@ TIMED: Sequence[str] = ("step", "line", "point", "band", "ecdf", "box")
 
 @dataclass(frozen=True)
 class Held:
-    """Rows that are at hand, as a figure asks for them."""
+    """A data frame that answers a figure's query."""
 
     frame: pl.DataFrame
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
-        """The rows, whatever is asked."""
+        """The data frame, whatever the query."""
         del sql, parameters
         return self.frame
 
@@ -52,9 +52,9 @@ def column_chart(
     facet: str | None = None,
     orders: Mapping[str, Sequence[str]] | None = None,
 ) -> AnyChart:
-    """A column of results: its mean with a 95 % interval over `x`, or its distribution (`box`, `ecdf`).
+    """Chart of a column of results: its mean with a 95 % interval over `x`, or its distribution (`box`, `ecdf`).
 
-    Raises `ResultsError` where a column is not there or the kind lacks an `x`.
+    Raises `ResultsError` where a column is missing or the kind needs an `x`.
     """
     _check_kind(kind)
     _check_columns(frame, {"color": color, "facet": facet, "x": x} | {column: column})
@@ -75,7 +75,7 @@ def column_chart(
 
 
 def _of_runs(frame: pl.DataFrame, column: str, groups: Sequence[str | None]) -> pl.DataFrame:
-    """Means of a column over the rows of each run and group: a run with many flows counts once in an interval."""
+    """Means of a column per run and group, so that a run with many flows counts once in an interval."""
     if "run_id" not in frame.columns:
         return frame
     by = list(dict.fromkeys(["run_id", *filter(None, groups)]))
@@ -91,10 +91,10 @@ def measure_chart(
     facet: str | None = None,
     orders: Mapping[str, Sequence[str]] | None = None,
 ) -> AnyChart:
-    """A measure over time: the samples of each series as they are, their distribution, or a band over the series.
+    """Chart of a measure over time: the raw samples of each series, their distribution, or a band over the series.
 
-    `samples` has `time_s`, `value` and `series`, which names what a sample belongs to, and where it is of several runs
-    `run_id`. A band is the mean at each time with its 95 % interval over the runs (of one run: over its series).
+    `samples` has `time_s`, `value`, `series` (the name of each sample's flow, path or link) and, with several runs,
+    `run_id`. A band is the mean at each time with its 95 % interval over the runs (for one run: over its series).
     """
     _check_kind(kind, TIMED)
     _check_columns(samples, {"color": color, "facet": facet})
@@ -112,16 +112,16 @@ def measure_chart(
         where = color or "series"
         more = {"x": where, "x_title": " " if where == "series" else title_of(where)}
         return _chart(samples, measure, kind, texts | more, (color, facet), orders or {})
-    # Each series is a line of its own, whatever its colour says.
+    # Each series is a separate line, whatever its colour.
     own = {} if color == "series" else {"replication": pl.col("series")}
     lines = samples.with_columns(**own).sort("series", "time_s", maintain_order=True)
     return _chart(lines, measure, kind, {"x": "time_s", **texts}, (color, facet), orders or {})
 
 
 def at_times(samples: pl.DataFrame, groups: Sequence[str | None]) -> pl.DataFrame:
-    """The values that hold at equally spaced times, as the mean of each run, or of one run each series by itself.
+    """Values at equally spaced times: the mean of each run or, for a single run, each series separately.
 
-    Times at which less than half of a group's are there still are left out: they would be of another kind of run.
+    Times at which fewer than half of a group still have values are omitted: they would show another kind of run.
     """
     by = list(dict.fromkeys(group for group in groups if group))
     runs = "run_id" if "run_id" in samples.columns and samples["run_id"].n_unique() > 1 else "series"
@@ -155,7 +155,7 @@ def _chart(
         figure = figure.model_copy(update={"title": MEASURES[name][0]})
     rows = prepare(figure, Held(frame))
     if kind == "band" and "low" in rows.frame.columns and (rows.frame[figure.y] >= 0).all():
-        # Student's interval knows nothing of what is never below zero.
+        # Student's interval ignores that the values are never below zero.
         rows = replace(rows, frame=rows.frame.with_columns(pl.col("low").clip(0.0)))
     columns = {
         column: list(orders.get(column, _order(rows.frame, column))) for column in (figure.x, color, facet) if column

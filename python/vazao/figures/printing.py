@@ -1,7 +1,7 @@
-"""Drawings for paper: as wide as a column with all of their text, whatever charts they are made of.
+"""Drawings for paper: fitted to the width of a column including all text, whatever charts they combine.
 
-How much room axes and legends take is known when they are drawn, and only of a single panel can Vega take it from the
-drawing's width. So a drawing is drawn, and its panels narrowed by what it is too wide.
+The room that axes and legends take is known only after rendering, and Vega can subtract it from the width only for a
+single panel. So a drawing is rendered, and its panels are narrowed by the excess width.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from vazao.figures.theme import VEGA_LITE
 Spec = dict[str, Any]
 
 LEAST = 16.0
-"""Least width of a panel in points: a narrower one shows nothing."""
+"""Minimum width of a panel in points: a narrower one shows nothing."""
 
 NEAR = 0.5
-"""Points that a drawing may be wider or narrower."""
+"""Tolerance of a drawing's width, in points."""
 
 _TIMES = 4
-"""Labels that leave an axis make room, so that a second look may be needed."""
+"""Maximum number of fitting rounds: labels dropped from an axis free room, so one round may not be enough."""
 
 
 def fitted(spec: Spec, width: float) -> Spec:
-    """A drawing with its panels so wide that all of it has a width."""
+    """A drawing with its panels fitted so that its total width is `width`."""
     if _columns(spec) == 1 and "layer" in spec and "facet" not in spec:
         return spec | {"autosize": {"type": "fit-x", "contains": "padding"}}
     if "vconcat" not in spec:
         return _approached(spec, width)
-    # Each row has the drawing's width, however many panels stand in it.
+    # Each row gets the full width, however many panels it has.
     alone = (_approached(spec | {"vconcat": [row]}, width) for row in spec["vconcat"])
     return spec | {"vconcat": [one["vconcat"][0] for one in alone]}
 
 
 def _approached(spec: Spec, width: float) -> Spec:
-    """A drawing that was drawn and narrowed until it has a width."""
+    """A drawing that is rendered and narrowed until its total width is `width`."""
     for _ in range(_TIMES):
         excess = _width(spec) - width
         if abs(excess) <= NEAR:
@@ -47,13 +47,13 @@ def _approached(spec: Spec, width: float) -> Spec:
 
 
 def _width(spec: Spec) -> float:
-    """Width of a drawing with all of its text."""
+    """Width of a rendered drawing including all text."""
     found = re.search(r'<svg[^>]* width="([\d.]+)"', vl_convert.vegalite_to_svg(spec, VEGA_LITE))
     return float(found[1]) if found else 0.0
 
 
 def _columns(spec: Spec) -> int:
-    """Panels that stand side by side."""
+    """Number of panels side by side."""
     if "hconcat" in spec:
         return sum(map(_columns, spec["hconcat"]))
     if "vconcat" in spec:
@@ -62,7 +62,7 @@ def _columns(spec: Spec) -> int:
 
 
 def _narrowed(spec: Spec, excess: float) -> Spec:
-    """A drawing that is narrower by so much, which its panels share."""
+    """A drawing narrowed by `excess`, which its panels share."""
     made: dict[str, Any] = dict(spec)
     if "hconcat" in spec:
         all_of_them = _columns(spec)
@@ -77,7 +77,7 @@ def _narrowed(spec: Spec, excess: float) -> Spec:
 
 
 def scaled(mark: Spec, scale: float) -> Spec:
-    """A mark with lines and areas as text of this scale needs them."""
+    """A mark with its lines and areas scaled like the text."""
     powers = {"strokeWidth": 1, "size": 2, "fontSize": 1, "cornerRadiusEnd": 1}
     return {
         key: round(value * scale ** powers.get(key, 0), 2) if key in powers else value for key, value in mark.items()

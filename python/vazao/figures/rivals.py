@@ -1,4 +1,4 @@
-"""Flows that are unlike, kept apart: a mean over rivals is nobody's."""
+"""Separation of unlike flows, since a mean over rivals describes none of them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import polars as pl
 from vazao.errors import ResultsError
 
 OWNER = "flow_table"
-"""Column that says whose a row is: `flow.0`, the `[[flow]]` table as keys call it, or the link of a measure."""
+"""Column with the owner of a row: the `[[flow]]` table by its key, as in `flow.0`, or the link of a measure."""
 
 
 def of_tables(flows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of flows with the `[[flow]]` table that each is of: flows of one table are alike but for their hosts."""
+    """Rows of flows with the `[[flow]]` table of each; flows of one table differ only in their hosts."""
     return flows.with_columns(pl.format("flow.{}", "group").alias(OWNER))
 
 
 def apart(
     rows: pl.DataFrame, measure: str, x: str | None, color: str | None, facet: str | None, flow: int | None
 ) -> tuple[pl.DataFrame, str | None, str | None]:
-    """Rows of one `flow`, or of all, with the colour and the panels that keep unlike ones apart.
+    """Rows of one `flow`, or of all, with the colour and the panels that separate unlike flows.
 
-    Raises `ResultsError` where there is no such flow, or colour and panels are taken and would mix several.
+    Raises `ResultsError` where there is no such flow, or where colour and panels are taken and several would be mixed.
     """
     owners = rows[OWNER].drop_nulls().unique(maintain_order=True).sort().to_list()
     if flow is not None:

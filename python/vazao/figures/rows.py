@@ -1,4 +1,4 @@
-"""Rows that are drawn, from those of a figure's query: statistics, order, and a cap on their number."""
+"""Preparation of a figure's query rows for drawing: statistics, order, and a cap on their number."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -14,15 +14,15 @@ from vazao.units import FRACTIONS, measure, unit_of
 from vazao.words import ENGLISH, Words
 
 CAP = 6000
-"""Most rows a figure draws: a screen has no more columns of pixels, and the page must stay light."""
+"""Maximum number of rows a figure draws: a screen has no more columns of pixels, and the page must stay light."""
 
 CONFIDENCE = 0.95
 
 UNDRAWN = r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]"
-"""Characters that no text of a drawing can hold."""
+"""Characters that no text of a drawing can contain."""
 
 LABELS = (pl.String, pl.Boolean, pl.Enum, pl.Categorical, pl.Null)
-"""Types that labels are made of, beside numbers and times."""
+"""Column types that can become labels, besides numbers and times."""
 
 OWN = {
     "n",
@@ -43,14 +43,14 @@ OWN = {
 
 
 class Measurements(Protocol):
-    """An author's own measurements, which figures draw beside what was simulated."""
+    """An author's own measurements, which figures draw beside simulated results."""
 
     @property
     def name(self) -> str:
-        """Name of the set."""
+        """The name of the set."""
 
     def asked(self, figure: Figure) -> Asked | None:
-        """Tables that have all that a figure draws; None where there are no such rows."""
+        """Tables with everything that a figure draws; None where there are no such rows."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,14 @@ class Rows:
     outliers: pl.DataFrame = field(default_factory=pl.DataFrame)
     """Values beyond the whiskers of boxes."""
     reported: pl.DataFrame = field(default_factory=pl.DataFrame)
-    """Rows of the original."""
+    """Values that the original reports."""
     measured: dict[str, pl.DataFrame] = field(default_factory=dict)
-    """For each set of measurements that this figure draws its rows, made as the figure's own are."""
+    """Rows of each measurement set that the figure draws, prepared like its own."""
 
     def drawn(self) -> pl.DataFrame:
-        """All rows in one table, so that each is drawn in its panel: `mark` says which are not the figure's own.
+        """All rows in one table, so that each is drawn in its panel; `mark` flags those that are not the figure's own.
 
-        What was measured is a kind of what is reported: `measured_by` says by which set.
+        Measured rows are marked as reported, with the name of their set in `measured_by`.
         """
         marks = {"outlier": self.outliers, "reported": self.reported}
         others = [rows.with_columns(mark=pl.lit(mark)) for mark, rows in marks.items() if rows.height]
@@ -83,9 +83,9 @@ class Rows:
 
 
 def prepare(figure: Figure, asked: Asked, words: Words = ENGLISH, measurements: Sequence[Measurements] = ()) -> Rows:
-    """The rows of a figure: queried, checked, aggregated as `error` and `kind` ask, thinned; and what was reported.
+    """Rows of a figure: queried, checked, aggregated by `error` and `kind`, thinned; with reported and measured rows.
 
-    The note is in `words`.
+    The note is in the language of `words`.
     """
     frame = query(figure, asked)
     beside = {one.name: rows for one in measurements if (rows := _measured(figure, one, words)) is not None}
@@ -93,13 +93,13 @@ def prepare(figure: Figure, asked: Asked, words: Words = ENGLISH, measurements: 
 
 
 def _measured(figure: Figure, one: Measurements, words: Words) -> pl.DataFrame | None:
-    """Rows of a set of measurements as the figure's query has them; None where it gives none."""
+    """Rows of the figure's query on a measurement set; None where it returns none."""
     asked = one.asked(figure)
     if asked is None:
         return None
     try:
         made = _own(figure, query(figure, asked), words).frame
-    except StudyError:  # such rows as no run gives
+    except StudyError:  # rows that no run would give
         return None
     if figure.kind == "ecdf":
         made = made.filter(pl.col(figure.y) > 0)
@@ -107,7 +107,7 @@ def _measured(figure: Figure, one: Measurements, words: Words) -> pl.DataFrame |
 
 
 def _reported(figure: Figure, frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows of the original, in each panel that they name; those of a series that is not drawn here are left out."""
+    """Rows that the original reports, in each of their panels; series that are not drawn here are omitted."""
     columns = [c for c in (figure.x, figure.y, figure.color, figure.facet) if c]
     rows = [
         {column: _mark(figure, column, row[column], frame.schema[column]) for column in columns if column in row}
@@ -127,7 +127,7 @@ def _reported(figure: Figure, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _mark(figure: Figure, column: str, value: str | float, kind: pl.DataType) -> str | float:
-    """A value of what was reported, in its column's unit."""
+    """A reported value in its column's unit."""
     if not kind.is_numeric():
         return str(value)
     if not isinstance(value, str):
@@ -140,7 +140,7 @@ def _mark(figure: Figure, column: str, value: str | float, kind: pl.DataType) ->
 
 
 def _own(figure: Figure, frame: pl.DataFrame, words: Words) -> Rows:
-    """The figure's own rows: aggregated as `error` and `kind` ask, thinned."""
+    """The figure's own rows: aggregated by `error` and `kind`, thinned."""
     keys = [c for c in (figure.x, figure.color, figure.facet) if c]
     if figure.kind == "ecdf":
         return distribution(frame, figure, words)
@@ -161,7 +161,7 @@ def _own(figure: Figure, frame: pl.DataFrame, words: Words) -> Rows:
 
 
 def query(figure: Figure, asked: Asked) -> pl.DataFrame:
-    """The figure's query, with its columns checked and series made labels.
+    """The rows of the figure's query, with its columns checked and series converted to labels.
 
     Raises `StudyError` when the query fails, lacks a column or gives no value for `y`.
     """
@@ -199,7 +199,7 @@ def query(figure: Figure, asked: Asked) -> pl.DataFrame:
 
 
 def _label(frame: pl.DataFrame, column: str, where: str) -> pl.Expr:
-    """A label: text as it is but for letters that no drawing has, a number with its unit."""
+    """A column as labels: text without the characters no drawing can contain, numbers with their unit."""
     kind = frame.schema[column]
     if not (kind.is_numeric() or kind.is_temporal() or kind in LABELS):
         raise StudyError(f"{where}: {column!r} is neither a number nor a text; CAST or format it in the query")
@@ -223,7 +223,7 @@ def interval95(frame: pl.DataFrame, keys: list[str], y: str) -> pl.DataFrame:
 
 
 def bounded(frame: pl.DataFrame, y: str) -> pl.DataFrame:
-    """The rows, their intervals no wider than what `y` can be: Student's knows nothing of the bounds of a fraction."""
+    """The rows with the intervals of a fraction clipped to [0, 1], bounds that Student's interval ignores."""
     return frame.with_columns(pl.col("low", "high").clip(0.0, 1.0)) if y in FRACTIONS else frame
 
 
@@ -255,7 +255,7 @@ def boxes(frame: pl.DataFrame, keys: list[str], y: str) -> Rows:
 
 
 def distribution(frame: pl.DataFrame, figure: Figure, words: Words) -> Rows:
-    """The empirical distribution of `x` in each series: the share of values that are no greater, in the column `y`."""
+    """The empirical distribution of `x` in each series: the share of values up to each, in the column `y`."""
     series = list(dict.fromkeys(c for c in (figure.color, figure.facet) if c))
     x, y = figure.x, figure.y
     if frame.is_empty():
@@ -263,7 +263,7 @@ def distribution(frame: pl.DataFrame, figure: Figure, words: Words) -> Rows:
     counted = frame.group_by([*series, x], maintain_order=True).agg(pl.len().alias("_count")).sort(*series, x)
     share = pl.col("_count").cum_sum() / pl.col("_count").sum()
     every = counted.with_columns((share.over(series) if series else share).alias(y))
-    # Each curve begins at zero where its least value stands.
+    # Each curve starts from zero at its smallest value.
     first = (every.group_by(series, maintain_order=True).first() if series else every.head(1)).with_columns(
         pl.lit(0.0).alias(y)
     )
@@ -273,9 +273,9 @@ def distribution(frame: pl.DataFrame, figure: Figure, words: Words) -> Rows:
 
 
 def thin(frame: pl.DataFrame, series: list[str], y: str, cap: int = CAP) -> pl.DataFrame:
-    """Thin rows to about `cap` at most: those with the lowest and the highest `y` of equal slices of each series.
+    """Thin rows to about `cap` at most, keeping the lowest and the highest `y` of equal slices of each series.
 
-    So no peak and no trough is lost. The rows of a series are in order; fewer than `cap` stay as they are.
+    No peak or trough is lost. The rows of a series must be in order; up to `cap` rows are returned unchanged.
     """
     if frame.height <= cap:
         return frame
@@ -299,7 +299,7 @@ def _note(drawn: int, all_rows: int, words: Words) -> str:
 
 
 def told(rows: Rows, columns: Iterable[str], words: Words) -> Rows:
-    """The rows with the labels of these columns as a language has them."""
+    """The rows with the labels of these columns in the language of `words`."""
 
     def labelled(frame: pl.DataFrame) -> pl.DataFrame:
         texts = [name for name in dict.fromkeys(columns) if name in frame.columns and frame.schema[name] == pl.String]

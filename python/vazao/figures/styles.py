@@ -1,4 +1,4 @@
-"""The style of charts: for the screen, or for paper, where a column has a width and ink may have no colour."""
+"""The style of charts: for the screen, or for paper, with a fixed column width and optionally without colours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vazao.figures.channels import Face
 from vazao.figures.theme import GREY_DASHES, GREYS, PAPER, Theme
 
 COLUMNS = {"column": 252.0, "page": 516.0}
-"""Widths of one column and of both in points (1/72 in), as IEEE's and ACM's conferences have them: 3.5 and 7.16 in."""
+"""Widths of one column and of both in points (1/72 in), in IEEE's and ACM's conference formats: 3.5 and 7.16 in."""
 
 _UNITS = {"pt": 1.0, "in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4, "px": 1.0}
 _LENGTH = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(pt|in|cm|mm|px)\s*")
@@ -21,7 +21,7 @@ _LEAST, _MOST = 72.0, 2000.0
 
 @dataclass(frozen=True)
 class Look:
-    """A style: what it looks like, what a reader can do, whether a chart says its title."""
+    """A style: its theme, the medium of its charts, and whether charts show their titles."""
 
     theme: Theme
     face: Face
@@ -33,25 +33,25 @@ _current = [SCREEN]
 
 
 def current() -> Look:
-    """The style of charts that are made now."""
+    """The style that new charts get."""
     return _current[-1]
 
 
 class Style:
-    """A style that holds from now on; as a context (`with vz.style("paper"):`) until its end."""
+    """A style that applies from now on or, as a context manager (`with vz.style("paper"):`), until the block ends."""
 
     def __init__(self, look: Look) -> None:
         self._before = current()
         _current[:] = [look]
 
     def __enter__(self) -> Look:
-        """Leave the style as it is."""
+        """Return the current style."""
         return current()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Go back to the style before."""
+        """Restore the previous style."""
         _current[:] = [self._before]
 
     def __repr__(self) -> str:
@@ -69,13 +69,13 @@ def style(
     font: str | None = None,
     grey: bool = False,
 ) -> Style:
-    """Set how charts look that are made from now on: `style("paper")`, and `style("screen")` to go back.
+    """Set the style of charts made from now on: `style("paper")`, or `style("screen")` to go back.
 
-    On paper a drawing is `width` wide with all of its text: `"column"` (3.5 in), `"page"` (7.16 in), a length as
-    `"88 mm"`, or points; `height` is that of a panel (0.6 of the width). Text has `font_size` points, in `font` if it
-    is installed. With `grey` series differ by greys, dashes and shapes, which print without colours. Charts have no
-    title, as a caption has it, and nothing that moves. As a context (`with`) it ends with the block. Raises
-    `VazaoError`.
+    On paper, a drawing is `width` wide including all text: `"column"` (3.5 in), `"page"` (7.16 in), a length such as
+    `"88 mm"`, or a number of points; `height` is that of a panel (0.6 of the width by default). Text is `font_size`
+    points high, in `font` if it is installed. With `grey`, series differ by greys, dashes and shapes, which print
+    without colours. Charts have no title, which belongs in the caption, and are not interactive. As a context manager
+    (`with`), the style ends with the block. Raises `VazaoError`.
     """
     if name == "screen":
         return Style(SCREEN)

@@ -1,8 +1,8 @@
 """Appearance of figures: one typeface, one palette, quiet axes.
 
 Colours follow Okabe and Ito's set for colour-blind readers, without its yellow (unreadable as a line
-on white); a second round, dashed in turn in four ways, serves more than eight series. Shape
-repeats what colour says, so that no figure depends on colour alone.
+on white); a second round, with four dash patterns in turn, serves more than eight series. Shape
+repeats colour, so that no figure depends on colour alone.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 VEGA_LITE = "6.4"
-"""The version that draws, here and in the page."""
+"""The Vega-Lite version that renders figures, here and in the page."""
 
 FONTS = Path(__file__).parent / "fonts"
 FONT = "Inter, Helvetica Neue, Helvetica, Arial, sans-serif"
@@ -28,13 +28,13 @@ SHAPES = (
     "cross", "triangle-down", "triangle-right", "triangle-left",
 )  # fmt: skip
 ROUND = 8
-"""Solid colours before the dashed ones begin."""
+"""Number of solid colours before the dashed ones begin."""
 
 DASHES = ([1, 0],) * ROUND + ([7, 3], [2, 2], [9, 3, 2, 3], [4, 2]) * (ROUND // 4)
-"""Stroke of each colour of the palette: dash, gap, dash, gap."""
+"""Dash pattern of each colour of the palette: dash, gap, dash, gap."""
 
 GREYS = ("#000000", "#8C8C8C", "#505050", "#B4B4B4", "#2D2D2D", "#A0A0A0", "#6E6E6E", "#C8C8C8")
-"""Greys that a printer keeps apart, neighbours the furthest."""
+"""Greys that stay distinct in print, with neighbours the furthest apart."""
 
 GREY_DASHES = ([1, 0], [5, 2], [1.5, 1.5], [7, 2, 1.5, 2], [3, 1.5], [1, 0], [9, 2, 2, 2, 2, 2], [5, 2])
 
@@ -52,13 +52,13 @@ class Theme:
     """Colour that shows where the background is transparent."""
     palette: tuple[str, ...]
     dashes: tuple[list[Any], ...] = DASHES
-    """Strokes of the palette's colours."""
+    """Dash patterns of the palette's colours."""
     solid: int = ROUND
-    """Series that are told apart without dashes."""
+    """Number of series that are distinguished without dashes."""
     scale: float = 1.0
-    """Size of text and marks as a share of the usual one."""
+    """Size of text and marks relative to the default."""
     width: float | None = None
-    """Width of a whole drawing in points; None: as the figure has it."""
+    """Width of a whole drawing in points; None for the figure's default."""
     height: float | None = None
     """Height of a panel in points."""
     font: str = FONT
@@ -69,7 +69,7 @@ class Theme:
         return config if self.scale == 1.0 else {key: self._scaled(key, value) for key, value in config.items()}
 
     def _scaled(self, key: str, value: Any) -> Any:
-        """A part of the configuration with its sizes and distances as the text has them."""
+        """A part of the configuration with its sizes and distances scaled like the text."""
         if isinstance(value, dict):
             return {inside: self._scaled(inside, each) for inside, each in value.items()}
         return round(value * self.scale, 2) if key in SIZES else value

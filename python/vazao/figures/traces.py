@@ -1,4 +1,4 @@
-"""Samples over time, drawn."""
+"""Charts of samples over time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def trace_chart(samples: pl.DataFrame, measure: str, kind: Kind = "step") -> AnyChart:
-    """One run's samples of a measure: over time, one line for each flow, path or link that has it, or as `kind` says.
+    """Chart of one run's samples of a measure: a line over time for each flow, path or link, or another `kind`.
 
     `samples` has the columns of the samples table. Raises `ResultsError` when it holds no such measure.
     """
@@ -25,10 +25,10 @@ def trace_chart(samples: pl.DataFrame, measure: str, kind: Kind = "step") -> Any
 
 
 def series(samples: pl.DataFrame, measure: str) -> pl.DataFrame:
-    """Samples of one measure, the column `series` saying of which flow, path or link; of several runs with `run_id`.
+    """Samples of one measure, with the flow, path or link of each in the column `series`, and any `run_id` kept.
 
-    Where `samples` has the number of the `[[flow]]` table of each flow, `group`, the column `OWNER` names that table,
-    or the link. Raises `ResultsError` when there are none.
+    Where `samples` has `group`, the number of each flow's `[[flow]]` table, the column `OWNER` names that table or the
+    link. Raises `ResultsError` when there are no samples.
     """
     chosen = samples.filter(pl.col("measure") == measure)
     if chosen.is_empty():
@@ -39,13 +39,13 @@ def series(samples: pl.DataFrame, measure: str) -> pl.DataFrame:
     frame = chosen.select(*runs, "time_s", "value", series=_series(chosen), **owner).sort(
         *runs, "series", "time_s", maintain_order=True
     )
-    # Of many links few have a queue; where none has, all are shown.
+    # Of many links few ever have a queue; where none has, all are shown.
     queued = frame.filter((pl.col("value") > 0).any().over("series")) if measure == "queue" else frame
     return frame if queued.is_empty() else queued
 
 
 def _series(samples: pl.DataFrame, called: str = "flow {}", number: str = "flow") -> pl.Expr:
-    """Name of what a sample belongs to: a link's direction, a flow, or one of several paths of a flow."""
+    """Name of a sample's series: a link's direction, a flow, or one of several paths of a flow."""
     columns = set(samples.columns)
     flow = pl.format(called, pl.col(number)) if number in columns else pl.lit(None, pl.String)
     if "path" in columns and samples["path"].drop_nulls().n_unique() > 1:

@@ -1,4 +1,4 @@
-"""Actions: what an agent says, and the window and the rate that it means."""
+"""Actions of an agent, and the window and pacing rate that they set."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from vazao.gym.step import Step
 
 
 class Action(ABC):
-    """A kind of action. Subclass it for one of your own."""
+    """A kind of action. Subclass it for custom actions."""
 
     @property
     @abstractmethod
     def space(self) -> Space[Any]:
-        """Actions that there are."""
+        """The space of valid actions."""
 
     @abstractmethod
     def apply(self, action: Any, step: Step) -> tuple[float, float]:
-        """The window in bytes and the rate in bit/s (0: unpaced) that an action means after `step`."""
+        """The window in bytes and the rate in bit/s (0: unpaced) that an action sets after `step`."""
 
 
 def _box(low: float, high: float) -> Box:
@@ -34,7 +34,7 @@ def _box(low: float, high: float) -> Box:
 
 
 def _number(action: Any, low: float, high: float) -> float:
-    """The number of a continuous action, no further out than the space is wide. Raises `ScenarioError`."""
+    """The number of a continuous action, clamped to the bounds of the space. Raises `ScenarioError`."""
     try:
         value = float(action if isinstance(action, int | float) else action[0])
     except (TypeError, ValueError, IndexError):
@@ -45,7 +45,7 @@ def _number(action: Any, low: float, high: float) -> float:
 
 
 def _chosen(action: Any, choices: Sequence[float]) -> float:
-    """The choice that a discrete action names. Raises `ScenarioError`."""
+    """The choice that a discrete action selects. Raises `ScenarioError`."""
     try:
         index = int(action)
     except (TypeError, ValueError):
@@ -69,7 +69,7 @@ class Multiplier(Action):
     most: float = 2.0
     choices: Sequence[float] | None = None
     low: float = 2.0
-    """Least window in packets."""
+    """Smallest window in packets."""
     high: float = 20_000.0
     """Largest window in packets."""
 
@@ -80,11 +80,11 @@ class Multiplier(Action):
 
     @property
     def space(self) -> Space[Any]:
-        """Numbers from -1 to 1, or the numbers of the choices."""
+        """Numbers from -1 to 1, or indices of the choices."""
         return _box(-1, 1) if self.choices is None else Discrete(len(self.choices))
 
     def apply(self, action: Any, step: Step) -> tuple[float, float]:
-        """The window times the factor, within the limits; no rate."""
+        """The window times the factor, clamped to the limits; unpaced."""
         factor = self.most ** _number(action, -1, 1) if self.choices is None else _chosen(action, self.choices)
         mss = step.mss_bytes
         return min(max(step.cwnd_bytes * factor, self.low * mss), self.high * mss), 0.0
@@ -103,21 +103,21 @@ class Window(Action):
 
     @property
     def space(self) -> Space[Any]:
-        """Packets, or the numbers of the choices."""
+        """Packets, or indices of the choices."""
         return _box(self.low, self.high) if self.choices is None else Discrete(len(self.choices))
 
     def apply(self, action: Any, step: Step) -> tuple[float, float]:
-        """The window; no rate."""
+        """The window; unpaced."""
         packets = _number(action, self.low, self.high) if self.choices is None else _chosen(action, self.choices)
         return packets * step.mss_bytes, 0.0
 
 
 _LEAST_WINDOW = 4.0
-"""Packets in flight that keep acknowledgements of every other one coming."""
+"""Packets in flight that suffice for a steady flow of delayed acknowledgements."""
 
 
 def _window_for(rate: float, step: Step) -> float:
-    """A window that does not get in a rate's way: two round trips of it; before one was measured, of 0.1 s."""
+    """A window that does not limit a rate: two round trips of it, of 0.1 s each before one is measured."""
     return max(2.0 * rate / 8 * (step.srtt_s or 0.1), _LEAST_WINDOW * step.mss_bytes)
 
 
@@ -149,11 +149,11 @@ class Pace(Action):
 
     @property
     def space(self) -> Space[Any]:
-        """Mbit/s, or the numbers of the choices."""
+        """Mbit/s, or indices of the choices."""
         return _box(*self._limits) if self._choices is None else Discrete(len(self._choices))
 
     def apply(self, action: Any, step: Step) -> tuple[float, float]:
-        """The rate, and a window that does not get in its way."""
+        """The rate, and a window that does not limit it."""
         choices = self._choices
         rate = 1e6 * (_number(action, *self._limits) if choices is None else _chosen(action, choices))
         return _window_for(rate, step), rate
@@ -189,7 +189,7 @@ class PaceMultiplier(Action):
         return _box(-self.reach, self.reach)
 
     def apply(self, action: Any, step: Step) -> tuple[float, float]:
-        """The new rate, and a window that does not get in its way."""
+        """The new rate, and a window that does not limit it."""
         change = self.step * _number(action, -self.reach, self.reach)
         rate = step.pacing_bps or self._start
         low, high = self._limits
@@ -203,11 +203,11 @@ KINDS: Mapping[str, Callable[[], Action]] = {
     "pace": Pace,
     "pace-multiplier": PaceMultiplier,
 }
-"""Kinds of actions by their names."""
+"""Kinds of actions by name."""
 
 
 def action_of(given: str | Action) -> Action:
-    """A kind of action by its name, or one as it is. Raises `ScenarioError`."""
+    """Look up a kind of action by name; an `Action` is returned as it is. Raises `ScenarioError`."""
     if isinstance(given, Action):
         return given
     if given not in KINDS:

@@ -1,4 +1,4 @@
-"""Congestion control of an agent, which the environment steers."""
+"""Congestion control of an agent, which an environment steers."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ class Agent(CongestionControl):
 
 @cache
 def own() -> tuple[str, str, type, str]:
-    """The control as the engine takes it: its key and name in a scenario, itself, and the digest of its code."""
+    """`Agent` in the form that the engine accepts: its key and name in a scenario, the class, a digest of its code."""
     return "cc", Agent.__name__, Agent, fingerprint(Agent)

@@ -1,4 +1,4 @@
-"""Environments: episodes of a world, by gymnasium's interface for one agent, by dictionaries for several."""
+"""Environments: episodes of a world, with gymnasium's interface for one agent, with dictionaries for several."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from vazao.results import Result
 from vazao.scenario import Flow
 
 Observed = NDArray[np.float32]
-"""Observation of an agent: one dimension, as many numbers as are observed of each step, times the steps."""
+"""Observation of an agent: a vector of the observed numbers of each step in the history."""
 
 _ROUND_TRIPS = re.compile(r"\s*(\d+(?:\.\d+)?)\s*rtt\s*")
 
 
 def _length(text: str) -> tuple[float, bool]:
-    """Length of a step: seconds, or round trips and True. Raises `ScenarioError`."""
+    """Parse the length of a step: seconds and False, or round trips and True. Raises `ScenarioError`."""
     if found := _ROUND_TRIPS.fullmatch(text):
         length, is_rounds = float(found[1]), True
     else:
@@ -42,7 +42,7 @@ def _length(text: str) -> tuple[float, bool]:
 
 
 class _Episodes:
-    """Episodes of a world: the run that goes on, and what each of its agents saw last."""
+    """Episodes of a world: the current run, and steps of it for each agent."""
 
     def __init__(self, world: World, tables: Sequence[int], step: str) -> None:
         self._world, self._tables = world, list(tables)
@@ -54,7 +54,7 @@ class _Episodes:
     def begin(
         self, random: np.random.Generator, options: Mapping[str, Any] | None
     ) -> tuple[list[Step], dict[str, Any]]:
-        """Begin an episode; gives what each agent sees, and what was drawn."""
+        """Begin an episode; returns the step of each agent, and the values that were drawn."""
         scenario, drawn = self._world.draw(random, options or {})
         self._session, self._thread = _core.Session(scenario, self._tables), get_ident()
         self.done = False
@@ -62,7 +62,7 @@ class _Episodes:
 
     @property
     def session(self) -> _core.Session:
-        """The run. Raises `ResetNeeded`, and `RunError` in another thread than that which began the episode."""
+        """The current run. Raises `ResetNeeded`, or `RunError` in a thread other than that which began the episode."""
         if self._session is None:
             raise ResetNeeded("there is no episode yet; call reset() first")
         if get_ident() != self._thread:
@@ -70,7 +70,7 @@ class _Episodes:
         return self._session
 
     def advance(self, actions: list[tuple[float, float]]) -> tuple[list[Step], list[bool], bool]:
-        """Go on by a step; gives what each agent sees, whether its flow is over, and whether the time is."""
+        """Advance by a step; returns the step of each agent, whether its flow is over, and whether time is up."""
         session = self.session
         if self.done:
             raise ResetNeeded("the episode is over; call reset() for another")
@@ -83,24 +83,24 @@ class _Episodes:
         return Result(*self.session.result())
 
     def close(self) -> None:
-        """Let go of the run."""
+        """Discard the run."""
         self._session, self.done = None, True
 
 
 class Env(gymnasium.Env[Observed, Any]):
     """An environment of one agent, which steers one flow of a scenario.
 
-    `world` is a network with `flows`, a TOML file, the name of a built-in scenario, or what `vz.load` gave; without one
-    there is an upload over 10 Mbit/s and a round trip of 40 ms. `agent` is the number of the flow whose congestion
-    control the agent takes the place of (TCP, QUIC or DCCP). A `step` is a time (`"10 ms"`) or a number of smoothed
-    round-trip times (`"1 rtt"`); `until` ends an episode, which is then truncated; it terminates with the flow.
+    `world` is a network with `flows`, a TOML file, the name of a built-in scenario, or the result of `vz.load`; the
+    default is an upload over 10 Mbit/s with a round trip of 40 ms. `agent` is the number of the flow whose congestion
+    control the agent replaces (TCP, QUIC or DCCP). A `step` is a time (`"10 ms"`) or a number of smoothed round-trip
+    times (`"1 rtt"`). An episode terminates with the flow, and is truncated at `until`.
 
     `observe` names fields of `Step`, or maps each to a scale that it is divided by; an observation holds the last
     `history` steps. `reward` is a name of `REWARDS` or a function of a `Step`; `action` a name ("multiplier", "window",
-    "pace", "pace-multiplier") or an `Action`. `vary` maps keys of the scenario to what is drawn for each episode:
-    `"1 Mbps:50 Mbps"`, a list, `log_uniform(…)`, or a function of a `numpy.random.Generator`. Each episode has a seed
-    of its own, and begins when the connection stands; the same `reset(seed=…)` and actions give the same observations.
-    Raises `ScenarioError`.
+    "pace", "pace-multiplier") or an `Action`. `vary` maps keys of the scenario to values to draw for each episode:
+    `"1 Mbps:50 Mbps"`, a list, `log_uniform(…)`, or a function of a `numpy.random.Generator`. Each episode has its own
+    seed, and begins when the connection is established; the same `reset(seed=…)` and actions give the same
+    observations. Raises `ScenarioError`.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
@@ -141,7 +141,7 @@ class Env(gymnasium.Env[Observed, Any]):
         return self._observer.first(steps[0]), {"step": steps[0], **info}
 
     def step(self, action: Any) -> tuple[Observed, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Act, and go on by a step; `info["step"]` has all its numbers."""
+        """Act and advance by a step; `info["step"]` has all its numbers."""
         if self._last is None:
             raise ResetNeeded("there is no episode yet; call reset() first")
         (step,), (over,), ended = self._episodes.advance([self._action.apply(action, self._last)])
@@ -149,7 +149,7 @@ class Env(gymnasium.Env[Observed, Any]):
         return self._observer.next(step), float(self._reward(step)), over, ended and not over, {"step": step}
 
     def result(self) -> Result:
-        """The tables of the episode so far, as those of any run; their `run_id` covers the actions."""
+        """The tables of the episode so far, as of any run; their `run_id` covers the actions."""
         return self._episodes.result()
 
     def close(self) -> None:
@@ -159,12 +159,13 @@ class Env(gymnasium.Env[Observed, Any]):
 
 
 class MultiEnv:
-    """An environment of several agents, each of which steers a flow, with a dictionary of all for everything.
+    """An environment of several agents, each of which steers a flow, with dictionaries by agent.
 
     It has the methods and attributes of a parallel environment of PettingZoo. `agents` are numbers of `[[flow]]`
-    tables; each flow that they make is an agent, called `flow_0`, `flow_1` and so on by its number. All observe, act
-    and are rewarded alike; an agent whose flow is over is left out of what follows, and one that has no connection yet
-    acts in vain. Steps of round trips are as long as the longest among the agents. All else is as with `Env`.
+    tables; each flow that they create is an agent, called `flow_0`, `flow_1` and so on by its number. Observations,
+    actions and rewards are of the same kind for all. An agent is removed once its flow is over, and its actions have no
+    effect before its flow is connected. Steps in round trips use the longest one among the agents. Everything else is
+    as in `Env`.
     """
 
     metadata: dict[str, Any] = {"name": "vazao", "render_modes": []}  # noqa: RUF012
@@ -189,7 +190,7 @@ class MultiEnv:
         made = World(world, flows, agents, until=until, vary=vary, allow_programs=allow_programs)
         self._episodes = _Episodes(made, agents, step)
         self._action, self._reward = action_of(action), reward_of(reward)
-        # A first episode says which flows there are.
+        # A first episode shows which flows there are.
         self._episodes.begin(np.random.default_rng(1), None)
         self._flows = self._episodes.session.flows
         self._episodes.close()
@@ -200,11 +201,11 @@ class MultiEnv:
         self._random = np.random.default_rng()
 
     def observation_space(self, agent: str) -> Space[Observed]:
-        """Observations of an agent."""
+        """Observation space of an agent."""
         return self._observers[agent].space
 
     def action_space(self, agent: str) -> Space[Any]:  # noqa: ARG002
-        """Actions of an agent, which are those of all."""
+        """Action space of an agent, which all agents share."""
         return self._action.space
 
     def reset(
@@ -226,11 +227,11 @@ class MultiEnv:
     def step(
         self, actions: Mapping[str, Any]
     ) -> tuple[dict[str, Observed], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """Let every agent act, and go on by a step: observations, rewards, terminations, truncations, infos."""
+        """Let every agent act, and advance by a step: observations, rewards, terminations, truncations, infos."""
         if missing := [name for name in self.agents if name not in actions]:
             raise ScenarioError(f"actions: there is none of {missing[0]!r}; give one for each of {self.agents}")
-        told = [self._told(name, actions) for name in self.possible_agents]
-        steps, over, ended = self._episodes.advance(told)
+        settings = [self._setting(name, actions) for name in self.possible_agents]
+        steps, over, ended = self._episodes.advance(settings)
         acted = self.agents
         now = dict(zip(self.possible_agents, zip(steps, over, strict=True), strict=True))
         self._last = {name: step for name, (step, _) in now.items()}
@@ -245,15 +246,15 @@ class MultiEnv:
             {name: {"step": self._last[name]} for name in acted},
         )
 
-    def _told(self, name: str, actions: Mapping[str, Any]) -> tuple[float, float]:
-        """The window and the rate of an agent; one whose flow is over keeps its own."""
+    def _setting(self, name: str, actions: Mapping[str, Any]) -> tuple[float, float]:
+        """The window and rate that an agent sets; unchanged once its flow is over."""
         last = self._last.get(name)
         if last is None:
             raise ResetNeeded("there is no episode yet; call reset() first")
         return self._action.apply(actions[name], last) if name in self.agents else (last.cwnd_bytes, last.pacing_bps)
 
     def result(self) -> Result:
-        """The tables of the episode so far, as those of any run; their `run_id` covers the actions."""
+        """The tables of the episode so far, as of any run; their `run_id` covers the actions."""
         return self._episodes.result()
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ def throughput(step: Step) -> float:
 
 
 def power(step: Step) -> float:
-    """Throughput in Mbit/s over the round-trip time, in units of the least one (Kleinrock's power)."""
+    """Throughput in Mbit/s over the round-trip time relative to its minimum (Kleinrock's power)."""
     return step.throughput_bps / 1e6 / step.latency_ratio
 
 
@@ -42,11 +42,11 @@ def allegro(step: Step) -> float:
 
 
 REWARDS: Mapping[str, Reward] = {reward.__name__: reward for reward in (throughput, power, aurora, vivace, allegro)}
-"""Rewards by their names."""
+"""Rewards by name."""
 
 
 def reward_of(given: str | Reward) -> Reward:
-    """A reward by its name, or a function as it is. Raises `ScenarioError`."""
+    """Look up a reward by name; a function is returned as it is. Raises `ScenarioError`."""
     if callable(given):
         return given
     if given not in REWARDS:

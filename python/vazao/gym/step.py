@@ -1,4 +1,4 @@
-"""Numbers of a step: what an agent can be shown, and what rewards are made of."""
+"""Measurements of a step, from which observations and rewards are computed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from vazao.errors import ScenarioError, did_you_mean
 
 
 class Step(NamedTuple):
-    """A step as its sender knows it. What was not measured yet is 0 (`latency_ratio` and `send_ratio`: 1)."""
+    """A step as seen by its sender. Values not measured yet are 0 (`latency_ratio` and `send_ratio`: 1)."""
 
     time_s: float
-    """Time of the run at its end."""
+    """Simulated time at the end of the step."""
     duration_s: float
     """Length of the step."""
     cwnd_bytes: float
     """Congestion window."""
     pacing_bps: float
-    """Rate at which data leaves; 0: as the window admits it."""
+    """Pacing rate; 0 if only the window limits sending."""
     mss_bytes: float
     """Payload of a full packet."""
     inflight_bytes: float
@@ -32,9 +32,9 @@ class Step(NamedTuple):
     srtt_s: float
     """Smoothed round-trip time (RFC 6298)."""
     min_rtt_s: float
-    """Least round-trip time so far."""
+    """Minimum round-trip time so far."""
     rtt_s: float
-    """Mean of the round-trip times measured in the step; of the latest step that has any."""
+    """Mean of the round-trip times measured in the step, or else in the latest step that has any."""
     rtt_gradient: float
     """Change of `rtt_s` from the step before, over the length of the step."""
     latency_ratio: float
@@ -42,29 +42,29 @@ class Step(NamedTuple):
     delivery_bps: float
     """Latest sample of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation)."""
     throughput_bps: float
-    """Payload that became known to have arrived, in or out of order."""
+    """Rate of payload that became known to have arrived, in or out of order."""
     goodput_bps: float
-    """Payload that was acknowledged in order."""
+    """Rate of payload that was acknowledged in order."""
     sent_bps: float
-    """Packets that left, each taken for a full one; repeated ones count."""
+    """Sending rate, with retransmissions, and with each packet counted as a full one."""
     send_ratio: float
-    """Bytes sent over bytes that became known to have arrived; 1 where none did."""
+    """Bytes sent over bytes that became known to have arrived; 1 if none did."""
     loss_rate: float
-    """Part of the bytes whose fate became known in the step that was lost."""
+    """Fraction that was lost of the bytes whose fate became known in the step."""
     mark_rate: float
-    """Part of the bytes that arrived with a mark of congestion (ECN)."""
+    """Fraction of the bytes that arrived with a congestion mark (ECN)."""
     timeouts: float
     """Expiries of the retransmission timer."""
 
 
 AURORA = ("send_ratio", "latency_ratio", "rtt_gradient")
-"""Numbers that Aurora's agent sees (Jay et al., ICML 2019)."""
+"""Numbers that Aurora's agent observes (Jay et al., ICML 2019)."""
 
 _MOST = float(np.finfo(np.float32).max)
 
 
 class Observer:
-    """Observations: some numbers of the last steps, the oldest first, each over a scale of its own."""
+    """Builder of observations: selected numbers of the last steps, oldest first, each divided by its scale."""
 
     def __init__(self, names: Sequence[str] | Mapping[str, float], history: int) -> None:
         scales = (
@@ -89,7 +89,7 @@ class Observer:
         self.space = Box(low, np.full(self._count, _MOST, np.float32), dtype=np.float32)
 
     def first(self, step: Step) -> NDArray[np.float32]:
-        """The observation at the start of an episode: as if all steps before had been like it."""
+        """The observation at the start of an episode, with a history of copies of the first step."""
         self._values = [step[index] * scale for index, scale in self._shown] * (self._count // len(self._shown))
         return np.array(self._values, np.float32)
 
@@ -101,4 +101,4 @@ class Observer:
 
 
 MOST_STEPS = 1000
-"""Steps that an observation may hold."""
+"""Maximum number of steps in an observation."""

@@ -20,7 +20,7 @@ Limit = str | float | int
 
 @dataclass(frozen=True)
 class Distribution:
-    """Values between two ends: all as likely, or all orders of magnitude as likely."""
+    """Uniform or log-uniform distribution of values between two limits."""
 
     low: Limit
     high: Limit
@@ -33,7 +33,7 @@ class Distribution:
             raise ScenarioError(f"vary: from {self.low!r} to {self.high!r}; give {wanted}")
 
     def __call__(self, random: Generator) -> Any:
-        """A value of the distribution."""
+        """Draw a value of the distribution."""
         (low, unit), (high, _) = _parsed(self.low), _parsed(self.high)
         if self.is_log:
             value = math.exp(random.uniform(math.log(low), math.log(high)))
@@ -46,34 +46,34 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several values, all as likely."""
+    """Uniform choice among several values."""
 
     values: tuple[Any, ...]
 
     def __call__(self, random: Generator) -> Any:
-        """A value."""
+        """Draw a value."""
         return self.values[int(random.integers(len(self.values)))]
 
 
 def uniform(low: Limit, high: Limit) -> Distribution:
-    """Numbers or quantities between two ends, all as likely: `uniform("5 ms", "100 ms")`."""
+    """Uniform distribution of numbers or quantities: `uniform("5 ms", "100 ms")`."""
     return Distribution(low, high, is_log=False)
 
 
 def log_uniform(low: Limit, high: Limit) -> Distribution:
-    """Numbers or quantities between two ends, all orders of magnitude as likely: `log_uniform("1 Mbps", "1 Gbps")`."""
+    """Log-uniform distribution of numbers or quantities: `log_uniform("1 Mbps", "1 Gbps")`."""
     return Distribution(low, high, is_log=True)
 
 
 def choice(*values: Any) -> Choice:
-    """One of the values, all as likely."""
+    """Uniform choice among the values."""
     if not values:
         raise ScenarioError("vary: choice() of nothing; give values")
     return Choice(values)
 
 
 def draw_of(key: str, given: Any) -> Draw:
-    """The draw of a key's values: from a function, a list of values, or two ends as in `"1 Mbps:50 Mbps"`."""
+    """Function that draws a key's values, given as a function, a list, or a range such as `"1 Mbps:50 Mbps"`."""
     if callable(given):
         draw: Draw = given
         return draw
@@ -88,7 +88,7 @@ def draw_of(key: str, given: Any) -> Draw:
 
 
 def extremes(draw: Draw) -> tuple[Any, ...]:
-    """Values by which a key and its values can be checked before any is drawn."""
+    """Values to validate a key and its range with before any is drawn."""
     if isinstance(draw, Distribution):
         return tuple(_written(*_parsed(end)) if isinstance(end, str) else end for end in (draw.low, draw.high))
     return draw.values if isinstance(draw, Choice) else ()

@@ -17,14 +17,14 @@ from vazao.results import Experiment, load as load_experiment, refuse_unasked
 from vazao.scenario import Flow, Network, Plugins, document, link, load, point_to_point, upload
 
 Described = Network | str | Path | Experiment | None
-"""A world as described: a network with flows, a TOML file, the name of a built-in one, or what `vz.load` gave."""
+"""Description of a world: a network with flows, a TOML file, the name of a built-in one, or a result of `vz.load`."""
 
 LARGEST_SEED = 2**31
-"""Seeds of episodes are below it."""
+"""Upper bound of the seeds of episodes, exclusive."""
 
 
 class World:
-    """A scenario to be loaded anew for each episode."""
+    """A scenario that is loaded again for each episode."""
 
     def __init__(
         self,
@@ -92,9 +92,9 @@ class World:
             raise ScenarioError(f"vary: {key} = {value!r}: {error}") from None
 
     def draw(self, random: Generator, options: Mapping[str, Any]) -> tuple[_core.Scenario, dict[str, Any]]:
-        """A scenario of its own seed and varied keys, and these keys' values. Raises `ScenarioError`.
+        """Draw the seed and the varied keys; returns the scenario and the values. Raises `ScenarioError`.
 
-        `options` fix what is not to be drawn: `{"seed": 1, "set": {"network.link.rate": "5 Mbps"}}`.
+        `options` fix values that are not to be drawn: `{"seed": 1, "set": {"network.link.rate": "5 Mbps"}}`.
         """
         if unknown := [key for key in options if key not in ("seed", "set")]:
             raise ScenarioError(f'options: there is no {unknown[0]!r}; there are "seed" and "set"')

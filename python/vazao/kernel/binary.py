@@ -1,4 +1,4 @@
-"""Asking a User Mode Linux binary what it is."""
+"""Inspection of User Mode Linux binaries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEEDED = (
     *("NET", "UNIX", "INET", "IP_ADVANCED_ROUTER", "IP_MULTIPLE_TABLES"),
     "STATIC_USERMODEHELPER",
 )
-"""Options without which a kernel is no guest. The rest of the configuration is more protocols and algorithms."""
+"""Options that a guest kernel requires. The rest of the configuration adds protocols and algorithms."""
 
 FORBIDDEN = {
     "UML_RANDOM": "it reads the host's randomness, so that no run could be repeated",
@@ -40,11 +40,11 @@ FORBIDDEN = {
 }
 
 PATIENCE = 10.0
-"""Seconds within which a kernel must have said what it is; it takes milliseconds."""
+"""Seconds within which a kernel must report its version and configuration; it takes milliseconds."""
 
 
 def inspect(path: Path) -> Kernel:
-    """Describe the binary at `path`. Raises `KernelError` if it is no kernel that can be a guest."""
+    """Describe the binary at `path`. Raises `KernelError` if it is no kernel for guests."""
     with explained(path, "read"):
         content = path.read_bytes()
     _check_elf(path, content[:20])
@@ -70,7 +70,7 @@ def inspect(path: Path) -> Kernel:
 
 
 def check_options(what: str, config: str) -> None:
-    """Raise `KernelError` naming the options that a guest needs and `config` lacks, or must not have and has."""
+    """Raise `KernelError` if `config` lacks options that a guest needs, or sets options that it must not have."""
     if lacking := [f"CONFIG_{option}" for option in NEEDED if value(config, option) != "y"]:
         raise KernelError(f"{what}: cannot be a guest without {', '.join(lacking)}; set them and build it again")
     for option, reason in FORBIDDEN.items():
@@ -106,6 +106,6 @@ def _ask(path: Path, question: str) -> str:
     except OSError as error:
         raise KernelError(f"{path}: cannot be run: {error.strerror}") from None
     if answer.returncode:
-        said = answer.stderr.decode(errors="replace").strip().splitlines() or ["nothing"]
-        raise KernelError(f"{path}: {question} failed; it said: {said[-1][:200]}")
+        messages = answer.stderr.decode(errors="replace").strip().splitlines() or ["nothing"]
+        raise KernelError(f"{path}: {question} failed; it said: {messages[-1][:200]}")
     return answer.stdout.decode(errors="replace")

@@ -25,26 +25,26 @@ TOOLS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "
 """The programs that every build needs, and the Debian package of each."""
 
 SPACE = 2_200_000_000
-"""Bytes that a build needs while it runs: the package, the tree, the objects."""
+"""Bytes of disk that a build needs while it runs: the package, the tree, the objects."""
 
 COMPILATIONS = 1300
-"""About how many files `make` says that it makes."""
+"""Approximate number of files that `make` reports."""
 
 CORE_SECONDS = 260.0
 """Seconds that compiling usually takes on one core."""
 
 REPEATABLE = {"KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "vazao", "KBUILD_BUILD_HOST": "vazao"}
 UNASKED = ("RUSTC=none", "BINDGEN=none", "PAHOLE=none")
-"""Settings without which builds of one source with one compiler would differ: the configuration notes the versions of
-these tools though nothing uses them."""
+"""Settings that make builds of one source with one compiler identical: the configuration would otherwise record the
+versions of these tools, although nothing uses them."""
 
 PATIENCE = 0.2
-"""Seconds that removing what was built may delay the end of an interrupted build."""
+"""Seconds that clean-up may delay the end of an interrupted build."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A kernel that was asked for, and whether it was built now."""
+    """The requested kernel, and whether it was built just now."""
 
     kernel: Kernel
     built: bool
@@ -60,11 +60,11 @@ def build(
     jobs: int | None = None,
     force: bool = False,
 ) -> Outcome:
-    """Build a kernel into the cache, unless it is there.
+    """Build a kernel into the cache, unless it is already there.
 
-    It is Debian's source of a `series` (6.12 by default), or the tree at `source`, with `hz` timer interrupts a second
-    (default: as its source says). `force` builds it in any case. Raises `KernelError` if it cannot begin, `BuildError`
-    if it fails.
+    The source is Debian's of a `series` (6.12 by default), or the tree at `source`; `hz` sets the timer interrupts per
+    second (default: the source's). `force` builds it in any case. Raises `KernelError` if the build cannot start,
+    `BuildError` if it fails.
     """
     _check_machine()
     if series and source:
@@ -98,13 +98,13 @@ def _check_machine() -> None:
 
 
 def _name(origin: Package | Tree, hz: int | None) -> str:
-    """Name of a build: everything that decides what comes out, but for the compiler."""
+    """Name of a build: everything that determines its result except the compiler."""
     rate = f"hz{hz or SHIPPED_HZ}" if isinstance(origin, Package) or hz else "hz-as-is"
     return f"{origin.identity}-{rate}-{cache.digest(cache.fragment())[:8]}"
 
 
 def _equivalent(series: str, hz: int | None) -> Kernel | None:
-    """A build of Debian's source of the series in another version, otherwise as asked for; the newest."""
+    """The newest cached build of the series from Debian's source in any version, otherwise as requested."""
     config = cache.digest(cache.fragment())
     wanted = (series, hz or SHIPPED_HZ, config)
     same = [k for k in cache.kernels() if k.package_version and (k.series, k.hz, k.config_sha256) == wanted]
@@ -123,7 +123,7 @@ def _without_lists(series: str, hz: int | None, force: bool) -> Outcome:
 
 
 def check_tools(tools: Mapping[str, str]) -> None:
-    """Raise `KernelError` naming all the programs that are missing, and one command that installs them."""
+    """Raise `KernelError` for missing programs: it lists all of them, and one command that installs them."""
     missing = {program: package for program, package in tools.items() if not shutil.which(program)}
     if "gcc" in missing or not _has_headers():
         missing["the C library's headers"] = "libc6-dev"
@@ -133,7 +133,7 @@ def check_tools(tools: Mapping[str, str]) -> None:
 
 
 def _has_headers() -> bool:
-    """Whether gcc can link a program; its package only recommends the one that it takes."""
+    """Whether gcc can link a program: its package only recommends the C library's development package."""
     command = ["gcc", "-print-file-name=crt1.o"]
     answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     return Path(answer.stdout.strip()).is_absolute()
@@ -176,7 +176,7 @@ def _check_space(workplace: Path) -> None:
 
 
 def set_hz(tree: Path, hz: int) -> None:
-    """Change the number of timer interrupts a second in a tree of ours: its one word in User Mode Linux's Kconfig."""
+    """Set the timer interrupts per second of our copy of a tree, in User Mode Linux's Kconfig."""
     file = tree / "arch/um/Kconfig"
     with explained(file):
         text, changes = re.subn(r"(?m)(^config HZ\n\s+int\n\s+default )\d+$", rf"\g<1>{hz}", file.read_text())
@@ -186,7 +186,7 @@ def set_hz(tree: Path, hz: int) -> None:
 
 
 def _configure(tree: Path, log: Log, progress: Progress) -> str:
-    """Configure a tree; the configuration that came out."""
+    """Configure a tree and return the resulting configuration."""
     progress.begin("configure")
     fragment = tree.parent / "fragment.config"
     fragment.write_bytes(cache.fragment())
@@ -195,10 +195,10 @@ def _configure(tree: Path, log: Log, progress: Progress) -> str:
 
 
 def check_fragment(config: str, *, strict: bool) -> None:
-    """Raise `KernelError` naming what a configuration lacks: `strict`, anything of the fragment; else what guests need.
+    """Raise `KernelError` for missing options: any of the fragment if `strict`, else those that guests need.
 
-    DEBUG_INFO_NONE is one answer to a question that is not asked without DEBUG_KERNEL; what counts is that no other
-    was given.
+    DEBUG_INFO_NONE is one option of a choice that exists only with DEBUG_KERNEL; what matters is that no other option
+    is set.
     """
     if debug := re.findall(r"^CONFIG_DEBUG_INFO(?!_NONE)\w*=y$", config, re.MULTILINE):
         raise KernelError(
@@ -235,7 +235,7 @@ def _make(tree: Path, log: Log, *arguments: str, heard: Callable[[str], None] = 
 
 
 def _describe(program: Path, origin: Package | Tree) -> Kernel:
-    """Describe what was built, by its own account; that it can give one shows that it runs."""
+    """Describe the built kernel by its own output, which also shows that it runs."""
     return replace(
         binary.inspect(program),
         package_version=origin.version,
@@ -246,13 +246,13 @@ def _describe(program: Path, origin: Package | Tree) -> Kernel:
 
 
 def _failure(error: ToolError, log: Log, name: str) -> BuildError:
-    """Keep the log and say what it ends with."""
+    """Keep the log, and return an error with its last lines."""
     kept = cache.root() / "logs" / f"{name}.log"
     make_directory(kept.parent)
     with explained(kept):
         shutil.copyfile(log.path, kept)
-    told = f"{error}; {kept} is its log, which ends so:\n{log.last_lines()}"
+    report = f"{error}; {kept} is its log, which ends so:\n{log.last_lines()}"
     if isinstance(error, DownloadError):
         advice = "If the network is there, the package lists may be old: run `apt-get update` as root."
-        return NotDownloaded(f"the download failed: {told}\n{advice}")
-    return BuildError(f"the build failed: {told}")
+        return NotDownloaded(f"the download failed: {report}\n{advice}")
+    return BuildError(f"the build failed: {report}")

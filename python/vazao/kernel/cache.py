@@ -1,4 +1,4 @@
-"""The directory of built kernels."""
+"""Cache of built kernels."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from vazao.kernel.errors import KernelError
 from vazao.kernel.process import discard
 
 SERIES = ("6.12", "6.1")
-"""The kernels whose source Debian packages and that are known to work."""
+"""Kernel series that Debian packages as source and that are known to work."""
 
 DEFAULT_SERIES = SERIES[0]
 
 SHIPPED_HZ = 100
-"""Timer interrupts a second of User Mode Linux as it is shipped. Another number is a change to its source."""
+"""Timer interrupts per second of User Mode Linux as shipped. Another number requires a change to its source."""
 
 BINARY, RECORD = "linux", "kernel.json"
 
 WORKPLACE = ".building"
-"""Directory in which a build works; an interrupted one's, while it is removed, has a name that begins so."""
+"""Working directory of a build. That of an interrupted build, while being removed, has a name with this prefix."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Kernel:
 
     path: Path
     series: str
-    """`6.12`."""
+    """Series, such as `6.12`."""
     release: str
-    """Output of `uname -r` in it: `6.12.117`."""
+    """Output of `uname -r` in the guest: `6.12.117`."""
     package_version: str | None
     """Debian's version of the source package; None if it was built from something else."""
     hz: int
-    """Timer interrupts a second."""
+    """Timer interrupts per second."""
     config_sha256: str
     """SHA-256 of the configuration fragment it was built from; for a binary built elsewhere, of its configuration."""
     sha256: str
@@ -61,29 +61,29 @@ class Kernel:
 
     @property
     def current(self) -> bool:
-        """Whether it has the configuration that guests have today; one that was built elsewhere is asked itself."""
+        """Whether it has the current guest configuration; a kernel built elsewhere is inspected itself."""
         return self.source == "elsewhere" or self.config_sha256 == digest(fragment())
 
     @property
     def unmodified(self) -> bool:
-        """Whether its source is Debian's without a change."""
+        """Whether it was built from Debian's unmodified source."""
         return self.package_version is not None and self.hz == SHIPPED_HZ
 
 
 def root() -> Path:
-    """Vazão's cache. Raises `KernelError` where there is no home directory for it."""
+    """Vazão's cache directory. Raises `KernelError` if there is no home directory for it."""
     if place := cache_folder():
         return place
     raise KernelError("there is no home directory to keep kernels in; set VAZAO_CACHE to a directory")
 
 
 def folder() -> Path:
-    """Directory of kernels, each in a directory of its name."""
+    """Directory of kernels, with a subdirectory for each by name."""
     return root() / "kernels"
 
 
 def fragment() -> bytes:
-    """The configuration that kernels are built with."""
+    """Configuration fragment that kernels are built with."""
     return (resources.files("vazao.kernel") / "linux.config").read_bytes()
 
 
@@ -93,21 +93,21 @@ def digest(content: bytes) -> str:
 
 
 def kernels() -> list[Kernel]:
-    """The kernels in the cache that can be used, by series and name.
+    """Usable kernels in the cache, by series and name.
 
-    One with an older configuration is none: what keeps programs in their guest may be lacking.
+    Kernels with an older configuration are excluded: they may lack what confines programs to their guest.
     """
     return [kernel for kernel in built() if kernel.current]
 
 
 def built() -> list[Kernel]:
-    """All kernels in the cache, by series and name. What is incomplete or damaged is none."""
+    """All kernels in the cache, by series and name. Incomplete or damaged ones are skipped."""
     found = [_read(record.parent) for record in sorted(folder().glob(f"[!.]*/{RECORD}"))]
     return sorted(filter(None, found), key=lambda kernel: (_numbers(kernel.series), kernel.name))
 
 
 def cached(name: str) -> Kernel | None:
-    """The kernel of that name in the cache."""
+    """The usable kernel of that name in the cache; None if there is none."""
     return next((kernel for kernel in kernels() if kernel.name == name), None)
 
 
@@ -124,7 +124,7 @@ def _numbers(series: str) -> tuple[int, ...]:
 
 
 def keep(kernel: Kernel, name: str, workplace: Path) -> Kernel:
-    """Move a kernel that lies in `workplace` into the cache: whole, or not at all."""
+    """Move a kernel from `workplace` into the cache atomically."""
     ready, place = workplace / "ready", folder() / name
     record = {key: value for key, value in asdict(kernel).items() if key != "path"}
     make_directory(ready)
@@ -139,7 +139,7 @@ def keep(kernel: Kernel, name: str, workplace: Path) -> Kernel:
 
 
 def clean() -> None:
-    """Remove what a build has left that was killed, or interrupted while it was removing it; unless one is at work."""
+    """Remove leftovers of builds that were killed, or interrupted during clean-up, unless a build is running."""
     if _leftovers():
         with suppress(VazaoError), at_work() as workplace:
             workplace.rmdir()
@@ -151,9 +151,9 @@ def _leftovers() -> list[Path]:
 
 @contextmanager
 def at_work() -> Iterator[Path]:
-    """An empty directory in the cache to build in, for one process at a time; the caller empties it.
+    """Lock the cache and yield an empty directory to build in, which the caller must empty.
 
-    What a killed build left there is removed first.
+    Leftovers of killed builds are removed first. Raises `KernelError` if another build is running.
     """
     make_directory(folder())
     workplace = folder() / WORKPLACE

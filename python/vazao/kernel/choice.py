@@ -1,4 +1,4 @@
-"""The choice of a kernel by name: a series (`6.12`), a kernel's name in the cache, or a path."""
+"""Selection of a kernel by name: a series (`6.12`), a kernel's name in the cache, or a path."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from vazao.words import ENGLISH
 
 
 def find(name: str | None = None) -> Kernel | None:
-    """The kernel that `name` means: a series, a name in the cache, or a path; None if there is none.
+    """Find a kernel by series, by name in the cache, or by path; None if there is none.
 
-    Without a name it is the one at the path `$VAZAO_KERNEL`, or else the default series'. Raises `KernelError` if there
-    is one that cannot be used.
+    Without a name, `$VAZAO_KERNEL` is used, or else the default series. Raises `KernelError` for a kernel that cannot
+    be used.
     """
     name = name or os.environ.get("VAZAO_KERNEL") or DEFAULT_SERIES
     chosen = default(name) or name
@@ -32,14 +32,14 @@ def find(name: str | None = None) -> Kernel | None:
 
 
 def _verified(kernel: Kernel) -> Kernel:
-    """A kernel of the cache, if it is still the file that was built: results name its digest."""
+    """Check that a cached kernel is still the file that was built, because results record its digest."""
     if cache.digest(kernel.path.read_bytes()) != kernel.sha256:
         raise KernelError(f"{kernel.path}: is not what was built; build it again with --force")
     return kernel
 
 
 def missing(name: str | None = None) -> str:
-    """Message that says why `find(name)` finds nothing, and what to do."""
+    """Message that explains why `find(name)` finds nothing, and what to do."""
     variable = os.environ.get("VAZAO_KERNEL")
     if not name and variable:
         return ENGLISH.say("reason.kernel_file", variable=variable)
@@ -60,9 +60,9 @@ def missing(name: str | None = None) -> str:
 
 
 def use(name: str) -> Kernel | None:
-    """Make the kernel that `name` means the default of its series; a series' own name forgets what was selected.
+    """Make a kernel the default of its series; the name of a series clears the selection.
 
-    Gives what the series means now. Raises `KernelError` if there is no such kernel or it cannot be used.
+    Returns the new default of the series. Raises `KernelError` if there is no such kernel or it cannot be used.
     """
     if name in SERIES or name in selection():
         select(name, None)
@@ -77,7 +77,7 @@ def use(name: str) -> Kernel | None:
 
 
 def default(series: str) -> str | None:
-    """The kernel that stands for a series: the selected one, or else the newest unmodified, or the newest."""
+    """Name of a series' default kernel: the selected one, else the newest unmodified one, else the newest."""
     if selected := selection().get(series):
         return selected
     candidates = [kernel for kernel in kernels() if kernel.series == series]
@@ -95,7 +95,7 @@ def selection() -> dict[str, str]:
 
 
 def select(series: str, name: str | None) -> None:
-    """Make a kernel what its series means; None forgets the selection."""
+    """Select a kernel as the default of its series; None clears the selection."""
     chosen = {key: value for key, value in (selection() | {series: name}).items() if value}
     make_directory(cache.folder())
     write_atomically(_selection_file(), json.dumps(chosen, indent=1, sort_keys=True).encode())

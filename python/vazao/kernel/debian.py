@@ -1,4 +1,4 @@
-"""Debian's package of a kernel's source, by way of the package manager, without root and without installing it."""
+"""Debian's packages of kernel sources, downloaded by the package manager without root, and not installed."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from vazao.units import quantity
 
 
 class DownloadError(ToolError):
-    """The package could not be downloaded; the log says why."""
+    """The package could not be downloaded; the log has the reason."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """The source of a series."""
+    """Debian's source package of a series."""
 
     name: str
-    """`linux-source-6.12`."""
+    """Name of the package: `linux-source-6.12`."""
     version: str
     """Debian's version: `6.12.117-1~deb12u1`."""
     size: int
     """Bytes to download."""
 
     tools: ClassVar[Mapping[str, str]] = {"apt-get": "apt", "dpkg-deb": "dpkg", "tar": "tar", "xz": "xz-utils"}
-    """The programs that getting it needs, and the package of each."""
+    """Programs that `get` needs, and the package of each."""
     steps: ClassVar[Mapping[str, float]] = {"download": 10.0, "unpack": 12.0}
-    """The steps of getting it, and the seconds that each usually takes."""
+    """Steps of `get`, and their usual duration in seconds."""
 
     @property
     def identity(self) -> str:
@@ -44,7 +44,7 @@ class Package:
         return self.version.replace(":", "_")
 
     def get(self, workplace: Path, log: Log, progress: Progress) -> Path:
-        """Download it and unpack it below `workplace`; the tree's path."""
+        """Download and unpack it below `workplace`, and return the path of the tree."""
         tree, unpacked = workplace / "tree", workplace / "package"
         with tempfile.TemporaryDirectory(prefix="vazao-kernel-") as shelf:
             progress.begin("download")
@@ -57,7 +57,7 @@ class Package:
             raise ToolError(f"{self.name} {self.version} holds {len(archives)} archives of a source tree, not one,")
         tree.mkdir()
         size = archives[0].stat().st_size
-        # tar reads at the position that it shares with our file object, which so says how far it is.
+        # tar shares the file position with our file object, which therefore shows the progress.
         with archives[0].open("rb", buffering=0) as archive:
             log.run(
                 ["tar", "-xJf", "-", "--no-same-owner", "--strip-components=1", "-C", tree],
@@ -71,12 +71,12 @@ class Package:
 
     def _download(self, shelf: Path, log: Log, progress: Progress) -> Path:
         if os.geteuid() == 0:
-            # Run by root, the package manager downloads as this user of its own, who must be able to write here.
+            # Run by root, the package manager downloads as its own user `_apt`, who must be able to write here.
             with suppress(LookupError, OSError):
                 shutil.chown(shelf, "_apt")
 
         def tick() -> None:
-            with suppress(OSError):  # A partial file that is renamed while it is looked at.
+            with suppress(OSError):  # A partial file may be renamed in the meantime.
                 have = sum(file.stat().st_size for file in shelf.rglob("*.deb*"))
                 progress.at(have / self.size, f"{quantity(have, 'B')} of {quantity(self.size, 'B')}")
 
@@ -92,7 +92,7 @@ class Package:
 
 
 def candidate(series: str) -> Package | None:
-    """The version of a series' source that would be downloaded; None if the package manager knows of none."""
+    """The package that would be downloaded for a series; None if the package manager knows none."""
     name = f"linux-source-{series}"
     try:
         answer = subprocess.run(

@@ -4,8 +4,8 @@ from vazao.errors import RunError, VazaoError
 
 
 class KernelError(VazaoError):
-    """A kernel cannot be built, found or used as asked: what is wrong, and what to do."""
+    """A kernel cannot be built, found or used; the message explains the problem and what to do."""
 
 
 class BuildError(KernelError, RunError):
-    """A build was begun and failed: the step, the log and its last lines."""
+    """A build failed after it started; the message names the step and the log, and quotes its last lines."""

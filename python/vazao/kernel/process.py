@@ -1,4 +1,4 @@
-"""Running the tools of a build: their output in a log, their progress told, none of them left behind."""
+"""Runs the tools of a build: logs their output, reports their progress, and leaves none of them behind."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 TICK = 0.2
-"""Seconds between two looks at a tool that says nothing."""
+"""Seconds between two checks of a tool that prints nothing."""
 
 LAST_LINES = 15
-"""Lines of the log that a message shows."""
+"""Number of log lines in a message."""
 
 
 class ToolError(Exception):
-    """A tool failed; the log says why."""
+    """A tool failed; the log has the reason."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class Log:
         heard: Callable[[str], None] = lambda _: None,
         tick: Callable[[], None] = lambda: None,
     ) -> None:
-        """Run a tool to its end. `heard` is given each line of output; `tick` is called now and then."""
+        """Run a tool to completion. `heard` is called with each line of output; `tick` is called periodically."""
         with self.path.open("ab") as log:
             log.write(f"$ {' '.join(map(str, command))}\n".encode())
-            # Its output comes through a pipe: if this process is killed, a compilation ends with its next line.
+            # Its output comes through a pipe: if this process is killed, a compilation ends at its next line.
             process = subprocess.Popen(
                 command,
                 cwd=where,
@@ -83,7 +83,7 @@ def _listen(output: IO[bytes], log: BinaryIO, heard: Callable[[str], None], tick
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the tool and everything it started."""
+    """Kill the tool and everything it started."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -96,8 +96,8 @@ def _status(status: int) -> str:
 
 
 def discard(path: Path, patience: float | None = None) -> None:
-    """Remove a directory with all it holds; after `patience` seconds that goes on without us."""
-    with suppress(OSError):  # Out of the way first: its name may be needed before it is gone.
+    """Remove a directory recursively; after `patience` seconds, removal continues in the background."""
+    with suppress(OSError):  # Rename it first: its name may be needed before it is gone.
         path = path.rename(f"{path}-{os.getpid()}-discarded")
     process = subprocess.Popen(
         ["rm", "-rf", "--", path],
@@ -109,9 +109,9 @@ def discard(path: Path, patience: float | None = None) -> None:
     try:
         process.wait(patience)
     except subprocess.TimeoutExpired:
-        process.returncode = 0  # It is not waited for, on purpose: no warning when the object is collected.
+        process.returncode = 0  # Deliberately not waited for: avoids a warning when the object is collected.
 
 
 def plain_environment() -> dict[str, str]:
-    """Environment of tools: nothing of the user's that could change what they make."""
+    """Environment of tools, without anything of the user's that could change their output."""
     return {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ} | {"LC_ALL": "C"}

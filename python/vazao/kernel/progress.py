@@ -7,16 +7,16 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """An observer of how far a build is."""
+    """An observer of a build's progress."""
 
     def plan(self, usual: Mapping[str, float]) -> None:
-        """The steps in their order, each with the seconds that it usually takes."""
+        """Receive the steps in order, each with its usual duration in seconds."""
 
     def begin(self, name: str) -> None:
-        """A step begins."""
+        """Note that a step begins."""
 
     def at(self, part: float, note: str = "") -> None:
-        """Note that this part of the step is done, from 0 to 1."""
+        """Note which fraction of the step is done, from 0 to 1."""
 
     def close(self) -> None:
-        """The build has ended."""
+        """Note that the build has ended."""

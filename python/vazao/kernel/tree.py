@@ -1,4 +1,4 @@
-"""A kernel's source tree that somebody has, changed or not. It is only ever read."""
+"""A user's kernel source tree, modified or not, which is only read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vazao.kernel.process import Log
 from vazao.kernel.progress import Progress
 
 BUILT = re.compile(r"(arch/\w+/)?include/(generated|config)|linux|System\.map|modules\.\w+|.*\.(o|a|so|dbg)")
-"""Files that a build leaves in a tree, beside those it keeps a record of (`.NAME.cmd`)."""
+"""Files that a build leaves in a tree, in addition to those that it records (`.NAME.cmd`)."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Tree:
         return f"{re.sub(r'[^A-Za-z0-9._]', '_', self.path.name).strip('.') or 'tree'}-{self.digest[:12]}"
 
     def get(self, workplace: Path, log: Log, progress: Progress) -> Path:  # noqa: ARG002 (a package needs the log)
-        """Copy it below `workplace`, without what was built in it; the copy's path."""
+        """Copy it below `workplace` without build products, and return the path of the copy."""
         progress.begin("copy")
         copy = workplace / "tree"
         with explained(self.path, "copy"):
@@ -57,7 +57,7 @@ class Tree:
 
 
 def read_tree(path: Path) -> Tree:
-    """The tree at `path` as it is now. Raises `KernelError` if that is no kernel's."""
+    """Read the current state of the tree at `path`. Raises `KernelError` if it is no kernel source tree."""
     path = path.absolute()
     if not (path / "arch/um/Kconfig").is_file():
         what = "no Linux source tree (it has no arch/um/Kconfig)" if path.is_dir() else "no such directory"
@@ -73,12 +73,12 @@ def read_tree(path: Path) -> Tree:
 
 
 def source_files(path: Path) -> list[str]:
-    """The names of a tree's files, in order, without what was built in it and without version control."""
+    """Sorted names of a tree's files, without build products and version control."""
     return sorted(_in_git(path) or _on_disk(path))
 
 
 def _in_git(path: Path) -> list[str]:
-    """Files that git knows or would add; none if the tree is no repository."""
+    """Files that git tracks or would add; none if the tree is no repository."""
     if not (path / ".git").exists() or not shutil.which("git"):
         return []
     command = ["git", "-C", str(path), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]

@@ -1,4 +1,4 @@
-"""ns-2 as a stack: a scenario told to another simulator, which runs it whole, and what that says as tables of ours."""
+"""ns-2 as a stack: translates a scenario, lets ns-2 run all of it, and converts the output into our tables."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""An experiment as ns-2 can run it: typed numbers, and words of its own."""
+"""Experiments in the form that ns-2 can run: typed numbers and a fixed vocabulary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LARGEST = 2**31 - 1
 
 
 class Word(Enum):
-    """A word that a script may have beside numbers: a procedure, or a name of ns-2's own."""
+    """A word that a script may contain besides numbers: a procedure, or a name that ns-2 defines."""
 
     HOSTS = "hosts"
     WAY = "way"
@@ -91,7 +91,7 @@ class Loss:
 
     rate: float
     packets: tuple[int, ...]
-    """The packets that are lost, counted from 1; without any each is lost with the rate's probability."""
+    """Lost packets, counted from 1; if empty, each packet is lost with probability `rate`."""
     seed: int
 
 
@@ -106,7 +106,7 @@ class Way:
     rate_bps: float
     delay_s: float
     waiting: int
-    """Packets that its queue holds beside the one that is sent."""
+    """Packets that its queue holds besides the one being sent."""
     loss: Loss | None = None
 
 
@@ -123,7 +123,7 @@ class Agent:
 
 @dataclass(frozen=True)
 class Connection:
-    """A flow: its hosts by number, and what plays it."""
+    """A flow over TCP: its hosts by number, and the agent that plays it."""
 
     source: int
     target: int
@@ -131,12 +131,12 @@ class Connection:
     mss: int
     agent: Agent
     says: Mapping[str, Any]
-    """Columns of its rows that the scenario has: `transport`, `cc`, `recovery`, `app`, `client`, `server`."""
+    """Columns of its rows that come from the scenario: `transport`, `cc`, `recovery`, `app`, `client`, `server`."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """A path of an association: directions of links by number, out and back, and what the sender is told it loses."""
+    """A path of an association: link directions by number, out and back, and the loss rate given to the sender."""
 
     client: str
     server: str
@@ -147,16 +147,16 @@ class Path:
 
 @dataclass(frozen=True)
 class Association:
-    """A flow over SCTP: its paths, its data, and what plays it."""
+    """A flow over SCTP: its paths, its data, and the agent that plays it."""
 
     paths: tuple[Path, ...]
     start_s: float
     size: int
-    """Bytes of all data."""
+    """Total bytes of data."""
     agent: Word
     settings: Settings
     says: Mapping[str, Any]
-    """Columns of its rows that the scenario has."""
+    """Columns of its rows that come from the scenario."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class Experiment:
     ways: tuple[Way, ...]
     connections: tuple[Connection, ...]
     association: Association | None
-    """A flow over SCTP, alone in its run, in which there are no connections then."""
+    """A flow over SCTP, which must be the only flow of its run: there are no connections then."""
     until_s: float
     seed: int
     measures: tuple[str, ...]
@@ -175,7 +175,7 @@ class Experiment:
 
 
 def route(ways: Sequence[Way], source: int, target: int) -> tuple[int, ...]:
-    """Directions of links by number from one node to another, of which a tree has one choice; empty without a way."""
+    """Link directions by number from one node to another, unique in a tree; empty if there is no route."""
     reached: dict[int, tuple[int, ...]] = {source: ()}
     fresh = [source]
     while fresh:

@@ -1,4 +1,4 @@
-"""The keys of a scenario, of which each has a counterpart in ns-2 or is refused by name."""
+"""Keys of a scenario: each has a counterpart in ns-2 or is rejected by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vazao.units import parse
 
 
 class Table:
-    """A table of a scenario of which every key must be taken."""
+    """A table of a scenario, every key of which must be consumed."""
 
     def __init__(self, given: Mapping[str, Any], where: str) -> None:
         self.given = given
@@ -19,30 +19,30 @@ class Table:
         self._left = dict(given)
 
     def take(self, key: str, otherwise: Any = None) -> Any:
-        """The value of a key."""
+        """Consume a key and return its value."""
         return self._left.pop(key, otherwise)
 
     def only(self, key: str, *accepted: Any) -> None:
-        """Take a key that must have one of these values, or not be there."""
+        """Consume a key that must have one of these values or be absent."""
         value = self.take(key, accepted[0])
         if value not in accepted:
-            refuse(self.path(key), value, " or ".join(map(_told, accepted)))
+            refuse(self.path(key), value, " or ".join(map(_as_text, accepted)))
 
     def quantity(self, key: str, unit: str, otherwise: str | None = None) -> float:
-        """The number of a key in a unit."""
+        """Consume a key and return its number in a unit."""
         return quantity_of(self.path(key), self.take(key, otherwise), unit)
 
     def quantity_of(self, key: str, value: object, unit: str) -> float:
-        """The number of a key that was taken, in a unit."""
+        """The number of a key that was already consumed, in a unit."""
         return quantity_of(self.path(key), value, unit)
 
     def finish(self) -> None:
-        """Refuse what is left."""
+        """Reject the keys that were not consumed."""
         for key, value in self._left.items():
             refuse(self.path(key), value, "nothing there")
 
     def path(self, key: str) -> str:
-        """A key as the user writes it."""
+        """The full name of a key, as the user writes it."""
         return f"{self.where}.{key}".lstrip(".")
 
 
@@ -50,23 +50,23 @@ _EXAMPLES = {"s": '"10 ms"', "bps": '"10 Mbps"', "bytes": '"64 MB"', "packets": 
 
 
 def quantity_of(key: str, value: object, unit: str) -> float:
-    """The number of a value in a unit."""
+    """Parse a value as a number in a unit. Raises `ScenarioError`."""
     found = parse(value) if isinstance(value, str) else None
     if not found or found[0] != unit:
         refuse(key, value, f"one such as {_EXAMPLES[unit]}")
     return found[1]
 
 
-def _told(value: object) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return "nothing there" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def refuse(key: str, value: object, accepted: str) -> NoReturn:
-    """Refuse a value with what would be accepted. Raises `ScenarioError`."""
-    told = value if isinstance(value, str) else _told(value)
-    fail(key, told, f"{told[:60]} has no counterpart in ns-2; write {accepted}")
+    """Reject a value with a message on accepted ones. Raises `ScenarioError`."""
+    text = value if isinstance(value, str) else _as_text(value)
+    fail(key, text, f"{text[:60]} has no counterpart in ns-2; write {accepted}")
 
 
 def fail(key: str, value: str, problem: str, file: str = "") -> NoReturn:

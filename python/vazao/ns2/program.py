@@ -18,7 +18,7 @@ PACKAGE = "ns2"
 """Name of the command, and of Debian's package that has it."""
 
 _PATIENCE = 20.0
-"""Seconds after which a command that does not tell its version is none of ns-2's."""
+"""Seconds within which ns-2 must report its version; a command that does not is not ns-2."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Program:
     path: Path
     version: str
     sha256: str
-    """Digest of the executable: a distribution builds one version more than once."""
+    """Digest of the executable: a distribution may build one version several times."""
 
 
 def find() -> Program | None:
@@ -39,11 +39,11 @@ def find() -> Program | None:
 
 @cache
 def _known(path: Path) -> Program | None:
-    asked = ["puts [ns-version]", "exit 0"]
+    commands = ["puts [ns-version]", "exit 0"]
     try:
-        told = subprocess.run(
+        answer = subprocess.run(
             [path],
-            input="\n".join(asked),
+            input="\n".join(commands),
             capture_output=True,
             text=True,
             timeout=_PATIENCE,
@@ -51,7 +51,7 @@ def _known(path: Path) -> Program | None:
             cwd="/",
             errors="replace",
         )
-        version = re.fullmatch(r"\s*(2\.[0-9]{1,3}[a-z0-9.]{0,8})\s*", told.stdout)
+        version = re.fullmatch(r"\s*(2\.[0-9]{1,3}[a-z0-9.]{0,8})\s*", answer.stdout)
         if not version:
             return None
         with path.open("rb") as file:
@@ -61,10 +61,10 @@ def _known(path: Path) -> Program | None:
 
 
 def missing() -> str:
-    """Message that says what to do where `find` finds nothing."""
+    """Message that explains what to do if `find` finds nothing."""
     return ENGLISH.say("reason.simulator", command=COMMAND, package=PACKAGE)
 
 
 def environment() -> dict[str, str]:
-    """Environment of ns-2: nothing of the user's that could change what it simulates."""
+    """Environment of ns-2, without anything of the user's that could change what it simulates."""
     return {"PATH": os.defpath, "HOME": "/nonexistent", "LC_ALL": "C"}

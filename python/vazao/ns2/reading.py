@@ -1,4 +1,4 @@
-"""Files that ns-2 wrote while it ran an experiment, as numbers: windows, and what was sent, lost and acknowledged."""
+"""Parsing of the files that ns-2 writes: windows, and counts of packets sent, lost and acknowledged."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ DUPLICATES = 3
 
 
 class UnreadableError(Exception):
-    """A file that ns-2 wrote is not as its script has it written."""
+    """A file that ns-2 wrote does not have the format that its script defines."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """A flow at a moment: windows in packets, the highest packet sent and the highest acknowledged, duplicates."""
+    """Sample of a flow's state: windows in packets, highest packets sent and acknowledged, duplicates, timeouts."""
 
     time_s: float
     cwnd: float
@@ -27,13 +27,13 @@ class Look:
     highest_sent: float
     acknowledged: float
     duplicates: float
-    """Duplicate acknowledgements since the last new one: three or more while an agent of ns-2's own recovers."""
+    """Duplicate acknowledgements since the last new one: three or more while one of ns-2's own agents recovers."""
     timeouts: float
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Counts of a flow at the end."""
+    """Final counters of a flow."""
 
     sent: int
     again: int
@@ -44,45 +44,45 @@ class Totals:
 
 @dataclass(frozen=True)
 class WayTotals:
-    """Counts of a direction of a link at the end."""
+    """Final counters of one direction of a link."""
 
     bytes: int
     packets: int
     drops: int
     waiting: int
     lost: int
-    """Packets that the wire lost."""
+    """Packets lost on the wire."""
 
 
 @dataclass(frozen=True)
 class SlowStart:
-    """The first slow start of a flow that had left it."""
+    """First slow start of a flow, once it has ended."""
 
     end_s: float
     sent: int
     lost: int
     ssthresh: float
-    """Threshold in packets that its end left."""
+    """Slow-start threshold in packets after its end."""
 
 
 @dataclass(frozen=True)
 class FlowReading:
-    """All that is known of a flow."""
+    """Everything that is known about a flow."""
 
     looks: Sequence[Look]
     totals: Totals
     lost: int
     cuts: Sequence[tuple[float, float]]
-    """Changes of the threshold: when, and to how many packets."""
+    """Changes of the slow-start threshold: time, and new value in packets."""
     slow_start: SlowStart | None
     counts_duplicates: bool
-    """Whether its agent counts duplicates; that with Linux's modules does not."""
+    """Whether its agent counts duplicates; the one with Linux's modules does not."""
 
     def window_phases(self, path: float) -> tuple[float | None, float | None]:
-        """Seconds to fill a path of so many packets after slow start, and to regain what the first cut later took.
+        """Seconds to fill a path of `path` packets after slow start, and to regain the window after the next cut.
 
-        As in our flows, both begin where slow start's losses are repaired and the window is not below its threshold,
-        and a window is regained to a packet. Windows are seen at the looks alone.
+        As in our flows, both are searched once the losses of slow start are repaired and the window has reached its
+        threshold, and a window counts as regained within one packet. Windows are known only at the samples.
         """
         if self.slow_start is None:
             return None, None
@@ -100,10 +100,10 @@ class FlowReading:
         return filled, next((look.time_s - cut for look in mended if look.cwnd + 1 > before), None)
 
     def _after_slow_start(self) -> Iterator[tuple[Look, bool]]:
-        """The looks since slow start has ended, each with whether losses are being repaired.
+        """Samples since the end of slow start, each with whether losses are being repaired.
 
-        That is so while duplicates say it; and after a timeout, or a cut where duplicates are not counted, until all
-        is acknowledged that had been sent.
+        Losses are being repaired while there are enough duplicates; and after a timeout, or a cut if duplicates are not
+        counted, until everything sent before is acknowledged.
         """
         assert self.slow_start is not None
         cuts = [time for time, _ in self.cuts] if not self.counts_duplicates else []
@@ -120,7 +120,7 @@ class FlowReading:
 
 @dataclass(frozen=True)
 class PathTotals:
-    """Counts of a path of an association: packets that left by it, and of these what was sent again."""
+    """Final counters of a path of an association: packets sent on it, and how many of them were retransmissions."""
 
     packets: int
     again: int
@@ -128,27 +128,27 @@ class PathTotals:
 
 @dataclass(frozen=True)
 class AssociationReading:
-    """All that is known of an association."""
+    """Everything that is known about an association."""
 
     paths: Sequence[PathTotals]
     end_s: float
-    """End of the run: the arrival of the last of the data, or as the scenario says."""
+    """End of the run: the arrival of the last data, or the end that the scenario sets."""
     ready_s: float | None
-    """Time at which the first data left."""
+    """Time at which the first data was sent."""
     first_s: float | None
     """Time at which the first data was read."""
     chunks: int
     """Chunks that were read, in order."""
     needless: int
-    """Chunks that arrived again."""
+    """Chunks that arrived more than once."""
     timeouts: int
     looks: Sequence[Sequence[tuple[float, float, float]]]
-    """Looks at each path: time, window and threshold in bytes of chunks."""
+    """Samples of each path: time, window and threshold in bytes of chunks."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """All that ns-2 said of an experiment."""
+    """Everything that ns-2 reports about an experiment."""
 
     flows: Sequence[FlowReading]
     association: AssociationReading | None
@@ -156,7 +156,7 @@ class Reading:
 
 
 def read(folder: Path, experiment: Experiment) -> Reading:
-    """Read what was written into a folder. Raises `UnreadableError`."""
+    """Read the files that ns-2 wrote into a folder. Raises `UnreadableError`."""
     if association := experiment.association:
         read = _association(folder, len(association.paths), bool(experiment.measures))
         return Reading([], read, _ways(folder, experiment))
@@ -198,7 +198,7 @@ def _since(time: float) -> float | None:
 
 
 def _windows(path: Path, count: int) -> list[list[tuple[float, float, float]]]:
-    """Windows of each path: after a time come the agent's lines on its paths, in their order."""
+    """Windows of each path: each time is followed by the agent's lines on its paths, in order."""
     looks: list[list[tuple[float, float, float]]] = [[] for _ in range(count)]
     time, number = nan, 0
     for line in filter(str.strip, _lines(path)):
@@ -206,10 +206,10 @@ def _windows(path: Path, count: int) -> list[list[tuple[float, float, float]]]:
         if words[0] == "now" and len(words) == 2:
             time, number = _number(words[1]), 0
             continue
-        told = dict(zip(words[::2], words[1::2], strict=False))
-        if number == count or not told.keys() >= {"cwnd:", "ssthresh:"}:
+        fields = dict(zip(words[::2], words[1::2], strict=False))
+        if number == count or not fields.keys() >= {"cwnd:", "ssthresh:"}:
             raise UnreadableError(f"{path.name}: {line[:80]!r}")
-        looks[number].append((time, _number(told["cwnd:"]), _number(told["ssthresh:"])))
+        looks[number].append((time, _number(fields["cwnd:"]), _number(fields["ssthresh:"])))
         number += 1
     return looks
 
@@ -228,8 +228,8 @@ def _flow(cuts: Path, connection: Connection, looks: list[Look], totals: Totals,
     slow_start = None
     if changes:
         end, threshold = changes[0]
-        # The first packet, of number 0, is the SYN. Nothing was sent twice before the first cut, so that the first
-        # drop of a number below is of a packet that was sent in slow start.
+        # Packet 0 is the SYN. Nothing is retransmitted before the first cut, so that the first drop of a lower number
+        # is of a packet that was sent in slow start.
         lost = {number for number in drops if number < at_first_cut}
         slow_start = SlowStart(end - connection.start_s, at_first_cut, len(lost), threshold)
     shifted = [(time - connection.start_s, value) for time, value in changes]
@@ -258,7 +258,7 @@ def _changes(path: Path) -> Iterator[tuple[float, str, float]]:
 
 
 def _numbers(path: Path, count: int) -> Iterator[list[float]]:
-    """Lines of so many numbers."""
+    """Numbers of each line, of which there must be `count`."""
     for line in _lines(path):
         words = line.split()
         if len(words) != count:

@@ -1,4 +1,4 @@
-"""Running ns-2: a process for each scenario, in a directory that is gone afterwards, with an end to its time."""
+"""Runs ns-2: a process for each scenario, in a temporary directory, with a time limit."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from vazao.ns2.tables import empty, tables
 from vazao.ns2.translation import translate
 
 TICK = 0.05
-"""Seconds between two looks at what is running."""
+"""Seconds between two checks of the running processes."""
 
 SECONDS = 3600.0
-"""Longest time for which a run may take a core."""
+"""Default time limit of a run in seconds."""
 
 _VARIABLE = "VAZAO_NS2_SECONDS"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a run by ns-2, as `_core.Outcome` is of one of ours."""
+    """The outcome of a run by ns-2, with the interface of `_core.Outcome`."""
 
     run_id: str
     failure: str | None = None
@@ -44,7 +44,7 @@ class Outcome:
     _tables: Mapping[str, Any] = field(default_factory=empty, repr=False)
 
     def table(self, name: str) -> Any:
-        """Rows of "runs", "flows", "paths", "links" or "samples", as Arrow has them."""
+        """Rows of "runs", "flows", "paths", "links" or "samples" as an Arrow table."""
         return self._tables[name]
 
 
@@ -53,7 +53,7 @@ class _CancelledError(Exception):
 
 
 def run(scenario: _core.Scenario, *, on_tick: Callable[[float], None] | None = None) -> Outcome:
-    """Run one scenario; `on_tick` is called every 50 ms, with 0: ns-2 does not say how far it is."""
+    """Run one scenario; `on_tick` is called every 50 ms with 0, because ns-2 does not report its progress."""
     outcomes: list[Outcome] = []
     run_many(
         [scenario],
@@ -71,9 +71,9 @@ def run_many(
     on_outcome: Callable[[int, Outcome], None],
     on_tick: Callable[[], None],
 ) -> None:
-    """Run scenarios, `jobs` at a time. Both functions are called in the calling thread, `on_tick` every 50 ms.
+    """Run scenarios, `jobs` at a time. Both callbacks are called in the calling thread, `on_tick` every 50 ms.
 
-    An exception in either, or Ctrl-C, ends what is running and propagates.
+    An exception in either, or Ctrl-C, ends the running processes and propagates.
     """
     if not scenarios:
         return
@@ -107,7 +107,7 @@ def _run(scenario: _core.Scenario, limit: float, stop: threading.Event) -> Outco
         folder = Path(name)
         (folder / "script.tcl").write_text(script(experiment), encoding="ascii")
         try:
-            problem = _played(program, folder, limit, stop)
+            problem = _run_script(program, folder, limit, stop)
             if problem is None:
                 made = tables(scenario.run_id, experiment, read(folder, experiment), time.monotonic() - began)
                 return Outcome(scenario.run_id, _tables=made)
@@ -116,15 +116,15 @@ def _run(scenario: _core.Scenario, limit: float, stop: threading.Event) -> Outco
         return Outcome(scenario.run_id, failure=problem)
 
 
-def _played(program: Program, folder: Path, limit: float, stop: threading.Event) -> str | None:
-    """Let ns-2 run the script of a folder; gives what went wrong."""
-    with (folder / "said").open("wb") as said:
+def _run_script(program: Program, folder: Path, limit: float, stop: threading.Event) -> str | None:
+    """Let ns-2 run the script in a folder; returns the problem, or None."""
+    with (folder / "said").open("wb") as output:
         process = subprocess.Popen(
             [program.path, "script.tcl"],
             cwd=folder,
             env=environment(),
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
@@ -151,7 +151,7 @@ def _status(code: int) -> str:
 
 
 def _limit() -> float:
-    """The longest time of a run, as the environment has it. Raises `RunError`."""
+    """Time limit of a run, from the environment or the default. Raises `RunError`."""
     text = os.environ.get(_VARIABLE, "")
     try:
         value = float(text or SECONDS)

@@ -1,6 +1,6 @@
-"""The script by which ns-2 runs an experiment: procedures that never change, called with numbers and words of our own.
+"""Script with which ns-2 runs an experiment: fixed procedures, called with numbers and words from a fixed vocabulary.
 
-Nothing else can get into it: a line takes numbers and members of `Word`, and no text.
+Nothing else can be injected: a line accepts numbers and members of `Word`, but no text.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from vazao.ns2.experiment import LARGEST, Association, Connection, Experiment, P
 from vazao.ns2.sctp import DATA
 
 LOOK_S = 0.01
-"""Time between two looks at a flow's window: less than any round trip that counts here."""
+"""Seconds between two samples of a flow's window: less than any relevant round-trip time."""
 
 _COUNTABLE_BITS = 8 * 2.0**31
-"""Half of what a counter of bytes takes before it begins anew."""
+"""Half of the bits after which a byte counter wraps around."""
 
 
 def script(experiment: Experiment) -> str:
@@ -25,7 +25,7 @@ def script(experiment: Experiment) -> str:
 
 
 def calls(experiment: Experiment) -> Iterator[str]:
-    """The part of the script that differs from one experiment to the next."""
+    """Lines of the script that differ between experiments."""
     yield _line(Word.HOSTS, experiment.nodes)
     for way in experiment.ways:
         yield _line(Word.WAY, way.source, way.target, way.rate_bps, way.delay_s, way.waiting)
@@ -70,7 +70,7 @@ def _line(*parts: Word | float) -> str:
 
 
 def _written(part: Word | float) -> str:
-    """A word of ours, or a number as Tcl reads it. Raises `TypeError` for anything else."""
+    """Format a word, or a number, for Tcl. Raises `TypeError` for anything else."""
     if isinstance(part, Word):
         return part.value
     if isinstance(part, bool) or not isinstance(part, int | float) or not math.isfinite(part):

@@ -1,7 +1,7 @@
-"""SCTP as ns-2 can be told it: the University of Delaware's agents, `Agent/SCTP` and with `cmt` `Agent/SCTP/CMT`.
+"""SCTP in ns-2: the University of Delaware's agents, `Agent/SCTP` and, with `cmt`, `Agent/SCTP/CMT`.
 
-As in `tcp` the tables say all that ns-2 has, and what is left over of a transport is refused. Comments name the place
-in ns-2.35's `sctp/`, in `sctp.cc` or with `cmt` in `sctp-cmt.cc`.
+As in `tcp`, the tables list everything that ns-2 supports, and other keys of a transport are rejected. Comments name
+functions of ns-2.35's `sctp/`: in `sctp.cc`, or with `cmt` in `sctp-cmt.cc`.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ DATA = 1452
 """Bytes of data in a packet of 1500."""
 
 CHUNK = 1468
-"""Bytes of a full DATA chunk, its header among them: by it ns-2 counts windows, what is in flight, and buffers."""
+"""Bytes of a full DATA chunk, with its header: the unit in which ns-2 counts windows, data in flight and buffers."""
 
 MEASURES = ("cwnd", "ssthresh")
-"""Measures over time that ns-2 is asked for."""
+"""Measures over time that can be traced with ns-2."""
 
 MOST = (2**31 - 1) // CHUNK * DATA
-"""The largest size or buffer in bytes: ns-2 counts chunks in 31 bits."""
+"""Largest size or buffer in bytes: ns-2 counts chunks in 31 bits."""
 
 INITIAL_WINDOW = 4380 * DATA // CHUNK
-"""The initial window in bytes of data: `Reset` has 4380 bytes of chunks, whatever `initialCwnd_` says."""
+"""Initial window in bytes of data: `Reset` sets 4380 bytes of chunks, regardless of `initialCwnd_`."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One of ns-2's agents: what it does of what a scenario can ask for."""
+    """One of ns-2's agents, and which settings of a scenario it supports."""
 
     word: Word
     floors: Mapping[str, int]
-    """Full chunks of the least threshold by `semantics` (`initialCwnd_`, where the agent looks at it)."""
+    """Minimum threshold in full chunks by `semantics` (`initialCwnd_`, where the agent uses it)."""
     only: Mapping[str, tuple[Any, ...]]
     policies: Mapping[str, int]
-    """Retransmission policies, and the values of its variable."""
+    """Retransmission policies, and the value of the variable `policy` for each."""
     policy: Word
 
 
@@ -47,7 +47,7 @@ PLAIN = Kind(
     # FastRtx, Timeout: max(cwnd/2, 4 MTU).
     {"rfc4960": 4},
     {
-        # ProcessSackChunk: the cumulative TSN has to advance, and to pass what a recovery began with.
+        # ProcessSackChunk: the cumulative TSN has to advance, and to pass the highest one at the start of a recovery.
         "cwnd_growth": ("rfc4960",),
         "fast_recovery": ("per-association",),
         # RtxMarkedChunks leaves eIneligibleForFastRtx alone.
@@ -75,7 +75,7 @@ CMT = Kind(
         "missing_in_recovery": (False,),
         # SendMuch begins at the destination after the one it sent to last.
         "path_choice": ("round-robin",),
-        # ProcessChunk makes no exception of TSN 1.
+        # ProcessChunk makes no exception for TSN 1.
         "delayed_first_sack": (True,),
     },
     {"asap": 0, "same": 1, "ssthresh": 2, "loss-rate": 3, "cwnd": 4},
@@ -89,7 +89,7 @@ ONLY: Mapping[str, tuple[Any, ...]] = {
     "cacc": (False,),
     "dtls": ("none",),
     "interleaving": (False,),
-    # With useMaxBurst_ SendMuch limits a path's burst, and only where a SACK acknowledges what was sent again.
+    # With useMaxBurst_ SendMuch limits a path's burst, but only if a SACK acknowledges retransmitted data.
     "max_burst": (0,),
     "mtu": (1500,),
     "nr_sack": (False,),
@@ -98,17 +98,17 @@ ONLY: Mapping[str, tuple[Any, ...]] = {
     "scheduler": ("fcfs",),
     "streams": (1,),
     "unordered": (False,),
-    # One measure for windows and for what is in flight (uiMaxDataSize, GenOneDataChunk), as data is for both.
+    # One unit for windows and for data in flight (uiMaxDataSize, GenOneDataChunk), as "data" is.
     "window_unit": ("data",),
 }
-"""Keys of a transport that have a counterpart at these values alone, with either agent."""
+"""Keys of a transport that either agent supports at these values only."""
 
 COUNTS: Mapping[str, Word] = {
     "path_retries": Word.PATH_RETRIES,
     "retries": Word.RETRIES,
     "init_retries": Word.INIT_RETRIES,
 }
-"""Keys that are whole numbers of ns-2's."""
+"""Keys that map to integer variables of ns-2."""
 
 TIMES: Mapping[str, tuple[Word, str]] = {
     "initial_rto": (Word.SCTP_INITIAL_RTO, "3 s"),
@@ -116,13 +116,13 @@ TIMES: Mapping[str, tuple[Word, str]] = {
     "max_rto": (Word.SCTP_MAX_RTO, "60 s"),
     "delayed_sack_timeout": (Word.SACK_DELAY, "200 ms"),
 }
-"""Keys that are times of ns-2's, and what they are without a word of the scenario's."""
+"""Keys that map to time variables of ns-2, and their defaults if the scenario does not set them."""
 
 IDLE = (
     "certificate", "cookie_life", "dtls_handshake", "lifetime", "max_inbound_streams", "max_retransmissions",
     "partial_delivery_point",
 )  # fmt: skip
-"""Keys of a transport that say nothing where the others are as ns-2 has them."""
+"""Keys of a transport that have no effect at the supported values of the others."""
 
 
 def size(app: Table) -> int:
@@ -142,7 +142,7 @@ def size(app: Table) -> int:
 def paths(clients: Mapping[str, int], servers: Mapping[str, int], ways: Sequence[Way]) -> tuple[Path, ...]:
     """Paths of an association from each of a client's interfaces, given as nodes by name, the flow's own first.
 
-    ns-2's hosts find an interface by the destination alone (`SetSource`), so that no two paths may meet.
+    Hosts in ns-2 choose an interface by the destination alone (`SetSource`), so that no two paths may meet.
     """
     found = []
     for client, source in clients.items():
@@ -160,7 +160,7 @@ def paths(clients: Mapping[str, int], servers: Mapping[str, int], ways: Sequence
 
 
 def agent(transport: Table, size: int) -> tuple[Word, Settings]:
-    """The agent that plays a transport over which so many bytes go, and its variables."""
+    """The agent that plays a transport which carries `size` bytes, and its variables."""
     kind = CMT if (is_cmt := transport.take("cmt")) else PLAIN
     semantics = transport.take("semantics")
     if semantics not in kind.floors:
@@ -199,20 +199,20 @@ def _of_cmt(transport: Table) -> Settings:
     split, delayed = (int(transport.take(key, True)) for key in ("sfr", "dac"))
     if not split and "missing_in_recovery" not in transport.given:
         refuse(transport.path("missing_in_recovery"), True, "false")
-    # CMT-PF, which is not RFC 7829, is on unless it is told not to be.
+    # CMT-PF, which is not RFC 7829, is on by default.
     return (Word.CMT_REORDERING, split), (Word.CMT_CWND, growths[growth]), (Word.CMT_DEL_ACK, delayed), (Word.CMT_PF, 0)
 
 
 def _buffers(transport: Table, size: int) -> Settings:
-    """Windows and buffers, which a scenario gives in bytes of data and ns-2 in chunks that carry as much."""
+    """Windows and buffers, converted from a scenario's bytes of data to the chunks that carry them."""
     window = transport.take("initial_window", "")
     if transport.quantity_of("initial_window", window or "0 B", "bytes") != INITIAL_WINDOW:
         refuse(transport.path("initial_window"), window or "nothing there", f'"{INITIAL_WINDOW} B"')
     buffer = transport.quantity("receive_buffer", "bytes")
     if not size <= buffer <= MOST:
-        # What does not fit ProcessDataChunk drops, after it has arrived as far as the results can tell.
-        told = f"one that holds all of the data, {MOST} B at most"
-        refuse(transport.path("receive_buffer"), transport.given["receive_buffer"], told)
+        # ProcessDataChunk drops data that does not fit, but only after the results count it as arrived.
+        accepted = f"one that holds all of the data, {MOST} B at most"
+        refuse(transport.path("receive_buffer"), transport.given["receive_buffer"], accepted)
     settings: list[tuple[Word, float]] = [(Word.INITIAL_RWND, _chunks(buffer))]
     for key, word, auto in (
         ("initial_ssthresh", Word.INITIAL_SSTHRESH, buffer),

@@ -1,4 +1,4 @@
-"""Tables of a run by ns-2, with the columns that every run has; one that ns-2 has nothing for is NULL."""
+"""Tables of a run by ns-2, with the columns of any run; columns that ns-2 does not provide are NULL."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ link = { rate = "1 Gbps" }
 [[flow]]
 app = { kind = "upload", size = "1 B" }
 """
-"""A run of ours for its columns alone."""
+"""Minimal scenario, run by our engine only to read the columns of its tables."""
 
 
 @cache
 def schemas() -> dict[str, pa.Schema]:
-    """Columns of each table with their types: those of a run of ours."""
+    """Columns and types of each table, as in a run of our engine."""
     outcome = _core.run(_core.load(_SMALLEST))
     read = {name: pa.RecordBatchReader.from_stream(outcome.table(name)).schema for name in NAMES}
     return {
@@ -105,7 +105,7 @@ def _links(experiment: Experiment, reading: Reading, end_s: float) -> Iterator[d
 
 
 def _flow(number: int, connection: Connection, flow: FlowReading, experiment: Experiment) -> dict[str, Any]:
-    """A flow's row. What has arrived is what was acknowledged: ns-2's receivers count nothing."""
+    """Row of a flow. Acknowledged data counts as arrived, because ns-2's receivers have no counters."""
     mss, totals, start = connection.mss, flow.totals, flow.slow_start
     path_bytes = _bandwidth_delay(connection, experiment)
     refill, recovery = flow.window_phases(path_bytes / mss)
@@ -146,7 +146,7 @@ def _path(flow: Row) -> Row:
 
 
 def _bandwidth_delay(connection: Connection, experiment: Experiment) -> float:
-    """Bytes that the way of a flow's data holds in a round trip without queues."""
+    """Bandwidth-delay product of a flow's route in bytes, without queueing."""
     out = route(experiment.ways, connection.source, connection.target)
     back = route(experiment.ways, connection.target, connection.source)
     delay = sum(experiment.ways[i].delay_s for i in (*out, *back))
@@ -154,7 +154,7 @@ def _bandwidth_delay(connection: Connection, experiment: Experiment) -> float:
 
 
 def _association(association: Association, read: AssociationReading, paths: Sequence[Row]) -> dict[str, Any]:
-    """The row of an association. Its run ends with the last of its data."""
+    """The row of an association. Its run ends when its last data arrives."""
     arrived = min(association.size, DATA * read.chunks)
     is_whole = arrived == association.size
     return {
@@ -196,7 +196,7 @@ def _paths(experiment: Experiment, reading: Reading) -> Iterator[Row]:
 
 
 def _windows(experiment: Experiment, read: AssociationReading) -> Iterator[Row]:
-    """Windows and thresholds of each path in bytes of data, as far as ns-2 was looked at."""
+    """Windows and thresholds of each path in bytes of data, at the times at which ns-2 was sampled."""
     for number, looks in enumerate(read.looks):
         for measure in experiment.measures:
             chunks = ((time, cwnd if measure == "cwnd" else ssthresh) for time, cwnd, ssthresh in looks)
@@ -206,7 +206,7 @@ def _windows(experiment: Experiment, read: AssociationReading) -> Iterator[Row]:
 
 
 def _samples(experiment: Experiment, reading: Reading) -> Iterator[Row]:
-    """The least and the greatest value of each interval, as far as ns-2 was looked at."""
+    """Minimum and maximum of each measure per interval, at the times at which ns-2 was sampled."""
     for number, (connection, flow) in enumerate(zip(experiment.connections, reading.flows, strict=True)):
         for measure in experiment.measures:
             values = [
@@ -219,7 +219,7 @@ def _samples(experiment: Experiment, reading: Reading) -> Iterator[Row]:
 
 
 def _value(measure: str, look: Look, flow: FlowReading) -> float | None:
-    """A measure in packets; no threshold is known before one was set."""
+    """A measure in packets; None for a threshold that was not set yet."""
     if measure == "ssthresh":
         return look.ssthresh if flow.slow_start and look.time_s >= flow.slow_start.end_s else None
     return look.cwnd if measure == "cwnd" else max(0.0, look.highest_sent)

@@ -1,7 +1,7 @@
-"""TCP as ns-2 can be told it: an agent, a receiver and variables.
+"""TCP in ns-2: an agent, a receiver and variables.
 
-The tables below say all that ns-2 has. Every key of a resolved transport is looked at, whether the user wrote it or
-not: what is left over is refused, so that ns-2 never runs anything else than the scenario says.
+The tables below list everything that ns-2 supports. Every key of a resolved transport is checked, whether the user
+wrote it or not: other keys are rejected, so that ns-2 never runs anything but the scenario.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ HEADER = 40
 """Bytes of IP and TCP headers of a packet."""
 
 FINEST = 1e-6
-"""Tick in seconds of a clock without ticks: ns-2 counts round-trip times in whole ones."""
+"""Tick in seconds if the scenario's clock has no ticks: ns-2 counts round-trip times in whole ticks."""
 
 
 MEASURES = ("cwnd", "ssthresh", "sequence")
-"""Measures over time that ns-2 is asked for."""
+"""Measures over time that can be traced with ns-2."""
 
 AGENTS = {
     "tahoe": Word.TAHOE, "reno": Word.RENO, "newreno": Word.NEWRENO, "pipe": Word.SACK, "sack": Word.SACK,
 }  # fmt: skip
-"""Agents by loss recovery. The one with SACK counts what is in the network as `pipe` does."""
+"""Agents by loss recovery. The one with SACK estimates the data in flight as `pipe` does."""
 
 
 @dataclass(frozen=True)
 class Control:
-    """A congestion control as ns-2 has it."""
+    """A congestion control of ns-2."""
 
     recoveries: tuple[str, ...]
     profile: str
     told: Mapping[str, tuple[Word, float | None]]
-    """Parameters that it can be told: the variable, and the value where the scenario leaves it to the profile."""
+    """Adjustable parameters: the variable, and the value if the scenario leaves it to the profile."""
     fixed: Mapping[str, Any]
-    """Parameters that are as they are in ns-2."""
+    """Parameters that are fixed in ns-2, and their values."""
     extra: Settings = ()
     module: Word | None = None
     slow_starts: tuple[str, ...] = ("standard",)
 
 
 def _module(word: Word, **fixed: Any) -> Control:
-    """A module of Linux 2.6 in `Agent/TCP/Linux`, which repairs by SACK and needs timestamps to measure finely."""
+    """A module of Linux 2.6 in `Agent/TCP/Linux`, which recovers by SACK and needs timestamps to measure finely."""
     extra = ((Word.TIMESTAMPS, 1), (Word.TIMESTAMP_SIZE, 0))
     return Control(("sack",), "linux", {}, fixed, extra, word)
 
@@ -74,11 +74,11 @@ CONTROLS: Mapping[str, Control] = {
         {"alpha": (Word.ALPHA, 1), "beta": (Word.BETA, 3), "gamma": (Word.GAMMA, None)},
         {},
     ),
-    # Linux 2.6 counts on delayed acknowledgements: a fiftieth where Kelly has a hundredth, and Reno's growth up to 50.
+    # Linux 2.6 assumes delayed acknowledgements: 1/50 where Kelly has 1/100, and Reno's growth up to a window of 50.
     "scalable": _module(Word.MODULE_SCALABLE, increase=0.02, decrease=0.125, legacy_window=50.0),
     "westwood-plus": _module(Word.MODULE_WESTWOOD, alpha=0.875, tick="1 ms"),
 }
-"""Congestion controls by name. Linux's Westwood is what others call Westwood+."""
+"""Congestion controls by name. Linux's Westwood is Westwood+."""
 
 TOLD: Mapping[str, tuple[Word, str]] = {
     "initial_window": (Word.WINDOW_INIT, ""),
@@ -87,10 +87,10 @@ TOLD: Mapping[str, tuple[Word, str]] = {
     "max_rto": (Word.MAX_RTO, "s"),
     "limited_transmit": (Word.LIMITED_TRANSMIT, ""),
 }
-"""Keys of a transport that are variables of ns-2, with their unit."""
+"""Keys of a transport that map to variables of ns-2, with their units."""
 
 OTHERWISE: Mapping[str, str] = {"min_rto": "1 s"}
-"""Values of keys that follow from others, where these are as ns-2 has them."""
+"""Values of keys that are derived from others, at the supported values of these."""
 
 ONLY: Mapping[str, tuple[Any, ...]] = {
     "kind": ("tcp",),
@@ -118,14 +118,14 @@ ONLY: Mapping[str, tuple[Any, ...]] = {
     "tls": ("none",),
     "undo": (False,),
 }
-"""Keys of a transport that have a counterpart at these values alone."""
+"""Keys of a transport that are supported at these values only."""
 
 IDLE = ("certificate", "cookie", "delayed_ack_timeout", "quick_acks", "retries", "tls_handshake")
-"""Keys of a transport that say nothing where the others are as ns-2 has them."""
+"""Keys of a transport that have no effect at the supported values of the others."""
 
 
 def agent(transport: Table) -> tuple[int, Agent]:
-    """Payload of a packet in bytes, and what plays a transport."""
+    """Payload of a packet in bytes, and the agent that plays a transport."""
     recovery = transport.take("recovery")
     cc = Table(transport.take("cc"), f"{transport.where}.cc")
     kind = cc.take("kind")
@@ -136,7 +136,7 @@ def agent(transport: Table) -> tuple[int, Agent]:
         refuse(f"{transport.where}.recovery", recovery, f"{', '.join(control.recoveries)} with cc = {kind!r}")
     settings = [*control.extra, *_of_control(cc, control), *_slow_start(transport, control)]
     mss = int(transport.take("mss"))
-    # Vegas' packets have no header in ns-2: all of their size is given.
+    # ns-2 adds no header to Vegas' packets: their whole size is set.
     settings.append((Word.PACKET_SIZE, mss + HEADER if kind == "vegas" else mss))
     settings.append((Word.WINDOW, int(transport.quantity("receive_buffer", "bytes")) // mss))
     settings.append((Word.TICK, transport.quantity("tick", "s") or FINEST))
@@ -157,12 +157,12 @@ def _of_control(cc: Table, control: Control) -> Settings:
     cc.only("profile", control.profile)
     for key, value in control.fixed.items():
         cc.only(key, value)
-    told = []
+    settings = []
     for key, (variable, otherwise) in control.told.items():
         value = cc.take(key, otherwise)
-        told.append((variable, value))
+        settings.append((variable, value))
     cc.finish()
-    return tuple(told)
+    return tuple(settings)
 
 
 def _slow_start(transport: Table, control: Control) -> Settings:

@@ -1,6 +1,6 @@
-"""A scenario as an experiment for ns-2, or a message on what it has no counterpart of.
+"""Translation of a scenario into an experiment for ns-2, or into an error on what ns-2 does not support.
 
-`keys` reads so that no key is passed over, `tcp` and `sctp` say what ns-2 has of the two transports, and here is what
+`keys` ensures that no key is ignored, `tcp` and `sctp` translate the two transports, and this module translates what
 they share: the network, the flows, the run.
 """
 
@@ -21,7 +21,7 @@ STACK = "ns2"
 """Name of the stack in scenarios."""
 
 Nodes = Mapping[tuple[str, int | None], int]
-"""Numbers of ns-2's nodes: by name, and where a host has one for each interface, by the number of its link."""
+"""Numbers of ns-2's nodes by name, and by the number of the link if a host has a node for each interface."""
 
 
 def plays(scenario: _core.Scenario) -> bool:
@@ -30,7 +30,7 @@ def plays(scenario: _core.Scenario) -> bool:
 
 
 def check(scenario: _core.Scenario, file: str = "") -> None:
-    """See that ns-2 has a counterpart of all of a scenario, read from a file. Raises `ScenarioError`."""
+    """Check that ns-2 supports all of a scenario, read from a file. Raises `ScenarioError`."""
     try:
         translate(scenario)
     except ScenarioError as error:
@@ -38,7 +38,7 @@ def check(scenario: _core.Scenario, file: str = "") -> None:
 
 
 def translate(scenario: _core.Scenario) -> Experiment:
-    """The experiment of a scenario. Raises `ScenarioError` naming the first key that has no counterpart."""
+    """Translate a scenario. Raises `ScenarioError` for the first key that has no counterpart."""
     whole = Table(json.loads(scenario.json), "")
     transports, network, trace, seed = (whole.take(key) for key in ("transports", "network", "trace", "seed"))
     flows = [Table(flow, f"flow.{i}") for i, flow in enumerate(whole.take("flows"))]
@@ -60,9 +60,9 @@ def translate(scenario: _core.Scenario) -> Experiment:
             )
         connections = tuple(_connection(flow, transports, nodes) for flow in flows)
     every, measures = trace["every"], tuple(trace["measures"])
-    told = sctp.MEASURES if split else tcp.MEASURES
-    if others := [name for name in measures if name not in told]:
-        refuse("trace", others[0], ", ".join(told))
+    supported = sctp.MEASURES if split else tcp.MEASURES
+    if others := [name for name in measures if name not in supported]:
+        refuse("trace", others[0], ", ".join(supported))
     every_s = None if every is None else quantity_of("trace.every", every, "s")
     until = whole.quantity("until", "s")
     whole.finish()
@@ -70,7 +70,7 @@ def translate(scenario: _core.Scenario) -> Experiment:
 
 
 def _association_hosts(flows: list[Table], transports: list[Any], names: Container[str]) -> set[str]:
-    """Hosts of a run's association: of each interface ns-2 makes a node. Empty if all flows are over TCP."""
+    """Hosts of a run's association, whose interfaces are nodes in ns-2. Empty if all flows are over TCP."""
     over_sctp = [flow for flow in flows if transports[flow.given["transport"]]["kind"] == "sctp"]
     if over_sctp and len(flows) > 1:
         # CMT's agents share the destination that SendMuch sent to last (spNodeLastSentTo is static).
@@ -79,12 +79,12 @@ def _association_hosts(flows: list[Table], transports: list[Any], names: Contain
 
 
 def _host(end: str, names: Container[str]) -> str:
-    """The host of a flow's end, which is one, or an interface of one by its number: `left1.1`."""
+    """The host of a flow's end, which is a host or one of its interfaces by number: `left1.1`."""
     return end if end in names else end.rpartition(".")[0]
 
 
 def _interfaces(end: str, nodes: Nodes) -> dict[str, int]:
-    """Nodes of a host's interfaces by their names, that of a flow's end first."""
+    """Nodes of a host's interfaces by name, the one of a flow's end first."""
     host = _host(end, {name for name, _ in nodes})
     own = [number for (name, _), number in nodes.items() if name == host]
     named = {host: own[0]} if len(own) == 1 else {f"{host}.{i}": number for i, number in enumerate(own, 1)}
@@ -107,7 +107,7 @@ def _ends(link: Mapping[str, Any], number: int, nodes: Nodes) -> tuple[int, int]
 
 
 def _ways(link: Table, ends: tuple[int, int], seed: int | None) -> list[Way]:
-    """Both directions of a link. Without a seed it may lose nothing on the wire."""
+    """Both directions of a link. Losses on the wire are supported only with a seed."""
     name = link.take("name")
     link.take("source"), link.take("target")
     ways = []
@@ -129,7 +129,7 @@ def _ways(link: Table, ends: tuple[int, int], seed: int | None) -> list[Way]:
 
 
 def _loss(table: Table, stream: str) -> Loss:
-    """A loss model. Seeds that are close together make ns-2's generator begin alike, hence the digest."""
+    """Translate a loss model. The seed is hashed because ns-2's generator begins alike for seeds close together."""
     table.only("unit", "packet")
     kind = table.take("kind")
     seed = 1 + int.from_bytes(sha256(stream.encode()).digest()[:4]) % LARGEST
@@ -153,13 +153,13 @@ def _connection(flow: Table, transports: list[Any], nodes: Nodes) -> Connection:
     app.finish()
     ends = _ends_of(flow)
     mss, agent = tcp.agent(transport)
-    said = {"transport": "tcp", "cc": transport.given["cc"]["kind"], "recovery": transport.given["recovery"]}
-    said |= {"app": "upload", "client": ends[0], "server": ends[1]}
+    columns = {"transport": "tcp", "cc": transport.given["cc"]["kind"], "recovery": transport.given["recovery"]}
+    columns |= {"app": "upload", "client": ends[0], "server": ends[1]}
     names = {name for name, _ in nodes}
     source, target = (nodes[(_host(end, names), None)] for end in ends)
     start = flow.quantity("start", "s")
     flow.finish()
-    return Connection(source, target, start, mss, agent, said)
+    return Connection(source, target, start, mss, agent, columns)
 
 
 def _association(flow: Table, transports: list[Any], nodes: Nodes, ways: tuple[Way, ...]) -> Association:
@@ -171,10 +171,10 @@ def _association(flow: Table, transports: list[Any], nodes: Nodes, ways: tuple[W
         clients, servers = (dict([next(iter(each.items()))]) for each in (clients, servers))
     paths = sctp.paths(clients, servers, ways)
     agent, settings = sctp.agent(transport, size)
-    said = {"transport": "sctp", "cc": "sctp", "app": "upload", "client": ends[0], "server": ends[1]}
+    columns = {"transport": "sctp", "cc": "sctp", "app": "upload", "client": ends[0], "server": ends[1]}
     start = flow.quantity("start", "s")
     flow.finish()
-    return Association(paths, start, size, agent, settings, said)
+    return Association(paths, start, size, agent, settings, columns)
 
 
 def _transport(flow: Table, transports: list[Any]) -> Table:

@@ -1,4 +1,4 @@
-"""The report of a study: one HTML page that holds everything it needs, offline."""
+"""The report of a study: one self-contained HTML page that works offline."""
 
 from typing import TYPE_CHECKING
 

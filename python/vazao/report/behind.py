@@ -1,9 +1,9 @@
-"""Runs behind the marks of a figure: the figure's own query, asked for the run of each row as well.
+"""Runs behind the marks of a figure, found by rewriting the figure's query to return each row's runs as well.
 
-A mark is all rows of one x, one colour and one panel. The query is rewritten where its FROM reads the results' tables,
-through views, WITH and subqueries: each SELECT hands on the `run_id` of the rows that it reads, a grouped one those of
-all rows of its group. What a subquery in WHERE or in a column reads is a condition, not a mark's run. A query that
-cannot be rewritten so, or would have other marks then (a LIMIT over DISTINCT, say), has marks whose runs nobody knows.
+A mark stands for all rows with the same x, colour and panel. The rewrite follows FROM to the result tables, through
+views, WITH and subqueries: each SELECT passes on the `run_id` of the rows it reads, and a grouped one passes on those
+of all rows in its group. Rows that a subquery reads in WHERE or in a column are a condition and add no runs. If a query
+cannot be rewritten this way, or would then have other marks (a LIMIT over DISTINCT, say), the runs are unknown.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from vazao.results import Store
 from vazao.study import Figure, Study
 
 TABLES = ("runs", "flows", "paths", "links", "samples", "planned")
-"""Tables of results whose rows have a `run_id`."""
+"""Result tables whose rows have a `run_id`."""
 
 MOST_MARKS = 600
-"""Marks beyond which those of a series are one: nobody hits one of so many points."""
+"""Maximum number of marks; above it each series is one mark, as nobody can hit one point of so many."""
 
 DIGITS = 6
-"""Significant digits of a mark's numbers: as many as the page's rows have."""
+"""Significant digits of a mark's numbers, as many as the page's rows have."""
 
 Json = dict[str, Any]
 
 
-class _UntoldError(Exception):
-    """A query whose rows cannot say which runs they are of."""
+class _UntraceableError(Exception):
+    """A query whose rows cannot be traced to runs."""
 
 
 @dataclass(frozen=True)
@@ -50,22 +50,22 @@ class Mark:
 
 @dataclass(frozen=True)
 class Marks:
-    """The marks of a figure, by the values that these columns of its rows have."""
+    """The marks of a figure, identified by their values in `columns`."""
 
     columns: tuple[str, ...]
     marks: list[Mark] = field(default_factory=list)
 
 
 def marks(figure: Figure, study: Study, store: Store) -> Marks | None:
-    """The marks of a figure with their runs; None where nothing says which runs they are of."""
+    """The marks of a figure with their runs; None where the runs cannot be determined."""
     keys = list(dict.fromkeys(column for column in (figure.x, figure.color, figure.facet) if column))
     try:
-        sql, told = traced(figure.sql, study, store)
+        sql, run_column = traced(figure.sql, study, store)
         rows = query(figure.model_copy(update={"sql": sql}), store)
         own = query(figure, store)
-    except (VazaoError, _UntoldError):
+    except (VazaoError, _UntraceableError):
         return None
-    # Rounded first: what the page has of a number is what it is found by.
+    # Rounded first, because the page looks marks up by its rounded numbers.
     rows, own = (_rounded(frame, keys) for frame in (rows, own))
     there, wanted = (frame.select(keys).unique().sort(keys) for frame in (rows, own))
     if not there.equals(wanted):
@@ -74,13 +74,13 @@ def marks(figure: Figure, study: Study, store: Store) -> Marks | None:
         keys = [column for column in keys if column != figure.x]
     if not keys:
         return None
-    grouped = rows.group_by(keys, maintain_order=True).agg(pl.col(told).unique())
+    grouped = rows.group_by(keys, maintain_order=True).agg(pl.col(run_column).unique())
     words = study.words
     found = []
     for *values, texts in grouped.iter_rows():
-        told_values = tuple(words.label(value) if isinstance(value, str) else value for value in values)
+        labels = tuple(words.label(value) if isinstance(value, str) else value for value in values)
         runs = frozenset(run for text in texts if text for run in text.split())
-        found.append(Mark(told_values, runs))
+        found.append(Mark(labels, runs))
     return Marks(tuple(keys), [mark for mark in found if mark.runs])
 
 
@@ -90,10 +90,10 @@ def _rounded(frame: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
 
 
 def traced(sql: str, study: Study, store: Store) -> tuple[str, str]:
-    """A query of a study with one column more, and that column's name: the runs that each row is of, apart by blanks.
+    """A study's query with one more column, and that column's name: the runs of each row, separated by spaces.
 
-    It is taken apart where it is asked, as a stranger's text: in the store's enclosure. Raises `_UntoldError` where its
-    rows cannot say their runs, `ResultsError` where it cannot be read.
+    The query is untrusted text, so it is parsed where it would run: in the store's sandboxed process. Raises
+    `_UntraceableError` where its rows cannot be traced to runs, `ResultsError` where it cannot be parsed.
     """
     views: list[str] = []
     named = sql
@@ -105,19 +105,19 @@ def traced(sql: str, study: Study, store: Store) -> tuple[str, str]:
     tree = _parsed(with_views, store)
     column = _Tracer(store).node(tree["statements"][0]["node"], {})
     if column is None:
-        raise _UntoldError
+        raise _UntraceableError
     written = store.query("SELECT json_deserialize_sql(CAST($tree AS JSON)) AS sql", {"tree": json.dumps(tree)})
     return str(written["sql"][0]), column
 
 
 class _Tracer:
-    """Adds to each SELECT a column that names its runs, under a name that no other has."""
+    """Adds to each SELECT a uniquely named column with the runs of its rows."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._numbers = store, count(1)
 
     def node(self, node: Json, scope: Mapping[str, str | None]) -> str | None:
-        """The column of a query that names its runs; None where it reads no run."""
+        """Rewrite a query node; return the name of its column of runs, None where it reads no runs."""
         inner = dict(scope)
         for one in node.get("cte_map", {}).get("map", []):
             inner[one["key"].lower()] = self.node(one["value"]["query_node"], inner)
@@ -128,7 +128,7 @@ class _Tracer:
         if node["type"] == "CTE_NODE":
             inner[node["cte_name"].lower()] = self.node(node["query"], inner)
             return self.node(node["child"], inner)
-        raise _UntoldError
+        raise _UntraceableError
 
     def _select(self, node: Json, scope: Mapping[str, str | None]) -> str | None:
         runs = self._read(node["from_table"], scope)
@@ -138,23 +138,23 @@ class _Tracer:
         if _is_grouped(node):
             text = f"string_agg(DISTINCT {text}, ' ')"
         name = f"_runs_{next(self._numbers)}"
-        told = _parsed(f"SELECT {text} AS {name}", self._store)
-        node["select_list"].append(told["statements"][0]["node"]["select_list"][0])
+        parsed = _parsed(f"SELECT {text} AS {name}", self._store)
+        node["select_list"].append(parsed["statements"][0]["node"]["select_list"][0])
         return name
 
     def _union(self, node: Json, scope: Mapping[str, str | None]) -> str | None:
         sides = node.get("children") or [node["left"], node["right"]]
         names = [self.node(side, scope) for side in sides]
         if None in names:
-            raise _UntoldError
+            raise _UntraceableError
         for side, name in zip(sides, names, strict=True):
-            # By position or by name, the sides' columns are one.
+            # UNION matches the sides' columns by position or by name, so both sides share one name.
             if name != names[0]:
                 _renamed(side, str(name), str(names[0]))
         return names[0]
 
     def _read(self, table: Json, scope: Mapping[str, str | None]) -> list[str]:
-        """The columns of what stands in FROM that name runs."""
+        """The run columns, as SQL, that an item in FROM provides."""
         match table["type"]:
             case "JOIN":
                 left = self._read(table["left"], scope)
@@ -180,14 +180,14 @@ def _renamed(node: Json, name: str, new: str) -> None:
 
 
 def _is_grouped(node: Json) -> bool:
-    """Whether a SELECT has one row for many that it reads."""
+    """Whether a SELECT aggregates many rows into one."""
     if node["group_expressions"] or node["aggregate_handling"] == "FORCE_AGGREGATES":
         return True
     return any(_aggregates(one) for one in node["select_list"])
 
 
 def _aggregates(expression: Any) -> bool:
-    """Whether an expression aggregates: itself, not in a subquery or over a window."""
+    """Whether an expression itself aggregates, ignoring subqueries and window functions."""
     if isinstance(expression, list):
         return any(map(_aggregates, expression))
     if not isinstance(expression, dict) or expression.get("class") in ("SUBQUERY", "WINDOW"):
@@ -209,11 +209,11 @@ def _aggregate_names() -> frozenset[str]:
 
 
 def _parsed(sql: str, store: Store) -> Json:
-    told = store.query("SELECT json_serialize_sql(CAST($sql AS VARCHAR)) AS tree", {"sql": sql})
+    answer = store.query("SELECT json_serialize_sql(CAST($sql AS VARCHAR)) AS tree", {"sql": sql})
     try:
-        tree = json.loads(told["tree"][0])
+        tree = json.loads(answer["tree"][0])
     except RecursionError:
-        raise _UntoldError from None
+        raise _UntraceableError from None
     if tree["error"]:
-        raise _UntoldError
+        raise _UntraceableError
     return cast(Json, tree)

@@ -1,4 +1,4 @@
-"""Letter and ledger of a study for a paper: both in LaTeX, the ledger as CSV, the sources as BibTeX."""
+"""Exports of a study for papers: letter and ledger in LaTeX, the ledger also as CSV, the sources as BibTeX."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from vazao.study import Ruling, Study
 from vazao.words import Words
 
 MARKDOWN = re.compile(r"[`*]")
-"""Marks of inline Markdown, which CSV does without."""
+"""Inline Markdown markup, which is stripped in CSV."""
 
 YEAR = re.compile(r", ((?:19|20)\d\d)$")
 """Year at the end of a source."""
 
 FORMULA = re.compile(r"[=@\t\r]|[+-](?!\d)")
-"""Beginning of a text that a spreadsheet would compute."""
+"""Start of a text that a spreadsheet would evaluate as a formula."""
 
 
 def letter_tex(study: Study, paragraphs: Sequence[Paragraph], note: str = "", rest: str = "") -> str:
-    """The letter as a document of its own: one page of two columns.
+    """The letter as a standalone LaTeX document: one page in two columns.
 
-    `note` says what it is about, `rest` what it leaves to the ledger.
+    `note` introduces its subject, `rest` summarises what it leaves to the ledger.
     """
     words = study.words
     body = "\n\n".join(_paragraph(one, words) for one in paragraphs)
@@ -53,31 +53,31 @@ def letter_tex(study: Study, paragraphs: Sequence[Paragraph], note: str = "", re
 def _paragraph(paragraph: Paragraph, words: Words) -> str:
     items = []
     for line in paragraph.lines:
-        told = "; ".join(
+        results = "; ".join(
             (rf"\emph{{{_plain(words.label(level))}}}: " if level else "") + _plain(measured)
             for level, measured in line.measured
         )
-        said = f"{told}." if told else ""
-        items.append(rf"  \item \textbf{{{_plain(line.claim)}:}} {said} {_plain(f'{line.why} {line.full}')}".rstrip())
+        text = f"{results}." if results else ""
+        items.append(rf"  \item \textbf{{{_plain(line.claim)}:}} {text} {_plain(f'{line.why} {line.full}')}".rstrip())
     listed = "\n".join(items)
     note = f"{_plain(paragraph.note)}\n" if paragraph.note else ""
     return f"\\section*{{{_plain(paragraph.title)}}}\n{note}\\begin{{itemize}}\n{listed}\n\\end{{itemize}}"
 
 
 Theirs = Mapping[tuple[str, str | None], Sequence[tuple[str, Ruling]]]
-"""Verdicts of sets of measurements on each claim at each level, with the names of the sets."""
+"""Verdicts of measurement sets by claim and level, each with the name of its set."""
 
 
 def ledger_tex(findings: Sequence[Ruling], words: Words, theirs: Theirs = MappingProxyType({})) -> str:
-    """The ledger as a long table: claim, level, reported, measured, verdict; what others measured in rows below."""
+    """The ledger as a LaTeX long table: claim, level, reported, measured, verdict; measurement sets in rows below."""
     heads = [words.say(f"page.{key}") for key in ("claim", "where", "reported", "measured", "verdict")]
     rows = []
     for one in findings:
         level = words.label(one.level or "")
         rows.append([one.claim, level, one.reported, one.measured, words.of("verdict", one.verdict)])
         for name, other in theirs.get((one.id, one.level), ()):
-            told = other.measured or other.explanation
-            rows.append(["", words.say("figure.measured", name=name), "", told, words.of("verdict", other.verdict)])
+            result = other.measured or other.explanation
+            rows.append(["", words.say("figure.measured", name=name), "", result, words.of("verdict", other.verdict)])
     return "\n".join([
         r"% \usepackage{booktabs,longtable,array}",
         r"\begin{longtable}{>{\raggedright}p{.27\textwidth}>{\raggedright}p{.1\textwidth}>{\raggedright}p{.2\textwidth}"
@@ -85,7 +85,7 @@ def ledger_tex(findings: Sequence[Ruling], words: Words, theirs: Theirs = Mappin
         r"\toprule",
         " & ".join(map(_plain, heads)) + r" \\",
         r"\midrule\endhead",
-        # A row that began with a bracket would be an argument of the line's end above it.
+        # LaTeX would read a bracket at the start of a row as an argument of the line break before it.
         *("{}" + " & ".join(map(_plain, row)) + r" \\" for row in rows),
         r"\bottomrule",
         r"\end{longtable}",
@@ -94,9 +94,9 @@ def ledger_tex(findings: Sequence[Ruling], words: Words, theirs: Theirs = Mappin
 
 
 def ledger_csv(findings: Sequence[Ruling], theirs: Theirs = MappingProxyType({}), sets: Sequence[str] = ()) -> str:
-    """The ledger for programs: a row for each verdict, with the finding's name; verdicts are in English.
+    """The ledger as machine-readable CSV: one row per verdict, with the finding's id; verdicts are in English.
 
-    Each set of measurements has two columns more.
+    Each measurement set adds two columns.
     """
     file = io.StringIO()
     rows = csv.writer(file, lineterminator="\n")
@@ -112,13 +112,13 @@ def ledger_csv(findings: Sequence[Ruling], theirs: Theirs = MappingProxyType({})
 
 
 def _cell(text: str) -> str:
-    """A text of the ledger as no spreadsheet computes it."""
+    """A ledger text as a CSV cell that no spreadsheet evaluates."""
     plain = MARKDOWN.sub("", text)
     return f"'{plain}" if FORMULA.match(plain) else plain
 
 
 def bibtex(study: Study, engine: str) -> str:
-    """The original and its re-run as two entries, the first only where a study names its source."""
+    """BibTeX entries for the original, if the study names its source, and for the re-run."""
     entries = []
     if study.source:
         year = YEAR.search(study.source.strip())
@@ -129,23 +129,23 @@ def bibtex(study: Study, engine: str) -> str:
 
 
 def _entry(key: str, **fields: str) -> str:
-    # BibTeX counts braces, and gives a title that has none of its own small letters.
+    # BibTeX counts braces, and lower-cases a title that has none of its own.
     braces = {r"\{": r"\textbraceleft{}", r"\}": r"\textbraceright{}"}
     plain = {name: re.sub(r"\\[{}]", lambda found: braces[found[0]], _plain(value)) for name, value in fields.items()}
-    said = ",\n".join(f"  {name} = {{{{{value}}}}}" for name, value in plain.items() if value)
-    return f"@misc{{{key},\n{said}\n}}"
+    lines = ",\n".join(f"  {name} = {{{{{value}}}}}" for name, value in plain.items() if value)
+    return f"@misc{{{key},\n{lines}\n}}"
 
 
 def _plain(text: str) -> str:
-    """A line of Markdown as LaTeX sets it."""
-    parts = text.split("`")  # Every other one is code.
+    """A line of inline Markdown as LaTeX."""
+    parts = text.split("`")  # Every second part is code.
     return "".join(
         rf"\texttt{{{_line(part)}}}" if n % 2 and n < len(parts) - 1 else _line(part) for n, part in enumerate(parts)
     )
 
 
 def _line(text: str) -> str:
-    # Two hyphens are an option of a command, which LaTeX would make a dash.
+    # Two hyphens begin a command-line option; LaTeX would typeset them as a dash.
     edges = [" " if text[:1].isspace() else "", " " if text[-1:].isspace() else ""]
-    said = escaped(text.replace("*", "").replace("--", "\0")).replace("\0", "-{}-")
-    return edges[0] + said + edges[1] if said else ""
+    body = escaped(text.replace("*", "").replace("--", "\0")).replace("\0", "-{}-")
+    return edges[0] + body + edges[1] if body else ""

@@ -1,7 +1,7 @@
-"""The network of a scenario, drawn: hosts, routers, links with their rate, delay, queue and loss.
+"""Drawing of a scenario's network: hosts, routers, and links with their rate, delay, queue and loss.
 
 Layout: the longest of the flows' shortest paths is the *spine*, drawn from left to right. Hosts at its
-two end routers fan out left and right (a dumbbell); hosts at a router between hang below it (a parking
+two end routers fan out left and right (a dumbbell); hosts at a router in between hang below it (a parking
 lot); links that join the same two nodes are bent apart (disjoint paths); any other node goes in the
 column of its distance from the spine's start.
 """
@@ -26,20 +26,20 @@ MARGIN = 26
 HOST = (86, 34)
 ROUTER = 21  # radius
 STEP = 118  # between the rows of an upright drawing
-SIDE = 96  # between nodes of one of its rows
-LETTER = 6.1  # a letter of a label, roughly
-MOST = 5  # hosts of one side that are drawn; more are summed up
+SIDE = 96  # between nodes in one of its rows
+LETTER = 6.1  # approximate width of a letter in a label
+MOST = 5  # maximum number of hosts drawn on one side; beyond it the rest become a count
 
 RATE, DELAY = Unit("bit/s"), Unit("s")
 
 
 PROPERTIES = ("rate_bps", "delay_s", "queue", "loss")
-"""Properties of a link's direction that are drawn."""
+"""Drawn properties of one direction of a link."""
 
 
 @dataclass
 class Node:
-    """A host or router at its place; `hidden` counts the hosts that this one stands for."""
+    """A host or router with its position; `hidden` counts the hosts that it stands for."""
 
     name: str
     host: bool
@@ -50,7 +50,7 @@ class Node:
 
 @dataclass
 class Link:
-    """A link and every value its properties take over the scenarios that were merged."""
+    """A link with every value that its properties take across the merged scenarios."""
 
     name: str
     source: str
@@ -77,15 +77,15 @@ def _settings(parameters: Mapping[str, str]) -> str:
 
 
 PLAIN: dict[str, Callable[..., str]] = {"drop-tail": lambda limit: limit, "bernoulli": _percentage}
-"""Queues and losses that everybody knows without their name: the text of each from its parameters."""
+"""Queues and loss models that labels need not name, each with the function that formats its parameters."""
 
 
 EACH_PACKET = ("unit", "packet")
-"""The setting of a loss model that goes without saying."""
+"""The usual setting of a loss model, which labels omit."""
 
 
 def _shown(value: Any) -> Any:
-    """Returns a property as labels need it: a number as it is, a queue or a loss model as text."""
+    """A property as labels need it: numbers unchanged, queues and loss models as text."""
     if not isinstance(value, Mapping):
         return value
     kind = value["kind"]
@@ -97,18 +97,18 @@ Shape = frozenset[tuple[str, ...]]
 
 
 def shape(graph: Graph) -> Shape:
-    """Nodes and links of a graph, whatever the links' properties.
+    """The nodes and links of a graph, ignoring the links' properties.
 
-    A graph whose shape is part of another's, as a dumbbell of two pairs is of one with ten, can be drawn as that.
+    A graph whose shape is part of another's, like a dumbbell of two pairs and one of ten, can share its drawing.
     """
     nodes = {(node["name"], node["kind"]) for node in graph["nodes"]}
     return frozenset(nodes | {(link["name"], link["source"], link["target"]) for link in graph["links"]})
 
 
 def merge(graphs: Sequence[Graph], words: Words = ENGLISH) -> Graph:
-    """One graph of several, the largest of which holds the others' shapes.
+    """Merge graphs into the largest one, whose shape contains the others'.
 
-    Properties become lists of their values, and `texts` has them as people write them.
+    Properties become lists of their values, and `texts` holds them formatted for labels.
     """
     largest = max(graphs, key=lambda graph: len(graph["nodes"]))
     named = [{link["name"]: link for link in graph["links"]} for graph in graphs]
@@ -130,23 +130,23 @@ def merge(graphs: Sequence[Graph], words: Words = ENGLISH) -> Graph:
 def draw(graphs: Sequence[Graph], title: str, words: Words = ENGLISH, *, upright: bool = False) -> str:
     """The network as an SVG element, from left to right or, `upright`, from top to bottom for narrow screens.
 
-    Several graphs: one network whose links vary, drawn with their ranges.
+    Several graphs stand for one network with varying links, drawn with the ranges of their properties.
     """
     graph = merge(graphs, words)
     nodes, links = place(graph)
     slowest = min((link.slowest for link in links), default=0.0)
     varied = any(link.slowest > slowest for link in links)
     narrow = [link for link in links if varied and link.slowest == slowest]
-    told = labelled(links, nodes)
+    with_label = labelled(links, nodes)
     if upright:
         stand(nodes, links)
     else:
-        widen(nodes, told)
+        widen(nodes, with_label)
     parts = [_link(link, nodes, link in narrow, upright) for link in links]
     label = _label_upright if upright else _label
-    parts += [label(link, nodes, link in narrow) for link in told]
+    parts += [label(link, nodes, link in narrow) for link in with_label]
     parts += [_node(node, words) for node in nodes.values()]
-    left, top, right, bottom = (_frame_upright if upright else _frame)(nodes, links, told)
+    left, top, right, bottom = (_frame_upright if upright else _frame)(nodes, links, with_label)
     width, height = right - left, bottom - top
     kind, most = ("network upright", width * 1.1) if upright else ("network", width * 1.15)
     return (
@@ -160,19 +160,19 @@ Frame = tuple[float, float, float, float]
 
 
 def _frame(nodes: Mapping[str, Node], links: Sequence[Link], _: Sequence[Link]) -> Frame:
-    """Left, top, right and bottom of a drawing from left to right."""
+    """Bounds of a left-to-right drawing: left, top, right and bottom."""
     across = [node.x for node in nodes.values()]
     down = [node.y for node in nodes.values()] + [link.bend for link in links]
     side = MARGIN + HOST[0] / 2
     return min(across) - side, min(down) - MARGIN - 10, max(across) + side, max(down) + MARGIN + 28
 
 
-def _frame_upright(nodes: Mapping[str, Node], links: Sequence[Link], told: Sequence[Link]) -> Frame:
-    """Left, top, right and bottom of an upright drawing, whose labels reach further than its nodes."""
+def _frame_upright(nodes: Mapping[str, Node], links: Sequence[Link], with_label: Sequence[Link]) -> Frame:
+    """Bounds of an upright drawing, whose labels extend beyond its nodes: left, top, right and bottom."""
     across = [node.x for node in nodes.values()] + [link.bend for link in links]
     down = [node.y for node in nodes.values()]
     left, right = min(across) - HOST[0] / 2, max(across) + HOST[0] / 2
-    for link in told:
+    for link in with_label:
         x, _, anchor = _beside(link, nodes)
         length = LETTER * max(map(len, _lines_upright(link)))
         left, right = min(left, x - length * (anchor == "end")), max(right, x + length * (anchor == "start"))
@@ -180,7 +180,7 @@ def _frame_upright(nodes: Mapping[str, Node], links: Sequence[Link], told: Seque
 
 
 def describe(graph: Graph, title: str, words: Words = ENGLISH) -> str:
-    """The drawing in words."""
+    """Text description of the drawing for screen readers."""
     hosts = sum(node["kind"] == "host" for node in graph["nodes"])
     routers = len(graph["nodes"]) - hosts
     links = "; ".join(
@@ -194,7 +194,7 @@ def describe(graph: Graph, title: str, words: Words = ENGLISH) -> str:
 
 
 def place(graph: Graph) -> tuple[dict[str, Node], list[Link]]:
-    """Nodes at their places and the links between those that are drawn."""
+    """Positioned nodes, and the links between those that are drawn."""
     nodes = {node["name"]: Node(node["name"], node["kind"] == "host") for node in graph["nodes"]}
     links = [Link(x["name"], x["source"], x["target"], x["forward"], x["reverse"]) for x in graph["links"]]
     neighbours: dict[str, list[str]] = {name: [] for name in nodes}
@@ -223,7 +223,7 @@ def place(graph: Graph) -> tuple[dict[str, Node], list[Link]]:
 
 
 def _spine(graph: Graph, neighbours: Mapping[str, list[str]]) -> list[str]:
-    """The longest of the shortest paths between a flow's ends; without flows, between the first and last node."""
+    """The longest of the flows' shortest paths; without flows, the shortest path from the first node to the last."""
     ends = [(_host(flow["client"], neighbours), _host(flow["server"], neighbours)) for flow in graph["flows"]]
     names = list(neighbours)
     paths = [_shortest(a, b, neighbours) for a, b in ends or [(names[0], names[-1])]]
@@ -231,7 +231,7 @@ def _spine(graph: Graph, neighbours: Mapping[str, list[str]]) -> list[str]:
 
 
 def _host(end: str, hosts: Mapping[str, list[str]]) -> str:
-    """The host of a flow's end, which may name one of its interfaces: `a.1`."""
+    """The host at a flow's end, which may name one of the host's interfaces, as in `a.1`."""
     return end if end in hosts else end.rpartition(".")[0]
 
 
@@ -251,7 +251,7 @@ def _shortest(start: str, goal: str, neighbours: Mapping[str, list[str]]) -> lis
 
 
 def _columns(spine: list[str], neighbours: Mapping[str, list[str]], nodes: Mapping[str, Node]) -> dict[str, float]:
-    """The column of every node: its place on the spine; a host beside its router, outwards; else by distance."""
+    """The column of every node: its index on the spine; a host one outwards from its router; else by distance."""
     columns: dict[str, float] = {name: float(i) for i, name in enumerate(spine)}
     queue = deque(spine)
     middle = (len(spine) - 1) / 2
@@ -274,7 +274,7 @@ def _hanging(spine: list[str], neighbours: Mapping[str, list[str]], nodes: Mappi
     if not inside:
         return {}
     ends = {spine[0], spine[-1]}
-    routers = spine[1:-1]  # where some hang, those of the end routers hang too
+    routers = spine[1:-1]  # if any hang, those of the end routers hang too
     hanging = {
         name: neighbours[name][0]
         for name, node in nodes.items()
@@ -284,7 +284,7 @@ def _hanging(spine: list[str], neighbours: Mapping[str, list[str]], nodes: Mappi
 
 
 def _stack(names: list[str], spine: Sequence[str], neighbours: Mapping[str, list[str]], nodes: dict[str, Node]) -> None:
-    """Spread one column's nodes around the spine; too many hosts are drawn as a few and a number."""
+    """Spread one column's nodes around the spine; of more than `MOST` hosts draw a few and a count of the rest."""
     hosts = [name for name in names if nodes[name].host]
     if len(hosts) > MOST:
         kept, rest = [*hosts[:2], hosts[-1]], hosts[2:-1]
@@ -295,7 +295,7 @@ def _stack(names: list[str], spine: Sequence[str], neighbours: Mapping[str, list
     central = [name for name in names if name in spine]
     if central and len(names) > 1 and not nodes[central[0]].host:
         others = [name for name in names if name not in spine]
-        for i, name in enumerate(others):  # routers beside the spine: below and above it in turn
+        for i, name in enumerate(others):  # routers beside the spine, alternately below and above it
             nodes[name].y = (i // 2 + 1) * 1.7 * ROW * (1 if i % 2 == 0 else -1)
         return
     names.sort(key=lambda name: _pull(name, neighbours, nodes))
@@ -304,13 +304,13 @@ def _stack(names: list[str], spine: Sequence[str], neighbours: Mapping[str, list
 
 
 def _pull(name: str, neighbours: Mapping[str, list[str]], nodes: Mapping[str, Node]) -> float:
-    """The mean height of a node's neighbours, which decides its order in its column."""
+    """The mean y of a node's neighbours, which determines its order in its column."""
     heights = [nodes[other].y for other in neighbours[name] if other in nodes]
     return sum(heights) / len(heights) if heights else 0.0
 
 
 def _bend(links: Iterable[Link]) -> None:
-    """Draw apart links that join the same two nodes."""
+    """Bend apart the links that join the same two nodes."""
     pairs: dict[frozenset[str], list[Link]] = {}
     for link in links:
         pairs.setdefault(frozenset((link.source, link.target)), []).append(link)
@@ -324,11 +324,11 @@ def stand(nodes: Mapping[str, Node], links: Iterable[Link]) -> None:
     for node in nodes.values():
         node.x, node.y = node.y * SIDE / ROW, node.x * STEP / COLUMN
     for link in links:
-        link.bend *= 1.5  # labels stand between the links, not above them
+        link.bend *= 1.5  # labels go between the links, not above them
 
 
 def widen(nodes: Mapping[str, Node], told: Iterable[Link]) -> None:
-    """Draw the columns of a lying drawing apart, so that labels above level links stand between their nodes."""
+    """Widen the columns of a left-to-right drawing until labels above horizontal links fit between their nodes."""
     factor = 1.0
     for link in told:
         a, b = nodes[link.source], nodes[link.target]
@@ -347,7 +347,7 @@ def widen(nodes: Mapping[str, Node], told: Iterable[Link]) -> None:
 
 
 def texts(side: Mapping[str, Sequence[Any]]) -> list[str]:
-    """A direction's properties as people write them: rate, delay, queue, loss."""
+    """Formatted properties of one direction: rate, delay, queue, loss."""
     return list(side["texts"])
 
 
@@ -376,7 +376,7 @@ def _choices(values: Sequence[str | None], prefix: str, words: Words) -> str:
 
 
 def labelled(links: Sequence[Link], nodes: Mapping[str, Node]) -> list[Link]:
-    """Links that carry a label: of several alike at one side of the drawing, the first."""
+    """Links that carry a label; of several identical ones on one side of the drawing, only the first."""
     seen: set[tuple[float | str, tuple[str, ...]]] = set()
     chosen = []
     for link in sorted(links, key=lambda x: nodes[x.source].y + nodes[x.target].y + x.bend):
@@ -424,7 +424,7 @@ def _label(link: Link, nodes: Mapping[str, Node], bottleneck: bool) -> str:
     hanging = abs(a.x - b.x) < COLUMN / 2
     if hanging:
         return _text(x + 8, y + 3, [" · ".join(forward[:2])], "start")
-    edge = (a.host or b.host) and not bottleneck  # an access link tells its rate and delay; its queue matters little
+    edge = (a.host or b.host) and not bottleneck  # an access link shows rate and delay; its queue matters little
     if forward == reverse:
         if edge and not link.bend and len(nodes) > 2:
             return _text(x, y - 18 if a.y == b.y else y - 14, [" · ".join(forward[:2])], "middle")
@@ -435,7 +435,7 @@ def _label(link: Link, nodes: Mapping[str, Node], bottleneck: bool) -> str:
 
 
 def _label_upright(link: Link, nodes: Mapping[str, Node], bottleneck: bool) -> str:
-    """A label of one property a line, beside its link."""
+    """A label beside its link, with one property per line."""
     access = nodes[link.source].host or nodes[link.target].host
     lines = _lines_upright(link, full=bottleneck or not access or len(nodes) == 2)
     x, y, anchor = _beside(link, nodes)
@@ -443,7 +443,7 @@ def _label_upright(link: Link, nodes: Mapping[str, Node], bottleneck: bool) -> s
 
 
 def _beside(link: Link, nodes: Mapping[str, Node]) -> tuple[float, float, str]:
-    """Place of an upright link's label: left of its middle; right of it where it leads around to the right."""
+    """Position of an upright link's label: left of its middle, or right where the link runs around to the right."""
     a, b = nodes[link.source], nodes[link.target]
     x, y = (a.x + b.x) / 2 + link.bend, (a.y + b.y) / 2
     around = x > ROUTER and abs(a.y - b.y) > STEP / 2 and not link.bend

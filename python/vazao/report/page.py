@@ -1,4 +1,4 @@
-"""Content of the page, as plain values for the template: verdicts, parts, figures beside claims, commands."""
+"""Content of the page as plain template values: verdicts, parts, figures beside claims, commands."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from vazao.words import ENGLISH, Words
 CSS = {"reproduced": "reproduced", "differs": "differs", "undecided": "undecided", "not testable": "open"}
 """Verdict to CSS class, in the order in which they are counted."""
 
-# Pictures of a stranger would be fetched from wherever it says.
+# Images in an untrusted study would be fetched from any address that it names.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "typographer": True}).disable("image")
 
 
 def markdown(text: str) -> Markup:
-    """Paragraphs of Markdown as HTML; HTML inside it is shown, not obeyed."""
+    """Paragraphs of Markdown as HTML; HTML inside them is escaped."""
     return Markup(_MARKDOWN.render(text))
 
 
@@ -57,7 +57,7 @@ def inline(text: str) -> Markup:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim with its verdicts, one for each level or one for all; in full only where its `anchor` is."""
+    """A claim with its verdicts, one per level or one overall; shown in full only where `anchor` is set."""
 
     id: str
     claim: str
@@ -67,7 +67,7 @@ class Claim:
 
     @property
     def whole(self) -> Ruling | None:
-        """The verdict of a claim that is not decided level by level."""
+        """The overall verdict of a claim that is not decided level by level."""
         return next((result for result in self.results if result.level is None), None)
 
     @property
@@ -77,13 +77,13 @@ class Claim:
 
     @property
     def shared(self) -> str:
-        """The explanation that all of several levels have in common; empty when they differ."""
+        """The explanation that several levels share; empty if they differ."""
         texts = {result.explanation for result in self.results}
         return texts.pop() if len(self.results) > 1 and len(texts) == 1 else ""
 
     @property
     def tone(self) -> str:
-        """The one verdict, or `mixed`; those that decide count first."""
+        """CSS class of the claim's only verdict, or `mixed`; decided verdicts take precedence over others."""
         verdicts = {CSS[result.verdict] for result in self.results}
         decided = verdicts - {"open", "undecided"} or verdicts - {"open"} or verdicts
         return decided.pop() if len(decided) == 1 else "mixed"
@@ -92,7 +92,7 @@ class Claim:
 def context(
     study: Study, store: Store, findings: Sequence[Ruling], measurements: Sequence[Measured] = ()
 ) -> dict[str, Any]:
-    """Everything the template names, but for the page's style and scripts."""
+    """The template's variables, except for the page's style and scripts."""
     ledger, not_run, words = claims(findings), store.not_run, study.words
     draw = drawer(study, store, measurements)
     levels = columns(ledger.values())
@@ -107,7 +107,7 @@ def context(
     ]
     loose = [one for one in ledger.values() if one.id not in shown]
     size: Size = store.manifest["size"]
-    told = letter(study, findings, size)
+    paragraphs = letter(study, findings, size)
     answers = answer(findings)
     headline = next((one for one in study.figures if one.id == study.headline), None)
     return {
@@ -116,7 +116,7 @@ def context(
         "answers": answers, "headline": headline and _headline(draw(headline)),
         "measurements": [measured_set(one, findings, words) for one in measurements],
         "theirs": theirs(measurements),
-        "letter": told, "letter_note": letter_note(study, store), "letter_rest": letter_rest(study, findings),
+        "letter": paragraphs, "letter_note": letter_note(study, store), "letter_rest": letter_rest(study, findings),
         "asked_beyond": asked_beyond(study, findings),
         "tables": [_table(one, store, words) for one in study.tables],
         "ledger": apart(study, ledger.values()), "tally": tally(findings, levels, words),
@@ -125,30 +125,30 @@ def context(
         "versions": store.manifest["versions"], "hash": study.hash, "facts": facts(study, store),
         "commands": commands(study, store), "questions": questions(study),
         "contents": _contents(
-            study, answer=answers, summary=ledger, tables=study.tables, results=sections, letter=told, ledger=ledger,
-            measurements=measurements,
+            study, answer=answers, summary=ledger, tables=study.tables, results=sections, letter=paragraphs,
+            ledger=ledger, measurements=measurements,
         ),
         "not_run": told_not_run(reasons(not_run), words), "script": _json(words.script),
     }  # fmt: skip
 
 
 def fixed(study: Study) -> dict[str, str]:
-    """Sentence for each registered finding on when its criterion was fixed, and what changed since it was written."""
-    told = {}
+    """Sentence per registered finding on when its criterion was fixed and what has changed since."""
+    sentences = {}
     for finding in study.findings:
         if one := registration.registered(study.name)["finding"].get(finding.id):
-            told[finding.id] = _history(study, "finding", finding.id, one)
-    return told
+            sentences[finding.id] = _history(study, "finding", finding.id, one)
+    return sentences
 
 
 def _history(study: Study, kind: str, name: str, one: registration.Registration) -> str:
-    """Sentence on the commit that wrote a criterion or a part, and on each that changed it since."""
+    """Sentence on the commit that added a criterion or a part, and on each that changed it since."""
     words = study.words
     first, *later = one.changes
     written = words.say("page.written", date=first.date, commit=first.commit)
     changes = (f"{change.date} ({change.commit}: {', '.join(_changed(change, words))})" for change in later)
-    told = words.say("page.changed", written=written, changes="; ".join(changes)) if later else f"{written}."
-    return told if registration.stands(study, kind, name) else f"{told} {words.say('page.unregistered')}"
+    history = words.say("page.changed", written=written, changes="; ".join(changes)) if later else f"{written}."
+    return history if registration.stands(study, kind, name) else f"{history} {words.say('page.unregistered')}"
 
 
 def _changed(change: registration.Change, words: Words) -> list[str]:
@@ -161,13 +161,13 @@ CONTENTS = ("answer", "letter", "summary", "tables", "results", "measurements", 
 """Anchors of the sections."""
 
 UNCLAIMED = ("tables", "results", "measurements", "setting", "reproduce")
-"""Anchors of the sections where a study, such as a sweep, states no claims."""
+"""Anchors of the sections of a study without claims, such as a sweep."""
 
 
 def _contents(study: Study, **optional: Sized) -> list[tuple[str, str]]:
-    """The sections that the page has; an optional one is left out where it would be empty.
+    """Anchors and titles of the page's sections, without optional ones that would be empty.
 
-    Where nothing is re-run, there is no author to be told.
+    The letter has another title in a study that re-runs no original, where there is no author to address.
     """
     order = CONTENTS if len(optional["ledger"]) else UNCLAIMED
     called = {} if study.source else {"letter": "outcome"}
@@ -188,7 +188,7 @@ def claims(findings: Iterable[Ruling]) -> dict[str, Claim]:
 
 
 def apart(study: Study, ledger: Iterable[Claim]) -> list[tuple[str, list[Claim]]]:
-    """The claims of the original, and those that are asked beyond it, each under its heading; one alone has none."""
+    """The original's claims and those beyond it, each group under its heading; a single group has no heading."""
     claimed, beyond = list(ledger), study.beyond
     own, others = ([one for one in claimed if (one.id in beyond) is asked] for asked in (False, True))
     if not own or not others:
@@ -197,7 +197,7 @@ def apart(study: Study, ledger: Iterable[Claim]) -> list[tuple[str, list[Claim]]
 
 
 def letter_note(study: Study, store: Store) -> str:
-    """Sentences above the letter: its subject, the number of runs, and how sure its numbers are."""
+    """Sentences above the letter: its subject, the number of runs, and the uncertainty of its numbers."""
     words = study.words
     runs = words.many("page.runs", store.manifest["runs"])
     kind = "page.letter_note" if study.claimed_at else "page.letter_note_all"
@@ -205,43 +205,43 @@ def letter_note(study: Study, store: Store) -> str:
 
 
 def letter_rest(study: Study, findings: Sequence[Ruling]) -> str:
-    """The counts of the verdicts on the original's claims that the letter leaves to the ledger."""
+    """Verdict counts of the original's claims that the letter leaves to the ledger."""
     rest = left_to_the_ledger(study, findings)
     return study.words.say("page.letter_rest", counted=counted(rest, study.words)) if rest else ""
 
 
 def asked_beyond(study: Study, findings: Iterable[Ruling]) -> str:
-    """The counts of the verdicts on claims that the letter leaves to the ledger."""
+    """Verdict counts of the claims beyond the original, which the letter leaves to the ledger."""
     beyond = study.beyond
     rulings = [one for one in findings if one.id in beyond]
     return study.words.say("page.asked_beyond", counted=counted(rulings, study.words)) if rulings else ""
 
 
 def answer(findings: Iterable[Ruling]) -> list[tuple[str, Ruling]]:
-    """The sentences that answer the study's question, each with the levels it is true of; empty where of all."""
+    """Sentences that answer the study's question, each with the levels where it holds; empty if it holds for all."""
     by_claim: dict[str, list[Ruling]] = {}
     for result in findings:
         if result.answer:
             by_claim.setdefault(result.id, []).append(result)
-    said = []
+    sentences = []
     for results in by_claim.values():
         alike: dict[tuple[str, str], list[Ruling]] = {}
         for result in results:
             alike.setdefault((result.answer, result.verdict), []).append(result)
         for same in alike.values():
-            said.append(("" if len(alike) == 1 else ", ".join(str(one.level) for one in same), same[0]))
-    return said
+            sentences.append(("" if len(alike) == 1 else ", ".join(str(one.level) for one in same), same[0]))
+    return sentences
 
 
 def columns(ledger: Iterable[Claim]) -> list[str]:
-    """The levels that have a column of verdicts: those by which at least a third of the claims are decided."""
+    """Levels with a column of verdicts: the most common set, if at least a third of the claims are decided by it."""
     decided = [tuple(claim.by_level) for claim in ledger]
     most, times = Counter(filter(None, decided)).most_common(1)[0] if any(decided) else ((), 0)
     return list(most) if 3 * times >= len(decided) else []
 
 
 def tally(findings: Sequence[Ruling], levels: Sequence[str], words: Words = ENGLISH) -> list[dict[str, Any]]:
-    """Count the claims that have each verdict, at each level and for claims decided as a whole or otherwise."""
+    """Count the verdicts at each of `levels`, and those of claims decided as a whole or at other levels."""
     whole = [result for result in findings if result.level not in levels]
     groups = [(words.label(level), [r for r in findings if r.level == level]) for level in levels]
     if whole:
@@ -256,7 +256,7 @@ def tally(findings: Sequence[Ruling], levels: Sequence[str], words: Words = ENGL
 
 
 def measured_set(one: Measured, findings: Iterable[Ruling], words: Words) -> dict[str, Any]:
-    """A set of measurements: whose it is, what joined, and its verdicts beside those of our runs."""
+    """A measurement set for the template: its source, its joined runs, and its verdicts beside those of our runs."""
     ours = {(ruling.id, ruling.level): ruling for ruling in findings}
     judged = [ruling for ruling in one.findings if ruling.verdict != "not testable"]
     untested: dict[str, dict[str, list[Ruling]]] = {}
@@ -275,7 +275,7 @@ def measured_set(one: Measured, findings: Iterable[Ruling], words: Words) -> dic
 
 
 def theirs(measurements: Iterable[Measured]) -> dict[tuple[str, str | None], list[tuple[str, Ruling]]]:
-    """Verdicts of measurements on each claim at each level, where they have one, with the names of their sets."""
+    """Verdicts of measurement sets by claim and level, each with the name of its set; untestable claims are omitted."""
     found: dict[tuple[str, str | None], list[tuple[str, Ruling]]] = {}
     for one in measurements:
         for ruling in one.findings:
@@ -288,9 +288,9 @@ def theirs(measurements: Iterable[Measured]) -> dict[tuple[str, str | None], lis
 
 
 def networks(study: Study) -> list[dict[str, Any]]:
-    """The networks of the study: those that differ in values, or are part of a larger one, share one drawing.
+    """The networks of the study: those that differ only in values, or are part of a larger one, share one drawing.
 
-    Each is drawn twice, lying for wide screens and upright for phones; the style sheet shows one of the two.
+    Each is drawn twice, from left to right for wide screens and upright for phones; the style sheet shows one of them.
     """
     shapes: dict[network.Shape, tuple[list[str], list[network.Graph]]] = {}
     for part in study.parts:
@@ -317,7 +317,7 @@ def networks(study: Study) -> list[dict[str, Any]]:
 
 
 def _graphs(study: Study, part: Part) -> list[network.Graph]:
-    """The networks a part runs on: at the centre of its factors, and with each factor through its levels."""
+    """The networks that a part runs on: at the centre of its factors, and with each factor varied over its levels."""
     centre = {factor.name: factor.centre for factor in part.factors}
     choices = [centre, *(centre | {factor.name: level} for factor in part.factors for level in factor.levels)]
     graphs: list[network.Graph] = []
@@ -328,7 +328,7 @@ def _graphs(study: Study, part: Part) -> list[network.Graph]:
             scenario = load(
                 study.text, file=study.file, table="scenario", overrides=overrides, seed=study.seed, inputs=study.inputs
             )
-        except ScenarioError:  # a combination that the design leaves out need not be possible
+        except ScenarioError:  # a combination that the design leaves out may be invalid
             continue
         graphs.append(scenario.graph())
     return graphs
@@ -337,19 +337,19 @@ def _graphs(study: Study, part: Part) -> list[network.Graph]:
 def _part(study: Study, part: Part, size: Size, store: Store, not_run: pl.DataFrame) -> dict[str, Any]:
     words = study.words
     counts = next((entry for entry in store.manifest["parts"] if entry["name"] == part.name), None)
-    told = ""
+    size_text = ""
     if counts:
         made = words.many("page.combinations", counts["combinations"])
         if counts["replications"] > 1:
             runs = words.many("page.runs", counts["runs"])
             made = words.say("page.runs_made", combinations=made, replications=counts["replications"], runs=runs)
-        told = f"{words.of('design', part.design)}: {made} ({words.of('size', size)})."
+        size_text = f"{words.of('design', part.design)}: {made} ({words.of('size', size)})."
     if left_out := not_run.filter(part=part.name).height:
-        told += f" {words.many('page.runs_not_run', left_out)}"
+        size_text += f" {words.many('page.runs_not_run', left_out)}"
     if one := registration.registered(study.name)["part"].get(part.name):
-        told += f" {_history(study, 'part', part.name, one)}"
+        size_text += f" {_history(study, 'part', part.name, one)}"
     factors = [_factor(factor, size) for factor in part.factors]
-    return {"title": part.title or part.name, "question": part.question, "factors": factors, "size": told}
+    return {"title": part.title or part.name, "question": part.question, "factors": factors, "size": size_text}
 
 
 def _factor(factor: Factor, size: Size) -> dict[str, Any]:
@@ -374,14 +374,14 @@ def _table(summary: Summary, store: Store, words: Words) -> dict[str, Any]:
     rows = store.query(summary.sql)
     columns = told_columns(rows.columns)
     numeric = [rows.schema[name].is_numeric() for name in columns]
-    told = [
+    cells = [
         [words.cell(name, row[name], row[half] if half else None) for name, half in columns.items()]
         for row in rows.iter_rows(named=True)
     ]
     headings = [words.column(heading(name)) for name in columns]
     return {
         "id": summary.id, "title": summary.title, "caption": summary.caption, "sql": summary.sql.strip(),
-        "columns": list(zip(headings, numeric, strict=True)), "rows": told,
+        "columns": list(zip(headings, numeric, strict=True)), "rows": cells,
     }  # fmt: skip
 
 
@@ -389,7 +389,7 @@ def _table(summary: Summary, store: Store, words: Words) -> dict[str, Any]:
 
 
 def _sections(study: Study) -> list[tuple[str, str, list[Figure]]]:
-    """Figures by the part whose runs they show; those over several parts come last."""
+    """Figures grouped by the part whose runs they show; figures over several parts come last."""
     if len(study.parts) == 1:
         title = study.parts[0].title or study.words.say("page.figures")
         return [(title, study.parts[0].question, study.figures)] if study.figures else []
@@ -403,7 +403,7 @@ def _sections(study: Study) -> list[tuple[str, str, list[Figure]]]:
 
 
 def _part_of(figure: Figure, study: Study) -> str | None:
-    """The only part that a figure's query names."""
+    """The part that a figure's query names, if it is the only one."""
     named = study.named_parts(figure.sql)
     return named[0] if len(named) == 1 else None
 
@@ -418,20 +418,20 @@ def _figure(
             claim = ledger[name]
             beside.append(Claim(name, claim.claim, claim.reported, claim.results, anchor=name not in shown))
             shown.add(name)
-    told = {
+    content = {
         "id": figure.id, "title": figure.title, "caption": figure.caption, "note": _note(one, study, not_run),
         "sql": figure.sql.strip(), "claims": beside, "empty": one.rows.frame.is_empty(),
     }  # fmt: skip
-    return told if told["empty"] else told | {"svg": still(one), "json": live(one)}
+    return content if content["empty"] else content | {"svg": still(one), "json": live(one)}
 
 
 def _headline(one: Drawing) -> dict[str, Any] | None:
-    """The figure at the top of the page, without numbers, which stand where it is shown again; None with no rows."""
+    """The figure at the top of the page, without its data, which follow where it appears again; None without rows."""
     return None if one.rows.frame.is_empty() else {"id": one.figure.id, "title": one.figure.title, "svg": still(one)}
 
 
 def _note(one: Drawing, study: Study, not_run: pl.DataFrame) -> str:
-    """Note on what is missing in a figure."""
+    """Note on a figure: its symbols, thinned rows and missing runs."""
     lost = not_run.filter(pl.col("part").is_in(study.named_parts(one.figure.sql))).height
     runs = study.words.many("page.lost", lost) if lost else ""
     rings = study.words.say("page.rings") if one.rows.outliers.height else ""
@@ -451,7 +451,7 @@ def still(one: Drawing) -> Markup:
 
 
 def live(one: Drawing) -> Markup:
-    """Data that bring the figure to life: its description, its rows by column, its legend."""
+    """JSON of the interactive figure: its Vega-Lite description, its rows by column, its legend."""
     plot = one.plot
     page = {
         "spec": one.spec(Face.PAGE, PAGE),
@@ -463,22 +463,22 @@ def live(one: Drawing) -> Markup:
 
 
 def _json(value: Any) -> Markup:
-    """A value for the page's script."""
+    """A value as JSON that is safe inside a script element."""
     return Markup(json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
 
 
 def _columns(frame: pl.DataFrame) -> dict[str, list[Any]]:
-    """A table by column, numbers to six significant digits: what a screen can show, in a third of the bytes."""
+    """A table by column, numbers to six significant digits: as much as a screen can show, in a third of the bytes."""
     kept = frame.drop([c for c in ("run_id", "replication") if c in frame.columns and frame[c].n_unique() == 1])
     rounded = kept.with_columns(pl.col(pl.Float64).round_sig_figs(6))
     return {column: rounded[column].to_list() for column in rounded.columns}
 
 
-# Doing it again
+# Reproduction
 
 
 def facts(study: Study, store: Store) -> list[tuple[str, str]]:
-    """Facts of a study's runs: what was run, and with what."""
+    """Facts about a study's runs: size, counts, seed and versions."""
     manifest, words = store.manifest, study.words
     stored = store.query("SELECT count(DISTINCT run_id) AS runs FROM runs")["runs"][0]
     versions = manifest["versions"]
@@ -500,10 +500,10 @@ def facts(study: Study, store: Store) -> list[tuple[str, str]]:
 
 
 def commands(study: Study, store: Store) -> str:
-    """The commands that give this page again."""
+    """The commands that reproduce this page."""
     spoken = [] if study.words.lang == study.lang else ["--lang", study.words.lang]
     if study.name not in built_in_studies():
-        # Wherever the directory is: with its own study, changes, seed and files.
+        # Works wherever the directory is, with its own study, overrides, seed and files.
         again = ["vazao verify .", joined(["vazao", "run", ".", "--out", "../again", *spoken])]
         look = ["vazao show .", joined(["vazao", "report", ".", *spoken])]
         return "\n".join([f"# {study.words.say('page.beside')}", *again, *look])
@@ -517,7 +517,7 @@ def commands(study: Study, store: Store) -> str:
 
 
 def questions(study: Study) -> str:
-    """Questions to the stored rows that work as they stand."""
+    """Example queries on the stored rows, ready to run."""
     folder = shlex.quote(f"results/{study.name}") if study.name in built_in_studies() else "."
     asked = ["SELECT part, count(*) AS runs, avg(utilisation) AS utilisation FROM runs GROUP BY part"]
     if study.figures:

@@ -1,4 +1,4 @@
-"""Words of commands that a reader pastes into a shell, whoever wrote what they say."""
+"""Quoting of commands that a reader pastes into a shell, safe for untrusted text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import unicodedata
 from collections.abc import Iterable
 
 _UNSEEN = {"Cc", "Cf", "Zl", "Zp"}
-"""Categories of letters that are no sight: a terminal obeys some of them, quoted or not."""
+"""Unicode categories of invisible characters: a terminal acts on some of them, quoted or not."""
 
 
 def quoted(word: str) -> str:
-    """A word of a shell: one of plain letters as it is, any other between quotes, unseen letters by their bytes."""
+    """A word for a shell, quoted if it needs to be; invisible characters are written as their bytes in octal."""
     if not any(map(_is_unseen, word)):
         return shlex.quote(word)
     return "".join(
@@ -20,7 +20,7 @@ def quoted(word: str) -> str:
 
 
 def joined(words: Iterable[str]) -> str:
-    """A command of these words."""
+    """A command line of these words, quoted."""
     return " ".join(map(quoted, words))
 
 

@@ -1,4 +1,4 @@
-"""Runs that the page can run again: for each mark of a figure the scenarios behind it, told by what they differ in."""
+"""Runs that the page can re-run: for each mark of a figure the scenarios behind it, labelled by how they differ."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from vazao.units import unit_of
 from vazao.words import Words
 
 MOST_FLOWS = 12
-"""Flows of a run whose goodput stands beside that of the new run; of more, the first ones."""
+"""Maximum number of flows whose stored goodput is shown beside the new run's; the first ones are kept."""
 
 MOST_RUNS = 40
-"""Runs of a mark among which a reader chooses; of more, the first ones."""
+"""Maximum number of a mark's runs that a reader can choose from; the first ones are kept."""
 
 
 def content(study: Study, store: Store, explorer: str = "") -> dict[str, Any] | None:
-    """Everything that the page must know to run runs again (`web/src/again/content.ts`); None where it cannot.
+    """All data that the page needs to re-run runs (`web/src/again/content.ts`); None where it cannot.
 
     `explorer` is the address of the explorer's page, where a server has one.
     """
     if not can_run_again():
         return None
     runs: dict[str, PlannedRun] = {}
-    with suppress(VazaoError):  # what the study names is not here, or this version reads it otherwise
+    with suppress(VazaoError):  # the study cannot be planned here, or this version reads it differently
         runs = planned_runs(study, store)
-    told = _Told(study.words, runs)
+    catalogue = _Catalogue(study.words, runs)
     figures = {}
     for figure in study.figures if runs else []:
         found = behind.marks(figure, study, store)
-        marks = [_mark(figure, found.columns, mark, told) for mark in found.marks] if found else []
+        marks = [_mark(figure, found.columns, mark, catalogue) for mark in found.marks] if found else []
         if found and (offered := [mark for mark in marks if mark[2]]):
             figures[figure.id] = {"columns": found.columns, "marks": offered}
     if not figures:
         return None
-    stored = _stored(store, told.used)
+    stored = _stored(store, catalogue.used)
     return {
         "figures": figures,
-        "runs": [[run_id, *told.runs[run_id], *stored.get(run_id, [None, []])] for run_id in told.used],
-        "cells": told.cells,
-        "settings": told.settings,
-        "texts": told.texts,
+        "runs": [[run_id, *catalogue.runs[run_id], *stored.get(run_id, [None, []])] for run_id in catalogue.used],
+        "cells": catalogue.cells,
+        "settings": catalogue.settings,
+        "texts": catalogue.texts,
         "words": study.words.again,
         "engine": store.manifest["versions"]["engine"],
         "explorer": explorer,
@@ -59,13 +59,13 @@ def content(study: Study, store: Store, explorer: str = "") -> dict[str, Any] | 
 
 
 @dataclass
-class _Told:
-    """Runs as the page has them, each text and each setting once."""
+class _Catalogue:
+    """Runs in the page's form, with each text and each setting stored once."""
 
     words: Words
     planned: dict[str, PlannedRun]
     used: dict[str, int] = field(default_factory=dict)
-    """Place of each run that a mark has."""
+    """Index of each run that a mark uses."""
     runs: dict[str, list[int]] = field(default_factory=dict)
     cells: list[dict[str, Any]] = field(default_factory=list)
     settings: list[tuple[str, Any]] = field(default_factory=list)
@@ -77,7 +77,7 @@ class _Told:
         self.order = {run_id: nth for nth, run_id in enumerate(self.planned)}
 
     def place(self, run_id: str) -> int:
-        """The place of a run in the page's list."""
+        """The index of a run in the page's list, to which it is added if new."""
         if run_id not in self.used:
             run = self.planned[run_id]
             self.used[run_id] = len(self.used)
@@ -113,7 +113,7 @@ class _Told:
 
 
 def _needs(cell: Cell) -> str:
-    """Word for what a run needs that no page has; empty where it needs nothing."""
+    """The requirement of a run that no page can meet; empty where there is none."""
     needs = cell.needs
     if needs.simulators:
         return "simulator"
@@ -124,18 +124,23 @@ def _needs(cell: Cell) -> str:
     return "file" if needs.inputs else ""
 
 
-def _mark(figure: Figure, columns: tuple[str, ...], mark: behind.Mark, told: _Told) -> list[Any]:
-    """A mark: its values, what it is called, the runs that are offered, and how many there are."""
+def _mark(figure: Figure, columns: tuple[str, ...], mark: behind.Mark, catalogue: _Catalogue) -> list[Any]:
+    """A mark for the page: its values, its label, the runs on offer, and the total number of runs."""
     named = []
     for column, value in zip(columns, mark.values, strict=True):
         unit = unit_of(column, figure.x_unit if column == figure.x else None)
-        named.append(value if isinstance(value, str) else told.words.quantity(unit.text(value)))
-    known = sorted(mark.runs & told.order.keys(), key=told.order.__getitem__)
-    return [list(mark.values), " · ".join(named), [told.place(run_id) for run_id in known[:MOST_RUNS]], len(mark.runs)]
+        named.append(value if isinstance(value, str) else catalogue.words.quantity(unit.text(value)))
+    known = sorted(mark.runs & catalogue.order.keys(), key=catalogue.order.__getitem__)
+    return [
+        list(mark.values),
+        " · ".join(named),
+        [catalogue.place(run_id) for run_id in known[:MOST_RUNS]],
+        len(mark.runs),
+    ]
 
 
 def _stored(store: Store, run_ids: Iterable[str]) -> dict[str, list[Any]]:
-    """Events and the goodputs of the first flows of stored runs."""
+    """Event counts of stored runs and the goodputs of their first flows."""
     wanted = pl.DataFrame({"run_id": list(run_ids)}, schema={"run_id": pl.String()})
     runs = store.query("SELECT DISTINCT run_id, events FROM runs").join(wanted, on="run_id")
     flows = store.query("SELECT run_id, flow, goodput_bps FROM flows").join(wanted, on="run_id")

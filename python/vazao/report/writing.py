@@ -27,7 +27,7 @@ PAGE = "report.html"
 """The page's name in a results directory."""
 
 INDEX = "index.html"
-"""Name of the page over several studies."""
+"""The name of the index page over several studies."""
 
 FACES = (
     ("Inter", 400, "normal", FONTS / "Inter-Regular.ttf"),
@@ -44,7 +44,7 @@ def write(
 ) -> Path:
     """Write `out_dir/report.html` and return its path. Its language is the study's (`load_study("…", lang="pt")`).
 
-    Of a study with claims, letter and ledger stand beside it for papers (`PAPERS`).
+    For a study with claims, the letter and the ledger for papers are written beside it (`PAPERS`).
 
     Raises `StudyError` when a figure cannot be drawn, `ResultsError` when the page cannot be written.
     """
@@ -71,12 +71,12 @@ def html(
     *,
     explorer: str = "",
 ) -> str:
-    """The page; its figures' marks lead to the explorer at that address, if there is one."""
+    """The page as HTML; the marks of its figures link to the explorer at the address `explorer`, if there is one."""
     return _page(study, store, context(study, store, findings, measurements), explorer)
 
 
 def _page(study: Study, store: Store, parts: dict[str, Any], explorer: str = "") -> str:
-    """The page with this content."""
+    """The page as HTML, rendered from `parts`."""
     glue = (HERE / "glue.js").read_text(encoding="utf-8")
     runs = rerun.content(study, store, explorer)
     again = seeing.again(runs) if runs else None
@@ -91,9 +91,9 @@ def _page(study: Study, store: Store, parts: dict[str, Any], explorer: str = "")
 
 
 def _policy(again: seeing.Again | None, *scripts: str) -> str:
-    """The content policy of a page: its own scripts, the engine in a worker, nothing from elsewhere.
+    """The Content-Security-Policy of a page: its own scripts, the engine in a worker, nothing from elsewhere.
 
-    The frame of the viewer inherits it, so it names the viewer's script. Charts set styles.
+    The viewer's frame inherits it, so it lists the viewer's script too. Inline styles are allowed, as charts set them.
     """
     digests = [seeing.digest(script) for script in scripts] + (again.digests if again else [])
     known = " ".join(f"'sha256-{digest}'" for digest in digests)
@@ -105,10 +105,10 @@ def _policy(again: seeing.Again | None, *scripts: str) -> str:
 
 
 def write_index(told: Sequence[tuple[Study, Sequence[Ruling], str]], out_dir: Path, words: Words = ENGLISH) -> Path:
-    """Write `out_dir/index.html`, a page over the answers of studies, and return its path.
+    """Write `out_dir/index.html`, an index page with the answers of several studies, and return its path.
 
-    `told` has each study with its findings and the folder below `out_dir` that holds its report. Raises `ResultsError`
-    when the page cannot be written.
+    `told` lists each study with its findings and the folder below `out_dir` that holds its report. Raises
+    `ResultsError` when the page cannot be written.
     """
     entries = [
         {
@@ -124,7 +124,7 @@ def write_index(told: Sequence[tuple[Study, Sequence[Ruling], str]], out_dir: Pa
 
 
 def _filled(name: str, words: Words, **given: Any) -> str:
-    """A template with what it shows, in the words of a language."""
+    """Render a template in the language of `words`."""
     template = _templates().get_template(f"{name}.html.j2")
     return template.render(say=words.say, of=words.of, words=words, pair=_pair(words), **given)
 
@@ -139,8 +139,8 @@ def _templates() -> Environment:
 
 
 @pass_context
-def _label(told: Context, value: Any) -> str:
-    words: Words = told["words"]
+def _label(page_context: Context, value: Any) -> str:
+    words: Words = page_context["words"]
     return words.label(value)
 
 
@@ -149,7 +149,7 @@ def _pair(words: Words) -> Callable[[Pair], tuple[str, str, str]]:
 
 
 def _style() -> Markup:
-    """Typefaces, the palette for light and dark, the style sheet."""
+    """The page's CSS: typefaces, the palettes for light and dark, the style sheet."""
     faces = "".join(
         f"@font-face{{font-family:{family};font-weight:{weight};font-style:{style};src:url({_data(file)})}}\n"
         for family, weight, style, file in FACES
@@ -170,5 +170,5 @@ def _data(file: Path) -> str:
 
 @cache
 def _bundle() -> Markup:
-    """The script that draws the figures; no text of it ends the element that it stands in."""
+    """The script that draws the figures, escaped so that it cannot close its script element."""
     return Markup(figures.embed_script().replace("</script", "<\\/script"))

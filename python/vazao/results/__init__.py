@@ -1,4 +1,4 @@
-"""Results: runs and campaigns of runs, their rows on disk, and questions to them in SQL."""
+"""Results: single runs and campaigns, their stored rows, and SQL queries over them."""
 
 from typing import TYPE_CHECKING
 

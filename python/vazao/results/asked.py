@@ -1,4 +1,4 @@
-"""Programs and code that scenarios would run: a user is asked about them, by name and place, before they are."""
+"""Programs and code that scenarios would run, by name and location, so that the user can approve them first."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from vazao import _core
 from vazao.scenario import Named
 
 MOST, LONGEST = 20, 200
-"""Programs that are shown, and characters of each."""
+"""Largest number of programs listed, and of characters shown of each."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Programs in guests and Python code in this process that a file would run."""
+    """Guest programs and in-process Python code that a file would run."""
 
     programs: list[str]
     code: list[str]
-    """Algorithms, each by its name."""
+    """Names of the algorithms."""
     files: list[Named] = field(default_factory=list)
-    """Every file that holds the code."""
+    """All files that contain the code."""
 
     @classmethod
     def of(cls, scenarios: Iterable[_core.Scenario]) -> Asked:
-        """Programs and code of scenarios, each once, in their order."""
+        """Collect the programs and code of scenarios, without duplicates, in order of appearance."""
         programs: dict[str, None] = {}
         code: dict[str, None] = {}
         files: dict[Named, None] = {}
@@ -42,15 +42,15 @@ class Asked:
 
     @property
     def leave(self) -> frozenset[str]:
-        """Leave to run just this code, as it was when it was read (`vazao.scenario.Allowed`)."""
+        """Permission to run exactly this code, as it was when read (`vazao.scenario.Allowed`)."""
         return frozenset(digest for _, _, digest in self.files)
 
     def trusted(self) -> Asked:
-        """The part of a built-in file that is not its own: code that the command line names."""
+        """The request for a built-in file: its own programs are trusted, so only code from the command line remains."""
         return Asked([], self.code, self.files)
 
     def told(self, file: str) -> str:
-        """The sentences that `file` runs programs or code, and which."""
+        """Message that lists the programs and code that `file` runs."""
         lines: list[str] = []
         if self.programs:
             lines += [f"{file}: its guests run programs of this machine:", *_listed(self.programs)]
@@ -60,7 +60,7 @@ class Asked:
                 lines.append("This machine's Linux has no Landlock: only their guest keeps them from your files.")
         if self.code:
             lines += [f"{file}: it runs Python code as an algorithm:", *_listed(self._algorithms())]
-            # However many they are: what is imported from a file that is left out would run as well.
+            # All of them, however many: code imported from an unlisted file would run as well.
             lines += [f"    {shown(f'{name} ({_place(path)})')}, imported" for name, path in self._imported()]
             lines.append("Such code can do all that you can: read, change and delete your files.")
         return "\n".join(lines)
@@ -75,7 +75,7 @@ class Asked:
 
 
 def _place(path: str) -> str:
-    """A path, and where it leads if that is elsewhere."""
+    """A path, with its resolved target if symbolic links lead elsewhere."""
     real = os.path.realpath(path)
     return path if real == os.path.normpath(Path(path).absolute()) else f"{path}, which is {real}"
 
@@ -86,6 +86,6 @@ def _listed(names: Sequence[str]) -> list[str]:
 
 
 def shown(program: str) -> str:
-    """A program in one line, without what would command the terminal; of a long one the beginning and the length."""
+    """A program on one line, with control characters replaced; if too long, truncated and with its length."""
     line = "".join(c if c.isprintable() else "⏎" if c == "\n" else "?" for c in program.strip())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}… ({len(line)} characters)"

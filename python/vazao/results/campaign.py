@@ -1,4 +1,4 @@
-"""Campaigns: run what is missing of a study, keep every finished run, and answer from the stored rows."""
+"""Campaigns: simulate the missing runs of a study, store every finished run, and query the stored rows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class Study(Described):
-    """A published evaluation, ready to be run again: what its file says (template, designs, figures, findings)."""
+    """A published evaluation to reproduce, as its file describes it: template, designs, figures, findings."""
 
     def run(
         self,
@@ -62,20 +62,20 @@ class Study(Described):
         on: On | None = None,
         measurements: Sequence[str | Path] = (),
     ) -> Campaign:
-        """Run what is missing of the study (all cores unless `jobs` says otherwise) and evaluate its findings.
+        """Simulate the study's missing runs (on all cores unless `jobs` is given) and evaluate its findings.
 
-        Results go to `out` (default: `results/NAME`) and are kept there; what is stored is not run again. Runs go `on`
-        a cluster, if one is named: "local:8", "dask://HOST:PORT", a `distributed.Client`, or any cluster of Dask's.
-        `measurements` are files of an author's own, which join the study (`Campaign.measurements`).
+        Results are stored in `out` (default: `results/NAME`); stored runs are not repeated. Runs execute `on` a cluster
+        if one is given: "local:8", "dask://HOST:PORT", a `distributed.Client`, or any Dask cluster. `measurements` are
+        files of an author's own measurements, which join the study (`Campaign.measurements`).
         """
         return run_study(self, size=size, jobs=jobs, out=out, on=on, measurements=measurements)
 
 
 def load_study(name: str | Path, *, lang: str | None = None, allow_programs: bool = False) -> Study:
-    """Read and validate a study: a TOML file, or the name of a built-in one. Raises `StudyError`.
+    """Read and validate a study: a TOML file, or a built-in study by its name. Raises `StudyError`.
 
-    `lang` is the language of its texts and reports, "en" or "pt"; without it the study's own `lang` holds.
-    `allow_programs` lets algorithms that it names by their files (`mine.py:Cautious`) run: code of whoever wrote them.
+    `lang` is the language of its texts and reports, "en" or "pt" (default: the study's own `lang`). `allow_programs`
+    permits running algorithms from files that the study names (`mine.py:Cautious`), whoever wrote them.
     """
     path = find(str(name))
     study = told_in(parse_as(Study, read_text(path), str(path)), lang)
@@ -89,28 +89,28 @@ class Campaign:
     study: Study
     directory: Path
     started: int = 0
-    """Runs that this call simulated; 0 when all were stored."""
+    """Number of runs simulated by this call; 0 if all were already stored."""
     left_out: list[str] = field(default_factory=list, repr=False)
-    """Reasons why stored runs are none of the study as it is now, each with a count: they are kept, in no table."""
+    """Reasons for excluding stored runs from the current study, each with a count. They are kept, but in no table."""
     ledger: list[findings.Ruling] | None = field(default=None, repr=False)
-    """The findings, where they were evaluated before and nothing has changed since."""
+    """Findings from an earlier evaluation, if nothing has changed since."""
 
     def told_in(self, lang: str | None = None) -> Campaign:
-        """Results of the same rows told in another language: texts of figures, findings and report."""
+        """The campaign with the texts of its figures, findings and report in another language."""
         study = told_in(self.study, lang)
-        return self if study.telling == self.study.telling else self._retold(study)
+        return self if study.telling == self.study.telling else self._with_texts(study)
 
     def in_its_own_words(self) -> Campaign:
-        """Results of the same rows told by the study's own file alone, as the stored ledger is."""
-        return self if self.study.original is self.study else self._retold(self.study.original)
+        """The campaign with the original texts of the study's own file, as in the stored ledger."""
+        return self if self.study.original is self.study else self._with_texts(self.study.original)
 
-    def _retold(self, study: Study) -> Campaign:
-        retold = replace(self, study=study, ledger=None)
-        # The rows are the same, and so are the answers to what was asked about them.
-        retold.__dict__["store"] = self.store
+    def _with_texts(self, study: Study) -> Campaign:
+        translated = replace(self, study=study, ledger=None)
+        # The rows are the same, so cached query results stay valid.
+        translated.__dict__["store"] = self.store
         if "measurements" in self.__dict__:
-            retold.__dict__["measurements"] = [one.told_in(study) for one in self.measurements]
-        return retold
+            translated.__dict__["measurements"] = [one.told_in(study) for one in self.measurements]
+        return translated
 
     def __repr__(self) -> str:
         runs = self.store.manifest["runs"]
@@ -119,7 +119,7 @@ class Campaign:
     def _repr_html_(self) -> str:
         facts: list[tuple[str, Any]] = [("in", self.directory)]
         tables: list[tuple[str, Any]] = []
-        # Whatever is wrong with what is stored, the object can be shown.
+        # The object can be displayed even if its stored results cannot be read.
         with suppress(VazaoError):
             facts.append(("runs", f"{self.runs.height} of {self.store.manifest['runs']}"))
             ledger = [[one.claim, one.level or "", one.verdict] for one in self.findings]
@@ -130,12 +130,12 @@ class Campaign:
         return display.card("Campaign", self.study.title, facts, tables)
 
     def __reduce__(self) -> tuple[type[Campaign], tuple[Any, ...]]:
-        """Pickle where the rows are, not the rows."""
+        """Pickle the location of the rows, not the rows."""
         return Campaign, (self.study, self.directory, self.started, self.left_out, self.ledger)
 
     @cached_property
     def store(self) -> Store:
-        """The results directory, for SQL."""
+        """The results directory, for SQL queries."""
         return Store(self.directory)
 
     @property
@@ -177,16 +177,16 @@ class Campaign:
 
     @cached_property
     def measurements(self) -> list[Measured]:
-        """An author's own measurements, each set with the verdicts of its rows. Raises `StudyError`."""
+        """An author's own measurement sets, each with the verdicts from its rows. Raises `StudyError`."""
         return measured_sets.joined(self.study, self.directory)
 
     def write_ledger(self) -> list[Path]:
-        """Store the verdicts, and those of measurements, in the words of the study's own file; returns the files."""
+        """Store the verdicts, also those from measurements, with the study's original texts; return the files."""
         own = self.in_its_own_words()
         return [findings.write(own.findings, self.directory), *measured_sets.write(self.directory, own.measurements)]
 
     def sql(self, query: str) -> pl.DataFrame:
-        """Ask the tables runs, flows, paths, links and samples anything (DuckDB)."""
+        """Run a DuckDB SQL query over the tables runs, flows, paths, links and samples."""
         return self.store.query(query)
 
     def table(self, table_id: str) -> pl.DataFrame:
@@ -212,11 +212,11 @@ class Campaign:
     ) -> Chart | LayerChart | FacetChart:
         """An Altair chart of a traced measure over time, or of a column of runs or flows, over all runs.
 
-        `x`, `color` and `facet` are factors or other columns of these tables. A traced measure ("cwnd") is a "band" by
-        default: the mean over time with its 95 % interval over the runs; or "step", "ecdf", "box". A column
-        ("goodput_bps") has its mean with the interval over `x` ("line", "point", "bar", "band"), or without an x its
-        distribution ("box", "ecdf"). Flows of different `[[flow]]` tables are never averaged: each table is a colour or
-        a panel, or `flow` names the one that is drawn, from 0. Raises `ResultsError`.
+        `x`, `color` and `facet` are factors or other columns of these tables. A traced measure ("cwnd") is drawn by
+        default as a "band", the mean over time with its 95 % interval over the runs; or as "step", "ecdf" or "box". A
+        column ("goodput_bps") is drawn as its mean over `x` with the interval ("line", "point", "bar", "band"), or
+        without `x` as its distribution ("box", "ecdf"). Flows of different `[[flow]]` tables are never averaged: each
+        table has its own colour or panel, or `flow` selects one table, counted from 0. Raises `ResultsError`.
         """
         of_runs = measure in self.runs.columns
         traced = measure in self.samples["measure"].unique().to_list()
@@ -234,7 +234,7 @@ class Campaign:
         return figures.column_chart(rows, measure, kind or default, x=x, color=color, facet=facet, orders=orders)
 
     def _of_flows(self, measure: str, traced: bool) -> pl.DataFrame:
-        """The flows, or what was traced, with the columns of their runs, of which a factor hides a flow's own."""
+        """Flows, or samples of a measure, joined with their runs' columns; a factor hides a flow column of its name."""
         rows = figures.series(self._samples_of_tables(), measure) if traced else figures.of_tables(self.flows)
         factors = {name for part in self.study.parts for name in part.factor_names}
         more = [name for name in self.runs.columns if name == "run_id" or name in factors or name not in rows.columns]
@@ -242,7 +242,7 @@ class Campaign:
         return rows.join(self.runs.select(more), on="run_id", how="inner", maintain_order="left")
 
     def _samples_of_tables(self) -> pl.DataFrame:
-        """All that was traced, each flow with the number of its `[[flow]]` table."""
+        """All samples, each with the number of its flow's `[[flow]]` table."""
         samples = self.samples
         tables = self.flows.select("run_id", pl.col("flow").cast(samples.schema["flow"]), "group")
         return samples.join(tables, on=["run_id", "flow"], how="left", maintain_order="left")
@@ -258,13 +258,13 @@ class Campaign:
         return two_level_effects(self.runs.filter(pl.col("part") == part), factors, response)
 
     def failures(self) -> list[tuple[str, str]]:
-        """The runs that failed: run_id and what went wrong."""
+        """Failed runs, each with its run_id and error message."""
         failed = self.store.query("SELECT DISTINCT run_id, failure FROM runs WHERE failure IS NOT NULL ORDER BY run_id")
         return [(run_id, failure) for run_id, failure in failed.iter_rows()]
 
 
 def default_directory(name: str) -> Path:
-    """Directory of results where nobody names another."""
+    """Default results directory of a study or scenario."""
     return Path("results") / name
 
 
@@ -279,19 +279,19 @@ def run_study(
     on: On | Cluster | None = None,
     measurements: Sequence[str | Path] = (),
 ) -> Campaign:
-    """Simulate what `out` (default: results/NAME) does not hold yet, commit it as it ends, evaluate the findings.
+    """Simulate the runs that `out` (default: results/NAME) lacks, commit them as they end, evaluate the findings.
 
-    Quick is a subset of full, so full goes on where quick ended; without a size, a directory goes on as it was begun,
-    and a new one is quick. Runs for which this machine lacks a kernel are noted as not run (`Campaign.not_run`), and
-    run by the next call that has it. What a changed study no longer has is kept and left out (`Campaign.left_out`). Of
-    a `shard` only the runs are simulated, and no finding is evaluated: `merge` puts shards together. Runs go `on` a
-    cluster, if one is given (`Study.run` says which there are). Files of `measurements` join the study, are
-    kept in the directory and join it again next time. The campaign is
-    told in the study's language; the stored ledger has the texts of the study's own file. Raises `StudyError` for a
-    wrong study or file, `ResultsError` for a directory that cannot be used; after Ctrl-C the finished runs are stored.
+    Quick is a subset of full, so full continues where quick ended. Without a size, a directory continues with the size
+    that it was started with; a new one is quick. Runs for which this machine lacks a kernel are recorded as not run
+    (`Campaign.not_run`); the next call that has the kernel runs them. Stored runs that a changed study no longer has
+    are kept but excluded (`Campaign.left_out`). With a `shard`, only its runs are simulated and no finding is
+    evaluated: `merge` combines shards. Runs execute `on` a cluster if one is given (see `Study.run`). `measurements`
+    files join the study; copies are kept in the directory and join again next time. The campaign has the texts of the
+    study's language; the stored ledger has those of the study's own file. Raises `StudyError` for an invalid study or
+    file, `ResultsError` for an unusable directory. After Ctrl-C the finished runs are stored.
     """
     directory = Path(out) if out is not None else default_directory(study.name)
-    place = _place(jobs, on)
+    executor = _executor(jobs, on)
     lang, study = study.words.lang, study.original
     sets = measured_sets.joined(study, directory, list(map(Path, measurements)))
     if measured_sets.are_kept(directory, sets) and (done := _finished(study, size, directory)):
@@ -301,36 +301,36 @@ def run_study(
     study = study.with_inputs({**study.inputs, **inputs.kept(directory, begun)})
     planned = plan(study, size or begun.get("size", "quick"))
     refuse_unasked(cell.scenario for cell in planned.cells if cell.needs.code)
-    # A quick study asked of a directory that was begun as full is a part of what belongs there.
+    # A directory that was started as full keeps the full plan, even if only the quick runs are requested.
     whole = plan(study, "full") if begun.get("size") == "full" and planned.size == "quick" else planned
     manifest = _grown(begun, manifest_of(whole), whole)
-    if there := check_usable(directory, manifest):
-        manifest = _going_on(there, manifest)
+    if existing := check_usable(directory, manifest):
+        manifest = _continued(existing, manifest)
     with writing(directory, manifest, study.text) as writer:
         inputs.keep(directory, planned.inputs)
         measured_sets.keep(directory, sets)
         for name, texts in sources(study).items():
             write_atomically((directory / STUDY).with_suffix(f".{name}.toml"), texts.text.encode())
         readme.write(directory, manifest, study)
-        stored = Store(directory) if there and owned(directory / PLANNED) else None
+        stored = Store(directory) if existing and owned(directory / PLANNED) else None
         rows = planned_rows(whole, stored)
         left = left_out(whole, rows, stored) if stored else []
         writer.note_planned(rows)
         wanted = rows if whole is planned else planned_rows(planned, stored)
-        started, lacking = run_missing(planned, wanted, writer, place, progress or Silent(), shard)
+        started, lacking = run_missing(planned, wanted, writer, executor, progress or Silent(), shard)
     if shard != WHOLE:
         return Campaign(study, directory, started, left, ledger=[]).told_in(lang)
     complete = None if lacking else _product(study, size, directory)
     campaign = Campaign(study, directory, started, left)
     written = campaign.write_ledger()
-    # Another process may have added rows meanwhile.
+    # Another process may have added rows in the meantime.
     if complete and complete == _product(study, size, directory):
         complete.note([*written, *inputs.copies(directory, planned.inputs)])
     return campaign.told_in(lang)
 
 
-def _place(jobs: int | None, on: On | Cluster | None) -> int | Cluster:
-    """Cores of this machine, or a cluster. Raises `ClusterError`."""
+def _executor(jobs: int | None, on: On | Cluster | None) -> int | Cluster:
+    """Number of cores to use on this machine, or a cluster. Raises `ClusterError`."""
     if on is None:
         return jobs or os.cpu_count() or 1
     if jobs is not None:
@@ -339,29 +339,29 @@ def _place(jobs: int | None, on: On | Cluster | None) -> int | Cluster:
 
 
 def _grown(begun: dict[str, Any], manifest: dict[str, Any], planned: Plan) -> dict[str, Any]:
-    """The manifest of a plan, for a directory that has one run of it already: one that was stored as a scenario's."""
+    """Add `grown_from` to a manifest whose directory was started by one of the plan's runs, stored as a scenario's."""
     first = begun.get("run") if begun.get("kind") == "scenario" else begun.get("grown_from")
     ours = first and (begun.get("grown_from") or any(run.run_id == first for run in planned.runs))
     return manifest | {"grown_from": first} if ours else manifest
 
 
-def _going_on(there: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest of a directory that goes on: a kernel or simulator that made rows stays theirs."""
-    players = {
-        key: {name: sha or there.get(key, {}).get(name) for name, sha in manifest[key].items()}
+def _continued(existing: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest for continuing a directory: it keeps recorded kernels and simulators that this machine lacks."""
+    programs = {
+        key: {name: sha or existing.get(key, {}).get(name) for name, sha in manifest[key].items()}
         for key in ("kernels", "simulators")
     }
-    digests = there.get("inputs", {}) | manifest["inputs"]
-    return manifest | players | {"inputs": digests, "not_run": there.get("not_run", {})}
+    digests = existing.get("inputs", {}) | manifest["inputs"]
+    return manifest | programs | {"inputs": digests, "not_run": existing.get("not_run", {})}
 
 
 def _product(study: Study, size: Size | None, directory: Path) -> Product:
-    """The ledger of a campaign that has all its runs, by what it was asked for."""
+    """Cache entry for the ledger of a complete campaign, for the requested size."""
     return product(f"campaign {size}", study, directory)
 
 
 def _finished(study: Study, size: Size | None, directory: Path) -> Campaign | None:
-    """The campaign, if a call like this one has found all its runs stored, and all is as it was then."""
+    """The campaign, if an equal call has already completed it and nothing has changed since; otherwise None."""
     begun = read_manifest(directory)
     if begun is None:
         return None
@@ -373,16 +373,16 @@ def _finished(study: Study, size: Size | None, directory: Path) -> Campaign | No
 
 
 def open_campaign(directory: str | Path, *, lang: str | None = None) -> Campaign:
-    """The stored results of a study, with the study file they came from. Raises `ResultsError`, `StudyError`.
+    """Open the stored results of a study, with the study file they came from. Raises `ResultsError`, `StudyError`.
 
-    `lang` is the language of texts and reports, "en" or "pt"; without it the study's own `lang` holds.
+    `lang` is the language of texts and reports, "en" or "pt" (default: the study's own `lang`).
     """
     directory = Path(directory)
     store = Store(directory)
     if store.manifest["kind"] != "study":
         raise ResultsError(f"{directory}: holds the results of a scenario, not of a study")
     path = directory / STUDY
-    for text in [path, *directory.glob(f"{path.stem}.*{path.suffix}")]:  # the study, and its texts in other languages
+    for text in [path, *directory.glob(f"{path.stem}.*{path.suffix}")]:  # the study and its translations
         owned(text)
     study = parse_as(Study, read_text(path), str(path))
     study = study.changed(store.manifest["overrides"], store.manifest["seed"])
@@ -390,7 +390,7 @@ def open_campaign(directory: str | Path, *, lang: str | None = None) -> Campaign
 
 
 def manifest_of(planned: Plan) -> dict[str, Any]:
-    """Manifest of the directory of a plan's results. It names no date: the same study, the same bytes."""
+    """Manifest for the results directory of a plan. It has no date, so that the same study gives the same bytes."""
     study = planned.study
     parts = []
     for part in study.parts:

@@ -19,47 +19,47 @@ from vazao.results.writer import Writer, writing
 
 @dataclass(frozen=True)
 class Freed:
-    """Runs removed from a results directory, and the bytes that they took."""
+    """Number of runs removed from a results directory, and of bytes freed."""
 
     runs: int
     bytes: int
 
 
 def clean(directory: str | Path) -> Freed:
-    """Remove the stored runs that are in none of a study's tables. Raises `ResultsError`.
+    """Remove stored runs that the study no longer plans. Raises `ResultsError`.
 
-    Batches that have some are written anew without them; at whatever moment this ends, every other run is there once.
+    Batches with such runs are rewritten without them. If interrupted at any point, every other run is stored once.
     """
     store = Store(directory)
     rows = store.planned
     if store.manifest["kind"] != "study" or rows is None:
         raise ResultsError(f"{directory}: holds the results of a scenario, of which nothing is left out")
-    others = set(store.stored.join(rows, on="run_id", how="anti")["run_id"])
-    if not others:
+    unplanned = set(store.stored.join(rows, on="run_id", how="anti")["run_id"])
+    if not unplanned:
         return Freed(0, 0)
     before = _size(store.directory)
     with writing(store.directory, read_manifest(store.directory) or {}) as writer:
         for batch in parts.batches(store.directory):
             parts.verify(store.directory, batch, parts.read(store.directory, batch))
-            _rewrite(writer, batch, others)
+            _rewrite(writer, batch, unplanned)
         parts.sweep(store.directory)
-    return Freed(len(others), before - _size(store.directory))
+    return Freed(len(unplanned), before - _size(store.directory))
 
 
-def _rewrite(writer: Writer, batch: str, others: set[str]) -> None:
-    """Write a batch anew without other runs, if it has any."""
-    stays = ~pl.col("run_id").is_in(list(others))
+def _rewrite(writer: Writer, batch: str, unplanned: set[str]) -> None:
+    """Rewrite a batch without the unplanned runs, if it has any."""
+    stay = ~pl.col("run_id").is_in(list(unplanned))
     tables: dict[str, Any] = {}
     for table in TABLES:
         if (path := parts.part(writer.directory, table, batch)).exists() and table != "samples":
             tables[table] = pl.read_parquet(path)
-    if tables["runs"].filter(stays).height == tables["runs"].height:
+    if tables["runs"].filter(stay).height == tables["runs"].height:
         return
     samples = []
     if (path := parts.part(writer.directory, "samples", batch)).exists():
-        kept = tables["runs"].filter(stays)["run_id"].to_list()
+        kept = tables["runs"].filter(stay)["run_id"].to_list()
         samples = [parquet.read_table(path, filters=[("run_id", "in", kept)])] if kept else []
-    writer.commit({name: rows.filter(stays) for name, rows in tables.items()}, samples, replaces=batch)
+    writer.commit({name: rows.filter(stay) for name, rows in tables.items()}, samples, replaces=batch)
 
 
 def _size(directory: Path) -> int:

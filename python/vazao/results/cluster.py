@@ -1,6 +1,6 @@
-"""Clusters on which a campaign's runs go: a Dask scheduler, any cluster or client of Dask's, workers of this machine.
+"""Clusters that execute a campaign's runs: a Dask scheduler, any Dask cluster or client, or workers on this machine.
 
-Dask is read when a cluster is asked for, and not before.
+Dask is imported only when a cluster is requested.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
     from vazao.study import PlannedRun
 
     On: TypeAlias = str | distributed.Client | DaskCluster
-    """A place for runs: `local:8`, `dask://HOST:PORT`, or an object of Dask's."""
+    """Specification of a cluster: `local:8`, `dask://HOST:PORT`, or a Dask client or cluster."""
 
 MOST_WORKERS = 1024
-"""Workers that may be started on this machine."""
+"""Largest number of workers to start on this machine."""
 
 CONNECT_SECONDS = 10
-"""Time in which a scheduler must answer."""
+"""Timeout for connecting to a scheduler."""
 
 WORKERS_SECONDS = 60.0
-"""Time for which a scheduler that was named by its address may be without workers: nobody may be about to start any."""
+"""Time to wait for workers of a scheduler given by its address, as nobody may be about to start any."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A place for runs other than this process; made by `cluster_of`."""
+    """A cluster that executes runs outside this process; created by `cluster_of`."""
 
     on: On
     name: str
-    """Name for messages."""
+    """Name in messages."""
     local: int = 0
-    """Workers to start on this machine."""
+    """Number of workers to start on this machine."""
     address: str = ""
-    """Address of a scheduler that runs already."""
+    """Address of a running scheduler."""
 
     def simulate(
         self,
@@ -59,9 +59,10 @@ class Cluster:
         sink: Sink,
         note: Callable[[Sequence[int]], None],
     ) -> None:
-        """Simulate a campaign's runs, each of which takes about so many seconds, and have `sink` take their rows.
+        """Simulate a campaign's runs and pass their rows to `sink`; `work` has the estimated seconds of each run.
 
-        `note` is told which runs have ended, and called now and then. Raises `ClusterError`, `RunError`.
+        `note` is called with the indices of runs that have ended, and periodically with none. Raises `ClusterError`,
+        `RunError`.
         """
         patience = WORKERS_SECONDS if isinstance(self.on, str) else float("inf")
         with self._client() as client:
@@ -69,18 +70,18 @@ class Cluster:
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
-        """A client of the cluster, which ends with the block if it began with it."""
+        """A client of the cluster, closed at the end of the block unless the user supplied it."""
         from distributed import Client
 
         if isinstance(self.on, Client):
             yield self.on
             return
-        with self._cluster() as there:
+        with self._cluster() as cluster:
             try:
-                client = Client(there, timeout=CONNECT_SECONDS, set_as_default=False)
+                client = Client(cluster, timeout=CONNECT_SECONDS, set_as_default=False)
             except (OSError, TimeoutError) as error:
-                told = f"no Dask scheduler answers there ({str(error)[:200]})"
-                raise ClusterError(f"{self.name}: {told}; start one with `dask scheduler`") from None
+                problem = f"no Dask scheduler answers there ({str(error)[:200]})"
+                raise ClusterError(f"{self.name}: {problem}; start one with `dask scheduler`") from None
             try:
                 yield client
             finally:
@@ -89,9 +90,9 @@ class Cluster:
 
     @contextmanager
     def _cluster(self) -> Iterator[Any]:
-        """The address of a scheduler, somebody's cluster, or one that is started for the block."""
+        """The address of a scheduler, the user's cluster, or a local cluster started for the block."""
         if isinstance(self.on, str):
-            # Workers come and go as they should: what Dask tells about that is for those who look after a cluster.
+            # Workers come and go by design: Dask's log messages about that are for cluster operators.
             logging.getLogger("distributed").setLevel(logging.CRITICAL)
         if not self.local:
             yield self.address or self.on
@@ -101,9 +102,9 @@ class Cluster:
 
 
 def cluster_of(on: On, asked: str = "on") -> Cluster:
-    """The cluster that a text or an object of Dask's means. Raises `ClusterError` for one that means none.
+    """The cluster for a specification string or a Dask object. Raises `ClusterError` for anything else.
 
-    `asked` is what the user calls the option.
+    `asked` is the name of the option that the user gave.
     """
     name = f"{asked} {on}" if isinstance(on, str) else repr(on)
     if isinstance(on, str):

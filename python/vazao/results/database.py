@@ -1,4 +1,4 @@
-"""SQL over stored rows: DuckDB tables in a canonical order, with the statistics a finding needs as functions."""
+"""SQL over stored rows: DuckDB tables in a canonical order, and the statistical functions that findings need."""
 
 from __future__ import annotations
 
@@ -30,13 +30,18 @@ CREATE MACRO low95(x) AS coalesce(avg(x) - ci95(x), avg(x));
 CREATE MACRO high95(x) AS coalesce(avg(x) + ci95(x), avg(x));
 CREATE MACRO welch_ci95(a, b, looks := 1) AS welch_half(a, b, looks);
 """
-"""`ci95(x)`: half-width of the mean's 95 % t-interval, NULL for one value; `low95`, `high95`: its ends, for one value
-the value itself. `welch_ci95(a, b)`: the same of the difference of the means of two lists (`list(x) FILTER (…)`).
+"""SQL macros for confidence intervals.
 
-Where an answer rests on whichever of k intervals goes furthest, each is asked for as one of so many looks
-(`ci95(x, k)`, `welch_ci95(a, b, k)`): at 1 - 0.05 / k, so that all k hold in 95 of 100 cases (Bonferroni). `t_quantile`
-is Student's two-sided quantile at that confidence. Plain functions beside them: `welch_p(a, b)`, `welch_low95(a, b)`,
-`welch_high95(a, b)`: p and the ends of Welch's 95 % interval; `jain(shares)`. `decisions.py`: what an interval decides.
+- `ci95(x)`: half-width of the mean's 95 % t-interval; NULL for one value.
+- `low95(x)`, `high95(x)`: bounds of this interval; for one value, the value itself.
+- `welch_ci95(a, b)`: half-width of Welch's 95 % interval for the difference of the means of two lists
+  (`list(x) FILTER (…)`).
+- `t_quantile(df)`: Student's two-sided quantile at this confidence.
+
+If an answer depends on the most extreme of k intervals, pass k as `looks` (`ci95(x, k)`, `welch_ci95(a, b, k)`): each
+interval is then taken at confidence 1 - 0.05 / k, so that all k hold together in 95 of 100 cases (Bonferroni). Also
+available, as plain functions: `welch_p(a, b)`, `welch_low95(a, b)`, `welch_high95(a, b)` (p-value and bounds of Welch's
+95 % interval) and `jain(shares)`. `decisions.py` has the macros that decide claims from intervals.
 """
 
 
@@ -45,7 +50,7 @@ def _student(df: int | None, looks: int | None) -> float | None:
 
 
 def _welch_half(a: _Numbers, b: _Numbers, looks: int | None) -> float | None:
-    test = statistics.welch(_known(a), _known(b), _confidence(looks)) if looks else None
+    test = statistics.welch(_not_null(a), _not_null(b), _confidence(looks)) if looks else None
     return test.half if test else None
 
 
@@ -55,18 +60,18 @@ def _confidence(looks: int) -> float:
 
 def _of_welch(name: str) -> Callable[[_Numbers, _Numbers], float | None]:
     def function(a: _Numbers, b: _Numbers) -> float | None:
-        test = statistics.welch(_known(a), _known(b))
+        test = statistics.welch(_not_null(a), _not_null(b))
         return float(getattr(test, name)) if test else None
 
     return function
 
 
 def _jain(shares: _Numbers) -> float | None:
-    return statistics.jain(_known(shares)) if _known(shares) else None
+    return statistics.jain(_not_null(shares)) if _not_null(shares) else None
 
 
-def _known(values: _Numbers) -> list[float]:
-    """A column's values without its NULLs, as SQL's own aggregates take it."""
+def _not_null(values: _Numbers) -> list[float]:
+    """Values without NULLs, as in SQL's own aggregates."""
     return [value for value in values or () if value is not None]
 
 
@@ -89,20 +94,20 @@ _SEALED: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
-_PLANNED = {"unused_columns", "cte_inlining", "deliminator", "unnest_rewriter"}
-"""Optimizers of a database that tells which columns a query reads: without any others a plan depends on no row."""
+_ENABLED = {"unused_columns", "cte_inlining", "deliminator", "unnest_rewriter"}
+"""Optimizers left enabled for `reads`: with all others disabled, a query plan does not depend on the rows."""
 
 
 def connect(
     files: Iterable[Path] = (), *, gigabytes: float | None = None, telling: bool = False
 ) -> duckdb.DuckDBPyConnection:
-    """An empty database in memory with the functions above, from which nothing but `files` can be reached.
+    """Open an empty in-memory database with the functions above, which can access no files but `files`.
 
-    `telling`: it can tell which columns a query reads (`reads`).
+    `telling`: the database can report which columns a query reads (`reads`).
 
-    One thread: the sum of floating-point numbers depends on their order, and a finding must not change its last digit
-    with the machine. It is sealed before it has read anything: a name or a query that comes with results is a
-    stranger's.
+    It uses one thread: floating-point sums depend on the order of their terms, and a finding's last digit must not
+    depend on the machine. It is locked down before it reads anything: names and queries that come with results are
+    untrusted.
     """
     connection = duckdb.connect(":memory:", config=_SEALED)
     for name, (function, parameters) in _FUNCTIONS.items():
@@ -112,49 +117,49 @@ def connect(
         connection.sql(f"SET memory_limit = '{gigabytes * 1000:.0f} MB'")
     if telling:
         known = (name for (name,) in connection.sql("SELECT name FROM duckdb_optimizers()").fetchall())
-        connection.sql(f"SET disabled_optimizers = '{','.join(name for name in known if name not in _PLANNED)}'")
-    connection.sql(f"SET allowed_paths = [{_texts(files)}]")
+        connection.sql(f"SET disabled_optimizers = '{','.join(name for name in known if name not in _ENABLED)}'")
+    connection.sql(f"SET allowed_paths = [{_literals(files)}]")
     connection.sql("SET enable_external_access = false")
     connection.sql("SET lock_configuration = true")
     return connection
 
 
 def quoted(name: str) -> str:
-    """A name as SQL, whatever it holds."""
+    """Quote a name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def _texts(values: Iterable[object]) -> str:
-    """A list's items as SQL texts."""
-    return ", ".join(map(_text, values))
+def _literals(values: Iterable[object]) -> str:
+    """Values as a comma-separated list of SQL string literals."""
+    return ", ".join(map(_literal, values))
 
 
-def _text(value: object) -> str:
-    """A value as SQL text."""
+def _literal(value: object) -> str:
+    """A value as an SQL string literal."""
     return "'" + str(value).replace("'", "''") + "'"
 
 
 def add_dynamics(connection: duckdb.DuckDBPyConnection) -> None:
-    """The functions of `dynamics.py`, once the tables are there that they read."""
+    """Add the macros of `dynamics.py`; the tables that they read must already exist."""
     connection.sql(dynamics.MACROS)
 
 
 def add_view(connection: duckdb.DuckDBPyConnection, name: str, sql: str, *, keep: bool = False) -> None:
-    """Give a query a name, by which later ones select from it. Raises `ResultsError`.
+    """Create a view of a query, from which later queries can select. Raises `ResultsError`.
 
-    `keep`: its rows are kept from the first query that names it; else each one computes as many of them as it asks for.
+    `keep`: its rows are materialized by the first query that names it; otherwise each query computes the rows it needs.
     """
-    with _told():
+    with _clear_errors():
         named = check(connection, sql).tables
         connection.sql(f"CREATE VIEW {quoted(name)} AS {sql}")
         if keep:
-            connection.sql(f"COMMENT ON VIEW {quoted(name)} IS {_text(json.dumps(sorted(named)))}")
+            connection.sql(f"COMMENT ON VIEW {quoted(name)} IS {_literal(json.dumps(sorted(named)))}")
 
 
 def _keep(connection: duckdb.DuckDBPyConnection, asked: set[str]) -> None:
-    """Make a table of each view that is asked for and to be kept, after those that it names (its comment)."""
+    """Materialize the requested views that are marked to be kept, after the views that they name (in their comment)."""
     if asked <= STORED_TABLES:
-        return  # Looking at the views takes longer than most queries.
+        return  # Listing the views takes longer than most queries.
     known = "SELECT lower(view_name), view_name, comment FROM duckdb_views() WHERE NOT internal AND comment IS NOT NULL"
     left = {key: (name, json.loads(named)) for key, name, named in connection.sql(known).fetchall()}
 
@@ -165,7 +170,7 @@ def _keep(connection: duckdb.DuckDBPyConnection, asked: set[str]) -> None:
         for each in named:
             keep(each)
         view, table = quoted(name), quoted(f"{name} as kept")
-        # What some of its rows make impossible, a query may not ask of them.
+        # If some row fails to compute, the view stays: a query may not need that row.
         with suppress(duckdb.Error):
             connection.sql(f"CREATE TABLE {table} AS FROM {view}")
             connection.sql(f"DROP VIEW {view}; ALTER TABLE {table} RENAME TO {view}")
@@ -175,30 +180,30 @@ def _keep(connection: duckdb.DuckDBPyConnection, asked: set[str]) -> None:
 
 
 def add_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
-    """Make rows a table."""
+    """Create a table from rows."""
     connection.register("rows_to_add", rows)
     connection.sql(f"CREATE TABLE {quoted(name)} AS SELECT * FROM rows_to_add")
     connection.unregister("rows_to_add")
 
 
 def rows_of(files: Iterable[Path]) -> str:
-    """The rows of Parquet files as SQL."""
-    return f"read_parquet([{_texts(files)}], union_by_name = true, file_row_number = true)"
+    """SQL table expression for the rows of Parquet files."""
+    return f"read_parquet([{_literals(files)}], union_by_name = true, file_row_number = true)"
 
 
 def add_table(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path]) -> None:
-    """Make the rows of Parquet `files` a table, as they were written."""
+    """Create a table from Parquet `files`, with rows in the order in which they were written."""
     rows = f"SELECT * EXCLUDE (file_row_number) FROM {rows_of(files)} ORDER BY file_row_number"
-    with _told():
+    with _clear_errors():
         connection.sql(f"CREATE TABLE {quoted(name)} AS {rows}")
 
 
 def add_stored(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path], *, planned: bool) -> None:
-    """Make a stored table a table (samples: a view) sorted by run, then as each run wrote it.
+    """Create the table (for samples: the view) of a stored table, sorted by run, then in the order of writing.
 
-    A run's rows are together in one file, so the order does not depend on which runs shared a file. Where there is a
-    table `planned`, only its runs are in it, and a row of `runs` begins with its columns and is in its order: once for
-    each part of the study that has this run.
+    A run's rows are together in one file, so the order does not depend on which runs share a file. If there is a table
+    `planned`, only its runs are included. `runs` then begins with the columns of `planned` and has its order: a run has
+    one row for each part of the study that includes it.
     """
     rows = rows_of(files)
     select, order = f"SELECT * EXCLUDE (file_row_number) FROM {rows}", "run_id, file_row_number"
@@ -208,22 +213,22 @@ def add_stored(connection: duckdb.DuckDBPyConnection, name: str, files: list[Pat
         order = "planned.rowid"
     elif planned:
         select += " SEMI JOIN planned USING (run_id)"
-    # Samples may be many and are often not asked for: they stay on disk.
+    # Samples may be numerous and are often not queried: they stay on disk.
     kind = "VIEW" if name == "samples" else "TABLE"
-    with _told():
+    with _clear_errors():
         connection.sql(f"CREATE {kind} {quoted(name)} AS {select} ORDER BY {order}")
 
 
 def query(
     connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, object] | None = None
 ) -> pl.DataFrame:
-    """The rows of a query; of `parameters`, those that it names as `$name` are bound. Raises `ResultsError`."""
+    """Run a query, binding those of the `parameters` that it names as `$name`. Raises `ResultsError`."""
     return frame(answer(connection, sql, parameters))
 
 
 def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, object] | None = None) -> pa.Table:
-    """The rows of a query before they are data frames' own."""
-    with _told(), warnings.catch_warnings(action="ignore"):
+    """Run a query as `query` does, and return an Arrow table. Raises `ResultsError`."""
+    with _clear_errors(), warnings.catch_warnings(action="ignore"):
         named = check(connection, sql)
         _keep(connection, named.tables)
         bound = {name: value for name, value in (parameters or {}).items() if name in named.parameters}
@@ -233,22 +238,22 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
 def reads(
     connection: duckdb.DuckDBPyConnection, sql: str, columns: Iterable[str], parameters: Mapping[str, object]
 ) -> pa.Table:
-    """The columns of tables on which some columns of a query's answer depend, as rows of `name` and `column`.
+    """Columns of tables that the given `columns` of a query's result depend on, as rows of `name` and `column`.
 
-    The database's own plan says it, once everything that the columns have no use for is taken out.
+    They are read from the database's query plan, from which everything that these columns do not use is pruned.
     """
-    with _told():
+    with _clear_errors():
         named = check(connection, sql)
         bound = {name: value for name, value in parameters.items() if name in named.parameters}
         wanted = ", ".join(map(quoted, columns))
-        inside = f"SELECT {wanted} FROM (\n{sql.rstrip().removesuffix(';')}\n)"
-        ((_, plan),) = connection.sql(f"EXPLAIN (FORMAT json) {inside}", params=bound or None).fetchall()
+        projected = f"SELECT {wanted} FROM (\n{sql.rstrip().removesuffix(';')}\n)"
+        ((_, plan),) = connection.sql(f"EXPLAIN (FORMAT json) {projected}", params=bound or None).fetchall()
     found = list(dict.fromkeys(_scanned(json.loads(plan))))
     return pa.table({"name": [name for name, _ in found], "column": [column for _, column in found]})
 
 
 def _scanned(nodes: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """The columns that a plan takes from tables; of a table of which it only counts rows, one without a name."""
+    """Table columns that a plan scans; an empty column name stands for a table whose rows are only counted."""
     for node in nodes:
         known = node["extra_info"]
         if "Table" in known:
@@ -260,7 +265,7 @@ def _scanned(nodes: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
 
 
 def frame(rows: pa.Table) -> pl.DataFrame:
-    """Rows as a data frame with numbers, texts and times that every reader of it knows."""
+    """Convert rows to a data frame of ordinary types with unique column names. Raises `ResultsError`."""
     rows = rows.rename_columns(_unique(rows.column_names))
     try:
         return _plain(pl.DataFrame(rows))
@@ -270,8 +275,8 @@ def frame(rows: pa.Table) -> pl.DataFrame:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Turn the database's error into one clear `ResultsError`."""
+def _clear_errors() -> Iterator[None]:
+    """Turn an error of the database into one clear `ResultsError`."""
     try:
         yield
     except duckdb.Error as error:
@@ -279,7 +284,7 @@ def _told() -> Iterator[None]:
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Names that a join gives twice, told apart as `name_1`, `name_2`, …"""
+    """Make column names unique: duplicates, as a join gives them, become `name_1`, `name_2`, …"""
     counts: dict[str, int] = {}
     unique = []
     for name in names:
@@ -289,7 +294,7 @@ def _unique(names: list[str]) -> list[str]:
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """Exact decimals as ordinary numbers: SQL's `sum` of integers and its literals like 1.5 come as decimals."""
+    """Convert decimals to ordinary numbers: SQL's `sum` of integers and its literals like 1.5 are decimals."""
     casts: list[pl.Expr] = []
     for name, kind in frame.schema.items():
         if isinstance(kind, pl.Decimal):

@@ -1,27 +1,29 @@
-"""Functions of SQL by which a difference and its interval decide a claim: shown, contradicted, or left open by both.
+"""SQL macros that decide a claim from a difference and its interval: TRUE, FALSE, or NULL (undecided).
 
-`d` is a difference, `ci` the half-width of its 95 % interval in the same unit; the answer is TRUE, FALSE or NULL, and
-NULL (undecided) is what SQL's own AND, OR and NOT make of what is not known (Kleene's three-valued logic).
+`d` is a difference, and `ci` the half-width of its 95 % interval in the same unit. SQL's own AND, OR and NOT propagate
+NULL as an unknown truth value (Kleene's three-valued logic).
 
-- `greater(d, ci, least)`: the whole interval is above `least` (TRUE), none of it is (FALSE), or `least` is inside it.
-- `not_worse(d, ci, margin)`: non-inferiority, where `d` says by how much it is worse: the whole interval is at or
-  below the margin (TRUE), all of it above (FALSE).
+- `greater(d, ci, least)`: the whole interval is above `least` (TRUE), none of it is (FALSE), or it contains `least`
+  (NULL).
+- `not_worse(d, ci, margin)`: non-inferiority, where `d` is how much worse it is: the whole interval is at or below the
+  margin (TRUE), all of it is above (FALSE).
 - `equivalent(d, ci, margin)`: two one-sided tests (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15(6), 1987):
-  the whole interval lies within ± margin (TRUE), all of it outside (FALSE).
-- `everywhere(x)`, `somewhere(x)`: aggregates: x holds in each row, or in some. FALSE and TRUE decide, NULL leaves
-  open; `bool_and` would skip it.
+  the whole interval lies within ± margin (TRUE), all of it is outside (FALSE).
+- `everywhere(x)`, `somewhere(x)`: aggregates: x holds in every row, or in at least one. One FALSE decides `everywhere`
+  and one TRUE decides `somewhere`; otherwise a NULL leaves the claim undecided, where `bool_and` would skip it.
 
-Each side of a 95 % interval errs in one case of forty: ICH E9 (1998), sections 3.3.2 and 5.5, asks as much of a trial
-for equivalence or non-inferiority. Schuirmann's own interval is of 90 %; ours is the stricter.
+Each side of a 95 % interval errs in one case out of 40, as ICH E9 (1998), sections 3.3.2 and 5.5, requires of trials
+of equivalence or non-inferiority. Schuirmann's own interval is 90 %; ours is stricter.
 
-Where one row of k suffices, chance alone finds it in up to k cases of forty. So each function takes a second
-half-width, `against`, that is used to contradict: `everywhere(greater(d, ci, least, wide))` with `wide` the interval
-as one of k looks (`ci95(x, k)`, Bonferroni). To show that x holds in each row asks all of them, and needs no such
-correction (Berger, Technometrics 24(4), 1982). `somewhere` is the other way about: `greater(d, wide, least, ci)`.
+Where one row out of k suffices to decide, chance alone produces one in up to k cases out of 40. Each function
+therefore takes a second half-width, `against`, which is used to contradict: `everywhere(greater(d, ci, least, wide))`,
+where `wide` is the half-width for one of k looks (`ci95(x, k)`, Bonferroni). Showing that x holds in every row requires
+all of them and needs no such correction (Berger, Technometrics 24(4), 1982). For `somewhere` it is the reverse:
+`greater(d, wide, least, ci)`.
 
-An interval that is not there (one replication of a scenario with randomness), or infinite, decides nothing. Where
-nothing is random, the runs of one scenario are all alike, and their interval is zero: write 0 for `ci`, and the point
-decides. Fewer runs widen the interval, and a wider one decides less: no claim gets easier by measuring less.
+A missing interval (one replication of a scenario with randomness) or an infinite one decides nothing. Without
+randomness, all runs of one scenario are identical and their interval is zero: pass 0 as `ci`, and the point estimate
+decides. Fewer runs widen the interval, and a wider interval decides less: measuring less never makes a claim easier.
 """
 
 MACROS = """

@@ -1,6 +1,6 @@
-"""Dispatch of a campaign's runs to the workers of a Dask cluster, chunk by chunk, and of their rows to the writer.
+"""Dispatch of a campaign's runs to the workers of a Dask cluster, in chunks, and of their rows to the writer.
 
-A run is pending, or in exactly one chunk that is on its way; it ends once. Chunks of lost workers are run again.
+A run is either pending or in exactly one chunk in flight, and it ends once. Chunks of lost workers are run again.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ if TYPE_CHECKING:
     from vazao.study import Cell, PlannedRun
 
 CHUNK_SECONDS = 0.4
-"""Time that a chunk is meant to take."""
+"""Target duration of a chunk."""
 CHUNK_RUNS = 256
-"""Most runs of a chunk."""
+"""Largest number of runs in a chunk."""
 ROWS_SECONDS = 2e-3
-"""Time that a run takes beside what is simulated: its rows."""
+"""Time that a run takes besides its simulation, to produce its rows."""
 AHEAD = 2
-"""Chunks on their way for each thread of the cluster: while one is run, the next is there."""
+"""Chunks in flight per thread of the cluster: while one runs, the next is ready."""
 TICK_SECONDS = 0.05
 LOOK_SECONDS = 1.0
 """Interval at which the cluster's workers are counted."""
 GONE_SECONDS = 10.0
-"""Time after which a scheduler that does not answer is given up."""
+"""Time after which an unreachable scheduler is considered gone."""
 MOST_DEATHS = 3
-"""Times that a run may be given up by Dask, which itself tries it on several workers, because its worker died."""
+"""Times that Dask may report a run's worker dead, each after trying several workers, before the run is given up."""
 
 
 class Sink(Protocol):
-    """A taker of rows."""
+    """Receiver of rows."""
 
     not_run: dict[str, str]
 
     def add_rows(self, rows: Rows) -> None:
-        """Take the rows of runs that have ended."""
+        """Receive the rows of runs that have ended."""
 
 
 @dataclass(eq=False)
 class _Chunk:
-    """Runs on their way, by their places in the campaign."""
+    """Runs in flight, by their indices in the campaign."""
 
     places: list[int]
     workers: list[str] | None
@@ -68,7 +68,7 @@ class _Chunk:
 
 
 class Dispatch:
-    """Runs of a campaign that go to a cluster."""
+    """Dispatcher of a campaign's runs to a cluster."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Dispatch:
         note: Callable[[Sequence[int]], None],
         patience: float,
     ) -> None:
-        """`work` are estimated seconds of each run; `patience` is the time for which there may be no worker."""
+        """Prepare to run: `work` is each run's estimated seconds, `patience` the seconds to wait without a worker."""
         self._client, self._name, self._runs, self._work = client, name, runs, work
         self._sink, self._note, self._patience = sink, note, patience
         self._pending = deque(range(len(runs)))
@@ -88,19 +88,19 @@ class Dispatch:
         self._deaths: dict[int, int] = {}
         self._want_files: set[int] = set()
         self._unable: dict[object, dict[str, str]] = {}
-        """Workers that lack what runs need, by what that is, each with the reason."""
+        """Workers that cannot meet the needs of some runs, keyed by these needs, each with the reason."""
         self._chunks: set[_Chunk] = set()
         self._done: queue.SimpleQueue[_Chunk] = queue.SimpleQueue()
         self._pace = 1.0
-        """Seconds that runs take, over those that were estimated."""
+        """Ratio of actual to estimated run times."""
         self._key = f"vazao-{uuid.uuid4().hex[:12]}"
         self._number = 0
         self._threads: Mapping[str, int] = {}
-        self._seen = self._running = time.monotonic()
-        """Moments at which there was a worker, and a connection."""
+        self._last_worker = self._last_connection = time.monotonic()
+        """Last moments at which there was a worker, and a connection."""
 
     def run(self) -> None:
-        """Have all runs simulated. Raises `ClusterError`, `RunError`; what has ended until then is in the sink."""
+        """Simulate all runs. Raises `ClusterError`, `RunError`; the rows of runs that ended before are in the sink."""
         over = threading.Event()
         watch = threading.Thread(target=self._watch, args=(over,), daemon=True)
         watch.start()
@@ -109,7 +109,7 @@ class Dispatch:
                 self._check()
                 self._fill()
                 with suppress(queue.Empty):
-                    self._take(self._done.get(timeout=TICK_SECONDS))
+                    self._process(self._done.get(timeout=TICK_SECONDS))
                 self._note([])
         finally:
             over.set()
@@ -118,7 +118,7 @@ class Dispatch:
                     self._on_loop(self._cancel([chunk.future for chunk in self._chunks])).result(timeout=0.3)
 
     def _watch(self, over: threading.Event) -> None:
-        """Count the cluster's threads now and then, beside the dispatch: a scheduler may take long to answer."""
+        """Count the cluster's threads periodically, in a thread of its own: a scheduler may be slow to answer."""
         while not over.is_set():
             with suppress(Exception):
                 if self._client.status == "running":
@@ -126,28 +126,31 @@ class Dispatch:
             over.wait(LOOK_SECONDS if self._threads else TICK_SECONDS)
 
     def _check(self) -> None:
-        """See that there is a scheduler and a worker. Raises `RunError`, `ClusterError`."""
+        """Check for a scheduler and a worker, and requeue chunks whose workers are gone.
+
+        Raises `RunError`, `ClusterError`.
+        """
         now = time.monotonic()
         if self._client.status == "running":
-            self._running = now
-        elif self._client.status == "closed" or now - self._running > GONE_SECONDS:
+            self._last_connection = now
+        elif self._client.status == "closed" or now - self._last_connection > GONE_SECONDS:
             raise RunError(
                 f"{self._name}: the scheduler is gone; finished runs are kept, and the same command goes on from there"
             )
         if self._threads:
-            self._seen = now
-        elif now - self._seen > self._patience:
-            started = "start some with `dask worker HOST:PORT`"
-            raise ClusterError(f"{self._name}: has had no worker for {self._patience:.0f} s; {started}")
+            self._last_worker = now
+        elif now - self._last_worker > self._patience:
+            hint = "start some with `dask worker HOST:PORT`"
+            raise ClusterError(f"{self._name}: has had no worker for {self._patience:.0f} s; {hint}")
         for chunk in list(self._chunks):
             if chunk.workers and self._threads and not set(chunk.workers) & set(self._threads):
                 # Dask would wait for workers that may never come back.
                 self._chunks.remove(chunk)
-                self._again(chunk.places)
+                self._requeue(chunk.places)
                 self._on_loop(self._cancel([chunk.future]))
 
     def _fill(self) -> None:
-        """Send chunks, as many as keep the workers busy."""
+        """Submit enough chunks to keep the workers busy."""
         threads = sum(self._threads.values())
         while self._pending and len(self._chunks) < AHEAD * threads:
             places = self._next(threads)
@@ -162,7 +165,7 @@ class Dispatch:
             self._send(_Chunk(places, able if unable else None, bool(self._want_files & set(places))))
 
     def _next(self, threads: int) -> list[int]:
-        """The next runs in their order that need the same, about as many as a chunk may take."""
+        """Take the next pending runs that have equal needs, up to about a chunk's target duration."""
         most = min(CHUNK_RUNS, max(1, len(self._pending) // (AHEAD * threads)))
         places, seconds = [self._pending.popleft()], 0.0
         seconds += self._seconds(places[0])
@@ -177,15 +180,15 @@ class Dispatch:
         return (self._work[place] + ROWS_SECONDS) * self._pace
 
     def _needs(self, place: int) -> object:
-        """The kernels and simulators of a run; None for most, which run anywhere."""
+        """Kernels and simulators that a run needs; None for most runs, which can run anywhere."""
         needs = self._runs[place].cell.needs
         return tuple(sorted({**needs.kernels, **needs.simulators}.items())) or None
 
     def _send(self, chunk: _Chunk) -> None:
         self._number += 1
         key = f"{self._key}-{self._number}"
-        asked = {"engine": _core.ENGINE_VERSION, "order": pickle.dumps(self._order(chunk), protocol=5)}
-        chunk.future = self._client.submit(eval, worker.ASKED, asked, key=key, workers=chunk.workers, pure=False)
+        names = {"engine": _core.ENGINE_VERSION, "order": pickle.dumps(self._order(chunk), protocol=5)}
+        chunk.future = self._client.submit(eval, worker.ASKED, names, key=key, workers=chunk.workers, pure=False)
         self._chunks.add(chunk)
         chunk.answer = self._on_loop(self._answer(chunk.future))
         chunk.answer.add_done_callback(lambda _: self._done.put(chunk))
@@ -211,7 +214,7 @@ class Dispatch:
             if sha256(contents[digest]).hexdigest() != digest:
                 raise ScenarioError(f"{path}: changed since it was read; run again when it is whole")
         return Order(
-            [replace(cell.recipe, plugins=(), inputs={}, allow_programs=_leave(cell)) for cell in cells],
+            [replace(cell.recipe, plugins=(), inputs={}, allow_programs=_permission(cell)) for cell in cells],
             [{**cell.needs.kernels, **cell.needs.simulators} for cell in cells],
             [(numbers[id(run.cell)], run.seed, run.run_id) for run in runs],
             worker.python(),
@@ -220,8 +223,8 @@ class Dispatch:
             contents,
         )
 
-    def _take(self, chunk: _Chunk) -> None:
-        """Take the answer to a chunk, or send its runs again. Raises `ClusterError`, `RunError`."""
+    def _process(self, chunk: _Chunk) -> None:
+        """Process the answer to a chunk, or requeue its runs. Raises `ClusterError`, `RunError`."""
         if chunk not in self._chunks:
             return
         self._chunks.remove(chunk)
@@ -229,14 +232,14 @@ class Dispatch:
             answer = chunk.answer.result()
         except (CancelledError, asyncio.CancelledError):
             # The connection was lost, or a user cancelled it.
-            self._again(chunk.places)
+            self._requeue(chunk.places)
         except Exception as error:
             self._failed(chunk, error)
         else:
-            self._told(chunk, answer)
+            self._accept(chunk, answer)
         chunk.future.release()
 
-    def _told(self, chunk: _Chunk, answer: Answer) -> None:
+    def _accept(self, chunk: _Chunk, answer: Answer) -> None:
         if answer.refused is not None:
             raise ClusterError(f"{self._name}: worker {answer.worker} {answer.refused}")
         places = chunk.places
@@ -250,44 +253,44 @@ class Dispatch:
         ended = [places[place] for place in answer.ended]
         if ended:
             estimated = sum(map(self._seconds, ended)) / self._pace
-            # Half of what was learnt last stays: runs differ.
+            # A moving average, as runs differ.
             self._pace = min(1e3, max(1e-3, (self._pace + answer.seconds / estimated) / 2))
             self._sink.add_rows(answer.packed.rows())
             self._note(ended)
-        self._again([place for place in places if place not in set(ended)])
+        self._requeue([place for place in places if place not in set(ended)])
 
     def _failed(self, chunk: _Chunk, error: Exception) -> None:
-        """Send the runs of a worker that died again, each alone, as one of them may be why. Raises what else it was."""
+        """Requeue runs whose worker died, each alone, as one of them may be the cause. Raises any other error."""
         kind = type(error).__name__
         if kind in ("FutureCancelledError", "CommClosedError", "FuturesCancelledError"):
-            self._again(chunk.places)
+            self._requeue(chunk.places)
             return
         if kind == "KilledWorker":
             for place in chunk.places:
                 self._deaths[place] = self._deaths.get(place, 0) + 1
                 if len(chunk.places) == 1 and self._deaths[place] >= MOST_DEATHS:
-                    told = "each worker that ran it died; its memory may have been too small"
-                    raise RunError(f"{self._name}: run {self._runs[place].run_id}: {told}") from None
+                    problem = "each worker that ran it died; its memory may have been too small"
+                    raise RunError(f"{self._name}: run {self._runs[place].run_id}: {problem}") from None
             self._alone.update(chunk.places)
-            self._again(chunk.places)
+            self._requeue(chunk.places)
             return
         if isinstance(error, ImportError | AttributeError):
             needed = f"each needs Vazão with engine {_core.ENGINE_VERSION}"
             raise ClusterError(f"{self._name}: a worker cannot load Vazão ({error}); {needed}") from None
         raise error
 
-    def _again(self, places: Sequence[int]) -> None:
-        """Put runs back to where they came from, before all others."""
+    def _requeue(self, places: Sequence[int]) -> None:
+        """Put runs back at the front of the queue."""
         self._pending.extendleft(reversed(places))
 
 
-def _leave(cell: Cell) -> Allowed:
-    """Leave for workers to run the code that was read here, and none of their own that has its name."""
+def _permission(cell: Cell) -> Allowed:
+    """Permission for workers to run exactly the code that was read here, and no file of theirs with its name."""
     return cell.recipe.allow_programs and frozenset(digest for _, _, digest in cell.needs.inputs)
 
 
 def _pickled(plugins: Sequence[Sequence[tuple[str, str, type, str]]]) -> bytes | None:
-    """The user's own algorithms by value: workers do not have the modules that they are written in."""
+    """The user's own algorithms, pickled by value: workers lack the modules that define them."""
     modules = {own.__module__ for several in plugins for _, _, own, _ in several}
     if not modules:
         return None
@@ -295,8 +298,8 @@ def _pickled(plugins: Sequence[Sequence[tuple[str, str, type, str]]]) -> bytes |
 
     import cloudpickle
 
-    there = [sys.modules[name] for name in modules - {"__main__"} if name in sys.modules]
-    for module in there:
+    imported = [sys.modules[name] for name in modules - {"__main__"} if name in sys.modules]
+    for module in imported:
         cloudpickle.register_pickle_by_value(module)
     try:
         return bytes(cloudpickle.dumps(list(plugins)))
@@ -304,5 +307,5 @@ def _pickled(plugins: Sequence[Sequence[tuple[str, str, type, str]]]) -> bytes |
         names = ", ".join(sorted(own.__name__ for several in plugins for _, _, own, _ in several))
         raise ClusterError(f"{names}: cannot travel to the workers of a cluster ({error})") from None
     finally:
-        for module in there:
+        for module in imported:
             cloudpickle.unregister_pickle_by_value(module)

@@ -1,21 +1,20 @@
-"""Measures of dynamics and of fairness, after RFC 5166, as table functions of SQL over `samples` and `flows`.
+"""Measures of dynamics and fairness, after RFC 5166, as SQL table macros over `samples` and `flows`.
 
-All but `friendliness` need the measure `delivered` (`draining`: `queue`) in the scenario's trace. Times are
-seconds, rates bits per second.
+All but `friendliness` need the measure `delivered` (`draining`: `queue`) in the scenario's trace. Times are in seconds,
+rates in bits per second.
 
-- `rates(width)`: run_id, flow, time_s, rate_bps: what each flow delivered in every interval of so many seconds that
-  it lived through.
-- `jain_over_time(width)`: run_id, time_s, flows, jain: Jain's index of the flows that were there in the whole
-  interval.
-- `convergence(width, delta)`: run_id, convergence_s: from the last flow's start to the end of the first interval in
-  which no flow has less than 1 - delta of its fair share (RFC 5166 section 2.3.2, delta-fair convergence time);
-  NULL if none.
-- `responsiveness(changed_s, capacity_bps, share, width)`: run_id, responsiveness_s: from a change of the capacity,
-  at `changed_s`, to the end of the first interval in which all flows together have so large a share of the new one.
-- `draining(changed_s, bytes)`: run_id, link, direction, draining_s: how long after `changed_s` a queue last held
-  more than so many bytes: how long a fall of the capacity was felt; NULL if it never did.
-- `friendliness(reference)`: run_id, friendliness: mean goodput of the flows with this congestion control, over that
-  of all flows of the run: 1 when the others leave it its share.
+- `rates(width)`: run_id, flow, time_s, rate_bps: delivery rate of each flow in every interval of `width` seconds that
+  lies within the flow's lifetime.
+- `jain_over_time(width)`: run_id, time_s, flows, jain: Jain's index of the flows that last the whole interval.
+- `convergence(width, delta)`: run_id, convergence_s: time from the last flow's start to the end of the first interval
+  in which no flow has less than 1 - delta of its fair share (RFC 5166 section 2.3.2, delta-fair convergence time);
+  NULL if there is none.
+- `responsiveness(changed_s, capacity_bps, share, width)`: run_id, responsiveness_s: time from a capacity change at
+  `changed_s` to the end of the first interval in which all flows together reach `share` of the new `capacity_bps`.
+- `draining(changed_s, bytes)`: run_id, link, direction, draining_s: time from `changed_s` until a queue last held more
+  than `bytes`, that is, how long a drop in capacity had an effect; NULL if it never held more.
+- `friendliness(reference)`: run_id, friendliness: mean goodput of the flows with congestion control `reference`,
+  divided by that of all flows of the run; 1 if the others leave them their share.
 """
 
 MACROS = """

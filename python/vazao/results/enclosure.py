@@ -1,8 +1,9 @@
-"""A database in a process of its own, which the system ends when a question takes too long or too much memory.
+"""Database in a child process, which the operating system stops when a query takes too much time or memory.
 
-The database interrupts itself between two steps of a plan, but one step, a text of four thousand million letters say,
-can take hours, and the memory of one is none that it counts. So questions are put to a child that can do little: it
-writes no file, holds no file of its parent, and ends with its time or its memory, or when nobody asks any more.
+DuckDB can be interrupted between two steps of a plan, but a single step, such as building a string of four billion
+characters, can take hours and use memory that DuckDB does not count. Queries therefore run in a confined child process:
+it writes no file, holds no file of its parent, and ends when it exceeds its time or memory, or when its parent closes
+the connection.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ GB = 1e9
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of time and memory of a question."""
+    """Time and memory limits of a query."""
 
     seconds: float
     gigabytes: float
 
     def or_as_told(self) -> Limits:
-        """Return the limits in force: these, or those that the environment sets."""
+        """Return the limits in force: these, unless environment variables override them."""
         return Limits(
             _positive("VAZAO_QUERY_SECONDS", self.seconds), _positive("VAZAO_QUERY_GIGABYTES", self.gigabytes)
         )
@@ -61,18 +62,18 @@ def _positive(variable: str, otherwise: float) -> float:
 
 
 class Enclosure:
-    """A database that `prepare` makes in a child process, and questions to it."""
+    """A database that `prepare` creates in a child process, open to queries."""
 
     def __init__(self, prepare: Callable[[], duckdb.DuckDBPyConnection], limits: Limits) -> None:
-        """Make it. Raises `ResultsError` when `prepare` does."""
+        """Start the child process. Raises `ResultsError` when `prepare` does."""
         self._limits = limits.or_as_told()
         here, there = socket.socketpair()
         with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-            # A new interpreter would read half a second of modules. The child of a process with threads may not use
-            # what they hold; it uses only its own database, which the parent has never opened.
+            # A new interpreter would take half a second to import modules. The forked child of a process with threads
+            # must not use what these may hold; it uses only its own database, which the parent has never opened.
             self._child = os.fork()
         if self._child == 0:
-            _live(there, prepare, self._limits)
+            _serve(there, prepare, self._limits)
         there.close()
         self._stream = here.makefile("rwb")
         here.close()
@@ -80,17 +81,17 @@ class Enclosure:
         self._answer()
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
-        """The rows of a query. Raises `ResultsError`; after one about time or memory, the database is gone."""
-        return database.frame(self._put({"sql": sql, "parameters": dict(parameters or {})}))
+        """Run a query. Raises `ResultsError`; after exceeding time or memory, the database is gone."""
+        return database.frame(self._request({"sql": sql, "parameters": dict(parameters or {})}))
 
     def reads(self, sql: str, columns: Sequence[str], parameters: Mapping[str, object]) -> pl.DataFrame:
-        """The columns of tables that a query's columns depend on; see `database.reads`. Raises `ResultsError`."""
-        return database.frame(self._put({"sql": sql, "columns": list(columns), "parameters": dict(parameters)}))
+        """Table columns that `columns` of a query's result depend on; see `database.reads`. Raises `ResultsError`."""
+        return database.frame(self._request({"sql": sql, "columns": list(columns), "parameters": dict(parameters)}))
 
-    def _put(self, question: Mapping[str, object]) -> pa.Table:
-        """The answer to a question: a query, or what it reads where it has `columns`."""
+    def _request(self, request: Mapping[str, object]) -> pa.Table:
+        """Send a request and return its answer: a query's rows or, for one with `columns`, what these depend on."""
         try:
-            self._stream.write(json.dumps(question).encode() + b"\n")
+            self._stream.write(json.dumps(request).encode() + b"\n")
             self._stream.flush()
         except OSError:
             raise self._ended() from None
@@ -98,7 +99,7 @@ class Enclosure:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the database can still be queried."""
         return bool(self.close.alive)
 
     def _answer(self) -> pa.Table:
@@ -110,26 +111,26 @@ class Enclosure:
         except (OSError, EOFError, struct.error, pa.ArrowException):
             raise self._ended() from None
         except BaseException:
-            # Ctrl-C: what the child still says would be taken for the answer to the next question.
+            # Ctrl-C: the child's pending answer would be taken for the answer to the next request.
             self.close()
             raise
         raise ResultsError(message)
 
     def _ended(self) -> ResultsError:
-        """Error that says why the child is no more."""
+        """Error that explains why the child has ended."""
         seconds, gigabytes = self._limits.seconds, self._limits.gigabytes
         if self.close() == -signal.SIGALRM:
-            told = f"the query takes longer than {seconds:g} s, the limit; VAZAO_QUERY_SECONDS=… gives it more"
+            problem = f"the query takes longer than {seconds:g} s, the limit; VAZAO_QUERY_SECONDS=… gives it more"
         else:
-            told = (
+            problem = (
                 f"the query broke the database, or takes more than {gigabytes:g} GB of memory, the limit; "
                 "VAZAO_QUERY_GIGABYTES=… gives it more"
             )
-        return ResultsError(told)
+        return ResultsError(problem)
 
 
 def _end(child: int, stream: BufferedRWPair) -> int | None:
-    """End the child, if it has not ended, and give its exit code: a signal's number below zero."""
+    """Kill the child if it is still running, and return its exit code, which is negative for a signal."""
     with suppress(OSError):
         stream.close()
     try:
@@ -139,22 +140,22 @@ def _end(child: int, stream: BufferedRWPair) -> int | None:
         return None
 
 
-def _live(there: socket.socket, prepare: Callable[[], duckdb.DuckDBPyConnection], limits: Limits) -> NoReturn:
-    """The child's whole life."""
+def _serve(there: socket.socket, prepare: Callable[[], duckdb.DuckDBPyConnection], limits: Limits) -> NoReturn:
+    """Run the child: prepare the database and answer requests until the parent closes the connection."""
     with suppress(BaseException):
         _confine(there, limits)
         with there.makefile("rwb") as stream:
-            connection = _answered(stream, limits, lambda: (prepare(), None))
+            connection = _respond(stream, limits, lambda: (prepare(), None))
             while connection and (line := stream.readline()):
-                asked = json.loads(line)
-                put = database.reads if "columns" in asked else database.answer
-                _answered(stream, limits, lambda: (None, put(connection, **asked)))  # noqa: B023
+                request = json.loads(line)
+                run = database.reads if "columns" in request else database.answer
+                _respond(stream, limits, lambda: (None, run(connection, **request)))  # noqa: B023
     os._exit(0)
 
 
 def _confine(there: socket.socket, limits: Limits) -> None:
-    """Give up whatever the child needs not."""
-    # Nothing of the parent's is ended here: its files are its own, and so are its locks.
+    """Drop everything that the child does not need, and set its limits."""
+    # Finalizers of the parent's objects must not run here: its files and locks remain its own.
     gc.disable()
     silence = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
@@ -166,12 +167,12 @@ def _confine(there: socket.socket, limits: Limits) -> None:
         signal.signal(ending, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    most = _held() + int(limits.gigabytes * GB)
+    most = _inherited() + int(limits.gigabytes * GB)
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
-def _held() -> int:
-    """Bytes of memory that a child has of its parent, where the system says so."""
+def _inherited() -> int:
+    """Bytes of memory that a child inherits from its parent; 0 where the system does not report them."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
             if line.startswith("VmData:"):
@@ -179,9 +180,9 @@ def _held() -> int:
     return 0
 
 
-def _answered(stream: BufferedRWPair, limits: Limits, ask: Callable[[], tuple[Any, pa.Table | None]]) -> Any:
-    """Ask, and send the rows or what was wrong; gives what else was asked for, or None when it failed."""
-    # The signal's own action ends the process, wherever in the database it is.
+def _respond(stream: BufferedRWPair, limits: Limits, ask: Callable[[], tuple[Any, pa.Table | None]]) -> Any:
+    """Call `ask` and send its rows, or its error; return its first value, or None if it failed."""
+    # The default action of SIGALRM ends the process, wherever in the database it is.
     signal.setitimer(signal.ITIMER_REAL, limits.seconds)
     kept = None
     try:

@@ -1,4 +1,4 @@
-"""Experiments: a scenario with what is changed and varied in it, run once or as the campaign of a study."""
+"""Experiments: a scenario with overridden and varied keys, run once or as the campaign of a study."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A scenario's file, changes to it, and keys that are varied. Immutable: `set` and `vary` give another one."""
+    """A scenario file with overridden and varied keys. Immutable: `set` and `vary` return a new experiment."""
 
     file: Path
     text: str
     overrides: tuple[tuple[str, Any], ...] = ()
     seed: int | None = None
-    """The first seed; None: the file's."""
+    """First seed; None for the file's own."""
     variations: tuple[Variation, ...] = ()
     inputs: Mapping[str, Path] = field(default_factory=dict)
-    """Copies of files that the scenario names, for want of any beside it."""
+    """Copies of files that the scenario names, used when they are not beside it."""
     allow_programs: Allowed = False
-    """Leave to run algorithms that it names by their files (`mine.py:Cautious`)."""
+    """Permission to run algorithms from files that the scenario names (`mine.py:Cautious`)."""
 
     def set(self, changes: Mapping[str, Any]) -> Experiment:
-        """The experiment with keys of its scenario changed: `{"network.bottleneck.loss": 0.01}`."""
+        """The experiment with keys of its scenario overridden: `{"network.bottleneck.loss": 0.01}`."""
         return replace(self, overrides=(*self.overrides, *changes.items()))
 
     def vary(self, key: str, values: str | Sequence[Any]) -> Experiment:
-        """The experiment with a key at each of `values`: a list, or a text as `--vary` has it, `"0:0.05:6"`."""
+        """The experiment with a key varied over `values`: a list, or a string as `--vary` takes it, `"0:0.05:6"`."""
         varied = variation(f"{key}={values}") if isinstance(values, str) else Variation(key, tuple(values))
         return replace(self, variations=(*self.variations, varied))
 
     @cached_property
     def scenario(self) -> _core.Scenario:
-        """The scenario with nothing varied. Raises `ScenarioError`, also for a value that cannot be varied to."""
+        """The scenario without variations. Raises `ScenarioError`, also for an invalid value of a varied key."""
         for varied in self.variations:
             for value in varied.values:
                 try:
@@ -59,7 +59,7 @@ class Experiment:
 
     @property
     def name(self) -> str:
-        """The scenario's name, or its file's."""
+        """The scenario's name (default: its file's)."""
         return str(Source(str(self.file), self.text).document.get("name", self.file.stem))
 
     def study(self, seeds: int = 1) -> Study:
@@ -104,10 +104,10 @@ class Experiment:
         progress: Progress | None = None,
         on: On | None = None,
     ) -> Result | Campaign:
-        """Run it once; or, with `seeds`, every combination of what is varied so many times.
+        """Run the scenario once or, with `seeds`, every combination of varied values that many times.
 
-        A campaign runs what `out` (default: results/NAME) does not have yet, and keeps it there; its runs go `on` a
-        cluster, if one is named, as in `Study.run`. Raises `ScenarioError`, `StudyError`, `RunError`, `ResultsError`,
+        A campaign simulates the runs that `out` (default: results/NAME) lacks and stores them there; they execute `on`
+        a cluster if one is given, as in `Study.run`. Raises `ScenarioError`, `StudyError`, `RunError`, `ResultsError`,
         `ClusterError`.
         """
         if seeds is not None:
@@ -135,9 +135,9 @@ class Experiment:
 
 
 def load(name: str | Path, *, allow_programs: bool = False) -> Experiment | Study:
-    """A scenario or a study: a TOML file, or a built-in one by its name. Raises `ScenarioError`, `StudyError`.
+    """Load a scenario or a study: a TOML file, or a built-in one by its name. Raises `ScenarioError`, `StudyError`.
 
-    `allow_programs` lets algorithms that it names by their files (`mine.py:Cautious`) run: code of whoever wrote them.
+    `allow_programs` permits running algorithms from files that it names (`mine.py:Cautious`), whoever wrote them.
     """
     path = find(str(name))
     text = read_text(path)
@@ -148,6 +148,6 @@ def load(name: str | Path, *, allow_programs: bool = False) -> Experiment | Stud
 
 
 def open(directory: str | Path) -> Campaign | StoredResult:  # noqa: A001
-    """Stored results: a study's or sweep's campaign, or a single run's tables. Raises `ResultsError`, `StudyError`."""
+    """Open stored results: a study's or sweep's campaign, or a single run. Raises `ResultsError`, `StudyError`."""
     store = Store(directory)
     return open_campaign(directory) if store.manifest["kind"] == "study" else StoredResult(store)

@@ -1,4 +1,4 @@
-"""Tables as files whose form follows from the suffix: CSV and Parquet for programs, Markdown and LaTeX for texts."""
+"""Tables as files in the format of their suffix: CSV and Parquet for programs, Markdown and LaTeX for documents."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from vazao.units import heading, interval, told_columns
 
 
 def write_table(rows: pl.DataFrame, path: str | Path) -> Path:
-    """Write rows to `path`, whole or not at all, in the form of its suffix, and return the path.
+    """Write rows to `path` atomically, in the format of its suffix, and return the path.
 
-    `.csv` and `.parquet` have names and numbers as they are; `.md` has what a terminal shows: numbers with their units,
-    and with their intervals where a column `± name` has half of the one of `name`. `.tex` is a tabular with booktabs'
-    rules, the unit in the head and as many decimals in all of a column. Raises `ResultsError`.
+    `.csv` and `.parquet` keep names and numbers unchanged; `.md` shows the table as a terminal does: numbers with their
+    units, and with intervals where a column `± name` has the half-widths for `name`. `.tex` is a `tabular` with
+    `booktabs` rules, units in the header, and the same number of decimals throughout a column. Raises `ResultsError`.
     """
     path = Path(path)
     write = FORMS.get(path.suffix.lower())
@@ -48,7 +48,7 @@ def _parquet(rows: pl.DataFrame) -> bytes:
 
 
 def _markdown(rows: pl.DataFrame) -> bytes:
-    names, numeric, lines = _told(rows)
+    names, numeric, lines = _formatted(rows)
     rule = ["---:" if number else "---" for number in numeric]
     every = [list(map(_in_markdown, names)), rule, *(list(map(_in_markdown, line)) for line in lines)]
     return "".join(f"| {' | '.join(line)} |\n" for line in every).encode()
@@ -61,11 +61,11 @@ def _latex(rows: pl.DataFrame) -> bytes:
 FORMS: dict[str, Callable[[pl.DataFrame], bytes]] = {
     ".csv": _csv, ".parquet": _parquet, ".md": _markdown, ".tex": _latex,
 }  # fmt: skip
-"""Suffix to what writes the form."""
+"""Writer of each format, by suffix."""
 
 
-def _told(rows: pl.DataFrame) -> tuple[list[str], list[bool], list[list[str]]]:
-    """Headings, which columns are numbers, and the cells, as people read them."""
+def _formatted(rows: pl.DataFrame) -> tuple[list[str], list[bool], list[list[str]]]:
+    """Headings, whether each column is numeric, and the cells, formatted for display."""
     columns = told_columns(rows.columns)
     lines = [
         [interval(name, row[name], row[half] if half else None) for name, half in columns.items()]
@@ -75,5 +75,5 @@ def _told(rows: pl.DataFrame) -> tuple[list[str], list[bool], list[list[str]]]:
 
 
 def _in_markdown(text: str) -> str:
-    """A text that is shown as it is, in one cell."""
+    """Escape a text for one cell of a Markdown table."""
     return re.sub(r"([\\`*_\[\]<>|~&])", r"\\\1", " ".join(text.split()))

@@ -1,8 +1,8 @@
-"""Growth of a campaign: which stored runs a changed study still has, and why others are left out.
+"""Growth of a campaign: which stored runs a changed study still has, and why the others are excluded.
 
-A run is found by what it is: its `run_id` is a digest of the resolved scenario with its seed, of every file that it
-names and of the engine. So a study may gain or lose levels, factors and replications; what is stored of another
-scenario is kept beside and never pooled with what is planned.
+Runs are identified by content: a `run_id` is a digest of the resolved scenario with its seed, of every file that it
+names and of the engine. A study may therefore gain or lose levels, factors and replications. Stored runs of other
+scenarios are kept, but never pooled with planned runs.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from vazao.study import Plan
 from vazao.words import ENGLISH
 
 KEY = "replication"
-"""Column of every design beside its factors and `part`."""
+"""Column of every design besides `part` and its factors."""
 
 
 def planned_rows(planned: Plan, store: Store | None) -> pl.DataFrame:
-    """The rows of a plan in order, each under the run_id by which its run is found.
+    """Rows of a plan in canonical order, each with the run_id under which its run is stored.
 
-    A run has another run_id where its kernel or simulator is gone; what is stored of it stays, if nothing else differs.
+    A run's run_id changes if its kernel or simulator is missing here; a run stored before still counts if nothing else
+    differs.
     """
     rows = in_order(planned.rows(planned.runs))
     unable = {run.run_id: run for run in planned.runs if run.lacking}
@@ -44,7 +45,7 @@ def planned_rows(planned: Plan, store: Store | None) -> pl.DataFrame:
 
 
 def in_order(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of a design by part, factors (by their numbers where they have some), replication."""
+    """Sort the rows of a design by part, factors (by their numbers where they have any) and replication."""
     factors = [name for name in rows.columns if name not in ("run_id", "part", KEY, "reason")]
     numbers = [name for name in factors if rows.schema[name] != pl.String()]
     texts = [name for name in factors if name not in numbers]
@@ -52,29 +53,29 @@ def in_order(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def left_out(planned: Plan, rows: pl.DataFrame, store: Store) -> list[str]:
-    """Reasons why stored runs are none of a plan, whose rows are `rows`, each with how many they are."""
+    """Reasons for excluding stored runs from a plan with these `rows`, each with the number of runs."""
     stored = store.stored
-    others = set(stored.join(rows, on="run_id", how="anti")["run_id"])
-    if not others:
+    excluded = set(stored.join(rows, on="run_id", how="anti")["run_id"])
+    if not excluded:
         return []
     reasons: dict[str, str] = {}
     before = store.planned
     if before is not None:
         known = _scenarios(store)
         now = {run.run_id: run for run in planned.runs}
-        for was, is_now in _pairs(before.filter(pl.col("run_id").is_in(list(others))), rows):
+        for was, is_now in _pairs(before.filter(pl.col("run_id").is_in(list(excluded))), rows):
             if was in known and is_now in now:
                 both = json.loads(known[was]), json.loads(now[is_now].scenario.json)
                 key, old, new = next(differences(*both), ("", None, None))
                 changed = ENGLISH.say("reason.changed", key=key, now=_short(new), there=_short(old))
                 reasons[was] = changed if key else ENGLISH.say("reason.engine")
     gone = ENGLISH.say("reason.levels")
-    counted = Counter(reasons.get(run, gone) for run in others)
+    counted = Counter(reasons.get(run, gone) for run in excluded)
     return [f"{count} {reason}" for reason, count in counted.most_common()]
 
 
 def differences(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """The keys in which two documents differ, dotted, with both values."""
+    """Dotted keys at which two documents differ, with both values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted({*old, *new}):
             yield from differences(old.get(key), new.get(key), f"{at}.{key}" if at else str(key))
@@ -86,7 +87,7 @@ def differences(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, An
 
 
 def _pairs(before: pl.DataFrame, now: pl.DataFrame) -> Iterator[tuple[str, str]]:
-    """The run_ids of rows of two designs with the same part, levels and replication, as far as both have columns."""
+    """Pairs of run_ids from two designs that agree in part, levels and replication, as far as both have columns."""
     shared = [name for name, kind in now.schema.items() if name != "run_id" and before.schema.get(name) == kind]
     if {"part", KEY} <= set(shared):
         both = before.join(now, on=shared, how="inner", nulls_equal=True, suffix="_now")
@@ -98,7 +99,7 @@ def _scenarios(store: Store) -> dict[str, str]:
 
 
 def _without_programs(scenario: str) -> Any:
-    """A scenario without the digests of the kernels that play it, and with its simulator's name alone."""
+    """A scenario without the digests of its kernels, and with only the name of its simulator."""
 
     def without(table: dict[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in table.items() if key != "kernel_sha256"}

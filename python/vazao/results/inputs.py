@@ -1,4 +1,4 @@
-"""Copies of the files that scenarios name, kept with the results that were made of them."""
+"""Copies of the files that scenarios name, stored with the results."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from vazao.files import explained, make_folder, owned, write_atomically
 from vazao.scenario import Input
 
 INPUTS = "inputs"
-"""The folder of a results directory that has them, each under the SHA-256 of what it holds."""
+"""Folder of a results directory for these copies, each named by the SHA-256 of its content."""
 
 
 MOST_BYTES = 64 << 20
-"""Bytes of the largest file that a scenario may name."""
+"""Size limit of a file that a scenario names, in bytes."""
 
 
 def digests(inputs: Mapping[str, Input]) -> dict[str, str]:
-    """SHA-256 of each file, as a manifest has them."""
+    """SHA-256 of each file by name, as a manifest stores them."""
     return {name: inputs[name].digest for name in sorted(inputs)}
 
 
 def copies(directory: Path, inputs: Mapping[str, Input]) -> list[Path]:
-    """The paths of the copies of inputs in a results directory."""
+    """Paths of the copies of inputs in a results directory."""
     return sorted({directory / INPUTS / each.digest for each in inputs.values()})
 
 
 def keep(directory: Path, inputs: Mapping[str, Input]) -> None:
-    """Keep copies in a results directory. Raises `ResultsError` for one that has changed since it was read."""
+    """Copy inputs into a results directory. Raises `ResultsError` for a file that has changed since it was read."""
     for each in inputs.values():
         copy = directory / INPUTS / each.digest
         make_folder(copy.parent)
@@ -45,7 +45,7 @@ def keep(directory: Path, inputs: Mapping[str, Input]) -> None:
 
 
 def copy(path: Path, directory: Path) -> None:
-    """Copy a copy that another results directory has."""
+    """Copy an input file of another results directory into `directory`."""
     make_folder(directory / INPUTS)
     with explained(path, "read"), path.open("rb") as file:
         content = file.read(MOST_BYTES + 1)
@@ -55,9 +55,9 @@ def copy(path: Path, directory: Path) -> None:
 
 
 def kept(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
-    """The copies that a results directory has, by the names that its scenarios call them.
+    """Copies of inputs in a results directory, by the names that its scenarios use.
 
-    A manifest may be a stranger's: it leads to nothing but copies. Raises `ResultsError` for one that is no file.
+    A manifest may be untrusted, so it can refer only to these copies. Raises `ResultsError` for one that is not a file.
     """
     named = {name: sha for name, sha in manifest.get("inputs", {}).items() if re.fullmatch(r"[0-9a-f]{64}", sha)}
     if not named or not owned(directory / INPUTS, folder=True):

@@ -1,7 +1,7 @@
-"""Tables in LaTeX as journals print them: the unit in the head, the numbers of a column below one another.
+"""LaTeX tables in the style of journals: units in the header, numbers aligned at the decimal point.
 
-They need `booktabs` and nothing else: all numbers of a column have as many decimals, so that their points stand below
-one another where the column is set to the right.
+They need only `booktabs`: all numbers of a column have the same number of decimals, so right alignment aligns their
+decimal points.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import polars as pl
 from vazao.units import PERCENT_COLUMNS, SCALED, cell, heading, told_columns, unit_of
 
 DIGITS = 4
-"""Significant digits of a column's greatest value where nobody knows how sure it is."""
+"""Significant digits of a column's largest value if its uncertainty is unknown."""
 
 MOST_DIGITS = 6
-"""Significant digits of a column's greatest value at most."""
+"""Upper limit on the significant digits of a column's largest value."""
 
 
 def tabular(rows: pl.DataFrame) -> str:
-    """Rows as a tabular with booktabs' rules; a column `± name` stands beside the one of `name`."""
+    """Format rows as a `tabular` with `booktabs` rules; a column `± name` is set beside the column `name`."""
     columns = [_column(rows, name, half) for name, half in told_columns(rows.columns).items()]
     body = [_line(column.cell(row) for column in columns) for row in rows.iter_rows(named=True)]
     lines = [
@@ -46,43 +46,43 @@ def _line(cells: Iterator[str]) -> str:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column, and how its numbers are written."""
+    """A column and the format of its numbers."""
 
     name: str
     half: str | None
-    """Column with half of the interval of each value."""
+    """Name of the column with the half-width of each value's interval."""
     number: bool
     title: str
     factor: float = 1.0
-    """Value of one in the unit of the head."""
+    """Value of one unit of the header, in the base unit."""
     decimals: int = 0
     grouped: bool = False
 
     @property
     def alignment(self) -> str:
-        """The column as tabular's argument has it."""
+        """Specification of the column in the argument of `tabular`."""
         return r"r@{${}\pm{}$}r" if self.half else "r" if self.number else "l"
 
     @property
     def head(self) -> str:
-        """The heading, over both parts of a column with intervals."""
-        return self._whole(self.title) if self.half else self.title
+        """The heading, which spans both parts of a column with intervals."""
+        return self._spanning(self.title) if self.half else self.title
 
     def cell(self, row: dict[str, Any]) -> str:
-        """A value as it is set."""
+        """A value in LaTeX."""
         value, half = row[self.name], row[self.half] if self.half else None
         if not self.number:
             return escaped(cell(self.name, value))
-        told = self._told(value)
+        number = self._formatted(value)
         if not self.half:
-            return told
-        return f"{told} & {self._told(half)}" if half and _is_finite(value) else self._whole(told)
+            return number
+        return f"{number} & {self._formatted(half)}" if half and _is_finite(value) else self._spanning(number)
 
-    def _whole(self, text: str) -> str:
+    def _spanning(self, text: str) -> str:
         return rf"\multicolumn{{2}}{{c}}{{{text}}}"
 
-    def _told(self, value: Any) -> str:
-        """A number in the unit of the head, with the decimals of the column."""
+    def _formatted(self, value: Any) -> str:
+        """A number in the unit of the header, with the decimals of the column."""
         if not _is_finite(value):
             return "--" if value is None or math.isnan(value) else r"$\infty$" if value > 0 else r"$-\infty$"
         scaled, sign = abs(value) / self.factor, "$-$" if value < 0 else ""
@@ -100,7 +100,7 @@ def _is_finite(value: Any) -> bool:
 def _column(rows: pl.DataFrame, name: str, half: str | None) -> _Column:
     if not rows.schema[name].is_numeric():
         return _Column(name, None, number=False, title=escaped(heading(name)))
-    values, halves = _sizes(rows[name]), _sizes(rows[half]) if half else []
+    values, halves = _magnitudes(rows[name]), _magnitudes(rows[half]) if half else []
     unit = unit_of(name)
     symbol, factor = unit.common(values) if unit.symbol in SCALED or name in PERCENT_COLUMNS else ("", 1.0)
     scaled, around = [value / factor for value in values], [value / factor for value in halves]
@@ -110,40 +110,40 @@ def _column(rows: pl.DataFrame, name: str, half: str | None) -> _Column:
     return _Column(name, half, True, title, factor, decimals, grouped=max(scaled, default=0.0) >= 1e4)
 
 
-def _sizes(column: pl.Series) -> list[float]:
-    """Sizes of the values of a column that are not zero."""
+def _magnitudes(column: pl.Series) -> list[float]:
+    """Absolute values of the finite nonzero numbers of a column."""
     return [abs(float(value)) for value in column if _is_finite(value) and value]
 
 
 def _decimals(values: Sequence[float], halves: Sequence[float]) -> int:
-    """Decimals of all numbers of a column: as many as its intervals leave certain, if there are any.
+    """Number of decimals for a column: those that its intervals justify, if there are any.
 
-    Two digits of the greatest half of an interval, and one at least of the smallest.
+    The largest half-width is shown with two significant digits, the smallest with at least one.
     """
     if not values:
         return 0
     greatest = max(values)
-    needed = max(_after(max(halves), 2), _after(min(halves), 1)) if halves else _after(greatest, DIGITS)
-    return min(needed, _after(greatest, MOST_DIGITS))
+    needed = max(_places(max(halves), 2), _places(min(halves), 1)) if halves else _places(greatest, DIGITS)
+    return min(needed, _places(greatest, MOST_DIGITS))
 
 
-def _after(value: float, digits: int) -> int:
-    """Decimals with which a number has so many significant digits."""
+def _places(value: float, digits: int) -> int:
+    """Decimals that show `digits` significant digits of a number."""
     return max(0, digits - 1 - math.floor(math.log10(value)))
 
 
-_LETTERS = {
+_REPLACEMENTS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "±": r"$\pm$", "≤": r"$\leq$", "≥": r"$\geq$", "·": r"$\cdot$", "√": r"$\surd$", "Σ": r"$\Sigma$", "…": r"\dots{}",
     "³": r"$^{3}$", "⁻": r"$^{-}$", "µ": r"\textmu{}", "×": r"$\times$", "→": r"$\to$", "–": "--",
     "\N{MINUS SIGN}": "$-$", "\N{NO-BREAK SPACE}": "~",
 }  # fmt: skip
-"""Letters that mean something to LaTeX, or that its fonts may lack, and what stands for them."""
+"""Replacements for characters that are special in LaTeX or that its fonts may lack."""
 
 
 def escaped(text: str) -> str:
-    """A text that is set as it is; a number keeps its unit on its line."""
+    """Escape a text for LaTeX; a non-breaking space keeps a number and its unit on one line."""
     signed = re.sub(r"(?<![\w.)])-(?=\d)", "\N{MINUS SIGN}", " ".join(text.split()))
-    said = "".join(_LETTERS.get(letter, letter) for letter in signed)
-    return re.sub(r"(?<=\d) (?=\S{1,7}$)", "~", said)
+    text = "".join(_REPLACEMENTS.get(character, character) for character in signed)
+    return re.sub(r"(?<=\d) (?=\S{1,7}$)", "~", text)

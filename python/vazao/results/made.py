@@ -1,9 +1,9 @@
-"""Record of what was made of stored results and need not be made again: a study's ledger, figures and report.
+"""Cache of derived outputs: a study's ledger, figures and report.
 
-What they are follows from this program, the study and every stored row: from their digests a *product* has its key. A
-record in the user's own cache says, by key, which files were made and the digest of each; where all of these are in the
-results directory as they were made, they are not made again. The record is not kept beside them: a results directory
-may be a stranger's, who could say of any page that it is the one.
+They depend only on this program, the study and every stored row: the digests of these give a *product* its key. A
+record in the user's own cache lists, by key, the files that were written and the digest of each. While the results
+directory has all of these files unchanged, they are not written again. The record is not stored beside them: a results
+directory may come from an untrusted source, which could pass off any page as up to date.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from vazao.scenario import kernels_at_hand
 from vazao.study import Study
 
 MOST = 500
-"""Records that are kept: those that were made last."""
+"""Number of records kept, the most recent ones."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """Files that were made of a study's stored results, or are to be."""
+    """Files derived from a study's stored results, identified by a cache key; they may not exist yet."""
 
     directory: Path
     key: str
 
     def is_there(self) -> bool:
-        """Whether its files have been made and are as they were made. Raises `ResultsError` for a folder elsewhere."""
-        recorded = self._recorded()
+        """Whether its files exist and are unchanged. Raises `ResultsError` for a folder that is a symbolic link."""
+        recorded = self._known_digests()
         for folder in {Path(name).parent for name in recorded} - {Path()}:
             files.owned(self.directory / folder, folder=True)
         return bool(recorded) and all(_digest(self.directory / name) == made for name, made in recorded.items())
 
     def note(self, made: Iterable[Path]) -> None:
-        """Say that these files of the directory are it. Where that cannot be kept, they are made again next time."""
+        """Record these files of the directory as the product. If that fails, they are written again next time."""
         with suppress(VazaoError, OSError):
             record = self._record()
             if record is None:
@@ -64,7 +64,7 @@ class Product:
         place = files.cache_folder()
         return place / "made" / f"{self.key}.json" if place else None
 
-    def _recorded(self) -> dict[str, str]:
+    def _known_digests(self) -> dict[str, str]:
         with suppress(OSError, ValueError):
             if (record := self._record()) and isinstance(known := json.loads(files.read_file(record)), dict):
                 return {str(name): str(digest) for name, digest in known.items()}
@@ -72,31 +72,31 @@ class Product:
 
 
 def product(kind: str, study: Study, directory: Path) -> Product:
-    """The product of a directory's results as they are now. Raises `ResultsError` where they cannot be read."""
-    known = [kind, program(), _asked(study), list(_stored(directory)), _named(study, directory)]
+    """The product of a directory's current results. Raises `ResultsError` if they cannot be read."""
+    known = [kind, program(), _study_key(study), list(_stored_digests(directory)), _input_digests(study, directory)]
     return Product(directory, sha256(json.dumps(known).encode()).hexdigest())
 
 
 @cache
 def program() -> list[str]:
-    """The program that makes it: this package's own files with their templates and engine, the libraries, Python."""
+    """Identity of this program: digest of the package with engine and templates, versions of Python and libraries."""
     libraries = sorted(f"{each.name} {each.version}" for each in distributions())
     return [tree(Path(__file__).parents[1]), platform.python_version(), *libraries]
 
 
 def tree(folder: Path) -> str:
-    """The digest of a folder of programs: every file's name and content, but for what Python compiles of them."""
+    """Digest of a folder of programs: every file's name and content, except compiled Python files."""
     own = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
     return sha256("".join(f"{path.relative_to(folder)} {_digest(path)}\n" for path in own).encode()).hexdigest()
 
 
-def _asked(study: Study) -> list[Any]:
-    """The question: the study as it is written and changed, and the kernels that its guests can have here."""
+def _study_key(study: Study) -> list[Any]:
+    """The study's text, translation, overrides and seed, and the kernels available here for its guests."""
     return [study.text, *study.telling, repr(study.overrides), study.seed, kernels_at_hand(study.text, study.overrides)]
 
 
-def _stored(directory: Path) -> Iterator[tuple[str, str]]:
-    """Every file that the rows of a directory are in or are described by, with its digest."""
+def _stored_digests(directory: Path) -> Iterator[tuple[str, str]]:
+    """Every file that stores or describes the rows of a directory, with its digest."""
     for table in parts.TABLES:
         files.owned(directory / table, folder=True)
     every = [directory / name for name in (MANIFEST, STUDY, PLANNED, NOT_RUN)]
@@ -105,24 +105,24 @@ def _stored(directory: Path) -> Iterator[tuple[str, str]]:
     every += [parts.part(directory, table, batch) for batch in parts.batches(directory) for table in parts.TABLES]
     for path in every:
         if files.owned(path):
-            status = path.stat()
-            yield str(path.relative_to(directory)), _part(path, status.st_ino, status.st_size, status.st_mtime_ns)
+            stat = path.stat()
+            yield str(path.relative_to(directory)), _digest_once(path, stat.st_ino, stat.st_size, stat.st_mtime_ns)
 
 
 @lru_cache(maxsize=100_000)
-def _part(path: Path, *_: int) -> str:
-    """The digest of a file of rows, read once in this process: of samples there may be gigabytes."""
+def _digest_once(path: Path, *_: int) -> str:
+    """Digest of a file of rows, read once per process: samples may take gigabytes."""
     return _digest(path)
 
 
-def _named(study: Study, directory: Path) -> list[tuple[str, str]]:
-    """The files that its scenarios name, as they are beside the study now."""
+def _input_digests(study: Study, directory: Path) -> list[tuple[str, str]]:
+    """The files that the study's scenarios name, with the current digests of those beside the study."""
     names = sorted((read_manifest(directory) or {}).get("inputs", {}))
     return [(name, _digest(Path(study.file).parent / name)) for name in names]
 
 
 def _digest(path: Path) -> str:
-    """SHA-256 of a file; empty where there is none, only a symbolic link, or one that cannot be read."""
+    """SHA-256 of a file; empty if it is missing, a symbolic link, or unreadable."""
     try:
         if path.is_symlink() or not path.is_file():
             return ""

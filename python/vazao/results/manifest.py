@@ -1,4 +1,4 @@
-"""The manifest of a results directory: whose results it holds, and what may be added to them."""
+"""Manifest of a results directory: it identifies the results, and decides which ones may be added."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ IDENTITY = {
     "run": "scenario",
     "versions.engine": "version of the engine",
 }
-"""Fields in which manifests of results in one directory agree, and what a message calls each.
+"""Manifest fields that must agree for results to share a directory, each with its name in messages.
 
-A study's runs are found by their own content, whatever has changed in the study since; a scenario has one run. A sweep
-may have grown from the one run of its scenario: its manifest names that run as `grown_from`.
+A study's runs are identified by their content, however the study has changed since; a scenario has one run. A sweep may
+have grown from the single run of its scenario: its manifest has that run as `grown_from`.
 """
 
 
 class Manifest(BaseModel):
-    """A manifest of this version, as far as anything here reads it."""
+    """Schema of the manifest, limited to the keys that this version reads."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -52,7 +52,7 @@ class Manifest(BaseModel):
 
 
 def read_manifest(directory: Path) -> dict[str, Any] | None:
-    """The manifest, None where there is none. Raises `ResultsError` when it cannot be understood."""
+    """Read the manifest; None if there is none. Raises `ResultsError` if it is invalid."""
     path = directory / MANIFEST
     if not owned(path):
         return None
@@ -71,9 +71,9 @@ def read_manifest(directory: Path) -> dict[str, Any] | None:
 
 
 def check_usable(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The manifest that `directory` has, None when it is new or empty.
+    """Check that results can be added to `directory`, and return its manifest; None if it is new or empty.
 
-    Raises `ResultsError` when it holds other files, or results that differ in any key of `IDENTITY`.
+    Raises `ResultsError` if it holds other files, or results that differ in any key of `IDENTITY`.
     """
     with explained(directory, "read"):
         if directory.exists() and not directory.is_dir():
@@ -81,7 +81,7 @@ def check_usable(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Any]
         names = {path.name for path in directory.iterdir()} if directory.exists() else set()
     there = read_manifest(directory)
     if there is None:
-        # What a process killed in its first moments leaves is a lock, a temporary file, empty folders.
+        # A process killed just after its start leaves a lock, a temporary file and empty folders.
         if "runs" in names and parts.batches(directory):
             raise ResultsError(f"{directory}: holds results whose {MANIFEST} is lost; choose another --out")
         if any(not name.startswith(".") for name in names - set(TABLES)):
@@ -93,8 +93,8 @@ def check_usable(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _difference(there: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """The first difference that keeps two manifests' results apart, in words."""
-    # What has a name comes first: a scenario's run is another one too when a file of its differs.
+    """Describe the first difference for which the results of two manifests must not be mixed; None if there is none."""
+    # Inputs come first, as they are more specific: a different input file also makes a different run.
     for name, digest in now.get("inputs", {}).items() if now.get("run") else ():
         old = there.get("inputs", {}).get(name)
         if old and old != digest:
@@ -117,13 +117,13 @@ def _entry(manifest: Mapping[str, Any], dotted: str) -> Any:
 
 
 def origin_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a manifest that keeps results apart, as each batch records it."""
+    """The identifying fields of a manifest, as recorded in each batch."""
     whole = {name.partition(".")[0] for name in IDENTITY}
     return {key: manifest[key] for key in sorted(whole) if key in manifest}
 
 
 def check_origin(path: Path, origin: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
-    """Refuse a batch that was made for another directory's results. Raises `ResultsError`."""
+    """Reject a batch that belongs to other results. Raises `ResultsError`."""
     if origin and (difference := _difference(origin, manifest)):
         problem = f"is of another {difference.replace(' there', ' in it').replace(' now', ' here')}"
         raise ResultsError(f"{path}: {problem}; remove it, and those of its name in the folders beside it")

@@ -1,4 +1,4 @@
-"""Files of measurements in a results directory: copies of what joined a study, and the file with their verdicts."""
+"""Measurement files in a results directory: copies of the sets that joined a study, and a file with their verdicts."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from vazao.results.store import MEASUREMENTS, STUDY
 from vazao.study import Source, Study, read_text
 
 TOLD = "measurements.json"
-"""File of a results directory with what joined of each set, and its verdicts."""
+"""File of a results directory with a summary of each set that joined, and its verdicts."""
 
 MOST_SETS = 20
-"""Sets that may join a study."""
+"""Largest number of sets that may join a study."""
 
 _COPY = re.compile(r"([a-z0-9][a-z0-9._-]*)\.csv")
 
 
 def kept_measurements(directory: Path) -> dict[str, Path]:
-    """The copies that a results directory has, by the names of their sets."""
+    """Copies of measurement sets in a results directory, by the names of the sets."""
     folder = directory / MEASUREMENTS
     if not owned(folder, folder=True):
         return {}
@@ -37,21 +37,21 @@ def kept_measurements(directory: Path) -> dict[str, Path]:
 
 
 def joined(study: Study, directory: Path | None = None, given: Sequence[Path] = ()) -> list[Measured]:
-    """The sets of a study: those that its file names, those that are `given`, and those that a directory has.
+    """The measurement sets of a study: those that its file names, those `given`, and those stored in a directory.
 
-    Raises `StudyError` for a file that is not what it should be.
+    Raises `StudyError` for an invalid file.
     """
     files = _files(study, directory, given)
     if not files:
         return []
     known = columns_of(study)
     schemas = {table: dict(known[table].schema) for table in ("runs", "flows")}
-    told = {one.name: one for one in study.measurements}
+    declared = {one.name: one for one in study.measurements}
     sets = []
     for name, path in files.items():
-        title, source = (told[name].title, told[name].source) if name in told else ("", "")
+        title, source = (declared[name].title, declared[name].source) if name in declared else ("", "")
         try:
-            # Whoever gives a file means what a link leads to; a study and its directory may be anybody's.
+            # Symbolic links are followed only for files that the user gives: studies and directories may be untrusted.
             found = read(study, schemas, path, name, title, source, links=path in given)
             sets.append(Measured.of(study, found))
         except StudyError as error:
@@ -61,7 +61,7 @@ def joined(study: Study, directory: Path | None = None, given: Sequence[Path] = 
 
 
 def are_kept(directory: Path, sets: Sequence[Measured]) -> bool:
-    """Whether a results directory has a copy of just these sets, and their verdicts."""
+    """Whether a results directory has copies of exactly these sets, and their verdicts."""
     copies = kept_measurements(directory)
     return owned(directory / TOLD) == bool(sets) and {one.name: one.readings.content for one in sets} == {
         name: read_file(path) for name, path in copies.items()
@@ -69,7 +69,7 @@ def are_kept(directory: Path, sets: Sequence[Measured]) -> bool:
 
 
 def keep(directory: Path, sets: Sequence[Measured]) -> None:
-    """Keep a copy of each set, and of no other."""
+    """Store a copy of each set, and remove copies of any others."""
     names = {one.name for one in sets}
     for name, path in kept_measurements(directory).items():
         if name not in names:
@@ -78,9 +78,9 @@ def keep(directory: Path, sets: Sequence[Measured]) -> None:
 
 
 def together(directory: Path, others: Sequence[Path]) -> dict[str, bytes]:
-    """The sets that other directories have, which a directory is to take over, by their names.
+    """The sets that a directory must copy from other directories, by name.
 
-    Raises `ResultsError` where two of a name differ.
+    Raises `ResultsError` if two sets of the same name differ.
     """
     found: dict[str, tuple[Path, bytes]] = {}
     for place in (directory, *others):
@@ -97,14 +97,14 @@ def together(directory: Path, others: Sequence[Path]) -> dict[str, bytes]:
 
 
 def take(directory: Path, sets: Mapping[str, bytes]) -> None:
-    """Keep copies of sets beside those that a directory has."""
+    """Add copies of sets to those in a directory."""
     for name, content in sets.items():
         make_folder(directory / MEASUREMENTS)
         write_atomically(directory / MEASUREMENTS / f"{name}.csv", content)
 
 
 def write(directory: Path, sets: Sequence[Measured]) -> list[Path]:
-    """Store what joined and its verdicts; without sets nothing is there."""
+    """Store the summaries and verdicts of sets, or remove their file if there are none; return the files written."""
     path = directory / TOLD
     if not sets:
         if owned(path):
@@ -115,7 +115,7 @@ def write(directory: Path, sets: Sequence[Measured]) -> list[Path]:
 
 
 def _files(study: Study, directory: Path | None, given: Sequence[Path]) -> dict[str, Path]:
-    """The file of each set, those of the study first. Raises `StudyError` for two of one name."""
+    """The file of each set by name, the study's own first. Raises `StudyError` for two sets of one name."""
     copies = {} if directory is None else kept_measurements(directory)
     files = _named(study, copies) if study.measurements else {}
     for path in given:
@@ -131,19 +131,19 @@ def _files(study: Study, directory: Path | None, given: Sequence[Path]) -> dict[
 
 
 def _named(study: Study, copies: Mapping[str, Path]) -> dict[str, Path]:
-    """The file of each set that a study names; of what is not beside it any more, the copy."""
+    """The file of each set that a study names, or its copy if the file is no longer beside the study."""
     beside = Path(study.file).parent
     if Path(study.file).name == STUDY and owned(beside / MANIFEST):
-        # Results come from anybody, and have all that joined: nothing else in their directory is read.
+        # Results may be untrusted, and have copies of all joined sets: nothing else in their directory is read.
         copies = {**copies, **kept_measurements(beside)}
         return {one.name: copies.get(one.name, beside / MEASUREMENTS / f"{one.name}.csv") for one in study.measurements}
     files = {one.name: beside / one.file for one in study.measurements}
-    # A link is there wherever it leads, and is refused.
+    # A symbolic link counts as present, even a broken one: reading it is refused.
     return {name: path if os.path.lexists(path) else copies.get(name, path) for name, path in files.items()}
 
 
 def _named_before(directory: Path) -> set[str]:
-    """Names of the sets that the study named when the directory was last written to."""
+    """Names of the sets in the study's file, as of the last write to the directory."""
     path = directory / STUDY
     if not owned(path):
         return set()

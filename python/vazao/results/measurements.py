@@ -1,7 +1,7 @@
-"""An author's own measurements beside a campaign: tables of their rows alone, judged and drawn by the same queries.
+"""An author's own measurements beside a campaign: separate tables, evaluated and plotted by the same queries.
 
-They are never pooled with rows of our runs. A verdict rests on those measured runs that have every column on which it
-depends, so that what nobody measured decides nothing; what is lacking is named.
+They are never pooled with rows of simulated runs. A verdict uses only those measured runs that have every column on
+which it depends, so that missing values decide nothing; missing columns are named.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ KEYS = {"run_id", "flow", "part", "replication", "failure"}
 """Columns that every row has, whatever was measured."""
 
 BEGINNING_S = 1e-6
-"""Simulated time after which a run says what its flows are."""
+"""Simulated time after which a run has the settings of its flows."""
 
 MOST_STAGES = 2
-"""Sets of runs of which tables are kept: each is a database in a process of its own."""
+"""Number of databases kept open, one per set of runs: each is a separate process."""
 
 MOST_TOLD = 3
-"""Combinations that are lacking that are told one by one."""
+"""Number of missing combinations that are listed one by one."""
 
-_OUR_WORDS = dict.fromkeys(("explanation", "if_reproduced", "if_differs", "if_undecided"), "") | {"answer": None}
-"""Texts of a finding that speak of our runs."""
+_NO_TEXTS = dict.fromkeys(("explanation", "if_reproduced", "if_differs", "if_undecided"), "") | {"answer": None}
+"""Empty values for a finding's texts about simulated runs."""
 
 Column = tuple[str, str]
-"""A table and one of its columns."""
+"""Names of a table and of one of its columns."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class Measured:
 
     @classmethod
     def of(cls, study: Study, readings: Readings) -> Measured:
-        """Make tables of a set. Raises `StudyError` where its rows do not say what they are of."""
+        """Build the tables of a set. Raises `StudyError` for rows with a missing or unknown flow."""
         return cls(study, readings, _Rows(study, readings))
 
     def __reduce__(self) -> tuple[Callable[[Study, Readings], Measured], tuple[Study, Readings]]:
-        """Pickle what was read, of which another process makes its own tables."""
+        """Pickle the readings, from which another process builds its own tables."""
         return Measured.of, (self.study, self.readings)
 
     @property
@@ -87,12 +87,12 @@ class Measured:
 
     @property
     def source(self) -> str:
-        """Sentence on who measured, where, when and how."""
+        """Description of who measured, where, when and how."""
         return self._entry[1] or self.readings.source
 
     @property
     def _entry(self) -> tuple[str, str]:
-        """Title and source as the study has them, in the language in which it is told."""
+        """Title and source from the study, in the study's language."""
         return next(((one.title, one.source) for one in self.study.measurements if one.name == self.name), ("", ""))
 
     @property
@@ -106,20 +106,20 @@ class Measured:
         return self._rows.flows
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
-        """The rows of a query to its tables alone. Raises `ResultsError`."""
+        """Run a query on the tables of this set alone. Raises `ResultsError`."""
         return self._rows.stage(self._rows.ids).query(sql, parameters)
 
     def told_in(self, study: Study) -> Measured:
-        """The set beside the study in another language."""
+        """The set with the study in another language."""
         return self if study is self.study else replace(self, study=study)
 
     @cached_property
     def findings(self) -> list[Ruling]:
-        """The verdicts of its rows on each claim that they touch, in the study's order."""
+        """Verdicts from its rows on each claim that they concern, in the study's order."""
         return [ruling for finding in self.study.findings for ruling in self._rulings(finding)]
 
     def asked(self, figure: Figure) -> Stage | None:
-        """Tables of those of its runs that have all that a figure draws; None where none has."""
+        """Tables of the runs that have every column a figure draws; None if there are none."""
         try:
             known = self.query(figure.sql).columns
             drawn = [figure.x, figure.y, figure.color, figure.facet, "low", "high"]
@@ -130,7 +130,7 @@ class Measured:
         return self._rows.stage(kept) if kept else None
 
     def told(self) -> dict[str, Any]:
-        """The set as data: what joined, and its verdicts."""
+        """Summary of the set and its verdicts, as data for JSON."""
         rows = {"runs": self.runs.height, "flows": self.flows.height, "measures": list(self.readings.measures)}
         facts = {"name": self.name, "title": self.title, "source": self.source} | rows
         return facts | {"assumed": dict(self.readings.assumed), "findings": [asdict(one) for one in self.findings]}
@@ -141,21 +141,21 @@ class Measured:
         return display.card("Measured", self.title, facts, [("", [["claim", "at", "verdict", "measured"], *ledger])])
 
     def _rulings(self, finding: Finding) -> list[Ruling]:
-        """The verdicts on a claim at the levels that its rows touch."""
+        """Verdicts on a claim at the levels that the rows cover."""
         if finding.sql is None:
             return []
         parts = self.study.named_parts(finding.sql)
-        here = {run_id: run for run_id, run in self._rows.every.items() if run.part in parts}
+        concerned = {run_id: run for run_id, run in self._rows.every.items() if run.part in parts}
         ruled = []
         for level, parameters in findings.levels(finding, self.study):
-            there = {run_id for run_id, run in here.items() if _is_at(run, finding.per, level)}
-            if there:
-                ruled.append(self._ruling(finding, level, parameters, there))
+            at_level = {run_id for run_id, run in concerned.items() if _is_at(run, finding.per, level)}
+            if at_level:
+                ruled.append(self._ruling(finding, level, parameters, at_level))
         return ruled
 
-    def _ruling(self, finding: Finding, level: str | None, parameters: dict[str, Label], there: set[str]) -> Ruling:
+    def _ruling(self, finding: Finding, level: str | None, parameters: dict[str, Label], at_level: set[str]) -> Ruling:
         rows, sql = self._rows, finding.sql or ""
-        asked = finding.model_copy(update=_OUR_WORDS)
+        bare = finding.model_copy(update=_NO_TEXTS)
         claim = (finding.id, finding.claim, finding.reported, finding.per, level)
 
         def untested(key: str, **told: str) -> Ruling:
@@ -164,8 +164,8 @@ class Measured:
         try:
             needed = rows.reads(sql, ["holds"], parameters)
             kept = rows.having(needed)
-            if not kept & there:
-                tables, columns = rows.lacking(needed, there)
+            if not kept & at_level:
+                tables, columns = rows.lacking(needed, at_level)
                 key, names = ("page.missing_tables", tables) if tables else ("page.missing_columns", columns)
                 return untested(key, told=", ".join(names))
             answers = _Answers(rows, kept, finding, parameters)
@@ -173,7 +173,7 @@ class Measured:
             absent = present.lacks(finding, parameters) or rows.gaps(finding, parameters, kept)
             if more := (*absent, *answers.missing_flows()):
                 present = replace(present, more=more)
-            return findings.decide(asked, self.study, answers, None, present, level, parameters)
+            return findings.decide(bare, self.study, answers, None, present, level, parameters)
         except (ResultsError, StudyError) as error:
             return untested("page.not_answered", told=str(error).removeprefix(f"{self.study.file}: "))
 
@@ -184,7 +184,7 @@ def _is_at(run: MeasuredRun, factor: str | None, level: str | None) -> bool:
 
 
 class _Rows:
-    """The rows of a set as tables: all of them, or those of some runs."""
+    """The rows of a set as tables, for all its runs or for some of them."""
 
     def __init__(self, study: Study, readings: Readings) -> None:
         self._study = study
@@ -192,7 +192,7 @@ class _Rows:
         self.ids = frozenset(self.every)
         self._columns = columns_of(study)
         self._scenarios: dict[tuple[str, tuple[Label, ...]], list[dict[str, Any]]] = {}
-        self._settings = {run_id: self._set(run) for run_id, run in self.every.items()}
+        self._settings = {run_id: self._settings_of(run) for run_id, run in self.every.items()}
         self._check_flows(readings)
         self._stages: dict[frozenset[str], Stage] = {}
         self._present: dict[frozenset[str], Present] = {}
@@ -200,33 +200,33 @@ class _Rows:
         self._read: dict[str, set[Column]] = {}
         self._with: dict[Column, frozenset[str]] = {}
 
-    def _set(self, run: MeasuredRun) -> list[dict[str, Any]]:
-        """The settings of each flow of a run, as its scenario has them; none where only a run of it would say."""
+    def _settings_of(self, run: MeasuredRun) -> list[dict[str, Any]]:
+        """Settings of each flow in a run's scenario; none if only executing guests or code would reveal them."""
         key = run.part, labels_of(run.combination)
         if key not in self._scenarios:
             self._scenarios[key] = _settings(self._study, run)
         return self._scenarios[key]
 
     def _check_flows(self, readings: Readings) -> None:
-        """Refuse rows of flows that the scenario does not have, or of one of several. Raises `StudyError`."""
-        # How many arrivals there are depends on the seed, of which measured runs have none.
-        drawn = "arrivals" in self._study.text
+        """Reject rows of flows that the scenario lacks, or that name none of several flows. Raises `StudyError`."""
+        # The number of arrivals depends on the seed, which measured runs lack.
+        random = "arrivals" in self._study.text
         for run_id, run in self.every.items():
             count = len(self._settings[run_id])
             last = max(run.lines)
             if run.unnamed and any(run.flows.values()) and count > 1:
                 line, problem = run.lines[0], "is missing"
-            elif last >= count > 0 and not drawn:
+            elif last >= count > 0 and not random:
                 line, problem = run.lines[last], f"{last} is too large"
             else:
                 continue
-            told = "".join(f", {name} = {level}" for name, level in run.combination.items())
+            levels = "".join(f", {name} = {level}" for name, level in run.combination.items())
             numbers = f"{count} flows, 0 to {count - 1}" if count > 1 else "one flow, 0"
-            raise StudyError(f"{readings.file}:{line}: flow: {problem}; the part {run.part!r}{told} has {numbers}")
+            raise StudyError(f"{readings.file}:{line}: flow: {problem}; the part {run.part!r}{levels} has {numbers}")
 
     @cached_property
     def runs(self) -> pl.DataFrame:
-        """All rows of `runs`, in the order of a design."""
+        """All rows of `runs`, in design order."""
         schema = self._columns["runs"].schema
         rows = []
         for run_id, run in self.every.items():
@@ -246,11 +246,11 @@ class _Rows:
         return self._flows_of(self.ids)
 
     def _runs_of(self, kept: Collection[str]) -> pl.DataFrame:
-        """Rows of some runs, in the order of a design."""
+        """Rows of some runs, in design order."""
         return self.runs.filter(pl.col("run_id").is_in(list(kept)))
 
     def _flows_of(self, kept: Collection[str], others: Mapping[str, Any] | None = None) -> pl.DataFrame:
-        """Rows of flows; `others` has the columns of flows that are not in the file, and none of these without it."""
+        """Rows of the flows of some runs; with `others`, also of flows missing from the file, with these columns."""
         schema = self._columns["flows"].schema
         rows = []
         for run_id in (run_id for run_id in self.runs["run_id"] if run_id in kept):
@@ -263,7 +263,7 @@ class _Rows:
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def stage(self, kept: frozenset[str]) -> Stage:
-        """Tables of some runs; those that were asked for longest ago end when nobody holds them any more."""
+        """Tables of some runs; the least recently used ones are closed once nothing refers to them."""
         made = self._stages.pop(kept, None)
         if made is None:
             while len(self._stages) >= MOST_STAGES:
@@ -273,49 +273,50 @@ class _Rows:
         return made
 
     def present(self, kept: frozenset[str]) -> Present:
-        """Levels of which some runs are."""
+        """Levels that some runs cover."""
         if kept not in self._present:
             self._present[kept] = replace(Present.of(self._study, self.stage(kept)), whole=True)
         return self._present[kept]
 
     def gaps(self, finding: Finding, parameters: Mapping[str, Label], kept: frozenset[str]) -> list[str]:
-        """Combinations that a finding needs and that no run has, where each of their levels has some.
+        """Combinations that a finding needs and no run covers, although runs cover each of their levels.
 
-        A campaign runs them all. Needed are those of the levels of `per` and `needs`, else of the quick size.
+        A campaign runs all of them. A finding needs those at the levels of `per` and `needs`, otherwise of the quick
+        size.
         """
         named = finding.levels_named(parameters)
-        there = {(run.part, labels_of(run.combination)) for run_id, run in self.every.items() if run_id in kept}
-        parts = {name for name, _ in there} & set(self._study.named_parts(finding.sql or ""))
+        covered = {(run.part, labels_of(run.combination)) for run_id, run in self.every.items() if run_id in kept}
+        parts = {name for name, _ in covered} & set(self._study.named_parts(finding.sql or ""))
         absent: list[str] = []
         for part in (part for part in self._study.parts if part.name in parts):
             quick, every = self._design(part)
             wanted = [set(named.get(name, quick[name])) for name in part.factor_names]
             for labels in every:
                 needed = all(label in known for label, known in zip(labels, wanted, strict=True))
-                if needed and (part.name, labels) not in there:
+                if needed and (part.name, labels) not in covered:
                     varied = zip(part.factors, labels, strict=True)
                     absent.append(", ".join(f"{one.name} {label}" for one, label in varied if len(one.levels) > 1))
         return absent if len(absent) <= MOST_TOLD else [*absent[:MOST_TOLD], f"… (+{len(absent) - MOST_TOLD})"]
 
     def _design(self, part: Part) -> tuple[dict[str, list[Label]], list[tuple[Label, ...]]]:
-        """Labels of a part's quick size, and the combinations of its full one."""
+        """Labels of a part's quick size, and combinations of its full size."""
         if part.name not in self._designs:
             every = islice(combinations_of(part, "full"), MOST_LOOKED_AT)
             self._designs[part.name] = labels_run(part, "quick"), list(dict.fromkeys(map(labels_of, every)))
         return self._designs[part.name]
 
     def completed(self, kept: frozenset[str], others: Mapping[str, Any]) -> Stage:
-        """Tables of some runs with all flows of their scenarios, those that are not in the file with these columns."""
+        """Tables of some runs with all flows of their scenarios; flows not in the file have `others` as columns."""
         return Stage(self._study, {"runs": self._runs_of(kept), "flows": self._flows_of(kept, others)})
 
     def reads(self, sql: str, columns: Sequence[str], parameters: Mapping[str, object]) -> set[Column]:
-        """Tables and columns on which columns of an answer depend, but for those that every row has.
+        """Columns of tables that `columns` of a query's result depend on, except those that every row has.
 
-        Of flows that are only counted it is a column without a name.
+        An empty column name stands for flows that are only counted.
         """
         key = repr((sql, columns, sorted(parameters.items())))
         if key not in self._read:
-            found = self._teller.reads(sql, columns, parameters)
+            found = self._analyser.reads(sql, columns, parameters)
             given = {"", *KEYS, *design_columns(self._study)}
             needed = {one for one in found if one[0] not in ("runs", "flows") or one[1] not in given}
             tables = {name for name, _ in found}
@@ -325,15 +326,15 @@ class _Rows:
         return self._read[key]
 
     @cached_property
-    def _teller(self) -> Stage:
+    def _analyser(self) -> Stage:
         return Stage(self._study, telling=True)
 
     def having(self, needed: Collection[Column]) -> frozenset[str]:
-        """The runs that have a value in each of these columns, in each of their flows."""
+        """Runs that have a value in each of these columns, for each of their flows."""
         return self.ids.intersection(*(self._having(one) for one in needed))
 
     def lacking(self, needed: Collection[Column], there: Collection[str]) -> tuple[list[str], list[str]]:
-        """Tables that no file has, and columns that none of some runs has; where each has some, all that are needed."""
+        """Tables that no file has, and columns that no run in `there` has; if there are none, all needed columns."""
         none = [one for one in sorted(needed) if not self._having(one) & set(there)]
         tables = sorted({name for name, _ in none if name not in ("runs", "flows")})
         return tables, [column or name for name, column in none or sorted(needed) if name not in tables]
@@ -354,32 +355,32 @@ class _Rows:
         return all(values if column == "" else column in values for values in run.flows.values())
 
     def missing(self, run_id: str) -> list[int]:
-        """The flows of a run's scenario of which the file has no row."""
+        """Flows of a run's scenario without a row in the file."""
         return [flow for flow in range(len(self._settings[run_id])) if flow not in self.every[run_id].flows]
 
 
 class _Answers:
-    """Answers of some measured runs to one finding; what rests on a column that they lack is said to be unknown."""
+    """Query results of some measured runs for one finding; values that depend on a column they lack are NULL."""
 
     def __init__(self, rows: _Rows, kept: frozenset[str], finding: Finding, parameters: Mapping[str, Label]) -> None:
         self._rows, self._kept, self._finding, self._parameters = rows, kept, finding, parameters
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
-        """The rows of a query. Raises `ResultsError`."""
+        """Run a query. Raises `ResultsError`."""
         found = self._rows.stage(self._kept).query(sql, parameters)
         if sql != self._finding.sql:
             return found
         return found.with_columns(pl.lit(None, found.schema[name]).alias(name) for name in self._unknown(found.columns))
 
     def _unknown(self, columns: Sequence[str]) -> list[str]:
-        """The columns that are shown and rest on something that these runs lack."""
+        """Displayed columns that depend on something these runs lack."""
         shown = [name for name in findings.told_columns(self._finding) if name in columns]
         sql = self._finding.sql or ""
         needed = {name: self._rows.reads(sql, [name], self._parameters) for name in shown}
         return [name for name, columns in needed.items() if not self._kept <= self._rows.having(columns)]
 
     def missing_flows(self) -> tuple[str, ...]:
-        """Flows of which the file has no rows, as "flow 1", where the answer depends on what they would have."""
+        """Flows without rows in the file, as "flow 1", if the answer depends on the values that they would have."""
         sql = self._finding.sql or ""
         columns = [column for name, column in self._rows.reads(sql, ["holds"], self._parameters) if name == "flows"]
         flows = sorted({flow for run_id in self._kept for flow in self._rows.missing(run_id)})
@@ -387,27 +388,27 @@ class _Answers:
             return ()
         known = self._rows.stage(self._kept).query(sql, self._parameters)
         shown = ["holds", *(name for name in findings.told_columns(self._finding) if name in known.columns)]
-        for much in (0.0, 1e12):
-            others = {column: _such(self._rows.flows.schema[column], much) for column in columns if column}
+        for amount in (0.0, 1e12):
+            others = {column: _typed(self._rows.flows.schema[column], amount) for column in columns if column}
             probed = self._rows.completed(self._kept, others or {"completed": True}).query(sql, self._parameters)
             if not probed.select(shown).equals(known.select(shown)):
                 return tuple(f"flow {flow}" for flow in flows)
         return ()
 
 
-def _such(kind: pl.DataType, much: float) -> Any:
-    """A little or much of a kind of values."""
-    return bool(much) if kind == pl.Boolean() else int(much) if kind.is_integer() else much
+def _typed(kind: pl.DataType, amount: float) -> Any:
+    """An amount as a value of the given type."""
+    return bool(amount) if kind == pl.Boolean() else int(amount) if kind.is_integer() else amount
 
 
 def _run_id(name: str, run: MeasuredRun) -> str:
     labels = [f"{factor}={level}" for factor, level in run.combination.items()]
-    told = "\n".join(["measured", name, run.part, *labels, str(run.replication)])
-    return sha256(told.encode()).hexdigest()[:16]
+    identity = "\n".join(["measured", name, run.part, *labels, str(run.replication)])
+    return sha256(identity.encode()).hexdigest()[:16]
 
 
 def _settings(study: Study, run: MeasuredRun) -> list[dict[str, Any]]:
-    """The settings of each flow, of which a run's first moment tells; none where guests or code would have to run."""
+    """Settings of each flow, read from the start of a run; none if guests or code would have to be executed."""
     with suppress(VazaoError):
         scenario = scenario_of(study, study.part(run.part), run.combination)
         if not (scenario.simulators or scenario.code or scenario.work().guests):

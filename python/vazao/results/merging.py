@@ -1,4 +1,4 @@
-"""Results of one study that several machines have simulated in parts, put together in one directory."""
+"""Merging of one campaign's shards, simulated on several machines, into one results directory."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from vazao.results.writer import Writer, writing
 from vazao.study import Study, parse_as, read_text
 
 SAME = {"name": "study", "overrides": "set of --set changes", "seed": "seed", "versions": "versions"}
-"""Fields of manifests in which parts of one campaign agree, and what a message calls each."""
+"""Manifest fields that must agree between shards of one campaign, each with its name in messages."""
 
 
 @dataclass(frozen=True)
 class Merged:
-    """Counts of a directory of merged results."""
+    """Run counts of a directory of merged results."""
 
     directory: Path
     added: int
-    """Runs that this call took over; those that were there already are not counted."""
+    """Number of runs that this call added; runs already present are not counted."""
     runs: int
-    """Planned runs that are stored."""
+    """Number of planned runs that are stored."""
     missing: int
-    """Planned runs that none of the parts has."""
+    """Number of planned runs that no shard has."""
 
 
 def merge(sources: Sequence[str | Path], out: str | Path) -> Merged:
-    """Copy the runs of `sources`, parts of one campaign (`vazao run --shard`), to `out`, each run once.
+    """Copy the runs of `sources`, shards of one campaign (`vazao run --shard`), to `out`, each run once.
 
-    The ledger is written when no run is missing. Raises `ResultsError` for a directory that holds something else:
-    another study or version, another set of measurements of one name, or damaged rows.
+    The ledger is written if no run is missing. Raises `ResultsError` for a directory with another study or version,
+    with different measurements of the same name, or with damaged rows.
     """
     stores = [Store(source) for source in sources]
     first, directory = stores[0], Path(out)
     _check_same(stores)
     sets = measured_sets.together(directory, [store.directory for store in stores])
     stored = pl.concat([store.stored for store in stores]).unique()
-    # Where a part had no kernel, guests' runs are planned under names that no stored run has.
+    # A machine without a kernel plans guests' runs under run_ids that no stored run has.
     best = max(stores, key=lambda store: _planned(store).join(stored, on="run_id", how="semi").height)
     with writing(directory, best.manifest | {"not_run": {}}, read_file(first.directory / STUDY).decode()) as writer:
         for name in sorted(first.directory.glob("study.*.toml")):
@@ -61,7 +61,7 @@ def merge(sources: Sequence[str | Path], out: str | Path) -> Merged:
         rows = _planned(best)
         writer.note_planned(rows)
         there = set(Store(directory).stored["run_id"])
-        added = sum(_take(writer, store, there) for store in stores)
+        added = sum(_copy_runs(writer, store, there) for store in stores)
         whole = Store(directory)
         _note_not_run(writer, whole, stores)
     runs = rows.join(whole.stored, on="run_id", how="semi").height
@@ -80,7 +80,7 @@ def _planned(store: Store) -> pl.DataFrame:
 
 
 def _check_same(stores: Sequence[Store]) -> None:
-    """Refuse parts of different campaigns. Raises `ResultsError` naming the first difference."""
+    """Reject shards of different campaigns. Raises `ResultsError` naming the first difference."""
     first = stores[0]
     columns = _planned(first).drop("run_id")
     for store in stores[1:]:
@@ -97,13 +97,13 @@ def _check_same(stores: Sequence[Store]) -> None:
             raise ResultsError(f"{store.directory}: holds another design than {first.directory} ({sizes})")
 
 
-def _take(writer: Writer, store: Store, there: set[str]) -> int:
-    """Commit the batches of a part, but for runs that are `there`, and add its own; gives how many runs were taken."""
-    taken = 0
+def _copy_runs(writer: Writer, store: Store, there: set[str]) -> int:
+    """Commit a shard's batches without the runs in `there`, which gains the new ones; return the number of new runs."""
+    copied = 0
     for batch in parts.batches(store.directory):
-        said = parts.read(store.directory, batch)
-        check_origin(parts.part(store.directory, "runs", batch), said.origin, store.manifest)
-        parts.verify(store.directory, batch, said)
+        record = parts.read(store.directory, batch)
+        check_origin(parts.part(store.directory, "runs", batch), record.origin, store.manifest)
+        parts.verify(store.directory, batch, record)
         files = {table: parts.part(store.directory, table, batch) for table in TABLES}
         tables = {table: pl.read_parquet(file) for table, file in files.items() if table != "samples" and owned(file)}
         new = [run for run in tables["runs"]["run_id"] if run not in there]
@@ -116,12 +116,12 @@ def _take(writer: Writer, store: Store, there: set[str]) -> int:
                 else []
             )
             writer.commit({name: rows.filter(wanted) for name, rows in tables.items()}, samples)
-        taken += len(new)
-    return taken
+        copied += len(new)
+    return copied
 
 
 def _note_not_run(writer: Writer, whole: Store, stores: Sequence[Store]) -> None:
-    """Keep the reasons why runs could not be run, of those that no part has."""
+    """Record why runs could not be run, for those that no shard has."""
     noted = [rows for store in stores if (rows := store.not_run).height]
     if noted:
         rows = pl.concat(noted, how="diagonal_relaxed").unique(subset=pl.exclude("reason"), maintain_order=True)

@@ -1,4 +1,4 @@
-"""Pace of this machine: for estimates of how long runs take, before they are run."""
+"""Speed of this machine, to estimate how long runs will take before they start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vazao.scenario import load
 from vazao.study import PlannedRun
 
 Run: TypeAlias = _core.Scenario | PlannedRun
-"""A run that an estimate is asked of."""
+"""A run whose duration is estimated."""
 
 SMALLEST = """
 [network]
@@ -23,73 +23,75 @@ link = { rate = "1 Gbps" }
 [[flow]]
 app = { kind = "upload", size = "1 B" }
 """
-"""A run of its costs alone, and for its columns: it takes less than a millisecond."""
+"""A minimal scenario, which times a run's fixed costs and has the columns of its tables; takes under a millisecond."""
 
 _LARGER = SMALLEST.replace('size = "1 B" }', 'size = "100 MB" }')
 
 _GUESTS = SMALLEST + 'transport = { kind = "tcp", stack = "linux" }\n'
 
 _RUNS = 25
-"""Times that the smallest run is timed."""
+"""Number of runs of the smallest scenario that are timed together."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Seconds that parts of a run take. As it stands, those of an ordinary machine."""
+    """Durations of a run's parts in seconds. The defaults are those of an ordinary machine."""
 
     hop: float = 50e-9
-    """A packet over a link."""
+    """Forwarding a packet over a link."""
     run: float = 0.3e-3
-    """Building a run and taking it down."""
+    """Building a run and tearing it down."""
     rows: float = 2e-3
-    """Making tables of what a run measured, which is done for one run at a time."""
+    """Building the tables of a run's measurements, which is done serially, one run at a time."""
     guest: float = 0.1
-    """Starting a guest and ending it."""
+    """Starting a guest and stopping it."""
     guest_packet: float = 50e-6
-    """A packet sent or received by a guest: each wakes a kernel, which is another process."""
+    """Sending or receiving a packet in a guest: each wakes a kernel in another process."""
     foreign_hop: float = 1e-6
-    """A packet over a link in ns-2."""
+    """Forwarding a packet over a link in ns-2."""
     foreign_run: float = 0.3
-    """Starting ns-2 and reading what it wrote."""
+    """Starting ns-2 and parsing its output."""
 
     def seconds(self, run: Run) -> float:
-        """An estimate of the time that a run takes on one core."""
+        """Estimated time of a run on one core."""
         work = run.work()
         if run.cell.needs.simulators if isinstance(run, PlannedRun) else run.simulators:
             return self.foreign_run + work.hops * self.foreign_hop
         return self.run + work.hops * self.hop + work.guests * self.guest + work.guest_packets * self.guest_packet
 
     def total(self, scenarios: Collection[Run], jobs: int) -> float:
-        """An estimate of the time that runs take on `jobs` cores."""
+        """Estimated time of all runs on `jobs` cores."""
         rows = self.rows * len(scenarios)
         return max(rows, (rows + sum(map(self.seconds, scenarios))) / max(1, min(jobs, len(scenarios))))
 
 
 def measured(scenarios: Collection[Run]) -> Pace:
-    """The pace of this machine at this moment, as far as these scenarios need it."""
+    """Measure the current pace of this machine, as far as these scenarios need it; cached until `forget`."""
     guests = any(scenario.work().guests for scenario in scenarios) and kernel.find() is not None
-    return _with_guests() if guests else _ours()
+    return _with_guests() if guests else _without_guests()
 
 
 def forget() -> None:
-    """Measure again when next asked, as the machine may have become busier or freer."""
-    _ours.cache_clear()
+    """Discard the cached measurements, as the machine may have become busier or idler."""
+    _without_guests.cache_clear()
     _with_guests.cache_clear()
 
 
 @cache
-def _ours() -> Pace:
+def _without_guests() -> Pace:
     smallest = load(SMALLEST)
     outcomes: list[_core.Outcome] = []
-    few = [smallest] * _RUNS
-    ended = _timed(
-        lambda: _core.run_many(few, jobs=1, on_outcome=lambda _, made: outcomes.append(made), on_tick=lambda: None)
+    repeated = [smallest] * _RUNS
+    run_time = _timed(
+        lambda: _core.run_many(
+            repeated, jobs=1, on_outcome=lambda _, outcome: outcomes.append(outcome), on_tick=lambda: None
+        )
     )
     names = ("runs", "flows", "paths", "links", "samples")
-    told = _timed(lambda: [table(made, name) for made in outcomes for name in names])
+    table_time = _timed(lambda: [table(outcome, name) for outcome in outcomes for name in names])
     larger = load(_LARGER)
     hop = _timed(lambda: _core.run(larger)) / larger.work().hops
-    return Pace(hop=hop, run=ended / _RUNS, rows=told / _RUNS)
+    return Pace(hop=hop, run=run_time / _RUNS, rows=table_time / _RUNS)
 
 
 @cache
@@ -97,10 +99,12 @@ def _with_guests() -> Pace:
     idle, busy = load(_GUESTS), load(_GUESTS.replace('"1 B"', '"2 MB"'))
     outcome = _core.run(idle)
     if outcome.failure or outcome.not_run:
-        return _ours()
+        return _without_guests()
     started, worked = _timed(lambda: _core.run(idle)), _timed(lambda: _core.run(busy))
     packets = busy.work().guest_packets - idle.work().guest_packets
-    return replace(_ours(), guest=started / idle.work().guests, guest_packet=max(1e-6, (worked - started) / packets))
+    return replace(
+        _without_guests(), guest=started / idle.work().guests, guest_packet=max(1e-6, (worked - started) / packets)
+    )
 
 
 def _timed(work: Callable[[], object]) -> float:

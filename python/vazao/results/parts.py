@@ -1,8 +1,9 @@
-"""Parts of a results directory: Parquet files of rows, one for each table and batch, and what a batch says of itself.
+"""Parts of a results directory: Parquet files of rows, one per table and batch, and a record of each batch.
 
-A batch is one file of the same name in every table's folder. The one in `runs/` is written last: its presence commits
-the batch, and it says whose results these are and what its other parts are. So the process may be killed at any moment:
-a finished batch is whole, an unfinished one does not exist, and what was lost, changed or copied since is noticed.
+A batch is one file of the same name in every table's folder. The file in `runs/` is written last: its presence commits
+the batch, and its record gives the origin of the results and the batch's other parts. The process may therefore be
+killed at any moment: a committed batch is complete, an uncommitted one does not exist, and parts that were lost,
+changed or copied since are detected.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ from vazao.errors import ResultsError
 from vazao.files import TEMPORARY, explained, owned, remove, replacing, write_atomically
 
 TABLES = ("scenarios", "samples", "links", "paths", "flows", "runs")
-"""Tables in the order in which a batch is written."""
+"""Tables in the order in which a batch writes them."""
 
 RECORD = b"vazao.batch"
-"""Key of a batch's record, its `Batch`, in the metadata of its part in `runs/`."""
+"""Key of a batch's record (`Batch`) in the metadata of its part in `runs/`."""
 
 _NAME = re.compile("[0-9]{6,9}")
 
 
 class Piece(BaseModel):
-    """One part of a batch as it was written."""
+    """Size and digest of one part of a batch, as it was written."""
 
     model_config = ConfigDict(strict=True)
 
@@ -45,49 +46,49 @@ class Piece(BaseModel):
 
 
 class Batch(BaseModel):
-    """The record of a batch."""
+    """Record of a batch."""
 
     model_config = ConfigDict(strict=True)
 
     origin: dict[str, Any] = {}
-    """Fields that keep its results apart from others, as their manifest has them; none in those of an older version."""
+    """Fields of the manifest that identify the results of a directory; empty in batches of older versions."""
     parts: dict[str, Piece] = {}
-    """Parts of the batch beside the one in `runs/`, by table."""
+    """Parts of the batch by table, except the one in `runs/`."""
     replaces: str = ""
-    """Batch whose runs it has, but for some that were given up: once this one is there, the other is not."""
+    """Batch that this one supersedes: it has the same runs, except for some that were dropped."""
 
 
 def part(directory: Path, table: str, batch: str) -> Path:
-    """File of a batch's rows of a table."""
+    """Path of the file with a batch's rows of a table."""
     return directory / table / f"{batch}.parquet"
 
 
 def batches(directory: Path) -> list[str]:
-    """The names of the committed batches, in the order of their commitment."""
+    """Names of the committed batches in commit order."""
     files, replaced = _committed(directory)
     return sorted(name for name in files if name not in replaced)
 
 
 def gaps(directory: Path) -> list[str]:
-    """The batches that must have been there: they are counted from 1, and none is begun before the last is whole."""
+    """Names of missing batches: numbers start at 1, and each batch begins only after the previous one is complete."""
     files, replaced = _committed(directory)
     there = {int(name) for name in (*files, *replaced)}
     return [f"{n:06}" for n in range(1, max(there, default=0)) if n not in there]
 
 
 def following(directory: Path) -> int:
-    """The number of the next batch."""
+    """Number of the next batch."""
     files, _ = _committed(directory)
     return 1 + max(map(int, files), default=0)
 
 
 def _committed(directory: Path) -> tuple[list[str], set[str]]:
-    """All batches that have a part in `runs/`, and those that another has replaced."""
+    """Names of all batches with a part in `runs/`, and of those that another batch has replaced."""
     if not owned(directory / "runs", folder=True):
         return [], set()
     names: list[str] = []
     replaced: set[str] = set()
-    # A directory is read for each question, and may have thousands of batches.
+    # The directory is read for every query, and may have thousands of batches.
     with explained(directory / "runs", "read"), os.scandir(directory / "runs") as entries:
         for entry in entries:
             name = entry.name.removesuffix(".parquet")
@@ -100,7 +101,7 @@ def _committed(directory: Path) -> tuple[list[str], set[str]]:
 
 @lru_cache(maxsize=100_000)
 def _replaced(directory: str, batch: str, *_: int) -> str:
-    """The batch that this one replaces; none where it cannot be read, as is said when its rows are."""
+    """Name of the batch that this one replaces; empty if the record is unreadable, as reading the rows reports that."""
     try:
         return read(Path(directory), batch).replaces
     except ResultsError:
@@ -115,23 +116,23 @@ def write(
     samples: Sequence[_core.Table | pa.Table] = (),
     replaces: str = "",
 ) -> None:
-    """Commit a batch, with the `samples` of its runs: all its rows become visible at once, or none.
+    """Commit a batch with the `samples` of its runs, atomically: all its rows become visible at once, or none.
 
-    Those of the batch that it `replaces` go at the same moment.
+    The rows of the batch that it `replaces` disappear at the same moment.
     """
-    said = Batch(origin=dict(origin), replaces=replaces)
+    record = Batch(origin=dict(origin), replaces=replaces)
     if any(map(len, samples)):
-        said.parts["samples"] = _write_samples(part(directory, "samples", batch), samples)
+        record.parts["samples"] = _write_samples(part(directory, "samples", batch), samples)
     for table in TABLES[:-1]:
         if table in tables and tables[table].height:
             content = as_parquet(tables[table])
-            said.parts[table] = Piece(bytes=len(content), sha256=sha256(content).hexdigest())
+            record.parts[table] = Piece(bytes=len(content), sha256=sha256(content).hexdigest())
             write_atomically(part(directory, table, batch), content)
-    write_atomically(part(directory, "runs", batch), as_parquet(tables["runs"], said))
+    write_atomically(part(directory, "runs", batch), as_parquet(tables["runs"], record))
 
 
 ROWS = 1 << 16
-"""Samples are written in groups of about so many rows: together they may be more than memory holds."""
+"""Approximate number of rows per group of samples: written at once, they could exceed memory."""
 
 
 def _write_samples(path: Path, runs: Sequence[_core.Table | pa.Table]) -> Piece:
@@ -151,7 +152,7 @@ def _write_samples(path: Path, runs: Sequence[_core.Table | pa.Table]) -> Piece:
 
 
 def as_parquet(rows: pl.DataFrame, said: Batch | None = None) -> bytes:
-    """Rows as the bytes of a file, and what their batch says of itself."""
+    """Rows as the bytes of a Parquet file, whose metadata has the record of their batch."""
     content = BytesIO()
     metadata = {RECORD.decode(): said.model_dump_json()} if said else None
     rows.write_parquet(content, compression="zstd", metadata=metadata)
@@ -170,13 +171,13 @@ def read(directory: Path, batch: str) -> Batch:
 
 
 def verify(directory: Path, batch: str, said: Batch) -> None:
-    """See that every part of a batch is as it was committed. Raises `ResultsError` naming the first that is not."""
+    """Check that every part of a batch is as it was committed. Raises `ResultsError` naming the first that is not."""
     for table in (table for table in TABLES if table in said.parts):
         path, wanted = part(directory, table, batch), said.parts[table]
         remedy = _remedy(part(directory, "runs", batch))
         if not owned(path):
             raise ResultsError(f"{path}: is lost{remedy}")
-        # Samples may be many: a change that keeps their size shows when they are read.
+        # Samples may be large, so only their size is checked: other damage is found when they are read.
         same = path.stat().st_size == wanted.bytes
         if not same or (table != "samples" and sha256(path.read_bytes()).hexdigest() != wanted.sha256):
             raise ResultsError(f"{path}: is damaged: not as it was written{remedy}")
@@ -187,7 +188,7 @@ def _remedy(runs: Path) -> str:
 
 
 def sweep(directory: Path) -> None:
-    """Remove what is no more: temporary files of a killed process, parts of uncommitted and of replaced batches."""
+    """Remove stale files: temporary files of a killed process, parts of uncommitted and of replaced batches."""
     committed = set(batches(directory))
     for folder in (directory, *(directory / table for table in TABLES)):
         for path in sorted(folder.glob(f".*{TEMPORARY}")):

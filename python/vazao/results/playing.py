@@ -1,4 +1,4 @@
-"""Scenarios of Python and of files as the text that the laboratory with sliders plays."""
+"""Conversion of Python scenarios and files to the text that the laboratory with sliders plays."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 
 def play(what: Network | Experiment | str | Path, flows: Sequence[Flow] | None = None, **keys: Any) -> Laboratory:
-    """The laboratory with sliders as a notebook's widget, the engine in it: `.scenario` is what the sliders made of it.
+    """The laboratory with sliders, engine included, as a notebook widget: `.scenario` is what the sliders made of it.
 
-    It begins with a network and flows over it, `keys` being top-level keys of the scenario (`seed=2`, `until="30 s"`);
-    with an experiment (`vz.load("wan.toml")`); or with the name of a file or of a built-in scenario. Raises
-    `ScenarioError`, `StudyError`, `ResultsError` where the page is not built, and `ImportError` without the extra.
+    It starts with a network and its flows, `keys` being top-level keys of the scenario (`seed=2`, `until="30 s"`); with
+    an experiment (`vz.load("wan.toml")`); or with the name of a file or of a built-in scenario. Raises `ScenarioError`,
+    `StudyError`, `ResultsError` if the page is not built, and `ImportError` without the extra.
     """
     frames = widgets.frames()
-    text, name = _told(what, flows, keys)
+    text, name = _text_and_name(what, flows, keys)
     made: Laboratory = frames.Laboratory(play_page(text, name), toml=text)
     return made
 
 
-def _told(
+def _text_and_name(
     what: Network | Experiment | str | Path, flows: Sequence[Flow] | None, keys: dict[str, Any]
 ) -> tuple[str, str]:
-    """A scenario's text and name; what no scenario is, or none for a page, is told."""
+    """Text and name of a scenario. Raises `ScenarioError` for anything that no page can play."""
     if isinstance(what, dict):
         if flows is None:
             raise ScenarioError("flows: are missing; a network is played with flows, as in vz.play(net, flows)")
@@ -69,16 +69,16 @@ def _of_experiment(experiment: Experiment) -> tuple[str, str]:
     return _of_tables(tables)
 
 
-def _put(tables: Any, way: list[str], value: Any) -> None:
-    """Set a key of a document; a kind alone on the way (`queue = "red"`) becomes the table that it stands for."""
-    place: Any = int(way[0]) if isinstance(tables, list) else way[0]
-    if len(way) == 1:
+def _put(tables: Any, path: list[str], value: Any) -> None:
+    """Set a key of a document; a bare kind on the path (`queue = "red"`) becomes the table that it abbreviates."""
+    place: Any = int(path[0]) if isinstance(tables, list) else path[0]
+    if len(path) == 1:
         tables[place] = value
         return
     inner = tables[place] if isinstance(tables, list) else tables.setdefault(place, {})
     if not isinstance(inner, dict | list):
         inner = tables[place] = {"kind": inner}
-    _put(inner, way[1:], value)
+    _put(inner, path[1:], value)
 
 
 def _of_tables(tables: dict[str, Any]) -> tuple[str, str]:

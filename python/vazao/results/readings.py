@@ -1,6 +1,6 @@
-"""Files of an author's own measurements: a CSV whose columns are a study's factors and measures, read as its runs.
+"""CSV files of an author's own measurements: columns are a study's factors and measures, rows are read as its runs.
 
-The file may be anybody's: it has limits, its cells are labels and numbers, and whatever it is instead is one message.
+A file may come from anyone: its size is limited, its cells are labels or numbers, and anything else is one error.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from vazao.files import read_file
 from vazao.study import Combination, Factor, Label, Level, Part, Study, design_columns, is_run, labels_of, readable
 
 MOST_ROWS, MOST_COLUMNS, LONGEST = 10_000, 200, 200
-"""Rows and columns of a file, and letters of one of its cells, at most. Its bytes have a limit too (`files`)."""
+"""Limits on the rows and columns of a file and the characters of a cell. `files` limits the bytes too."""
 
 MOST_SAID = 2_000
-"""Letters of the lines at the beginning that start with `#`, at most."""
+"""Limit on the characters of the leading lines that start with `#`."""
 
 GREATEST = 1e18
-"""The greatest number that is taken for a measure."""
+"""Largest number accepted as a measure."""
 
 MOST_NUMBERED = 10**6
-"""Flows and replications have numbers below this one."""
+"""Exclusive upper bound of the numbers of flows and replications."""
 
 SETTINGS = (
     *("group", "transport", "stack", "cc", "recovery", "scheduler", "path_manager"),
     *("app", "client", "server"),
 )
-"""Columns of flows that follow from the scenario: nobody measures them."""
+"""Columns of flows that follow from the scenario, so that nobody measures them."""
 
 NO_MEASURES = {"run_id", "flow", "seed", "events", "packet_hops", "kernel_hz", "wall_s", *SETTINGS}
-"""Columns of runs and flows that are no measures, beside those that are texts."""
+"""Columns of runs and flows that are not measures, besides text columns."""
 
 NOTHING = "none"
-"""Text of a cell that says that the run has no such value, as a flow that never lost anything has no recovery."""
+"""Text of a cell for a value that the run does not have, such as the recovery of a flow without losses."""
 
 AVERAGED = "write one row, as with the mean of all that was measured"
 
 _COUNTED = ("part", "replication", "flow")
-"""Columns beside the factors that say what a row is of."""
+"""Columns besides the factors that identify a row."""
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEADING = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*(?:\[\s*([^\[\]]*?)\s*\])?")
@@ -56,12 +56,12 @@ _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 Value = float | int | bool | None
 Schemas = Mapping[str, Mapping[str, pl.DataType]]
-"""Types of the columns of `runs` and of `flows`."""
+"""Column types of `runs` and `flows`."""
 
 
 @dataclass
 class MeasuredRun:
-    """A run that an author measured: what he has no value of is in none of the tables."""
+    """A run measured by an author; values that were not measured are absent from its tables."""
 
     part: str
     combination: Combination
@@ -69,16 +69,16 @@ class MeasuredRun:
     values: dict[str, Value] = field(default_factory=dict)
     """Measures that are columns of `runs`."""
     flows: dict[int, dict[str, Value]] = field(default_factory=dict)
-    """Measures of each flow that are columns of `flows`."""
+    """Measures that are columns of `flows`, by flow."""
     lines: dict[int, int] = field(default_factory=dict)
-    """Line of the file that has each flow."""
+    """Line of each flow in the file."""
     unnamed: bool = False
-    """Whether a row does not say of which flow it is."""
+    """Whether a row does not name its flow."""
 
 
 @dataclass(frozen=True)
 class Readings:
-    """A set of measurements as its file has it."""
+    """A set of measurements as read from its file."""
 
     name: str
     title: str
@@ -87,7 +87,7 @@ class Readings:
     runs: list[MeasuredRun]
     measures: tuple[str, ...]
     assumed: Mapping[str, str]
-    """Factors that its rows do not name, each with the level at which they are taken to be."""
+    """Factors that its rows omit, each with the level assumed instead."""
     file: str = ""
 
 
@@ -96,17 +96,17 @@ def read(
 ) -> Readings:
     """Read a set of measurements. Raises `StudyError` with line, column, value, and what would be accepted.
 
-    Without a `source`, the lines at the beginning that start with `#` say it. `links`: the user named the file, so a
-    symbolic link is followed.
+    Without a `source`, the leading lines that start with `#` give it. `links`: follow a symbolic link, as the user
+    named the file.
     """
     content, text = _text(path, links)
     lines = list(StringIO(text, newline=""))
-    said = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    told = " ".join(line.lstrip("#").strip() for line in lines[:said]).strip()
-    if len(told) > MOST_SAID:
-        raise StudyError(f"{path}: its lines that start with # have {len(told)} letters; at most {MOST_SAID} are read")
-    source = source or told
-    rows = _cells(path, lines[said:], said)
+    commented = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    notes = " ".join(line.lstrip("#").strip() for line in lines[:commented]).strip()
+    if len(notes) > MOST_SAID:
+        raise StudyError(f"{path}: its lines that start with # have {len(notes)} letters; at most {MOST_SAID} are read")
+    source = source or notes
+    rows = _cells(path, lines[commented:], commented)
     first = next(rows, None)
     if first is None:
         raise StudyError(f"{path}: is empty; its first line names the columns")
@@ -121,7 +121,7 @@ def read(
 
 
 def name_of(path: Path) -> str:
-    """The name of a set that a command line gives by its file: `Testbed 2.csv` is testbed-2. Raises `StudyError`."""
+    """Name of a set that the command line gives by its file: `Testbed 2.csv` becomes testbed-2. Raises `StudyError`."""
     name = re.sub(r"[^a-z0-9._-]+", "-", path.stem.lower()).strip("-._")
     if not name:
         raise StudyError(f"{path}: its name, without .csv, is that of the measurements; it needs letters or digits")
@@ -138,7 +138,7 @@ def _text(path: Path, links: bool) -> tuple[bytes, str]:
 
 
 def _cells(path: Path, lines: Sequence[str], before: int) -> Iterator[tuple[int, list[str]]]:
-    """The rows that have anything, each with the number of its first line."""
+    """Non-empty rows, each with the number of its first line."""
     reader = csv.reader(lines, strict=True)
     count = 0
     while True:
@@ -161,7 +161,7 @@ def _cells(path: Path, lines: Sequence[str], before: int) -> Iterator[tuple[int,
 
 @dataclass(frozen=True)
 class _Measure:
-    """A column of measures."""
+    """A column of measured values."""
 
     name: str
     table: str
@@ -172,19 +172,19 @@ class _Measure:
 
 @dataclass(frozen=True)
 class _Key:
-    """A column that says what a row is of: `part`, a factor, `replication`, `flow`."""
+    """A column that identifies a row: `part`, a factor, `replication` or `flow`."""
 
     name: str
     unit: str = ""
-    """Unit of its cells; empty where they have it themselves, or have none."""
+    """Unit of its cells; empty if each cell includes its own, or there is none."""
 
-    def told(self, cell: str) -> str:
-        """A cell with its unit."""
+    def with_unit(self, cell: str) -> str:
+        """Text of a cell with its unit."""
         return f"{cell} {self.unit}" if self.unit else cell
 
 
 class _Reader:
-    """The rows of one file, taken one after the other."""
+    """Reader of the rows of one file, one after the other."""
 
     def __init__(self, study: Study, schemas: Schemas, path: Path, line: int, header: Sequence[str]) -> None:
         self.study, self.schemas, self.path = study, schemas, path
@@ -197,7 +197,7 @@ class _Reader:
             table: {
                 name: kind
                 for name, kind in columns.items()
-                # What the design says of a run is nothing that anybody measured.
+                # Columns of the design describe a run and are not measured.
                 if _is_measure(name, kind) and not (table == "runs" and name in self._design)
             }
             for table, columns in schemas.items()
@@ -238,7 +238,7 @@ class _Reader:
         return _Measure(column, table, self.schemas[table][column], unit or "")
 
     def _known(self, name: str, unit: str | None) -> tuple[str, str] | None:
-        """Table and column of a measure: `goodput` in Mbit/s is `goodput_bps`."""
+        """Table and column of a measure: `goodput` in Mbit/s is `goodput_bps`. None if there is no such measure."""
         suffix = _suffix(unit) if unit is not None else None
         for wanted in dict.fromkeys([name, *([f"{name}{suffix}"] if suffix else [])]):
             for table, columns in self._measures.items():
@@ -248,7 +248,7 @@ class _Reader:
         return None
 
     def _is_in(self, factor: str, unit: str) -> bool:
-        """Whether levels of a factor are quantities in a unit of this kind; parts of 1 are percentages, too."""
+        """Whether a factor's levels are quantities in a unit of this kind; fractions of 1 count as percentages."""
         labels, kind = self.study.labels(factor), (_quantity(f"1 {unit}") or ("",))[0]
         numbers = [label for label in labels if not isinstance(label, str)]
         if kind == "%" and numbers:
@@ -274,7 +274,7 @@ class _Reader:
     # The rows
 
     def take(self, line: int, cells: Sequence[str]) -> None:
-        """Take a row over, unless nothing is measured in it. Raises `StudyError`."""
+        """Add a row, unless it has no measured value. Raises `StudyError`."""
         if len(cells) != len(self.columns):
             raise StudyError(f"{self.path}:{line}: has {len(cells)} cells where the header has {len(self.columns)}")
         for text, cell in zip(self.header, cells, strict=True):
@@ -283,7 +283,7 @@ class _Reader:
         if not any(cell for column, cell in zip(self.columns, cells, strict=True) if isinstance(column, _Measure)):
             return
         keys = {
-            column.name: column.told(cell)
+            column.name: column.with_unit(cell)
             for column, cell in zip(self.columns, cells, strict=True)
             if isinstance(column, _Key) and cell
         }
@@ -299,14 +299,14 @@ class _Reader:
         if replication and part.replications.full == 1:
             problem = f"runs each combination once, and its findings take one value of each; {AVERAGED}"
             raise StudyError(f"{self.path}:{line}: the part {part.name!r} {problem}")
-        whole = (part.name, labels, replication, flow)
-        if whole in self._seen:
+        identity = (part.name, labels, replication, flow)
+        if identity in self._seen:
             problem = (
-                f"is of the same run and flow as line {self._seen[whole]}; a column `replication` tells runs apart"
+                f"is of the same run and flow as line {self._seen[identity]}; a column `replication` tells runs apart"
             )
             raise StudyError(f"{self.path}:{line}: {problem}")
-        self._seen[whole] = line
-        run = self.runs.setdefault(whole[:3], MeasuredRun(part.name, combination, replication))
+        self._seen[identity] = line
+        run = self.runs.setdefault(identity[:3], MeasuredRun(part.name, combination, replication))
         run.lines[flow] = line
         run.unnamed |= "flow" not in keys
         values = run.flows.setdefault(flow, {})
@@ -328,20 +328,20 @@ class _Reader:
         return self.study.part(keys["part"])
 
     def _combination(self, line: int, part: Part, keys: Mapping[str, str]) -> Combination:
-        """The level of each factor of the part. Raises `StudyError` where there is none, or no such run."""
+        """Level of each factor of the part. Raises `StudyError` if a factor has none or the part has no such run."""
         for name in keys:
             if name in self._factors and name not in part.factor_names:
                 raise self._error(line, name, f"is no factor of the part {part.name!r}; leave its cell empty")
-        made = {
+        combination = {
             factor.name: self._level(line, factor, keys[factor.name])
             if factor.name in keys
             else self._left_out(line, part, factor)
             for factor in part.factors
         }
-        if not is_run(part, made):
-            told = ", ".join(f"{name} = {level}" for name, level in made.items())
-            raise StudyError(f"{self.path}:{line}: the part {part.name!r} has no run with {told}")
-        return made
+        if not is_run(part, combination):
+            levels = ", ".join(f"{name} = {level}" for name, level in combination.items())
+            raise StudyError(f"{self.path}:{line}: the part {part.name!r} has no run with {levels}")
+        return combination
 
     def _level(self, line: int, factor: Factor, text: str) -> Level:
         labels = [label for label in factor.labels if str(label) == text]
@@ -352,7 +352,7 @@ class _Reader:
         return factor.level(labels[0])
 
     def _left_out(self, line: int, part: Part, factor: Factor) -> Level:
-        """The level of a factor of which a row says nothing, where the study leaves but one."""
+        """Level of a factor that a row omits, if the study leaves only one. Raises `StudyError` otherwise."""
         claimed = [label for label in self.study.claimed_at.get(factor.name, []) if label in factor.labels]
         if len(claimed) == 1:
             level = factor.level(claimed[0])
@@ -361,18 +361,18 @@ class _Reader:
         elif factor.default is not None or part.design in ("one-at-a-time", "list"):
             level = factor.centre
         else:
-            told = ", ".join(map(str, factor.labels))
+            known = ", ".join(map(str, factor.labels))
             raise self._error(
-                line, factor.name, f"is missing, and the study does not say which level holds; it has {told}"
+                line, factor.name, f"is missing, and the study does not say which level holds; it has {known}"
             )
         if len(factor.levels) > 1:
             self.assumed.setdefault(factor.name, {})[str(level)] = None
         return level
 
-    def _number(self, line: int, name: str, keys: Mapping[str, str], otherwise: int) -> int:
+    def _number(self, line: int, name: str, keys: Mapping[str, str], default: int) -> int:
         text = keys.get(name)
         if text is None:
-            return otherwise
+            return default
         if not re.fullmatch(r"[0-9]{1,6}", text):
             raise self._error(line, name, f"{_short(text)!r} is no number from 0 to {MOST_NUMBERED - 1}")
         return int(text)
@@ -405,13 +405,13 @@ def _is_measure(name: str, kind: pl.DataType) -> bool:
 
 
 def _own_suffix(name: str, kind: pl.DataType) -> str:
-    """The suffix by which a column's name says its unit; that of a ratio is `%`, of a count `_packets`."""
+    """Unit suffix of a column's name: `%` for a ratio and `_packets` for a count."""
     found = next((suffix for suffix in units.SUFFIXES if name.endswith(suffix)), "")
     return found or ("%" if kind.is_float() else "_packets")
 
 
 def _suffix(unit: str) -> str | None:
-    """The suffix of columns in a unit of this kind; None for what is no unit."""
+    """Suffix of columns in a unit of this kind; None if it is not a unit."""
     if unit == "%":
         return unit
     known = units.parse(f"1 {unit}")
@@ -420,7 +420,7 @@ def _suffix(unit: str) -> str | None:
 
 
 def _converted(text: str, unit: str) -> float:
-    """A number of a column with a unit, in the base unit."""
+    """Number of a column with a unit, converted to the base unit."""
     text = _plain(text)
     if not unit:
         return float(text)
@@ -432,7 +432,7 @@ def _converted(text: str, unit: str) -> float:
 
 
 def _alike(label: Label, text: str) -> bool:
-    """Whether a text is a label that is written otherwise: 0.010 for 0.01, 10 Mbit/s for 10 Mbps, 1 % for 0.01."""
+    """Whether a text is another spelling of a label: 0.010 for 0.01, 10 Mbit/s for 10 Mbps, 1 % for 0.01."""
     text = _plain(text)
     quantity = _quantity(text)
     if isinstance(label, str):
@@ -443,12 +443,12 @@ def _alike(label: Label, text: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """A number with a digit before its point: 0.5 for .5."""
+    """Number with a digit before its decimal point: 0.5 for .5."""
     return re.sub(r"^([+-]?)\.(?=[0-9])", r"\g<1>0.", text)
 
 
 def _quantity(text: str) -> tuple[str, float] | None:
-    """The suffix of columns in this unit, and the number in the base unit; None for what is no quantity."""
+    """Column suffix of a quantity's unit, and the number in the base unit; None if the text is not a quantity."""
     number, _, unit = text.partition(" ")
     if unit.strip() == "%" or number.endswith("%"):
         number = number.removesuffix("%")

@@ -1,4 +1,4 @@
-"""The README.md of a results directory: what it is, and how whoever receives it looks into it and does it again."""
+"""README.md of a results directory: its contents, and how a recipient explores and reproduces them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vazao.study import Study
 README = "README.md"
 
 PAPERS = ("letter.tex", "ledger.tex", "ledger.csv", "study.bib")
-"""Files for a paper that stand beside the report of a study with claims."""
+"""Files for a paper, next to the report of a study with claims."""
 
 _PAPERS = ", ".join(PAPERS)
 
@@ -31,20 +31,20 @@ FILES = {
     "scenarios/": "the resolved scenario of each run, as JSON",
     "manifest.json": "what was run and with which versions",
 }
-"""Files of a results directory, in the order in which a reader wants them."""
+"""Files of a results directory, in the order of their interest to a reader."""
 
 STUDY_ONLY = ("report.html", "findings.json", _PAPERS, "figures/", "study.toml")
 SCENARIO_ONLY = ("scenario.toml",)
 
 
 def write(directory: Path, manifest: Mapping[str, Any], study: Study | None = None) -> None:
-    """Write the README of a results directory, of a study's or of a single run's."""
+    """Write the README of a results directory, for a study or for a single run."""
     measured = owned(directory / MEASUREMENTS, folder=True)
     write_atomically(directory / README, text(manifest, study, measured=measured).encode())
 
 
 def text(manifest: Mapping[str, Any], study: Study | None, *, measured: bool = False) -> str:
-    """Text of the README. It names no place: all its commands are for the directory that it is in."""
+    """Text of the README. It names no location: its commands are for the directory that contains it."""
     title = _line(study.title if study else manifest["name"])
     versions = manifest["versions"]
     left_out = (*(SCENARIO_ONLY if study else STUDY_ONLY), *(() if measured else (MEASUREMENTS + "/",)))
@@ -56,8 +56,8 @@ def text(manifest: Mapping[str, Any], study: Study | None, *, measured: bool = F
     made = f"{runs} of `{manifest['name']}`, by Vazão {versions['vazao']} with engine {versions['engine']}."
     parts = [
         f"# {title}", *about, made, "The commands below are for a terminal in this directory, wherever it is now.",
-        "## Look", _fenced(_looking(study)), "\n".join(["| file | what it is |", "| --- | --- |", *files]),
-        "## Do it again", _fenced(_again(manifest, study)), SAME, *_code(manifest),
+        "## Look", _fenced(_commands_to_look(study)), "\n".join(["| file | what it is |", "| --- | --- |", *files]),
+        "## Do it again", _fenced(_commands_to_repeat(manifest, study)), SAME, *_own_algorithms(manifest),
     ]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
@@ -66,12 +66,12 @@ SAME = """The same engine gives the same rows to the bit, on any machine and any
 where they differ, and names the engines where these do."""
 
 
-def _looking(study: Study | None) -> list[str]:
-    asked = "vazao sql . 'SELECT run_id, seed, utilisation FROM runs'"
-    return ["vazao show .", asked, *(["vazao explore ."] if study else [])]
+def _commands_to_look(study: Study | None) -> list[str]:
+    query = "vazao sql . 'SELECT run_id, seed, utilisation FROM runs'"
+    return ["vazao show .", query, *(["vazao explore ."] if study else [])]
 
 
-def _again(manifest: Mapping[str, Any], study: Study | None) -> list[str]:
+def _commands_to_repeat(manifest: Mapping[str, Any], study: Study | None) -> list[str]:
     verify = "vazao verify .                    # every stored run again, compared to the bit"
     if study is None:
         return [verify, f"vazao run ./{manifest['run']}      # the run, with --pcap or --trace if you like"]
@@ -82,22 +82,22 @@ def _again(manifest: Mapping[str, Any], study: Study | None) -> list[str]:
     ]
 
 
-def _code(manifest: Mapping[str, Any]) -> list[str]:
-    """Sentences on own algorithms, which nobody runs unasked."""
+def _own_algorithms(manifest: Mapping[str, Any]) -> list[str]:
+    """Paragraph on the user's own algorithms, which run only with permission."""
     files = sorted(name for name in manifest.get("inputs", {}) if name.endswith(".py"))
     if not files:
         return []
     named = ", ".join(f"`{_line(name)}`" for name in files)
-    told = (
+    listed = (
         f"Runs use algorithms in Python ({named}), whose copies are in `inputs/`. Vazão lists them before it runs them;"
     )
-    return [f"{told}\nif you trust them, `--allow-programs` says so."]
+    return [f"{listed}\nif you trust them, `--allow-programs` says so."]
 
 
 def _fenced(lines: list[str]) -> str:
     return "\n".join(["```sh", *lines, "```"])
 
 
-def _line(told: str) -> str:
-    """A text in one line."""
-    return re.sub(r"\s+", " ", told).strip()
+def _line(raw: str) -> str:
+    """Text with its whitespace collapsed to one line."""
+    return re.sub(r"\s+", " ", raw).strip()

@@ -1,4 +1,4 @@
-"""A study's questions asked of empty tables, before anything is simulated: what is no answer then is none later."""
+"""Validation of a study's queries on empty tables, so that a broken query is found before anything is simulated."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from vazao.results.result import table
 from vazao.study import Study, design_columns, findings
 
 LIMITS = Limits(seconds=60, gigabytes=1)
-"""Limits of a question to tables without rows."""
+"""Limits of a query on tables without rows."""
 
 
 def rehearse(study: Study) -> None:
-    """Ask every finding, table and figure of a study once, of tables that have all columns and no rows.
+    """Run every finding, table and figure of a study once, on tables with all columns and no rows.
 
-    Raises `StudyError` for a query that fails, a finding without `holds`, a text or figure that names no column.
+    Raises `StudyError` for a query that fails, a finding without `holds`, a text or figure that names an unknown
+    column.
     """
     stage = Stage(study)
     findings.evaluate(study, stage)
@@ -42,12 +43,12 @@ def rehearse(study: Study) -> None:
 
 
 class Stage:
-    """The tables that a study's queries are rehearsed on: those that are given, and without rows all others."""
+    """Database for a study's queries before it runs: the given tables, and all others without rows."""
 
     def __init__(
         self, study: Study, tables: Mapping[str, pl.DataFrame] | None = None, *, telling: bool = False
     ) -> None:
-        """Raises `StudyError` for a view that cannot be."""
+        """Load the tables and views. Raises `StudyError` for an invalid view."""
         columns = {name: rows.to_arrow() for name, rows in {**columns_of(study), **(tables or {})}.items()}
         try:
             self._database = Enclosure(lambda: _staged(study, columns, telling), LIMITS)
@@ -55,11 +56,11 @@ class Stage:
             raise StudyError(f"{study.file}: {error}") from None
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
-        """The answer of its tables. Raises `ResultsError`."""
+        """Rows of a query on its tables. Raises `ResultsError`."""
         return self._database.query(sql, parameters)
 
     def reads(self, sql: str, columns: Sequence[str], parameters: Mapping[str, object]) -> set[tuple[str, str]]:
-        """Tables and their columns on which columns of an answer depend; of a stage that is `telling`.
+        """Tables and columns that `columns` of a query's result depend on; needs a stage that is `telling`.
 
         Raises `ResultsError`.
         """
@@ -67,7 +68,7 @@ class Stage:
 
 
 def columns_of(study: Study) -> dict[str, pl.DataFrame]:
-    """Every table with its columns and no rows."""
+    """Every table with its columns and no rows, by name."""
     outcome = _core.run(_core.load(SMALLEST))
     tables = {name: table(outcome, name).clear() for name in TABLES if name != "scenarios"}
     tables["scenarios"] = pl.DataFrame(schema={"run_id": pl.String(), "scenario": pl.String()})

@@ -1,4 +1,4 @@
-"""Stored runs, run again from what is stored with them, and compared to the bit."""
+"""Re-execution of stored runs from what is stored with them, compared bit by bit."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ COMPARED = ("runs", "flows", "paths", "links", "samples")
 """Tables of a run that are compared."""
 
 APART = ("run_id", "wall_s")
-"""Columns that say nothing of what happened in a run: its name, which has the engine's version in it, and a clock's."""
+"""Columns that are not compared: the run's name, which contains the engine's version, and wall-clock time."""
 
 WINDOW = 64
-"""Runs whose stored rows are in memory at a time."""
+"""Number of runs whose stored rows are in memory at a time."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A column of a run's tables that is not as it was stored, or `rows`, how many there are."""
+    """A column of a run's tables that differs from the stored one; `rows` stands for the number of rows."""
 
     table: str
     column: str
     rows: int
     """Number of rows that differ."""
     stored: Any
-    """The first of the stored values that differ, and the one of now."""
+    """First stored value that differs, and the present one."""
     now: Any
 
     def __str__(self) -> str:
@@ -56,35 +56,35 @@ class Difference:
 
 @dataclass(frozen=True)
 class Point:
-    """A stored run: its name and levels, and how to read its scenario again."""
+    """A stored run: its ID and levels, and the reader of its scenario."""
 
     run_id: str
     label: str
-    """Levels and seed in words."""
+    """Levels and seed as text."""
     read: Callable[[], _core.Scenario] = field(repr=False)
-    """Read its scenario. Raises `VazaoError`."""
+    """Reader of its scenario. Raises `VazaoError`."""
     lacking: str | None = None
-    """Reason why it cannot be run on this machine."""
+    """Reason why this machine cannot run it."""
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """A stored run beside what it is when it is run again."""
+    """Comparison of a stored run with its repetition."""
 
     point: Point
     scenario: dict[str, tuple[Any, Any]]
-    """Keys of the resolved scenario that this version reads otherwise, each as stored and as now."""
+    """Keys of the resolved scenario that this version reads differently, each as (stored, present)."""
     differences: list[Difference]
     not_run: str | None = None
     """Reason why it could not be run."""
 
     @property
     def same(self) -> bool:
-        """Whether it was run and all of its tables are the same to the bit."""
+        """Whether it ran and all of its tables are bit-identical."""
         return self.not_run is None and not self.differences
 
     def told(self) -> str:
-        """Result in one sentence."""
+        """Result as one sentence."""
         if self.not_run is not None:
             return f"was not run: {self.not_run}"
         if self.same:
@@ -98,23 +98,23 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Stored:
-    """The stored runs of a directory that are to be run again."""
+    """Stored runs of a directory to be run again."""
 
     store: Store
     points: list[Point]
 
     @property
     def engines(self) -> tuple[str, str]:
-        """Versions of the engine that made them, and of this one."""
+        """Versions of the engine that produced them, and of the present one."""
         return str(self.store.manifest["versions"].get("engine", "")), _core.ENGINE_VERSION
 
     def told_engine(self) -> str:
-        """The engine's version, or both where they differ."""
+        """The engine's version as text, or both versions if they differ."""
         there, here = self.engines
         return f"engine {here}" if there == here else f"engine {here} here, {there} there"
 
     def repeat(self, jobs: int, progress: Progress) -> Iterator[Repeated]:
-        """Run them again on so many cores, and compare. Raises `ResultsError`, `ScenarioError`."""
+        """Run them again on `jobs` cores and compare. Raises `ResultsError`, `ScenarioError`."""
         ended = 0
         progress.start(len(self.points), 0)
         try:
@@ -134,9 +134,9 @@ class Stored:
             progress.close()
 
     def compared(self, point: Point, scenario: _core.Scenario, tables: Mapping[str, pl.DataFrame]) -> Repeated:
-        """A stored run beside the tables, or some of them, that running it again gave."""
+        """Comparison of a stored run with the tables, or some of them, of its repetition."""
         known, rows = self._read([point])
-        return self._beside(point, scenario, known, rows, tables)
+        return self._comparison(point, scenario, known, rows, tables)
 
     def _repeat(
         self, points: Sequence[Point], jobs: int, note: Callable[[Repeated], None], tick: Callable[[], None]
@@ -154,22 +154,22 @@ class Stored:
                 note(Repeated(point, {}, [], outcome.not_run))
             elif outcome.failure is not None:
                 failed = pl.DataFrame({"failure": [outcome.failure]})
-                note(self._beside(point, scenario, known, rows, {"runs": failed}))
+                note(self._comparison(point, scenario, known, rows, {"runs": failed}))
             else:
                 tables = {name: table(outcome, name) for name in COMPARED}
-                note(self._beside(point, scenario, known, rows, tables))
+                note(self._comparison(point, scenario, known, rows, tables))
 
         if able:
             run_many(scenarios, jobs=jobs, on_outcome=on_outcome, on_tick=tick)
 
     def _read(self, points: Sequence[Point]) -> tuple[dict[str, str], dict[str, pl.DataFrame]]:
-        """The resolved scenarios of runs as they are stored, and their rows but for samples, of which many may be."""
+        """Stored resolved scenarios of runs, and their rows except for samples, of which there may be many."""
         ids = [point.run_id for point in points]
         known = self.store.of_runs("scenarios", ids) if ids else pl.DataFrame()
         rows = {name: self.store.of_runs(name, ids) for name in COMPARED if ids and name != "samples"}
         return dict(known.select("run_id", "scenario").iter_rows()) if ids else {}, rows
 
-    def _beside(
+    def _comparison(
         self,
         point: Point,
         scenario: _core.Scenario,
@@ -185,7 +185,7 @@ class Stored:
                 there = self.store.of_runs(name, [point.run_id])
             else:
                 there = rows[name].filter(pl.col("run_id") == point.run_id) if rows[name].width else rows[name]
-            # A run of several parts of a study is in `runs` for each; what failed has nothing but its reason.
+            # A run shared by several parts of a study has a row in `runs` for each; a failed run has only its reason.
             found += compared(name, there.head(1) if name == "runs" else there, now)
         failed = (
             rows["runs"].filter(pl.col("run_id") == point.run_id)["failure"][0] if "failure" in rows["runs"] else None
@@ -196,7 +196,7 @@ class Stored:
 
 
 def compared(name: str, stored: pl.DataFrame, now: pl.DataFrame) -> Iterator[Difference]:
-    """The columns in which two tables of a run differ in any bit; their number of rows, where that differs."""
+    """Columns in which two tables of a run differ in any bit, or only their numbers of rows if these differ."""
     if stored.height != now.height:
         yield Difference(name, "rows", abs(stored.height - now.height), stored.height, now.height)
         return
@@ -204,7 +204,7 @@ def compared(name: str, stored: pl.DataFrame, now: pl.DataFrame) -> Iterator[Dif
         if column in APART:
             continue
         if column not in stored.columns:
-            # A table that nothing was ever written to has no columns.
+            # A table that was never written to has no columns.
             if now.height:
                 yield Difference(name, column, now.height, "no such column", now[column][0])
             continue
@@ -216,7 +216,7 @@ def compared(name: str, stored: pl.DataFrame, now: pl.DataFrame) -> Iterator[Dif
 
 
 def _bits(values: pl.Series) -> np.ndarray[Any, Any]:
-    """Values as they can be told apart: of a floating-point number its bits, of anything else its text."""
+    """Values in a comparable form: the bits of floating-point numbers, integers and flags as such, all else as text."""
     if values.dtype.is_float():
         bits = values.fill_null(0.0).cast(pl.Float64).to_numpy().view(np.uint64).astype(object)
         bits[values.is_null().to_numpy()] = None
@@ -226,10 +226,10 @@ def _bits(values: pl.Series) -> np.ndarray[Any, Any]:
 
 
 def stored_runs(directory: str | Path, run_ids: Sequence[str] = (), *, allow_programs: Allowed = False) -> Stored:
-    """The stored runs of a directory, all or by the beginnings of their `run_id`, ready to be run again.
+    """Stored runs of a directory, all or by prefixes of their `run_id`, ready to be run again.
 
-    They are read from what is stored: the study or scenario, its changes, copies of its files. `allow_programs` lets
-    own algorithms run. Raises `ResultsError` for a run that is not there or not part of the study any more,
+    They are read from what is stored: the study or scenario, its changes, copies of its files. `allow_programs` permits
+    the user's own algorithms to run. Raises `ResultsError` for a run that is missing or no longer part of the study,
     `StudyError`.
     """
     store = Store(directory)
@@ -244,11 +244,11 @@ def stored_runs(directory: str | Path, run_ids: Sequence[str] = (), *, allow_pro
 
 
 def planned_runs(study: Study, store: Store) -> dict[str, PlannedRun]:
-    """The runs of a study's plan by the `run_id` under which each is stored, in the plan's order.
+    """Runs of a study's plan by the `run_id` under which each is stored, in the plan's order.
 
-    They are known by part, levels and replication: the `run_id` of an earlier engine's run is another one. Raises
-    `StudyError` where this version, or this machine, cannot plan the study; gives nothing for a design that it reads
-    otherwise.
+    Runs are matched by part, levels and replication, as the `run_id` of an earlier engine's run differs. Raises
+    `StudyError` if this version or this machine cannot plan the study; returns no runs for a design that this version
+    reads differently.
     """
     size: Size = "full" if store.manifest["size"] == "full" else "quick"
     planned = store.planned
@@ -262,7 +262,7 @@ def planned_runs(study: Study, store: Store) -> dict[str, PlannedRun]:
     try:
         distinct = planned.unique("run_id", keep="first", maintain_order=True)
         joined = distinct.join(rows, on=design, nulls_equal=True, maintain_order="left")
-    except pl.exceptions.PolarsError:  # columns of other types: another study than the one that was run
+    except pl.exceptions.PolarsError:  # column types differ, so this is not the study that was run
         return {}
     return {run_id: every.runs[nth] for run_id, nth in joined.select("run_id", "_nth").iter_rows()}
 
@@ -273,14 +273,14 @@ def _point(run_id: str, run: PlannedRun) -> Point:
 
 
 def _only(store: Store, allow_programs: Allowed) -> Point:
-    """The run of a scenario's directory. Raises `ResultsError`."""
+    """Run of a single scenario's directory. Raises `ResultsError`."""
     manifest = store.manifest
     recipe = recipe_of(store.directory, manifest, inputs.kept(store.directory, manifest), allow_programs)
     return Point(str(manifest["run"]), f"{manifest['name']}, seed {manifest['seed']}", recipe)
 
 
 def _named(store: Store, found: Sequence[Point], run_id: str) -> Point:
-    """The run whose name begins so. Raises `ResultsError`."""
+    """Run whose `run_id` starts with `run_id`. Raises `ResultsError` unless there is exactly one."""
     named = [point for point in found if point.run_id.startswith(run_id)]
     if len(named) == 1:
         return named[0]

@@ -1,4 +1,4 @@
-"""One run and what it measured."""
+"""Results of a single run."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 def table(outcome: Outcome, name: str) -> pl.DataFrame:
-    """A table of an outcome, its dictionary-encoded columns as ordinary text."""
+    """Table of an outcome, with dictionary-encoded columns converted to plain text."""
     return joined_table([outcome], name)
 
 
 def joined_table(outcomes: Sequence[Outcome], name: str) -> pl.DataFrame:
-    """The rows of several outcomes, of this engine or of ns-2, in one table with ordinary text.
+    """Rows of several outcomes, of this engine or of ns-2, as one table with plain text.
 
-    Columns are cast once for all of them: for one outcome alone that takes longer than a short run.
+    Columns are cast once for all outcomes: casting those of a single outcome takes longer than a short run.
     """
     return _plain(pl.concat([pl.DataFrame(outcome.table(name)) for outcome in outcomes], how="vertical_relaxed"))
 
@@ -46,16 +46,16 @@ def _plain(rows: Any) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class _Kept:
-    """A scenario as a pickled result has it: read again when it is asked for, as its files may be elsewhere by then."""
+    """Scenario of a pickled result, read again only on demand, as its files may have moved by then."""
 
     name: str
     run_id: str
     seed: int
     pickled: bytes | None
-    """None where it has algorithms that no other process could find, such as a class made in a function."""
+    """None if it has algorithms that no other process can find, such as a class defined in a function."""
 
     def again(self) -> _core.Scenario:
-        """The scenario itself. Raises `ScenarioError` where it would be another."""
+        """Unpickle the scenario. Raises `ScenarioError` if it would be a different one."""
         if self.pickled is None:
             raise ScenarioError(
                 f"{self.name}: has an algorithm of your own that cannot be pickled; define it in a module"
@@ -75,17 +75,17 @@ def _kept(scenario: _core.Scenario | _Kept) -> _Kept:
 
 @dataclass(frozen=True)
 class _Tables:
-    """An outcome that was pickled: its tables."""
+    """Tables of a pickled outcome."""
 
     frames: Mapping[str, pl.DataFrame]
 
     def table(self, name: str) -> Any:
-        """Rows of a table, as Arrow has them."""
+        """Rows of a table, in a form that Arrow can import."""
         return self.frames[name]
 
 
 def _failed(problem: str, scenario: _core.Scenario) -> RunError:
-    """An error with the scenario of the run."""
+    """Error that carries the scenario of the run."""
     error = RunError(problem)
     error.scenario = scenario
     return error
@@ -95,19 +95,19 @@ SHOWN = (
     *("flow", "transport", "cc", "client", "server", "app_bytes", "completion_s", "goodput_bps", "packets_lost"),
     *("rtt_mean_s", "failure"),
 )
-"""Columns of flows that a notebook shows."""
+"""Columns of flows that a notebook displays."""
 
 SHOWN_LINKS = ("link", "direction", "utilisation", "packets", "drops_queue", "drops_loss", "queue_delay_mean_s")
 
 
 def shown(result: Shown) -> list[tuple[str, pl.DataFrame]]:
-    """The tables of a run that a notebook shows."""
+    """Tables of a run that a notebook displays, with their titles."""
     chosen = (("flows", result.flows, SHOWN), ("links", result.links, SHOWN_LINKS))
     return [(title, rows.select(name for name in columns if name in rows.columns)) for title, rows, columns in chosen]
 
 
 class Shown(Protocol):
-    """A run's tables."""
+    """Tables of a run."""
 
     @property
     def flows(self) -> pl.DataFrame:
@@ -123,14 +123,20 @@ class Shown(Protocol):
 
 
 def facts(result: Shown) -> list[tuple[str, str]]:
-    """Facts of a run that a notebook says."""
+    """Facts of a run that a notebook displays."""
     row = next(result.runs.iter_rows(named=True), {})
-    said = {"run": "run_id", "seed": "seed", "simulated": "sim_s", "utilisation": "utilisation", "Jain's index": "jain"}
-    return [(title, cell(column, row[column])) for title, column in said.items() if row.get(column) is not None]
+    columns = {
+        "run": "run_id",
+        "seed": "seed",
+        "simulated": "sim_s",
+        "utilisation": "utilisation",
+        "Jain's index": "jain",
+    }
+    return [(title, cell(column, row[column])) for title, column in columns.items() if row.get(column) is not None]
 
 
 class Result:
-    """The tables of one run, as polars data frames whose columns name their units."""
+    """Tables of one run, as polars data frames whose column names include their units."""
 
     def __init__(self, scenario: _core.Scenario, outcome: Outcome) -> None:
         if outcome.not_run is not None:
@@ -142,7 +148,7 @@ class Result:
 
     @property
     def scenario(self) -> _core.Scenario:
-        """The resolved scenario: its `json` is the evidence, its `run_id` names it."""
+        """The resolved scenario: `json` documents it completely, `run_id` identifies it."""
         if isinstance(self._scenario, _Kept):
             self._scenario = self._scenario.again()
         return self._scenario
@@ -181,11 +187,11 @@ class Result:
 
     @cached_property
     def samples(self) -> pl.DataFrame:
-        """Time series of what was traced: bytes and seconds."""
+        """Time series of the traced measures: bytes and seconds."""
         return self._table("samples")
 
     def samples_stream(self) -> _core.Table:
-        """The samples batch by batch, for more than memory holds: `pyarrow.RecordBatchReader.from_stream` takes it."""
+        """Stream of the samples, for more than fits in memory: `pyarrow.RecordBatchReader.from_stream` reads it."""
         stream: _core.Table = self._outcome.table("samples")
         return stream
 
@@ -196,7 +202,7 @@ class Result:
         return (_plain(batch) for batch in RecordBatchReader.from_stream(self.samples_stream()))
 
     def rows(self) -> dict[str, pl.DataFrame]:
-        """The tables by name, but for the samples, which may be more than memory holds."""
+        """Tables by name, except for the samples, which may be more than fits in memory."""
         return {name: getattr(self, name) for name in ("runs", "flows", "paths", "links")}
 
     def tables(self) -> dict[str, pl.DataFrame]:
@@ -204,7 +210,7 @@ class Result:
         return self.rows() | {"samples": self.samples}
 
     def sql(self, query: str) -> pl.DataFrame:
-        """Ask the tables runs, flows, paths, links and samples anything (DuckDB, with the functions of `vazao sql`)."""
+        """Query the tables runs, flows, paths, links and samples (DuckDB, with the functions of `vazao sql`)."""
         from vazao.results import database
 
         connection = database.connect()
@@ -217,9 +223,9 @@ class Result:
             connection.close()
 
     def view(self, *, most: int = seeing.MOST) -> seeing.Page | View:
-        """The run packet by packet, as a page that `.save("run.html")` keeps; in a notebook, as a widget that shows it.
+        """The run packet by packet, as a page that `.save("run.html")` writes; in a notebook, as a widget.
 
-        It is run again for it; its first `most` packets are kept. Raises `ResultsError` where the viewer is not built.
+        The scenario is run again to record its first `most` packets. Raises `ResultsError` if the viewer is not built.
         """
         page = seeing.view([seeing.record(self.scenario, most=most)])
         if not widgets.in_notebook():
@@ -228,9 +234,9 @@ class Result:
         return shown
 
     def plot(self, measure: str, *, kind: figures.Kind = "step") -> Chart | LayerChart | FacetChart:
-        """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time.
+        """Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time.
 
-        `kind` is "step" (a line for each flow, path or link), "band" (mean and 95 % interval over these), or the
+        `kind` is "step" (a line per flow, path or link), "band" (mean and 95 % interval over these), or the
         distribution of the samples of each: "ecdf" or "box". Raises `ResultsError`.
         """
         return figures.trace_chart(self.samples, measure, kind)
@@ -253,14 +259,14 @@ def run(
 ) -> Result:
     """Run flows over a network and measure them.
 
-    `seed` gives every random stream; `until` ends the run (default: when every flow has). `trace` names measures to
-    record over time, at every change or every `trace_every_s` seconds; `pcap` is a directory for one capture per host
-    interface, of each packet the first `snap` bytes if that is given (96 hold the headers of TCP); `qlog` is one for a
-    log of each side of each QUIC connection. An algorithm of a file (`cc="mine.py:Mine"`) is run if `allow_programs`
-    says so; classes always are. Further keywords are top-level keys of the scenario. Raises `ScenarioError`,
-    `RunError`.
+    `seed` initializes every random stream; `until` ends the run (default: when every flow has ended). `trace` names
+    measures to record over time, at every change or every `trace_every_s` seconds; `pcap` is a directory for one
+    capture per host interface, with the first `snap` bytes of each packet if that is given (96 hold the headers of
+    TCP); `qlog` is a directory for one log per side of each QUIC connection. An algorithm from a file
+    (`cc="mine.py:Mine"`) runs only with `allow_programs`; classes always run. Further keywords are top-level keys of
+    the scenario. Raises `ScenarioError`, `RunError`.
     """
-    # What a network's owner changes in it later is of other runs.
+    # Changes that the caller makes to the network later must not affect this run.
     tables = deepcopy(document(network, flows, seed=seed, until=until, name=name, **more))
     plugins = Plugins()
     overrides = list(plugins.named(tables).items())
@@ -278,7 +284,7 @@ def run_scenario(
     qlog: str | Path | None = None,
     on_tick: Callable[[float], None] | None = None,
 ) -> Result:
-    """Run a loaded scenario; `on_tick` is told now and then how many seconds are simulated. Raises `RunError`."""
+    """Run a loaded scenario; `on_tick` is called now and then with the simulated seconds. Raises `RunError`."""
     if trace:
         scenario = scenario.with_trace(list(trace), trace_every_s)
     directories = {name: None if path is None else str(path) for name, path in [("pcap", pcap), ("qlog", qlog)]}

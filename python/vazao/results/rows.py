@@ -1,4 +1,4 @@
-"""Rows of runs that have ended, on their way from what simulated them to a batch on disk."""
+"""Rows of finished runs, on their way from the simulator to a batch on disk."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from vazao.results.simulating import Outcome
 
 SEED = pl.Int64()
-"""The type of a seed in `runs`."""
+"""Type of the column `seed` in `runs`."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The tables of runs, and the samples of each or of several."""
+    """Tables of runs, and the samples of each run or of several."""
 
     tables: Mapping[str, pl.DataFrame]
     samples: Sequence[_core.Table | pa.Table] = ()
 
     def packed(self) -> Packed:
-        """Streams of Arrow with these rows, for another process."""
+        """Encode the rows as Arrow streams, for another process."""
         tables = {}
         for name, rows in self.tables.items():
             rows.write_ipc_stream(stream := BytesIO(), compression="lz4")
@@ -38,13 +38,13 @@ class Rows:
 
 @dataclass(frozen=True)
 class Packed:
-    """Rows as streams of Arrow."""
+    """Rows encoded as Arrow streams."""
 
     tables: Mapping[str, bytes] = field(default_factory=dict)
     samples: Sequence[bytes] = ()
 
     def rows(self) -> Rows:
-        """The rows in the streams."""
+        """Decode the rows."""
         tables = {name: pl.read_ipc_stream(BytesIO(stream)) for name, stream in self.tables.items()}
         return Rows(tables, [pa.ipc.open_stream(stream).read_all() for stream in self.samples])
 
@@ -61,8 +61,8 @@ def _packed(samples: _core.Table | pa.Table) -> bytes:
 
 
 def rows_of(ended: Sequence[tuple[_core.Scenario, Outcome]]) -> Rows:
-    """The rows of runs that have ended, of which some may have failed."""
-    # A run that failed has no tables.
+    """Rows of finished runs, some of which may have failed."""
+    # A failed run has no tables.
     measured = [outcome for _, outcome in ended if outcome.failure is None]
     names = ("flows", "paths", "links") if measured else ()
     tables = {name: joined_table(measured, name) for name in names}
@@ -78,15 +78,15 @@ def rows_of(ended: Sequence[tuple[_core.Scenario, Outcome]]) -> Rows:
 
 
 def _failed(scenario: _core.Scenario, outcome: Outcome) -> pl.DataFrame:
-    """A failed run's row, which has its reason and no measures."""
+    """Row of a failed run, with its reason and without measures."""
     row = {"run_id": [scenario.run_id], "seed": [scenario.seed], "failure": [outcome.failure]}
     return pl.DataFrame(row, schema_overrides={"seed": SEED, "failure": pl.String})
 
 
 def together(several: Sequence[Rows]) -> Rows:
-    """All of these rows; a table that some of them lack is that of the others."""
+    """Concatenation of several sets of rows, some of which may lack a table."""
     names = dict.fromkeys(name for rows in several for name in rows.tables)
     found = {name: [rows.tables[name] for rows in several if name in rows.tables] for name in names}
-    # Of failed runs there is no measure to have a column for.
+    # The rows of failed runs lack the columns of measures.
     tables = {name: pl.concat(each, how="diagonal" if name == "runs" else "vertical") for name, each in found.items()}
     return Rows(tables, [run for rows in several for run in rows.samples])

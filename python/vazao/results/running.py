@@ -1,4 +1,4 @@
-"""Simulating what is missing of a plan: every finished run is committed soon after it ends."""
+"""Simulation of a plan's missing runs: every finished run is committed soon after it ends."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ if TYPE_CHECKING:
 FLUSH_SECONDS = 0.5
 FLUSH_RUNS = 256
 FLUSH_SAMPLES = 2_000_000
-"""A finished run is on disk at most so long after it ended, and a batch holds at most so many."""
+"""Limits of a batch: the time until a finished run is on disk, its number of runs, its number of samples."""
 
 
 class Progress(Protocol):
-    """An observer of how far a campaign is."""
+    """Observer of a campaign's progress."""
 
     def start(self, total: int, done: int) -> None:
-        """`total` runs in all, of which `done` were stored already."""
+        """Begin a campaign of `total` runs, of which `done` are already stored."""
 
     def advance(self, runs: int, work: float) -> None:
-        """Note that `runs` more have finished (0: time has passed); `work` is the share of all work done, 0 to 1."""
+        """Report `runs` more finished runs (0: time has passed); `work` is the share of all work done, 0 to 1."""
 
     def close(self) -> None:
-        """No more will be run."""
+        """End the campaign: no more runs follow."""
 
 
 class Silent:
-    """No progress is shown."""
+    """Progress observer that displays nothing."""
 
     def start(self, total: int, done: int) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def advance(self, runs: int, work: float) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
 
 @dataclass
 class _Batch:
-    """Runs that ended since the last commit."""
+    """Runs that have finished since the last commit."""
 
     writer: Writer
     outcomes: list[tuple[_core.Scenario, Outcome]] = field(default_factory=list)
@@ -69,7 +69,7 @@ class _Batch:
     samples: int = 0
     since: float = 0.0
     not_run: dict[str, str] = field(default_factory=dict)
-    """Reasons why scenarios, by their run_id, could not be run."""
+    """Reasons why scenarios could not be run, by run_id."""
 
     def add(self, scenario: _core.Scenario, outcome: Outcome) -> None:
         if outcome.not_run is not None:
@@ -104,10 +104,11 @@ class _Batch:
 def run_missing(
     planned: Plan, rows: pl.DataFrame, writer: Writer, on: int | Cluster, progress: Progress, shard: Shard
 ) -> tuple[int, int]:
-    """Simulate what is not stored of a shard and this machine can run; every run of it gets its row or its reason.
+    """Simulate the runs of a shard that are not stored and that this machine can run.
 
-    `rows` are the plan's, under the run_ids by which stored runs are found (`planned_rows`). Runs go on so many cores
-    of this machine, or on a cluster. Gives how many were simulated, and how many could not be although they should.
+    `rows` are the plan's, under the run_ids by which stored runs are found (`planned_rows`). `on` is a number of cores
+    of this machine, or a cluster. Every run of the shard gets its row or its reason. Returns the number of runs
+    simulated, and of those that unexpectedly could not be run.
     """
     store = Store(writer.directory)
     wanted = rows.join(store.stored, on="run_id", how="anti")
@@ -116,8 +117,8 @@ def run_missing(
     batch = _Batch(writer)
     batch.not_run = {run.run_id: reason for run in missing if (reason := run.lacking)}
     first = dict(rows.sort("replication", descending=True).select("run_id", "replication").iter_rows())
-    # All cells once, then all twice: what is there early is balanced. Of each, the longest first, so that no core waits
-    # for another at the end.
+    # First replications of all cells come first, so that early results are balanced; among equals, the longest run
+    # comes first, so that no core waits for another at the end.
     able = [run for run in missing if run.run_id not in batch.not_run]
     pace = Pace()
     able.sort(key=lambda run: (first[run.run_id], -pace.seconds(run)))
@@ -133,7 +134,7 @@ def run_missing(
 
 
 def _note_not_run(rows: pl.DataFrame, batch: _Batch) -> None:
-    """Keep which planned runs could not be run; what a call of another size has noted stays until it is run."""
+    """Record which planned runs could not be run; those of a call of another size stay until they are run."""
     store = Store(batch.writer.directory)
     reasons = pl.DataFrame(list(batch.not_run.items()), {"run_id": pl.String, "reason": pl.String}, orient="row")
     now = rows.join(reasons, on="run_id", how="inner", maintain_order="left").drop("run_id")
@@ -147,7 +148,7 @@ def _note_not_run(rows: pl.DataFrame, batch: _Batch) -> None:
 
 
 WINDOW = 4096
-"""Runs whose scenarios are in memory at a time."""
+"""Number of runs whose scenarios are in memory at a time."""
 
 
 def _simulate(runs: list[PlannedRun], batch: _Batch, on: int | Cluster, progress: Progress) -> None:
@@ -171,7 +172,7 @@ def _simulate(runs: list[PlannedRun], batch: _Batch, on: int | Cluster, progress
     except ResultsError:
         raise
     except BaseException:
-        # Ctrl-C or a defect: what has finished is kept.
+        # Ctrl-C or a bug: keep what has finished.
         batch.flush()
         raise
     batch.flush()
@@ -180,7 +181,7 @@ def _simulate(runs: list[PlannedRun], batch: _Batch, on: int | Cluster, progress
 def _simulate_here(
     runs: Sequence[PlannedRun], first: int, batch: _Batch, jobs: int, note: Callable[[Sequence[int]], None]
 ) -> None:
-    """Simulate a campaign's runs from the `first` on, on cores of this machine."""
+    """Simulate runs of a campaign, of which `first` is the index of the first, on cores of this machine."""
     scenarios = [run.scenario for run in runs]
 
     def on_outcome(index: int, outcome: Outcome) -> None:

@@ -1,6 +1,6 @@
-"""A Dask scheduler in this process with workers beside it, each a process of its own.
+"""A Dask scheduler in this process, with workers on this machine, each in its own process.
 
-They are no children of `multiprocessing`, which would read the user's script again in each, and are deaf to Ctrl-C.
+Workers are not started by `multiprocessing`, which would run the user's script again in each, and they ignore Ctrl-C.
 """
 
 from __future__ import annotations
@@ -28,24 +28,25 @@ FRUGAL = {
     "distributed.diagnostics.nvml": False,
     "distributed.scheduler.work-stealing": False,
 }
-"""Settings of workers and scheduler: looking a hundred times a second what they do costs a tenth of a short run."""
+"""Settings of workers and scheduler without monitoring a hundred times a second, which costs a tenth of a short run."""
 
 HERE: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "dashboard": False}
-"""Settings of a worker that no other machine has to do with."""
+"""Settings of a worker that no other machine can reach."""
 
 START = "from vazao.results.serving import main; main()"
-"""A worker as a program of `python -c`."""
+"""Program of a worker, for `python -c`."""
 
 LOOK_SECONDS = 1.0
-"""Interval at which workers that died are replaced."""
+"""Interval between checks for dead workers to replace."""
 
 
 @contextmanager
 def serving(name: str, workers: int) -> Iterator[Any]:
-    """A cluster with workers of this machine, one run at a time each; `name` is its name for messages.
+    """Cluster with workers on this machine, each running one run at a time; `name` is its name in messages.
 
-    Its ports obey nobody else: all it takes to have a Dask worker run something is to reach it, as whoever has an
-    account on this machine can. Workers that die are replaced. They end with the block, or with this process.
+    Its ports require its own TLS certificates: otherwise, anyone who can reach a Dask worker, as every account on this
+    machine can, could make it run code. Workers that die are replaced. All workers end with the block, or with this
+    process.
     """
     if find_spec("cryptography") is None:
         raise ClusterError(f"{name}: needs cryptography, which is not installed: pip install 'vazao[dask]'")
@@ -54,7 +55,7 @@ def serving(name: str, workers: int) -> Iterator[Any]:
     from distributed.security import Security
 
     security = Security.temporary()
-    where: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "security": security,
         "protocol": "tls",
         "host": "127.0.0.1",
@@ -62,67 +63,69 @@ def serving(name: str, workers: int) -> Iterator[Any]:
     }
     try:
         with dask.config.set(FRUGAL):
-            cluster = LocalCluster(n_workers=0, silence_logs=False, **where)
+            cluster = LocalCluster(n_workers=0, silence_logs=False, **settings)
     except (OSError, RuntimeError, TimeoutError) as error:
         raise ClusterError(f"{name}: no scheduler can be started ({str(error)[:200]})") from None
-    over = threading.Event()
-    crew: list[subprocess.Popen[bytes]] = []
-    told = _told(cluster.scheduler_address, security)
-    replacing = threading.Thread(target=_replace, args=(crew, told, over), daemon=True)
+    stopping = threading.Event()
+    processes: list[subprocess.Popen[bytes]] = []
+    environment = _environment(cluster.scheduler_address, security)
+    replacing = threading.Thread(target=_replace, args=(processes, environment, stopping), daemon=True)
     try:
-        crew += [_start(told) for _ in range(workers)]
+        processes += [_start(environment) for _ in range(workers)]
         replacing.start()
         yield cluster
     finally:
-        over.set()
+        stopping.set()
         if replacing.ident is not None:
             replacing.join()
-        for process in crew:
+        for process in processes:
             process.kill()
         with suppress(Exception):
             cluster.close(timeout=0.5)
-        for process in crew:
-            _gone(process)
+        for process in processes:
+            _reap(process)
 
 
-def _told(address: str, security: Security) -> dict[str, str]:
-    """The environment of a worker."""
-    told = os.environ | {"VAZAO_SCHEDULER": address, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+def _environment(address: str, security: Security) -> dict[str, str]:
+    """Environment variables of a worker."""
+    inherited = os.environ | {"VAZAO_SCHEDULER": address, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     parts = {"CA-FILE": security.tls_ca_file, "WORKER__CERT": security.tls_worker_cert}
     parts["WORKER__KEY"] = security.tls_worker_key
-    return told | {f"DASK_DISTRIBUTED__COMM__TLS__{name.replace('-', '_')}": str(part) for name, part in parts.items()}
+    return inherited | {
+        f"DASK_DISTRIBUTED__COMM__TLS__{name.replace('-', '_')}": str(part) for name, part in parts.items()
+    }
 
 
-def _start(told: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start a worker; it ends when its standard input does, so at the latest with this process."""
-    # Without -P, the working directory would come before what is installed, and it may be a stranger's.
+def _start(environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start a worker; it ends when its standard input closes, at the latest with this process."""
+    # Without -P, the working directory, which may be untrusted, would come before the installed packages.
     command = [sys.executable, "-P", "-c", START]
-    return subprocess.Popen(command, env=told, stdin=subprocess.PIPE, start_new_session=True)
+    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, start_new_session=True)
 
 
-def _replace(crew: list[subprocess.Popen[bytes]], told: dict[str, str], over: threading.Event) -> None:
-    """Start another worker for each that died, until it is over."""
-    while not over.wait(LOOK_SECONDS):
-        for place, process in enumerate(crew):
-            if process.poll() is not None and not over.is_set():
-                _gone(process)
-                crew[place] = _start(told)
+def _replace(processes: list[subprocess.Popen[bytes]], environment: dict[str, str], stopping: threading.Event) -> None:
+    """Replace each worker that has died, until `stopping` is set."""
+    while not stopping.wait(LOOK_SECONDS):
+        for place, process in enumerate(processes):
+            if process.poll() is not None and not stopping.is_set():
+                _reap(process)
+                processes[place] = _start(environment)
 
 
-def _gone(process: subprocess.Popen[bytes]) -> None:
+def _reap(process: subprocess.Popen[bytes]) -> None:
     process.wait()
     if process.stdin is not None:
         process.stdin.close()
 
 
 def main() -> None:
-    """Be a worker until standard input ends."""
+    """Run a worker until standard input closes."""
     import logging
 
     import dask
     from distributed import Worker
 
-    # What follows reads libraries; a run should not wait for that.
+    # Load the libraries of a run now, so that the first run does not wait for them.
     from vazao.results import worker as _  # noqa: F401
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -138,7 +141,7 @@ def main() -> None:
 
 
 def _watch() -> None:
-    """End this process when the one that started it has gone."""
+    """Exit when the process that started this one has ended."""
     with suppress(OSError):
         while os.read(0, 1):
             pass

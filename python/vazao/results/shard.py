@@ -1,4 +1,4 @@
-"""Shares of a campaign's runs, for machines that know nothing of each other."""
+"""Shards of a campaign's runs, for machines that work independently."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shard:
-    """A share of a campaign's runs: number `number` of `of`, counted from 1."""
+    """Shard `number` of `of` of a campaign's runs, counted from 1."""
 
     number: int
     of: int
 
     def share(self, runs: Sequence[PlannedRun]) -> list[PlannedRun]:
-        """Runs of a plan that belong to it: of each combination every `of`-th replication.
+        """Runs of a plan that belong to this shard: every `of`-th replication of each combination.
 
-        Where a combination begins follows from what it is, not from its place in the plan: a study that grows leaves
-        each run in the shard that has it.
+        The shard of a combination's first replication follows from its content, not from its place in the plan: when a
+        study grows, each run stays in its shard.
         """
         return [run for run in runs if (int(run.cell.run_id, 16) + run.replication) % self.of == self.number - 1]
 
 
 WHOLE = Shard(1, 1)
-"""All runs."""
+"""Shard that contains all runs."""

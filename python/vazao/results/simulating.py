@@ -1,4 +1,4 @@
-"""Simulating: each scenario by what plays it, our engine or another simulator."""
+"""Dispatch of scenarios to their simulator: this engine or another one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     Outcome: TypeAlias = _core.Outcome | ns2.Outcome
-    """The outcome of a run: its tables, or why there are none."""
+    """Outcome of a run: its tables, or why there are none."""
 
 
 def refuse_unasked(scenarios: Iterable[_core.Scenario]) -> None:
-    """Refuse scenarios with code of a file that was not allowed to run. Raises `ScenarioError`."""
+    """Reject scenarios with code from a file that was not allowed to run. Raises `ScenarioError`."""
     for scenario in scenarios:
         if refused := [name for name, allowed in scenario.code if not allowed]:
             raise ScenarioError(
@@ -33,14 +33,14 @@ def run(
     qlog: str | None = None,
     on_tick: Callable[[float], None] | None = None,
 ) -> Outcome:
-    """Run one scenario as `_core.run` does. Raises `ScenarioError` for files that another simulator does not write."""
+    """Run one scenario like `_core.run`. Raises `ScenarioError` for files that another simulator cannot write."""
     if snap is not None and pcap is None:
         raise ScenarioError("--snap: cuts the packets of captures; name a directory for them, as in --pcap captures")
     refuse_unasked([scenario])
     if not ns2.plays(scenario):
         return _core.run(scenario, pcap=pcap, snap=snap, qlog=qlog, on_tick=on_tick)
-    if asked := "pcap" if pcap else "qlog" if qlog else None:
-        raise ScenarioError(f'--{asked}: ns-2\'s packets have no bytes; leave it out, or write stack = "vazao"')
+    if option := "pcap" if pcap else "qlog" if qlog else None:
+        raise ScenarioError(f'--{option}: ns-2\'s packets have no bytes; leave it out, or write stack = "vazao"')
     return ns2.run(scenario, on_tick=on_tick)
 
 
@@ -51,14 +51,14 @@ def run_many(
     on_outcome: Callable[[int, Outcome], None],
     on_tick: Callable[[], None],
 ) -> None:
-    """Run scenarios as `_core.run_many` does: ours first, then those of processes that take a core each."""
+    """Run scenarios like `_core.run_many`: the engine's first, then those of other simulators, a process per core."""
     refuse_unasked(scenarios)
     foreign = [index for index, scenario in enumerate(scenarios) if ns2.plays(scenario)]
     ours = sorted(set(range(len(scenarios))) - set(foreign))
     for indices, simulate in ((ours, _core.run_many), (foreign, ns2.run_many)):
 
-        def told(place: int, outcome: Outcome, indices: Sequence[int] = indices) -> None:
+        def forward(place: int, outcome: Outcome, indices: Sequence[int] = indices) -> None:
             on_outcome(indices[place], outcome)
 
         if indices:
-            simulate([scenarios[index] for index in indices], jobs=jobs, on_outcome=told, on_tick=on_tick)
+            simulate([scenarios[index] for index in indices], jobs=jobs, on_outcome=forward, on_tick=on_tick)

@@ -1,4 +1,4 @@
-"""The results of a single run in a directory, stored as a study's are."""
+"""Results of a single run in a directory, stored like a study's."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 SCENARIO = "scenario.toml"
-"""The file that a single run was read from; its changes, seed and trace are in the manifest."""
+"""Scenario file of a single run; its changes, seed and trace are in the manifest."""
 
 
 @dataclass(frozen=True)
 class StoredResult:
-    """The stored tables of one run."""
+    """Stored tables of one run."""
 
     store: Store
 
@@ -65,17 +65,17 @@ class StoredResult:
 
     @cached_property
     def samples(self) -> pl.DataFrame:
-        """Time series of what was traced: bytes and seconds."""
+        """Time series of the traced measures: bytes and seconds."""
         return self.store.read("samples")
 
     def sql(self, query: str) -> pl.DataFrame:
-        """Ask the tables runs, flows, paths, links and samples anything (DuckDB). Raises `ResultsError`."""
+        """Query the tables runs, flows, paths, links and samples (DuckDB). Raises `ResultsError`."""
         return self.store.query(query)
 
     def plot(self, measure: str, *, kind: figures.Kind = "step") -> Chart | LayerChart | FacetChart:
-        """An Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time.
+        """Altair chart of a traced measure ("cwnd", "rtt", "queue", …) over time.
 
-        `kind` is "step" (a line for each flow, path or link), "band" (mean and 95 % interval over these), or the
+        `kind` is "step" (a line per flow, path or link), "band" (mean and 95 % interval over these), or the
         distribution of the samples of each: "ecdf" or "box". Raises `ResultsError`.
         """
         return figures.trace_chart(self.samples, measure, kind)
@@ -86,7 +86,7 @@ class StoredResult:
         )
 
     def __reduce__(self) -> tuple[type[StoredResult], tuple[Store]]:
-        """Pickle where the tables are, not the tables."""
+        """Pickle the location of the tables, not the tables."""
         return StoredResult, (self.store,)
 
     def __repr__(self) -> str:
@@ -94,19 +94,19 @@ class StoredResult:
 
 
 def kept_inputs(directory: Path) -> dict[str, Path]:
-    """The copies of files that a results directory has, by the names that its scenario calls them."""
+    """Copies of input files in a results directory, by the names that its scenario uses."""
     return inputs.kept(directory, read_manifest(directory) or {}) if directory.is_dir() else {}
 
 
 def check_place(directory: Path, scenario: _core.Scenario) -> None:
-    """See, before a scenario is run, that its results may go to `directory`. Raises `ResultsError`."""
+    """Check, before a scenario is run, that its results can be stored in `directory`. Raises `ResultsError`."""
     check_usable(directory, _manifest_of(scenario))
 
 
 def keep(result: Result, directory: Path, recipe: Recipe | None = None, trace: Sequence[str] = ()) -> None:
-    """Store a single run, so that `vazao sql` can ask it, with the recipe by which it can be run again.
+    """Store a single run, so that `vazao sql` can query it, with the recipe to run it again.
 
-    `trace` are measures that were traced besides what the recipe says. Raises `ResultsError`.
+    `trace` are measures that were traced in addition to those of the recipe. Raises `ResultsError`.
     """
     scenario = result.scenario
     evidence = pl.DataFrame({"run_id": [scenario.run_id], "scenario": [scenario.json]})
@@ -125,7 +125,7 @@ def keep(result: Result, directory: Path, recipe: Recipe | None = None, trace: S
 def recipe_of(
     directory: Path, manifest: Mapping[str, Any], kept: Mapping[str, Path], allow_programs: Allowed
 ) -> Callable[[], _core.Scenario]:
-    """The reader of the scenario of a single run's directory. Raises `ResultsError` where its file is not stored."""
+    """Reader of the scenario of a single run's directory. Raises `ResultsError` if the scenario file is not stored."""
     file = directory / SCENARIO
     if not owned(file):
         raise ResultsError(f"{directory}: has no {SCENARIO}, of which its run could be run again")

@@ -1,4 +1,4 @@
-"""Check of a query: one SELECT, as the database's own parser reads it."""
+"""Validation of a query as one SELECT, with the database's own parser."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from vazao.errors import ResultsError
 from vazao.results import dynamics
 
 READING = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
-"""The kinds of query that only read. A WITH may also hold an INSERT, an UPDATE, a DELETE, even a COPY to a file."""
+"""Types of query nodes that only read. A WITH may also hold an INSERT, an UPDATE, a DELETE, even a COPY to a file."""
 
 TABLE_FUNCTIONS = {"range", "generate_series", "unnest", "repeat", "json_each", "json_tree"} | set(
     re.findall(r"CREATE MACRO (\w+)\([^)]*\) AS TABLE", dynamics.MACROS)
 )
-"""Functions allowed in FROM. Others read files, take addresses of memory, run text as SQL, set options."""
+"""Functions allowed in FROM. Others read files, take memory addresses, run text as SQL, set options."""
 
 MOST_LETTERS = 100_000
-"""The longest query."""
+"""Maximum length of a query in characters."""
 
 
 @dataclass(frozen=True)
 class Named:
-    """Names in a query: of parameters, and of tables and views (and of what its WITH defines) in small letters."""
+    """Names in a query: parameters, and in lower case tables and views, including those that its WITH defines."""
 
     parameters: set[str]
     tables: set[str]
 
 
 def check(connection: duckdb.DuckDBPyConnection, sql: str) -> Named:
-    """The names in a query. Raises `ResultsError` when it is anything but one SELECT, `duckdb.Error`."""
+    """Validate a query and return its names. Raises `ResultsError` for anything but one SELECT, `duckdb.Error`."""
     if len(sql) > MOST_LETTERS:
         raise ResultsError(f"a query has at most {MOST_LETTERS:,} letters, and this one {len(sql):,}")
     statements = connection.extract_statements(sql)
@@ -66,7 +66,7 @@ def _parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
 
 
 def _nodes(tree: Any) -> Iterator[Mapping[str, Any]]:
-    """Every object in a tree of JSON."""
+    """Every object in a JSON tree."""
     left = [tree]
     while left:
         match left.pop():
@@ -78,5 +78,5 @@ def _nodes(tree: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _function(node: Mapping[str, Any]) -> str:
-    """The name of a table function as it is called, in small letters."""
+    """Name of the table function that a node calls, in lower case."""
     return str(node["function"]["function_name"]).lower()

@@ -1,4 +1,4 @@
-"""A results directory, open for reading: a manifest, rows, and questions to them."""
+"""Results directory open for reading: its manifest, its rows, and queries on them."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from vazao.study import Source, View, read_text
 
 STUDY = "study.toml"
 PLANNED = "planned.parquet"
-"""A study's planned runs in order: `run_id` and the columns of the design. Other stored runs are left out."""
+"""Planned runs of a study in order: `run_id` and the columns of the design. Other stored runs are excluded."""
 NOT_RUN = "not_run.parquet"
 """Planned runs that could not be run here: the columns of the design, and the `reason`."""
 
 MEASUREMENTS = "measurements"
-"""The folder with an author's own measurements, a copy of each file under the name of its set."""
+"""Folder of an author's own measurements, with a copy of each file under the name of its set."""
 
 MOST_KEPT = 4_000_000
-"""Bytes of the largest answer that is kept for the next time that it is asked for."""
+"""Size in bytes of the largest query result that is cached."""
 
 FEW = 500_000_000
-"""Bytes of rows of which a study's views are computed once; of more, each query computes what it asks of them."""
+"""Bytes of rows up to which a study's views are computed once; beyond, each query computes what it needs of them."""
 
 LIMITS = Limits(seconds=600, gigabytes=8)
-"""Limits of a question to stored results."""
+"""Limits of a query on stored results."""
 
 _SAMPLES = pl.Schema(
     {"run_id": pl.String, "time_s": pl.Float64, "flow": pl.Int32, "path": pl.Int32, "link": pl.String}
@@ -49,7 +49,7 @@ class Store:
     """A results directory, open for reading."""
 
     def __init__(self, directory: str | Path) -> None:
-        """Open `directory`. Raises `ResultsError` when it holds no results."""
+        """Open `directory`. Raises `ResultsError` if it holds no results."""
         self.directory = Path(directory)
         if not (is_there(self.directory) and self.directory.is_dir()):
             raise ResultsError(f"{directory}: no such directory")
@@ -70,64 +70,64 @@ class Store:
         return display.card("Store", str(self.manifest["name"]), facts)
 
     def __reduce__(self) -> tuple[type[Store], tuple[Path]]:
-        """Pickle the directory: another process opens it anew."""
+        """Pickle the directory: another process opens it again."""
         return Store, (self.directory,)
 
     def batches(self) -> list[str]:
-        """The names of the committed batches, in the order of their commitment."""
+        """Names of the committed batches in commit order."""
         return parts.batches(self.directory)
 
     def files(self, table: str) -> list[Path]:
-        """The Parquet files that hold a table's committed rows."""
+        """Parquet files with a table's committed rows."""
         owned(self.directory / table, folder=True)
         return [file for batch in self.batches() if owned(file := parts.part(self.directory, table, batch))]
 
     def read(self, table: str) -> pl.DataFrame:
-        """All rows of a table in their canonical order; no rows and no columns when there is nothing yet."""
+        """All rows of a table in canonical order; an empty frame without columns if there are none yet."""
         if table != "samples" and not self.files(table):
             return pl.DataFrame()
         return self.query(f"SELECT * FROM {database.quoted(table)}")
 
     @property
     def not_run(self) -> pl.DataFrame:
-        """The planned runs that could not be run: the columns of the design, and the `reason`."""
+        """Planned runs that could not be run: the columns of the design, and the `reason`."""
         if not self._owned(NOT_RUN):  # A database takes a tenth of a second, and most directories have no such runs.
             return pl.DataFrame(schema={"part": pl.String(), "reason": pl.String()})
         return self.query("SELECT * FROM not_run")
 
     @property
     def stored(self) -> pl.DataFrame:
-        """The `run_id` of every stored run, whether it is planned or not."""
+        """`run_id` of every stored run, planned or not."""
         rows = self.query("SELECT run_id FROM scenarios") if self.files("scenarios") else pl.DataFrame()
         return rows if rows.width else pl.DataFrame(schema={"run_id": pl.String()})
 
     @property
     def planned(self) -> pl.DataFrame | None:
-        """The planned runs of a study, stored or not: `run_id` and the columns of the design."""
+        """Planned runs of a study, stored or not: `run_id` and the columns of the design."""
         return self.query("SELECT * FROM planned") if self._owned(PLANNED) else None
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
-        """Ask the tables runs, flows, paths, links, samples, scenarios, planned, not_run. Raises `ResultsError`."""
-        asked = self._asked()
-        question = json.dumps([sql, dict(parameters or {})])
-        # A report asks for most rows twice: for the figures' files, and for its page.
-        if question not in self._answers:
-            rows = asked.query(sql, parameters)
+        """Query the tables runs, flows, paths, links, samples, scenarios, planned, not_run. Raises `ResultsError`."""
+        enclosure = self._current()
+        key = json.dumps([sql, dict(parameters or {})])
+        # A report queries most rows twice: for the figures' files, and for its page.
+        if key not in self._answers:
+            rows = enclosure.query(sql, parameters)
             if rows.estimated_size() > MOST_KEPT:
                 return rows
-            self._answers[question] = rows
-        return self._answers[question].clone()
+            self._answers[key] = rows
+        return self._answers[key].clone()
 
     def of_runs(self, table: str, run_ids: Sequence[str]) -> pl.DataFrame:
-        """Rows of some runs in their canonical order, which are not kept for the next time. Raises `ResultsError`."""
+        """Rows of some runs in canonical order, not cached. Raises `ResultsError`."""
         if table != "samples" and not self.files(table):
             return pl.DataFrame()
         named = {f"run_{n}": run_id for n, run_id in enumerate(run_ids)}
         ids = ", ".join(f"${name}" for name in named)
-        return self._asked().query(f"SELECT * FROM {database.quoted(table)} WHERE run_id IN ({ids})", named)
+        return self._current().query(f"SELECT * FROM {database.quoted(table)} WHERE run_id IN ({ids})", named)
 
-    def _asked(self) -> Enclosure:
-        """The tables as of now: loaded again when a batch has come since, or the last question was too much."""
+    def _current(self) -> Enclosure:
+        """Tables as of now, reloaded if a batch has been added or the last query exceeded its limits."""
         notes = [file for name in (PLANNED, NOT_RUN) for file in self._owned(name)]
         now = [*self.batches(), *(f"{file.name} {file.stat().st_mtime_ns}" for file in notes)]
         if self._database and self._database[0] == now and self._database[1].alive:
@@ -143,26 +143,26 @@ class Store:
         return enclosed
 
     def _owned(self, name: str) -> list[Path]:
-        """The file of this name, if there is one."""
+        """File of this name as a list, empty if there is none."""
         return [file for file in [self.directory / name] if owned(file)]
 
     def _load(self, files: Mapping[str, list[Path]], views: list[View], samples: pa.Table) -> DuckDBPyConnection:
-        """The tables in a database; of the child process, which must not use what threads of its parent may hold."""
+        """Load the tables into a database, in the child process, which must not use what its parent's threads hold."""
         for batch in self.batches():
-            said = parts.read(self.directory, batch)
-            check_origin(parts.part(self.directory, "runs", batch), said.origin, self.manifest)
-            parts.verify(self.directory, batch, said)
+            record = parts.read(self.directory, batch)
+            check_origin(parts.part(self.directory, "runs", batch), record.origin, self.manifest)
+            parts.verify(self.directory, batch, record)
         if files["runs"] and not files["planned"] and self.manifest["kind"] == "study":
             lost = self.directory / PLANNED
             raise ResultsError(f"{lost}: is lost; `vazao run` with this directory makes it again")
         connection = database.connect(file for table in files for file in files[table])
         if files["runs"]:
-            _check_once(self.directory, connection, files["runs"])
+            _check_unique(self.directory, connection, files["runs"])
         if files["planned"]:
             database.add_table(connection, "planned", files["planned"])
         for table in TABLES:
             if files[table]:
-                # The evidence is there of every stored run, planned or not.
+                # `scenarios` contains every stored run, planned or not.
                 planned = bool(files["planned"]) and table != "scenarios"
                 database.add_stored(connection, table, files[table], planned=planned)
         if gaps := parts.gaps(self.directory):
@@ -186,7 +186,7 @@ class Store:
 
 
 def _views(directory: Path) -> list[View]:
-    """The views of the study that a directory holds results of."""
+    """Views of the study whose results a directory holds."""
     path = directory / STUDY
     if not owned(path):
         return []
@@ -201,8 +201,8 @@ def _views(directory: Path) -> list[View]:
         ) from None
 
 
-def _check_once(directory: Path, connection: DuckDBPyConnection, files: list[Path]) -> None:
-    """Refuse rows of runs that are there twice: parts that were copied. Raises `ResultsError`."""
+def _check_unique(directory: Path, connection: DuckDBPyConnection, files: list[Path]) -> None:
+    """Reject duplicate rows of runs, which come from copied parts. Raises `ResultsError`."""
     counted = f"SELECT count(*), count(DISTINCT run_id) FROM {database.rows_of(files)}"
     (rows, distinct), *_ = connection.sql(counted).fetchall()
     if rows > distinct:

@@ -1,4 +1,4 @@
-"""Versions of what made a result: the engine, Vazão, Python."""
+"""Versions of the software that produced a result: the engine, Vazão, Python."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -12,5 +12,5 @@ except PackageNotFoundError:  # A checkout that was not installed.
 
 
 def versions() -> dict[str, str]:
-    """Versions of what made a result. Only the engine's decides what a run gives."""
+    """Versions of the software that produces results. Only the engine's affects the outcome of a run."""
     return {"engine": _core.ENGINE_VERSION, "vazao": __version__, "python": platform.python_version()}

@@ -1,7 +1,7 @@
-"""Chunks of a campaign's runs on a worker of a cluster: what it is told, simulates and answers.
+"""Chunks of a campaign's runs on a worker of a cluster: its orders, their simulation and its answers.
 
-A worker reads each scenario anew and runs it only if it is the one that was planned, by its `run_id`: another engine,
-file or algorithm would be another run. It answers after a second or so, with what has ended until then.
+A worker reads each scenario itself and runs it only if its `run_id` is the planned one: another engine, file or
+algorithm would be another run. It answers after a second or so, with the runs that have finished by then.
 """
 
 from __future__ import annotations
@@ -29,70 +29,70 @@ if TYPE_CHECKING:
     from vazao.results.simulating import Outcome
 
 ENOUGH_SECONDS = 0.5
-"""Time after which a worker begins no further run of a chunk."""
+"""Time after which a worker starts no further run of a chunk."""
 
 PATIENCE_SECONDS = 1.0
-"""Time after which a worker gives a run up in favour of those that have ended; it is run again, alone."""
+"""Time after which a worker abandons a run to return those that have finished; it is run again, alone."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """A chunk of runs."""
+    """Request to simulate a chunk of runs."""
 
     recipes: Sequence[Recipe]
-    """Recipes without files and algorithms of the user's own."""
+    """Recipes without input files and without the user's own algorithms."""
     needs: Sequence[Mapping[str, str | None]]
-    """Kernels and simulators of each recipe's scenarios, by name, each with the SHA-256 that it must have."""
+    """Kernels and simulators of each recipe's scenarios, by name, each with its required SHA-256."""
     runs: Sequence[tuple[int, int, str]]
-    """Runs: the number of a recipe, the seed, the run_id."""
+    """Runs as (index of the recipe, seed, run_id)."""
     python: str
-    """Version of Python that the algorithms were written with."""
+    """Version of Python that the user's own algorithms need."""
     own: bytes | None = None
-    """The user's own algorithms of each recipe, pickled by value."""
+    """The user's own algorithms for each recipe, pickled by value."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of the files that the scenarios name, by these names."""
+    """SHA-256 of the files that the scenarios use, by name."""
     contents: Mapping[str, bytes] = field(default_factory=dict)
-    """Contents of these files by their SHA-256, for a worker that has asked for them."""
+    """Contents of these files by SHA-256, for a worker that has requested them."""
 
 
 @dataclass
 class Answer:
-    """The outcome of a chunk of runs."""
+    """Result of a chunk of runs."""
 
     worker: str
     """Address of the worker."""
     ended: list[int] = field(default_factory=list)
-    """Runs of the order that have ended, by their places in it: `packed` has their rows."""
+    """Indices in `Order.runs` of the runs that have finished; `packed` has their rows."""
     packed: Packed = field(default_factory=Packed)
     not_here: dict[int, str] = field(default_factory=dict)
-    """Runs for which this worker lacks a kernel or a simulator, each with the reason."""
+    """Runs for which this worker lacks a kernel or a simulator, by index, each with the reason."""
     alone: list[int] = field(default_factory=list)
-    """A run that takes longer than a chunk may: nothing of it is done."""
+    """Run that takes longer than a chunk may and was abandoned, if there is one."""
     wants_files: bool = False
     """Whether the worker needs the contents of files first."""
     refused: str | None = None
-    """Reason why nothing of it can be run by this worker, nor would be by another one like it."""
+    """Reason why neither this worker nor another one like it can run any of the chunk."""
     seconds: float = 0.0
-    """Time that the runs took which have ended."""
+    """Time that the finished runs took."""
 
 
 class _EnoughError(Exception):
-    """The chunk has taken its time, or is no longer wanted."""
+    """The chunk has used up its time, or is no longer wanted."""
 
 
 ASKED = "__import__('vazao.results.worker', fromlist=['answered']).answered(engine, order)"
-"""A task as an expression: neither the scheduler nor a worker's own threads read Vazão for it, which they may lack."""
+"""Task as an expression: neither the scheduler nor a worker's own threads import Vazão for it, which they may lack."""
 
 
 def answered(engine: str, order: bytes) -> bytes:
-    """The `Answer` to an `Order` of a driver with this engine, both pickled."""
+    """Process a pickled `Order` from a driver with this engine; returns a pickled `Answer`."""
     if engine == _core.ENGINE_VERSION:
         return pickle.dumps(simulate(pickle.loads(order)), protocol=5)
     return pickle.dumps(Answer(_address(), refused=f"has engine {_core.ENGINE_VERSION}, not {engine}"))
 
 
 def simulate(order: Order) -> Answer:
-    """Simulate runs of an order, one after the other, for about half a second: those that are left are told."""
+    """Simulate runs of an order, one after the other, for about half a second; the answer lists the finished ones."""
     answer = Answer(_address())
     if order.own is not None and order.python != (here := python()):
         answer.refused = f"has Python {here}, not {order.python}: algorithms of your own cannot travel to it"
@@ -112,7 +112,7 @@ def simulate(order: Order) -> Answer:
 
 
 def python() -> str:
-    """The version of Python as far as compiled code depends on it."""
+    """Version of Python as far as compiled code depends on it."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -146,7 +146,7 @@ def _run(scenarios: Mapping[int, _core.Scenario], answer: Answer) -> None:
 
 
 def _scenario(order: Order, recipes: Sequence[Recipe], place: int, answer: Answer) -> _core.Scenario | None:
-    """The scenario of a run, if it is the one that was planned; the answer is told if it is not."""
+    """Scenario of a run, or None if it is not the planned one; `answer` then gets the reason."""
     number, seed, run_id = order.runs[place]
     scenario = recipes[number].read(seed)
     if scenario.run_id == run_id:
@@ -161,11 +161,11 @@ def _scenario(order: Order, recipes: Sequence[Recipe], place: int, answer: Answe
 
 
 def _recipes(order: Order) -> list[Recipe]:
-    """The recipes with what the order has for all of them: files and algorithms."""
+    """Recipes of an order, completed with its files and algorithms."""
     folder = _folder()
     inputs = {name: folder / digest for name, digest in order.files.items()}
     own = _unpickled(order.own) if order.own is not None else [()] * len(order.recipes)
-    # Files beside the scenario's are the driver's: nothing of this machine is taken for them.
+    # Files next to the scenario's are on the driver: no file of this machine may be taken for one of them.
     return [
         replace(recipe, file=str(folder / "none" / Path(recipe.file).name), inputs=inputs, plugins=plugins)
         for recipe, plugins in zip(order.recipes, own, strict=True)
@@ -174,7 +174,7 @@ def _recipes(order: Order) -> list[Recipe]:
 
 @cache
 def _unpickled(own: bytes) -> list[Sequence[tuple[str, str, type, str]]]:
-    """The user's own algorithms, each of which stays one class however many chunks have it."""
+    """The user's own algorithms; cached, so that each stays one class however many chunks use it."""
     import cloudpickle
 
     return list(cloudpickle.loads(own))
@@ -182,7 +182,7 @@ def _unpickled(own: bytes) -> list[Sequence[tuple[str, str, type, str]]]:
 
 @cache
 def _folder() -> Path:
-    """A folder of this process for files that scenarios name."""
+    """Temporary folder of this process for input files of scenarios."""
     import atexit
     import shutil
 
@@ -192,7 +192,7 @@ def _folder() -> Path:
 
 
 def _keep(order: Order) -> bool:
-    """Keep files that came with an order; gives whether all are there that it names."""
+    """Store the files that came with an order; returns whether all files that it names are there."""
     for digest, content in order.contents.items():
         if sha256(content).hexdigest() == digest:
             write_atomically(_folder() / digest, content)
@@ -200,7 +200,7 @@ def _keep(order: Order) -> bool:
 
 
 def _address() -> str:
-    """The address of the worker that runs this."""
+    """Address of the worker that runs this."""
     from distributed import get_worker
 
     return str(get_worker().address)

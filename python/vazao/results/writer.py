@@ -1,4 +1,4 @@
-"""A results directory held for writing: batches of rows are committed to it one after the other."""
+"""Results directory locked for writing: batches of rows are committed to it one after the other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vazao.results.store import NOT_RUN, PLANNED, STUDY
 
 
 class Writer:
-    """A results directory held for writing; made by `writing`."""
+    """Results directory locked for writing; created by `writing`."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -30,26 +30,26 @@ class Writer:
             check_origin(parts.part(directory, "runs", batch), parts.read(directory, batch).origin, manifest)
         self._next = parts.following(directory)
         for batch in parts.gaps(directory):
-            # Its runs are lost and will be simulated again; an empty batch stands for them.
+            # Its runs are lost and will be simulated again; an empty batch takes their place.
             empty = pl.read_parquet(parts.part(directory, "runs", known[-1]), n_rows=0)
             parts.write(directory, batch, {"runs": empty}, self._origin)
 
     def commit(
         self, tables: Mapping[str, pl.DataFrame], samples: Sequence[_core.Table | pa.Table] = (), replaces: str = ""
     ) -> None:
-        """Add a batch of finished runs, with the `samples` of each: all its rows become visible at once, or none.
+        """Add a batch of finished runs with their `samples`, atomically: all its rows become visible at once, or none.
 
-        Those of the batch that it `replaces` go at the same moment.
+        The rows of the batch that it `replaces` disappear at the same moment.
         """
         parts.write(self.directory, f"{self._next:06}", tables, self._origin, samples, replaces)
         self._next += 1
 
     def note_planned(self, rows: pl.DataFrame) -> None:
-        """Say which runs the tables show, in order, and as what: `run_id` and the columns of the design."""
+        """Record which runs the tables contain, in order: `run_id` and the columns of the design."""
         write_atomically(self.directory / PLANNED, parts.as_parquet(rows))
 
     def note_not_run(self, rows: pl.DataFrame) -> None:
-        """Say which planned runs could not be run: the columns of the design, and the `reason`."""
+        """Record which planned runs could not be run: the columns of the design, and the `reason`."""
         path = self.directory / NOT_RUN
         if rows.height or path.exists():
             write_atomically(path, parts.as_parquet(rows))
@@ -61,9 +61,9 @@ class Writer:
 
 @contextmanager
 def writing(directory: Path, manifest: Mapping[str, Any], study_text: str | None = None) -> Iterator[Writer]:
-    """Hold `directory` for the results that `manifest` describes, creating it or going on with what it holds.
+    """Lock `directory` for the results that `manifest` describes, creating it or continuing with its contents.
 
-    Raises `ResultsError` when the directory cannot be written, another process writes there, or it holds anything
+    Raises `ResultsError` if the directory cannot be written, another process is writing to it, or it holds anything
     else (`check_usable`).
     """
     check_usable(directory, manifest)

@@ -1,8 +1,8 @@
-"""Scenarios in Python: the same tables as in TOML, made by functions.
+"""Scenarios in Python: functions that build the same tables as in TOML.
 
-Quantities are strings with a unit, as in TOML: `"10 Mbps"`, `"50 ms"`, `"1 MB"`, `"1 bdp"`. A keyword that a function
-does not list is a key of the TOML table of that name (`vazao explain tcp` lists them). Everything is checked when the
-scenario is run, with the same messages that a TOML file gets.
+Quantities are strings with a unit, as in TOML: `"10 Mbps"`, `"50 ms"`, `"1 MB"`, `"1 bdp"`. Keyword arguments that a
+function does not list become keys of the TOML table of that name (`vazao explain tcp` lists them). Everything is
+checked when the scenario is run, with the same messages as for a TOML file.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = [
     "dumbbell", "flow", "link", "messages", "mptcp", "multipath", "on_off", "packet_generator", "page",
     "parking_lot", "path", "point_to_point", "quic", "requests", "sctp", "tcp", "udp", "upload", "video",
 ]  # fmt: skip
-"""Parts that a scenario is built of, as `vazao` and this room export it."""
+"""Building blocks of scenarios, which `vazao` re-exports."""
 
 
 class Table(dict[str, Any]):
-    """A scenario's table. It is a dictionary, so that anything a scenario can say can be said."""
+    """A table of a scenario. It is a dictionary, so that every key of a scenario can be set."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__.lower()}({', '.join(f'{key}={value!r}' for key, value in self.items())})"
@@ -80,15 +80,15 @@ def link(
     reverse: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Link:
-    """A link of `rate` (of IP packets) and one-way `delay`, with its queue and what its wire does in each direction.
+    """A link of `rate` (of IP packets) and one-way `delay`, with the queue and impairments of each direction.
 
     `rate` may vary: a list of `{"at": "20 s", "rate": "2 Mbps"}`, or `{"trace": "cellular"}`; so may `delay`. `queue`
     is a limit or a queue's name or table (`vazao list queues`), `loss` a probability or a loss model; both may be
-    classes of your own (`Queue`, `LossModel`). `jitter` is a time or a table,
-    `reorder`, `duplicate`, `corrupt` and `alter` are probabilities, `outages` have `at` or `every`, and `for`; `strip`
-    names what a middlebox takes out (`vazao list strippable-options`), and `alter` says how often one alters payload.
-    `shaper` and `policer` have `rate` and `burst`: what exceeds them waits, or is dropped.
-    `forward` and `reverse` are links of their own for what differs by direction: `reverse=vz.link(loss=0.01)`.
+    classes of your own (`Queue`, `LossModel`). `jitter` is a time or a table, `reorder`, `duplicate`, `corrupt` and
+    `alter` are probabilities, `outages` have `at` or `every`, and `for`. `strip` names the options that a middlebox
+    removes (`vazao list strippable-options`), and `alter` is the probability that it alters a payload. `shaper` and
+    `policer` have `rate` and `burst`: packets in excess of them wait, or are dropped. `forward` and `reverse` are links
+    with the settings of one direction: `reverse=vz.link(loss=0.01)`.
     """
     wire = _given(loss=loss, jitter=jitter, reorder=reorder, duplicate=duplicate, corrupt=corrupt, outages=outages)
     taken = _given(alter=alter, strip=strip if strip is None or isinstance(strip, str) else list(strip))
@@ -97,7 +97,7 @@ def link(
 
 
 UNLIMITED = link("100 Gbps", "0 s")
-"""An access link beside which any bottleneck is one."""
+"""An access link that is fast enough never to be the bottleneck."""
 
 
 def point_to_point(link: Link, **more: Any) -> Network:
@@ -106,14 +106,14 @@ def point_to_point(link: Link, **more: Any) -> Network:
 
 
 def path(*links: Link, **more: Any) -> Network:
-    """Hosts `a` and `b` joined by one link after the other, with routers R1, R2, … between them."""
+    """Hosts `a` and `b` joined by links in series, with routers R1, R2, … between them."""
     return Network(topology="path", link=list(links), **more)
 
 
 def dumbbell(*, bottleneck: Link, access: Link | Sequence[Link] = UNLIMITED, pairs: int = 1, **more: Any) -> Network:
     """Hosts left1, left2, … and right1, right2, … on either side of one bottleneck; forward is left to right.
 
-    `access` is the link of every host, or a list of one for each pair; by default it limits nothing.
+    `access` is the link of every host, or a list with a link for each pair; by default it limits nothing.
     """
     return Network(topology="dumbbell", pairs=pairs, access=_plain(access), bottleneck=bottleneck, **more)
 
@@ -129,7 +129,7 @@ def multipath(*paths: Link, **more: Any) -> Network:
 
 
 def custom(hosts: Sequence[str], links: Mapping[tuple[str, str], Link], *, routers: Sequence[str] = ()) -> Network:
-    """Any graph: `links` maps a pair of names, from and to, to the link between them. Routes are the shortest."""
+    """Any graph: `links` maps pairs of names, (from, to), to the link between them. Routes are shortest paths."""
     ends = [Link({"from": start, "to": end} | line) for (start, end), line in links.items()]
     return Network(topology="custom", hosts=list(hosts), routers=list(routers), link=ends)
 
@@ -146,7 +146,7 @@ Spread = str | Mapping[str, Any] | Sequence[Sequence[Any]]
 def upload(size: str | None = None, *, duration: str | None = None, read_rate: str | None = None, **more: Any) -> App:
     """The client sends `size` bytes, or for `duration`, to the server; with neither, until the run ends.
 
-    `read_rate` is how fast the server's application reads (`"4 Mbps"`); by default at once.
+    `read_rate` limits how fast the server's application reads (`"4 Mbps"`); by default it reads at once.
     """
     return App(_given(kind="upload", size=size, duration=duration, read_rate=read_rate) | more)
 
@@ -161,7 +161,8 @@ def download(
 ) -> App:
     """The server sends `size` bytes, or for `duration`, to the client; with neither, until the run ends.
 
-    With a `request` (`"200 B"`) the client asks for them first; without, the server sends once the connection stands.
+    With a `request` (`"200 B"`) the client asks for the data first; without one, the server sends once the connection
+    is established.
     """
     return App(_given(kind="download", size=size, duration=duration, read_rate=read_rate, request=request) | more)
 
@@ -176,7 +177,7 @@ def cbr(
 ) -> App:
     """The client writes messages of `message` bytes (`"1000 B"`) at a constant `rate` (`"1 Mbps"`).
 
-    It ends after `size` bytes or `duration`; with neither, with the run.
+    It ends after `size` bytes or `duration`; with neither, at the end of the run.
     """
     return App(_given(kind="cbr", rate=rate, message=message, size=size, duration=duration) | more)
 
@@ -207,7 +208,7 @@ def packet_generator(
     duration: str | None = None,
     **more: Any,
 ) -> App:
-    """A packet generator as D-ITG is: inter-departure times (`"1 ms"`) and packet sizes (`"512 B"`), both random.
+    """A packet generator like D-ITG: inter-departure times (`"1 ms"`) and packet sizes (`"512 B"`), both random.
 
     Over UDP each packet is a datagram. It ends after `count` packets, `size` bytes or `duration`.
     """
@@ -224,7 +225,7 @@ def messages(
 ) -> App:
     """The client writes a message of `message` bytes (`"1000 B"`) every `interval` (`"100 ms"`), `count` of them.
 
-    The columns `message_latency_…_s` of the flows say how long each took until all of it was read.
+    The columns `message_latency_…_s` of the flows measure the time until all of a message was read.
     """
     return App(_given(kind="messages", message=message, interval=interval, count=count, duration=duration) | more)
 
@@ -239,10 +240,11 @@ def requests(
     duration: str | None = None,
     **more: Any,
 ) -> App:
-    """The client asks `count` times, or for `duration`; the server answers each `request` (`"200 B"`) by a `response`.
+    """The client sends `count` requests (`"200 B"`), or for `duration`; the server answers each with a `response`.
 
-    A response is `"10 kB"` by default; after it the client thinks (`"0 s"`) and asks again. `pipeline` requests (1) may
-    wait for their responses at a time. The columns `message_latency_…_s` are from a request to all of its response.
+    A response is `"10 kB"` by default; the client waits for the time `think` (`"0 s"`) before the next request. Up to
+    `pipeline` requests (1) may be outstanding. The columns `message_latency_…_s` measure the time from a request to the
+    end of its response.
     """
     return App(
         _given(
@@ -270,12 +272,12 @@ def page(
     turn: str | None = None,
     **more: Any,
 ) -> App:
-    """The client loads a page of `objects` (100) of `size` bytes each (`"20 kB"`), all known at once or by a `root`.
+    """The client loads a page of `objects` (100) of `size` bytes each (`"20 kB"`), known at once or from a `root`.
 
-    A `root` document (`"30 kB"`) comes before what it names. `http` is the transport's by default; HTTP/1.1 opens up to
-    `connections` (6) with `pipeline` (1) requests on each, HTTP/2 and 3 serve all objects fairly,
-    `turn` (`"16384 B"`) after turn, or in `order`.
-    `completion_s` is the page load time, `message_latency_…_s` are from the start to the last byte of each object.
+    A `root` document (`"30 kB"`) is loaded before the objects that it references. `http` follows the transport by
+    default; HTTP/1.1 opens up to `connections` (6) with `pipeline` (1) requests on each, HTTP/2 and 3 serve all objects
+    fairly in turns of `turn` (`"16384 B"`), or in `order`. `completion_s` is the page load time, and
+    `message_latency_…_s` measure the time from the start to the last byte of each object.
     """
     carried = _given(http=http, connections=connections, pipeline=pipeline, priority=priority, turn=turn)
     return App(_given(kind="page", objects=objects, size=size, root=root) | carried | more)
@@ -293,8 +295,8 @@ def video(
 ) -> App:
     """The client plays a video of `duration` (`"5 min"`), fetched in segments (`"4 s"`) at a rate of the `ladder` each.
 
-    `adaptation` chooses the rate (`"bba-0"` by the buffer, `"rate-based"`; `vazao list adaptations`). It plays once
-    `startup` (`"8 s"`) is there; `buffer` (`"240 s"`) is the most it holds. See `startup_s`, `stalls`, `stalled_s`,
+    `adaptation` chooses the rate (`"bba-0"` by the buffer, `"rate-based"`; `vazao list adaptations`). Playback starts
+    once `startup` (`"8 s"`) is buffered; `buffer` (`"240 s"`) is its capacity. See `startup_s`, `stalls`, `stalled_s`,
     `bitrate_mean_bps` and `bitrate_switches` of the flows.
     """
     rates = None if ladder is None else list(ladder)
@@ -313,8 +315,8 @@ def arrivals(
 ) -> App:
     """Short flows that begin `interval` apart (`"exponential 100 ms"`: a Poisson process), each of a random size.
 
-    `sizes` is `"web-search"` by default. Each flow is a connection, and a row, of its own. At most `count` come,
-    for `duration`, or until the run ends.
+    `sizes` is `"web-search"` by default. Each flow has its own connection and its own row. Arrivals end after `count`
+    flows or `duration`, or with the run.
     """
     return App(
         _given(kind="arrivals", interval=interval, sizes=sizes, count=count, duration=duration, direction=direction)
@@ -323,9 +325,9 @@ def arrivals(
 
 
 def command(client: str, server: str, *, measured: Literal["upload", "download"] | None = None, **more: Any) -> App:
-    """Programs of the host, run in Linux guests by a shell; `{server}` and `{client}` in them are addresses.
+    """Programs of the host, run in Linux guests by a shell; `{server}` and `{client}` stand for addresses.
 
-    `measured` is the way of the data that counts. Both sides need `stack="linux"`.
+    `measured` is the direction of the data that is measured. Both sides need `stack="linux"`.
     """
     return App(_given(kind="command", client=client, server=server, measured=measured) | more)
 
@@ -356,10 +358,10 @@ def mptcp(
     """Multipath TCP: one byte stream over several TCP subflows, each with `cc` (`"cubic"`; coupled ones: `"lia"`, …).
 
     `scheduler` (`"lowest-rtt"`) chooses the subflow of each segment: a name (`vazao list schedulers`), a table with
-    `kind` and parameters, or a class of your own (see `Scheduler`). `path_manager` (`"single-mesh"`) says which
+    `kind` and parameters, or a class of your own (see `Scheduler`). `path_manager` (`"single-mesh"`) decides which
     subflows there are. Buffers are the connection's (`"6 MB"`, or `"auto"`); `backups` are the client's interfaces,
-    from 1, that are used only while no other can be; with `reestablish` (`"1 s"`) a subflow that died is opened again.
-    TCP's settings are those of each subflow.
+    from 1, that are used only while no other is usable; with `reestablish` (`"1 s"`) a failed subflow is reopened.
+    TCP's settings apply to each subflow.
     """
     chosen = _given(cc=cc, scheduler=scheduler, path_manager=path_manager)
     buffers = _given(receive_buffer=receive_buffer, send_buffer=send_buffer)
@@ -370,8 +372,8 @@ def mptcp(
 def udp(rate: str | None = None, payload: int | None = None, **more: Any) -> Transport:
     """UDP: an upload in datagrams of `payload` bytes (1472) at a constant `rate` of payload (`"1 Mbps"`).
 
-    Applications with a pace of their own (`cbr`, `on_off`, `packet_generator`, `messages`) leave the rate out: each
-    message is a datagram, or as many as it needs.
+    Omit the rate with applications that pace themselves (`cbr`, `on_off`, `packet_generator`, `messages`): each message
+    is a datagram, or as many as it needs.
     """
     return Transport(_given(kind="udp", rate=rate, payload=payload) | more)
 
@@ -384,7 +386,7 @@ def dccp(
     ecn: bool | None = None,
     **more: Any,
 ) -> Transport:
-    """DCCP: datagrams of `payload` bytes (1448) that are never sent again, at the pace of a congestion control.
+    """DCCP: datagrams of `payload` bytes (1448), never retransmitted, sent as a congestion control allows.
 
     `cc` is `"reno"` unless another is given, CCID 2's TCP-like congestion control (RFC 4341). The receiver acknowledges
     every `ack_ratio` (2) packets; with `ecn` queues may mark them.
@@ -405,7 +407,7 @@ def sctp(
     """SCTP with any of its settings: `cwnd_growth`, `fast_recovery`, `retransmission`, `scheduler` (of streams), …
 
     `cc` is the congestion control of each path, by default SCTP's own (RFC 9260). `multihomed` (True) uses every
-    interface of both hosts, one path after the other fails, or with `cmt` all at once; messages take turns among
+    interface of both hosts: another path when one fails, or with `cmt` all of them at once; messages take turns among
     `streams` (1).
     """
     chosen = _given(cc=cc, cmt=cmt, streams=streams, multihomed=multihomed)
@@ -421,10 +423,10 @@ def quic(
 ) -> Transport:
     """QUIC with a congestion control (`"cubic"` by default) and any of its settings: `datagram`, `pacing`, `ecn`, …
 
-    `handshake` says how many round trips pass before the client's data: one, none (`"0-rtt"`: the two have met), or two
-    (`"retry"`: the client is to prove its address first). With `"0-rtt-rejected"` the server has forgotten the
-    client; `"gquic-1-rtt"`, `"gquic-2-rtt"` (which negotiates the version first) and `"gquic-0-rtt"` are Google's
-    before TLS.
+    `handshake` determines how many round trips precede the client's data: one, none (`"0-rtt"`: resumption), or two
+    (`"retry"`: the server validates the client's address first). With `"0-rtt-rejected"` the server no longer knows the
+    client; `"gquic-1-rtt"`, `"gquic-2-rtt"` (which negotiates the version first) and `"gquic-0-rtt"` are the handshakes
+    of Google's QUIC before TLS.
     """
     return Transport(_given(kind="quic", cc=cc, handshake=handshake) | more)
 
@@ -455,6 +457,6 @@ def document(
     name: str = "python",
     **more: Any,
 ) -> dict[str, Any]:
-    """The whole scenario as the dictionary that its TOML file would be."""
+    """The whole scenario as the dictionary that its TOML file would contain."""
     tables = {"name": name, "seed": seed, "network": network, "flow": list(flows)}
     return tables | _given(until=until) | more

@@ -1,4 +1,4 @@
-"""The registry of what a scenario can name, from the engine, and the scenarios that come with Vazão."""
+"""Registry of everything that a scenario can name, from the engine, and of the built-in scenarios."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting that a personality stands for: its value as TOML, and the congestion control that it goes with."""
+    """A setting that a personality implies: its value as TOML, and the congestion control that it applies to."""
 
     name: str
     value: str
@@ -57,7 +57,7 @@ def registry() -> tuple[Entry, ...]:
 
 @cache
 def presets() -> tuple[Entry, ...]:
-    """Every scenario that comes with Vazão."""
+    """Every built-in scenario."""
     return tuple(_preset(name, path) for name, path in built_in_scenarios().items())
 
 
@@ -69,7 +69,7 @@ def _entry(kind: str, entry: dict[str, Any]) -> Entry:
 
 
 def _preset(name: str, path: Path) -> Entry:
-    """Entry of a scenario from the comments at its head: what it is, and after `source:` whose."""
+    """Entry of a scenario from its leading comments: a description, and its origin after `source:`."""
     text = path.read_text(encoding="utf-8")
     comments = [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")]
     about, _, source = " ".join(comments).partition(". source: ")

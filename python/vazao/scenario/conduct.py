@@ -1,4 +1,4 @@
-"""Check of a class of the user's own before it is used: what it says in vain is refused at once."""
+"""Validation of a user-defined class before use: members that would have no effect are rejected."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from vazao.errors import ScenarioError, did_you_mean
 
 
 def check(own: type, base: type, name: str, parameters: Mapping[str, Any]) -> None:
-    """Refuse a class that is no `base`, whose methods nobody calls or calls otherwise, or that takes other parameters.
+    """Reject a class that is no `base`, has misnamed or wrongly declared methods, or does not take the parameters.
 
-    `name` is what messages call it. Raises `ScenarioError`.
+    `name` identifies the class in messages. Raises `ScenarioError`.
     """
     if not issubclass(own, base):
         raise ScenarioError(f"{name} is not a subclass of vazao.{base.__name__}")
@@ -23,21 +23,21 @@ def check(own: type, base: type, name: str, parameters: Mapping[str, Any]) -> No
             _check_call(own, base, name, member)
         elif callable(value) and member.startswith("on_"):
             raise ScenarioError(
-                f"{name}.{member} is never called: {_told(base)} has no such method{_hint(member, base)}"
+                f"{name}.{member} is never called: {_qualified(base)} has no such method{_hint(member, base)}"
             )
         elif meant := slip_of(member, known):
-            raise ScenarioError(f"{name}.{member} is nothing that {_told(base)} knows; did you mean {meant}?")
+            raise ScenarioError(f"{name}.{member} is nothing that {_qualified(base)} knows; did you mean {meant}?")
     _check_parameters(own, base, name, parameters)
 
 
 def _members(own: type, base: type) -> Iterator[tuple[str, object]]:
-    """Public names of a class and of those that it builds on, as far as they are the user's."""
+    """Public members that a class and its bases define in addition to those of `base`."""
     for each in own.__mro__:
         if each not in base.__mro__:
             yield from ((name, value) for name, value in vars(each).items() if not name.startswith("_"))
 
 
-def _told(base: type) -> str:
+def _qualified(base: type) -> str:
     return f"vazao.{base.__name__}"
 
 
@@ -47,24 +47,24 @@ def _hint(member: str, base: type) -> str:
 
 
 def _check_call(own: type, base: type, name: str, member: str) -> None:
-    """Refuse a method that cannot be called as the engine does, or whose call would do nothing."""
+    """Reject a method that cannot be called as the engine calls it, or whose call would have no effect."""
     method, pattern = getattr(own, member), getattr(base, member)
     if not inspect.isfunction(pattern):
         return
     given = list(inspect.signature(pattern).parameters)
-    told = f"{name}.{member}"
+    label = f"{name}.{member}"
     if not callable(method):
-        raise ScenarioError(f"{told} = {method!r} is no method; write def {member}({', '.join(given)})")
+        raise ScenarioError(f"{label} = {method!r} is no method; write def {member}({', '.join(given)})")
     if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method):
-        raise ScenarioError(f"{told} is asynchronous or a generator, which would not run; write a plain def")
+        raise ScenarioError(f"{label} is asynchronous or a generator, which would not run; write a plain def")
     try:
         inspect.signature(method).bind(*given[isinstance(inspect.getattr_static(own, member), staticmethod) :])
     except TypeError as error:
-        raise ScenarioError(f"{told} is called as {member}({', '.join(given)}), and: {error}") from None
+        raise ScenarioError(f"{label} is called as {member}({', '.join(given)}), and: {error}") from None
 
 
 def _check_parameters(own: type, base: type, name: str, parameters: Mapping[str, Any]) -> None:
-    """Refuse parameters that the constructor does not take."""
+    """Reject parameters that the constructor does not accept."""
     signature = inspect.signature(own)
     given = list(inspect.signature(base).parameters)
     try:

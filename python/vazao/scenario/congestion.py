@@ -1,4 +1,4 @@
-"""Congestion controls of your own, in Python, usable wherever a built-in one is.
+"""Custom congestion controls in Python, usable wherever a built-in one is.
 
 class Cautious(vz.CongestionControl):
     def on_ack(self, ack):

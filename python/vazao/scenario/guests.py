@@ -11,13 +11,13 @@ from vazao.scenario.inputs import Named
 
 @dataclass(frozen=True)
 class Needs:
-    """Everything that a scenario needs beside itself."""
+    """External requirements of a scenario."""
 
     kernels: Mapping[str, str | None]
     simulators: Mapping[str, str | None]
     inputs: tuple[Named, ...]
     code: tuple[tuple[str, bool], ...]
-    """Algorithms in files that it names, each with whether it may be run."""
+    """Algorithms that it names in files, each with whether it may be run."""
     lacking: str | None
     """Reason why it cannot be run on this machine."""
 
@@ -26,16 +26,16 @@ _NOTHING = Needs({}, {}, (), (), None)
 
 
 def needs_of(scenario: _core.Scenario) -> Needs:
-    """Everything that a scenario needs beside itself."""
+    """External requirements of a scenario."""
     kernels, simulators = scenario.kernels, scenario.simulators
     absent = _absent(kernels, simulators)
     needs = Needs(kernels, simulators, tuple(scenario.inputs), tuple(scenario.code), absent)
-    # Plans have many scenarios, most of which need nothing.
+    # Most of a plan's many scenarios need nothing, and share one object.
     return _NOTHING if needs == _NOTHING else needs
 
 
 def lacking(scenario: _core.Scenario) -> str | None:
-    """Reason why a scenario cannot be run on this machine, and what to do; None if nothing is lacking."""
+    """Reason why a scenario cannot be run on this machine, and what to do; None if nothing is missing."""
     return _absent(scenario.kernels, scenario.simulators)
 
 

@@ -1,4 +1,4 @@
-"""An interruption that code which catches everything does not survive."""
+"""A keyboard interrupt that ends even code that catches every exception."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 
 
 class Halt(KeyboardInterrupt):
-    """An interruption that comes again in whatever handler caught it.
+    """A keyboard interrupt that is raised again within any handler that catches it.
 
-    It is thrown into a thread that has caught ordinary ones, as `while True: try: … except: pass` does. A handler makes
-    an instance, in that thread: from then on the next line of any of its frames, and the next call, raise again.
+    It is thrown into a thread that has caught ordinary ones, as `while True: try: … except: pass` does. A handler
+    instantiates it in that thread: from then on the next line of any of its frames, and the next call, raise again.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The files that scenarios name: traces of rates, say."""
+"""Input files that scenarios name, such as rate traces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Input:
 
     path: Path
     digest: str
-    """SHA-256 of what it held when it was read, hexadecimal."""
+    """SHA-256 of the content when it was read, hexadecimal."""
 
 
 Named = tuple[str, Path, str]
@@ -24,12 +24,12 @@ Named = tuple[str, Path, str]
 
 
 def inputs_of(scenarios: Iterable[_core.Scenario]) -> dict[str, Input]:
-    """The files of scenarios by the names that these call them. Raises `ScenarioError` for one that just changed."""
+    """Input files of scenarios by name. Raises `ScenarioError` for a file that changed between reads."""
     return merged_inputs(tuple(scenario.inputs) for scenario in scenarios)
 
 
 def merged_inputs(several: Iterable[Iterable[Named]]) -> dict[str, Input]:
-    """The files of scenarios by their names, from each one's `inputs`. Raises `ScenarioError` as `inputs_of` does."""
+    """Input files by name, merged from the `inputs` of scenarios. Raises `ScenarioError` as `inputs_of` does."""
     found: dict[str, Input] = {}
     for name, path, digest in dict.fromkeys(each for inputs in several for each in inputs):
         if found.setdefault(name, Input(path, digest)).digest != digest:

@@ -1,4 +1,4 @@
-"""Scenarios from text, with the kernels and simulators that this machine has."""
+"""Loading of scenarios from text, with the kernels and simulators of this machine."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def load(
     inputs: Mapping[str, Path] | None = None,
     allow_programs: Allowed = False,
 ) -> _core.Scenario:
-    """Read a scenario as `_core.load` does; guests get the kernels that were built. Raises `ScenarioError`.
+    """Read a scenario as `_core.load` does, with the built kernels for guests. Raises `ScenarioError`.
 
-    Algorithms that it names by their files (`mine.py:Cautious`) are known by their code, and it can be run if programs
-    are allowed. One that ns-2 is to run is held to what ns-2 has a counterpart of.
+    Algorithms that it names by file (`mine.py:Cautious`) are identified by their code, and run only if programs are
+    allowed. A scenario for ns-2 may use only what ns-2 supports.
     """
-    # Finding kernels reads their files, finding ns-2 starts it: not for scenarios that have neither.
+    # Finding kernels reads their files, and finding ns-2 starts it: skip both where the scenario names neither.
     kernels = _kernels() if _may_name("linux", text, overrides) else []
     foreign = _may_name(ns2.STACK, text, overrides)
     simulators = _simulators() if foreign else []
@@ -41,7 +41,7 @@ def load(
 
 
 def kernels_at_hand(text: str, overrides: Sequence[tuple[str, object]] = ()) -> list[str]:
-    """Kernels and simulators that a text can have here, and why others are none: what can be run depends on them."""
+    """Kernels and simulators available to a text here, and why others are not: they determine what can be run."""
     at_hand: list[str] = []
     if _may_name("linux", text, overrides):
         at_hand += [*map(repr, _kernels()), *map(kernel.missing, (None, *kernel.SERIES))]
@@ -55,14 +55,14 @@ def _may_name(stack: str, text: str, overrides: Sequence[tuple[str, object]]) ->
 
 
 def _simulators() -> list[tuple[str, str, str]]:
-    """Simulators other than ours by the name of their stack, with version and digest."""
+    """External simulators: name of the stack, version and digest."""
     program = ns2.find()
     return [(ns2.STACK, program.version, program.sha256)] if program else []
 
 
 @cache
 def _kernels() -> list[tuple[str, str, str, str, str, int]]:
-    """Every kernel by every name that means it: its series', if it is what the series stands for, and its own."""
+    """Every kernel under each of its names: its own, and its series if it is the default of the series."""
     named = {each.name: each for each in kernel.kernels()}
     for series in kernel.SERIES:
         chosen = kernel.find() if series == kernel.DEFAULT_SERIES else kernel.find(series)

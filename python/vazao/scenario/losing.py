@@ -1,4 +1,4 @@
-"""Loss models of your own, in Python, usable wherever a built-in one is.
+"""Custom loss models in Python, usable wherever a built-in one is.
 
 class Tunnel(vz.LossModel):
     def lose(self, size_bytes, now_s):

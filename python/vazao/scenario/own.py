@@ -1,7 +1,7 @@
-"""Algorithms of a user's own in files that a scenario names: `mine.py:Cautious`.
+"""Custom algorithms in files that a scenario names: `mine.py:Cautious`.
 
-What such a file does follows from its text, and from the texts of the modules beside it that it imports: their digest
-is part of a run's identity, and is known without running any of it. It is run only where that is allowed.
+The behaviour of such a file follows from its text and the texts of the modules beside it that it imports. Their digest
+is part of a run's identity, and is computed without running any of the code, which runs only if it is allowed to.
 """
 
 from __future__ import annotations
@@ -29,24 +29,25 @@ Found = tuple[type | None, str, list[tuple[str, Path, str]]]
 """Answer of a finder to the engine: the class (None: not to be run), a digest of its code, its files."""
 
 Allowed: TypeAlias = bool | frozenset[str]
-"""Leave to run code: none; the scenario's own; or what has these SHA-256, which somebody was asked about.
+"""Permission to run code: none, the scenario's own, or files with these SHA-256, which a user was asked about.
 
-The scenario's own is what stands beside it or in the working directory, what the results that it is of keep, and what
-other results keep if it has run here before: these may be a stranger's, and a file of that name another one.
+The scenario's own code is beside it, in the working directory, or kept in the results that the scenario is part of.
+Code kept in other results counts only if it has run here before: it may come from a stranger, and a file of the same
+name may be a different one.
 """
 
 _NAME = re.compile(r"([^:\0]+\.py)(?::(.*))?")
 
 MOST_BYTES = 1 << 20
-"""Size of the largest file that is read."""
+"""Maximum size of a file."""
 
 _Place = Callable[[str], Path | None]
-"""A place of files: the path of one, by its name."""
+"""A location of files: maps a name to the path of the file."""
 
 
 @dataclass(frozen=True)
 class Finder:
-    """A finder of algorithms for the scenario of `file`; `inputs` has copies of files that are not beside it."""
+    """Finds the algorithms of the scenario in `file`; `inputs` has copies of files that are not beside it."""
 
     file: str
     inputs: Mapping[str, Path]
@@ -54,7 +55,7 @@ class Finder:
     _texts: dict[str, tuple[Text, ...]] = field(default_factory=dict)
 
     def __call__(self, key: str, name: str, parameters: Mapping[str, Any]) -> Found | None:
-        """Find an algorithm; None where `name` is none of a file. Raises `ScenarioError`."""
+        """Find an algorithm; None if `name` does not name a file. Raises `ScenarioError`."""
         named = _NAME.fullmatch(name)
         if named is None:
             return None
@@ -73,9 +74,9 @@ class Finder:
         return own, hashlib.sha256(code.encode()).hexdigest()[:16], inputs
 
     def _read_all(self, file: str) -> tuple[Text, ...]:
-        """A file, and the modules beside it that it imports, those that these import, and so on.
+        """A file and the modules beside it that it imports, transitively.
 
-        All are from one place: what results keep is imported by nothing that stands beside the scenario.
+        All come from one location: files beside the scenario never import code that is kept in results.
         """
         first, place = self._first(file)
         found, left = {first.module: first}, [first]
@@ -91,7 +92,7 @@ class Finder:
         return tuple(found.values())
 
     def _first(self, file: str) -> tuple[Text, _Place]:
-        """The file that a scenario names: beside it, in the working directory, or a copy; and where others are."""
+        """The file that a scenario names, beside it, in the working directory, or as a copy; and its location."""
         if self.allowed is False and (Path(file).is_absolute() or ".." in Path(file).parts):
             raise ScenarioError(
                 f"{file} is not beside the scenario or below; it is read only where programs are allowed"
@@ -126,11 +127,11 @@ class Finder:
         return text
 
     def _run(self, texts: tuple[Text, ...], wanted: str, key: str, parameters: Mapping[str, Any]) -> type:
-        """The class, its module run. Raises `ScenarioError`, also where it is nothing that may be run."""
+        """Execute the module and return the class. Raises `ScenarioError`, also if the code may not run."""
         first, folder = texts[0], Path(self.file).parent
         others = first.path == self.inputs.get(first.name) and not _is_kept_by(folder, first.path)
         if self.allowed is True and others and not all(map(_has_run, texts)):
-            # Each path once: a long message is cut, and what is to be pasted stands at its end.
+            # Each path once: a long message is truncated, and the command to paste is at its end.
             put = shlex.join(["cp", str(first.path), str(folder / first.name)])
             raise ScenarioError(
                 f"{first.name}: there is no such file; its copy, by whoever made these results, has never run here. "
@@ -146,11 +147,11 @@ class Finder:
 
 
 def _is_kept_by(folder: Path, copy: Path) -> bool:
-    """Whether a copy is one of the results directory that a scenario itself lies in."""
+    """Whether a copy belongs to the results directory that contains the scenario itself."""
     return copy.parent.parent.resolve() == folder.resolve()
 
 
-# Code that has run here: an empty file for each in the user's own cache, which no results directory reaches.
+# Code that has run here is recorded by empty files in the user's cache, which no results directory can reach.
 
 
 def _has_run(text: Text) -> bool:
@@ -166,7 +167,7 @@ def _note_run(digests: Iterable[str]) -> None:
 
 @cache
 def _note(path: Path) -> None:
-    # Where it cannot be kept, such code has never run here.
+    # Without a record, the code counts as never run here.
     with suppress(VazaoError, OSError):
         make_directory(path.parent)
         path.touch()
@@ -175,7 +176,7 @@ def _note(path: Path) -> None:
 @lru_cache(maxsize=64)
 def _tree(text: Text) -> ast.Module:
     try:
-        with warnings.catch_warnings(action="ignore"):  # They repeat lines of it.
+        with warnings.catch_warnings(action="ignore"):  # Warnings quote lines of the text.
             return ast.parse(text.text, text.name)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
@@ -198,7 +199,7 @@ def _tops(text: Text) -> list[str]:
 
 
 def _imported(text: Text) -> list[str]:
-    """Modules that a file imports anywhere, by the first part of their names. Ours is nobody else's."""
+    """Top-level names of the modules that a file imports anywhere, except Vazão's own."""
     names: list[str] = []
     for node in ast.walk(_tree(text)):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""The files that come with Vazão."""
+"""Built-in files of the package."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def built_in_scenarios() -> dict[str, Path]:
-    """The scenarios that come with Vazão, by name."""
+    """Built-in scenarios by name."""
     return built_in("scenarios")
 
 

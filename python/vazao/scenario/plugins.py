@@ -1,4 +1,4 @@
-"""Algorithms of a user's own in a scenario: classes become names, known by a digest of their code."""
+"""Custom algorithms in a scenario: classes are replaced by names, and identified by a digest of their code."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ BASES: Mapping[str, type] = {
     "queue": Queue,
     "app": Application,
 }
-"""The keys of a scenario that take a class, and what it is a subclass of."""
+"""Keys of a scenario that accept a class, and the base class that it must have."""
 
 Own = tuple[str, str, type, str]
-"""Kind of algorithm that a class is, its name, itself, a digest of its code."""
+"""A custom algorithm: its key in a scenario, its name, the class, and a digest of its code."""
 
 
 @dataclass
@@ -44,13 +44,13 @@ class Plugins:
     classes: dict[str, dict[str, type]] = field(default_factory=lambda: {key: {} for key in BASES})
 
     def named(self, value: Any) -> Any:
-        """A part of a scenario with its classes by name. Raises `ScenarioError` for one that is none of ours."""
+        """Replace classes in a part of a scenario by their names. Raises `ScenarioError` for an invalid class."""
         if isinstance(value, Mapping):
             return {key: self._named(key, inner) for key, inner in value.items()}
         return [self.named(inner) for inner in value] if isinstance(value, list | tuple) else value
 
     def _named(self, key: str, value: Any) -> Any:
-        """A key's value with its class by name: a class, or a table with one as its kind and its parameters beside."""
+        """Replace the class in a key's value, which is a class, or a table with one as `kind` and its parameters."""
         if isinstance(value, type):
             return self._name(key, value, {})
         if isinstance(value, Mapping) and isinstance(own := value.get("kind"), type):
@@ -70,22 +70,22 @@ class Plugins:
         return own.__name__
 
     def all(self) -> list[Own]:
-        """Every class, as the engine takes them."""
+        """Every class in the form that the engine accepts."""
         return [
             (key, name, own, fingerprint(own)) for key, named in self.classes.items() for name, own in named.items()
         ]
 
 
 _BESIDE = {"queue": ("limit",), "app": ("size", "duration", "read_rate")}
-"""Keys beside a class that are the engine's, not parameters."""
+"""Keys beside `kind` that belong to the engine rather than being parameters of the class."""
 
 
 def fingerprint(algorithm: type) -> str:
-    """A digest of a class's code: another code is another run.
+    """Digest of a class's code: different code makes a different run.
 
-    It covers the classes that it builds on, and the functions, classes and plain values that it uses, of its module and
-    of modules that are imported from beside it; not what installed packages hold. Code whose source cannot be read
-    (typed at a prompt, say) is known by its compiled form.
+    It covers the base classes, and the functions, classes and plain values that the class uses, from its own module and
+    from modules imported from beside it, but not from installed packages. Code whose source cannot be read (typed at a
+    prompt, say) is identified by its compiled form.
     """
     digest = hashlib.sha256()
     _class(algorithm, digest, set())
@@ -97,14 +97,14 @@ def _class(algorithm: type, digest: hashlib._Hash, seen: set[int]) -> None:
     for base in algorithm.__mro__[:-1]:
         _source(base, digest)
         for name, member in sorted(vars(base).items()):
-            if name == "__module__":  # Where a class stands is no part of what it does.
+            if name == "__module__":  # The module of a class does not affect its behaviour.
                 continue
             digest.update(name.encode())
             _value(member, digest, seen)
 
 
 def _is_own(module: ModuleType | None) -> bool:
-    """Whether a module is the user's: not the language's, not an installed package."""
+    """Whether a module is the user's: neither of the standard library nor of an installed package."""
     file = getattr(module, "__file__", None)
     typed = module is not None and module.__name__ == "__main__"
     return typed if file is None else not any(Path(file).is_relative_to(place) for place in _INSTALLED)
@@ -121,7 +121,7 @@ def _source(thing: object, digest: hashlib._Hash) -> None:
 
 
 def _value(value: object, digest: hashlib._Hash, seen: set[int]) -> None:
-    """Feed what a class or module holds: a function by its code and what that names, a plain value by its text."""
+    """Add a member of a class or module to the digest: a function by its code and the names used, a value as text."""
     if isinstance(value, FunctionType):
         if id(value) not in seen:
             seen.add(id(value))

@@ -1,4 +1,4 @@
-"""Queue disciplines of your own (AQMs), in Python, usable wherever a built-in one is.
+"""Custom queue disciplines (AQMs) in Python, usable wherever a built-in one is.
 
 class Short(vz.Queue):
     def on_departure(self, packet):
@@ -14,7 +14,7 @@ from typing import Literal
 from vazao._core import LinkInfo, QueuedPacket
 
 Verdict = Literal["drop", "mark"] | None
-"""A decision on a packet. "mark": it is marked with congestion experienced, or dropped where it cannot be."""
+"""A decision on a packet. "mark" sets congestion experienced (CE), or drops the packet if it cannot be marked."""
 
 
 class Queue:

@@ -1,4 +1,4 @@
-"""Recipes: all that a scenario is read from, so that it can be read again, under another seed or on another machine."""
+"""Recipes: everything needed to load a scenario again, under another seed or on another machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vazao.scenario.own import Allowed
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The arguments of `load`, but for the seed."""
+    """The arguments of `load` except the seed."""
 
     text: str
     file: str = ""
@@ -24,14 +24,14 @@ class Recipe:
     allow_programs: Allowed = False
 
     def read(self, seed: int) -> _core.Scenario:
-        """The scenario under a seed. Raises `ScenarioError`."""
+        """Load the scenario under a seed. Raises `ScenarioError`."""
         more = {"plugins": self.plugins, "inputs": self.inputs, "allow_programs": self.allow_programs}
         return load(self.text, file=self.file, table=self.table, overrides=self.overrides, seed=seed, **more)  # type: ignore[arg-type]
 
     def run_ids(self, first: _core.Scenario, seeds: Sequence[int]) -> list[str]:
-        """The run_ids of its scenarios under seeds, of which `first` is read under the first.
+        """The `run_id` under each of the seeds; `first` is the scenario under the first of them.
 
-        Where seeds decide which flows there are, every scenario is read, which takes a hundred times as long.
+        If the seed determines which flows there are, every scenario is loaded, which takes a hundred times as long.
         """
         others = list(seeds[1:])
         known = first.run_ids(others) if others else []

@@ -1,4 +1,4 @@
-"""Packet schedulers of Multipath TCP of your own, in Python, usable wherever a built-in one is.
+"""Custom packet schedulers for Multipath TCP in Python, usable wherever a built-in one is.
 
 class Emptiest(vz.Scheduler):
     def decide(self, situation):
@@ -16,7 +16,7 @@ from vazao._core import Copy, PathState, Repeat, Send, Situation
 __all__ = ["Copy", "Decision", "PathState", "Repeat", "Scheduler", "Send", "Situation"]
 
 Decision = SupportsIndex | Send | Copy | Repeat | None
-"""A path or its index: the next data goes by it. None: nothing leaves until something changes."""
+"""Decision of a scheduler: the path (or its index) that takes the next data, or None to wait for a change."""
 
 
 class Scheduler:

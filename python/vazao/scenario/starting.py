@@ -1,4 +1,4 @@
-"""Slow starts of your own, in Python, usable wherever a built-in one is.
+"""Custom slow starts in Python, usable wherever a built-in one is.
 
 class Halfway(vz.SlowStart):
     def leave(self, window, ack):

@@ -1,4 +1,4 @@
-"""Applications of your own, in Python, usable wherever a built-in one is.
+"""Custom applications in Python, usable wherever a built-in one is.
 
 class Sensor(vz.Application):
     def next_message(self, now_s):

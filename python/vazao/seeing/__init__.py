@@ -1,4 +1,4 @@
-"""Runs to be looked at: recordings, pages that draw them, and one that runs them, each a file that needs no network."""
+"""Viewing of runs: recordings, pages that draw them, and a page that runs them, each a file that needs no network."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Lessons of one's own: a TOML file, held to what a page reads before it is put into one (docs/play.md)."""
+"""User-written lessons: a TOML file, validated before it is put into a page (docs/play.md)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from vazao.errors import ScenarioError, StudyError, did_you_mean
 from vazao.study import Source, read_text
 
 MOST_STEPS = 40
-"""Steps of a lesson: more are a book."""
+"""Maximum number of steps in a lesson."""
 
-_UNREAD = {"__proto__", "constructor", "prototype"}
-"""Names that are more than a key's to the page's JavaScript."""
+_RESERVED = {"__proto__", "constructor", "prototype"}
+"""Names with a special meaning in the page's JavaScript, which no key may contain."""
 
 
 def _key(text: str) -> str:
-    if not text or set(text.split(".")) & _UNREAD:
+    if not text or set(text.split(".")) & _RESERVED:
         raise ValueError("is no key of a scenario, as network.bottleneck.rate is")
     return text
 
@@ -40,7 +40,7 @@ class _Asked(_Table):
 
 
 class Choice(_Asked):
-    """A question with options, of which one is right."""
+    """A question with options, one of which is right."""
 
     kind: Literal["choice"]
     options: list[Text] = Field(min_length=2, max_length=12)
@@ -67,7 +67,7 @@ class Goal(_Asked):
 
 
 class Step(_Table):
-    """A step: a setting, what is said of it, and perhaps a question."""
+    """A step: a setting, a text on it, and perhaps a question."""
 
     title: Text
     text: Text
@@ -80,7 +80,7 @@ class Step(_Table):
 
 
 class Lesson(_Table):
-    """A lesson as its file says it."""
+    """A lesson as its file describes it."""
 
     title: Text
     about: Text
@@ -89,7 +89,7 @@ class Lesson(_Table):
 
 
 def own_lesson(path: Path) -> dict[str, Any]:
-    """A lesson of one's own as the page reads it. Raises `StudyError` and `ScenarioError` for what is wrong with it."""
+    """A user-written lesson in the page's form. Raises `StudyError` and `ScenarioError` for mistakes in it."""
     source = Source(str(path), read_text(path))
     try:
         lesson = Lesson.model_validate(source.document)
@@ -97,7 +97,7 @@ def own_lesson(path: Path) -> dict[str, Any]:
         raise _first(error, source) from None
     _check(lesson, source)
     steps = [step.model_dump(exclude_defaults=True) for step in lesson.step]
-    # No lesson that comes with Vazão has a dot in its name.
+    # No built-in lesson has a dot in its name.
     return {
         "name": f"{path.stem}.toml",
         "place": lesson.place,
@@ -108,7 +108,7 @@ def own_lesson(path: Path) -> dict[str, Any]:
 
 
 def _first(error: ValidationError, source: Source) -> StudyError:
-    """A mistake, where it is and what would be accepted. A key that nobody knows explains one that is missing."""
+    """The first mistake, its place and what would be accepted; unknown keys go first, as they explain missing ones."""
     details = sorted(error.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden")
     detail = details[0]
     place = _place(detail["loc"], source.document)
@@ -126,7 +126,7 @@ def _first(error: ValidationError, source: Source) -> StudyError:
 
 
 def _place(loc: tuple[int | str, ...], document: Any) -> tuple[int | str, ...]:
-    """The place of a mistake in the file, without the names of alternatives that pydantic tried on the way."""
+    """The place of a mistake in the file, without the names of the union alternatives that pydantic tried."""
     kept: list[int | str] = []
     at: Any = document
     for nth, part in enumerate(loc):
@@ -140,13 +140,13 @@ def _place(loc: tuple[int | str, ...], document: Any) -> tuple[int | str, ...]:
 
 
 def _known(place: tuple[int | str, ...]) -> list[str]:
-    """Keys of the table that a place is in."""
+    """Known keys of the table that a place is in."""
     tables: dict[int, tuple[type[_Table], ...]] = {1: (Lesson,), 3: (Step,)}
     return sorted({name for table in tables.get(len(place), (Choice, Number, Goal)) for name in table.model_fields})
 
 
 def _check(lesson: Lesson, source: Source) -> None:
-    """Hold every step to a scenario that loads, and to questions that have an answer. Raises what is wrong."""
+    """Check that every step has a scenario that loads and a question with an answer. Raises `StudyError`."""
     text = None
     for nth, step in enumerate(lesson.step):
         text = step.scenario or text
@@ -158,15 +158,15 @@ def _check(lesson: Lesson, source: Source) -> None:
             raise source.error(("step", nth, "question", "right"), "is no number of an option; the first is 0")
         try:
             text = _setting(text, step.set)
-            # Only what the page's engine can run loads here: no guest, no algorithm of a file.
+            # This loads only what the page's engine can run: no guests, no algorithms from files.
             _core.load(text)
         except ScenarioError as error:
-            told = re.sub(r"^line \d+: ", "", str(error)) if step.set else str(error)
-            raise source.error(("step", nth, "set" if step.set else "scenario"), told) from None
+            problem = re.sub(r"^line \d+: ", "", str(error)) if step.set else str(error)
+            raise source.error(("step", nth, "set" if step.set else "scenario"), problem) from None
 
 
 def _setting(text: str, changes: dict[str, Any]) -> str:
-    """A step's scenario with what it sets, as the page sets it. Raises `ScenarioError` for a key that leads nowhere."""
+    """A step's scenario with its changes, applied as the page does. Raises `ScenarioError` for an invalid key."""
     if not changes:
         return text
     document = Source("", text).document
@@ -176,7 +176,7 @@ def _setting(text: str, changes: dict[str, Any]) -> str:
         try:
             for part in above:
                 inside = at[part] if isinstance(part, int) else at.setdefault(part, {})
-                # A name alone becomes the kind of a table.
+                # A bare name becomes the kind of a table.
                 if not isinstance(inside, dict | list):
                     inside = at[part] = {"kind": inside}
                 at = inside

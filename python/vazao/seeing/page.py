@@ -1,4 +1,4 @@
-"""Pages that draw runs: templates, filled with the built scripts and with recordings."""
+"""Pages that draw runs: templates filled with the built scripts and with recordings."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ from vazao.seeing.recording import Recording, record
 FOLDER = Path(__file__).parent
 
 FRAME = "allow-scripts allow-downloads allow-forms"
-"""Rights of a page in a notebook's frame: its origin is nobody's. Forms go nowhere, yet close dialogs."""
+"""Sandbox permissions of a page in a notebook's frame, with an opaque origin. Forms go nowhere, yet close dialogs."""
 
 LARGEST = 30_000_000
-"""Bytes of the largest page."""
+"""Maximum size of a page in bytes."""
 
 
 def is_built() -> bool:
-    """Whether the viewer's script and style are there."""
+    """Whether the viewer's script and style are built."""
     return all((FOLDER / "static" / f"viewer.{kind}").is_file() for kind in ("js", "css"))
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page in one file, which a notebook shows."""
+    """A page in one file, which a notebook can show."""
 
     title: str
     text: str
-    """The file, in HTML."""
+    """The content of the file, in HTML."""
 
     def __repr__(self) -> str:
         return f"Page({self.title!r}, {len(self.text) / 1e6:.3g} MB)"
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, where it reaches nothing of the notebook's."""
+        """The page in a sandboxed frame, isolated from the notebook."""
         inside = html.escape(self.text, quote=True)
         return f'<iframe sandbox="{FRAME}" srcdoc="{inside}" width="100%" height="720"></iframe>'
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file, which a browser opens."""
+        """Write the page to a file for a browser, and return its path."""
         target = Path(path)
         write_atomically(target, self.text.encode())
         return target
 
 
 def view(recordings: Sequence[Recording], title: str | None = None) -> Page:
-    """A page that draws recordings over each other; of one that is too long for it, the first packets.
+    """A page that draws recordings over each other; a recording that is too long is cut to its first packets.
 
     Raises `ResultsError` when the viewer was not built.
     """
@@ -66,9 +66,9 @@ def view(recordings: Sequence[Recording], title: str | None = None) -> Page:
 
 
 def _element(recording: Recording, most: int) -> str:
-    """A recording as text in the page, with as many of its packets as there is room for."""
+    """A recording as text in the page, with as many of its packets as `most` bytes hold."""
     text, kept = packed(recording.content), _packets(recording.content)
-    # Room for a packet: at first as if nothing but packets were there, then as the last two tries tell.
+    # Bytes per packet: first as if there were only packets, then estimated from the last two attempts.
     each = len(text) / max(1, kept)
     while len(text) > most and kept > 1:
         before, more = len(text), kept
@@ -81,18 +81,18 @@ def _element(recording: Recording, most: int) -> str:
 
 @lru_cache(maxsize=4)
 def packed_file(content: bytes) -> str:
-    """The content of a file that comes with many pages as compressed text; a process packs it once."""
+    """The content of a file that many pages include, as compressed text; cached, so a process packs it once."""
     return packed(content, 6)
 
 
 def packed(content: bytes, level: int = 4) -> str:
-    """Bytes as compressed text in a page."""
-    # A page of the same content is the same file: no time in its head.
+    """Bytes as compressed text (gzip in base64) for a page."""
+    # No time in gzip's header, so that the same content gives the same file.
     return base64.b64encode(gzip.compress(content, compresslevel=level, mtime=0)).decode()
 
 
 def _packets(content: bytes) -> int:
-    """The number of packets that a recording has."""
+    """The number of packets in a recording."""
     (length,) = struct.unpack_from("<I", content, 12)
     return int(json.loads(content[16 : 16 + length])["packets"]["kept"])
 
@@ -102,12 +102,12 @@ def page(template: str, bundle: str, filled: Mapping[str, str]) -> str:
     script, style = (built(f"{bundle}.{kind}", "make web").decode() for kind in ("js", "css"))
     values = {"SCRIPT": script, "STYLE": style, "SCRIPT_HASH": digest(script), "STYLE_HASH": digest(style), **filled}
     text = (FOLDER / template).read_text(encoding="utf-8")
-    # In one pass: what is filled in may hold such words itself.
+    # In one pass, as the inserted texts may contain such placeholders themselves.
     return re.sub(r"@([A-Z_]+)@", lambda found: values[found[1]], text)
 
 
 def built(name: str, how: str) -> bytes:
-    """A file that a command builds. Raises `ResultsError` that names the command where it was not."""
+    """The content of a file that the command `how` builds. Raises `ResultsError` naming it if the file is missing."""
     path = FOLDER / "static" / name
     if not path.is_file():
         raise ResultsError(f"{name}, which this page needs, is not built here; `{how}` builds it")
@@ -115,5 +115,5 @@ def built(name: str, how: str) -> bytes:
 
 
 def digest(text: str) -> str:
-    """SHA-256 of a script or style sheet as a content policy names it: in base64."""
+    """SHA-256 of a script or style sheet in base64, as a content policy names it."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,4 +1,4 @@
-"""The laboratory with sliders: one page that has the engine in it, what a scenario can name, and lessons."""
+"""The laboratory with sliders: one page with the engine, the names that a scenario can use, and lessons."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vazao.scenario import built_in, presets, registry
 from vazao.seeing.page import FOLDER, Page, built, packed_file, page
 
 START = "two-flows"
-"""The scenario of a page that is given none, among those to begin with."""
+"""The starting scenario of a page that is given none."""
 
 
 ENGINE = "engine.wasm"
@@ -27,10 +27,10 @@ def play_page(
     own: dict[str, Any] | None = None,
     served: bool = False,
 ) -> Page:
-    """A page in which a scenario is changed by hand and run at once; it may begin with a lesson, and have an `own` one.
+    """A page for changing a scenario by hand and running it at once; it may open at a lesson and include an `own` one.
 
-    One that is `served` asks the engine of its server; any other has the engine in it. Raises `ResultsError` when the
-    page or its engine was not built.
+    A `served` page uses the engine of its server; any other contains the engine. Raises `ResultsError` when the page or
+    its engine was not built.
     """
     content = {
         "kinds": {kind: entries for kind, entries in _kinds().items() if kind != "strippable option"},
@@ -40,38 +40,38 @@ def play_page(
         "file": name,
         "lesson": lesson or "",
     }
-    # Within an element of a page, a text may not end it.
-    told = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
+    # Text inside an element of a page must not close it.
+    content_json = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
     title = f"{name} – Vazão" if name else "Vazão laboratory"
     engine = "" if served else packed_file(built(ENGINE, "make wasm"))
     asks = "'self'" if served else "'none'"
-    filled = {"TITLE": html.escape(title), "CONTENT": told, "ENGINE": engine, "ASKS": asks}
+    filled = {"TITLE": html.escape(title), "CONTENT": content_json, "ENGINE": engine, "ASKS": asks}
     return Page(title, page("play.html", "play", filled))
 
 
 def has_engine() -> bool:
-    """Whether the engine for pages is here."""
+    """Whether the engine for pages is built."""
     return (FOLDER / "static" / ENGINE).is_file()
 
 
 @cache
 def starts() -> dict[str, str]:
-    """The scenarios to begin with, by name: the usual one first."""
+    """The starting scenarios by name, the default one first."""
     found = {name: path.read_text(encoding="utf-8") for name, path in built_in("starts").items()}
     return {START: found.pop(START), **found}
 
 
 @cache
 def lessons() -> dict[str, dict[str, Any]]:
-    """The lessons that come with Vazão, by name, in the order in which they are taught."""
+    """The built-in lessons by name, in the order in which they are taught."""
     found = {name: tomllib.loads(path.read_text(encoding="utf-8")) for name, path in built_in("lessons").items()}
     ordered = sorted(found, key=lambda name: (found[name]["place"], name))
     return {name: _lesson(name, found[name]) for name in ordered}
 
 
-def _lesson(name: str, told: dict[str, Any]) -> dict[str, Any]:
-    """A lesson as the page reads it: its steps are a list."""
-    return {"name": name, "place": told["place"], "title": told["title"], "about": told["about"], "steps": told["step"]}
+def _lesson(name: str, one: dict[str, Any]) -> dict[str, Any]:
+    """A lesson in the page's form, with its list of steps under `steps`."""
+    return {"name": name, "place": one["place"], "title": one["title"], "about": one["about"], "steps": one["step"]}
 
 
 def _kinds() -> dict[str, list[dict[str, Any]]]:
@@ -83,9 +83,9 @@ def _kinds() -> dict[str, list[dict[str, Any]]]:
 
 def _presets() -> list[dict[str, str]]:
     named = {str(tomllib.loads(text)["name"]).capitalize(): text for text in starts().values()}
-    told = [{"name": title, "title": title, "text": text} for title, text in named.items()]
+    entries = [{"name": title, "title": title, "text": text} for title, text in named.items()]
     paths = built_in("scenarios")
     for preset in presets():
         text = paths[preset.name].read_text(encoding="utf-8")
-        told.append({"name": preset.name, "title": f"{preset.title} ({preset.name})", "text": text})
-    return told
+        entries.append({"name": preset.name, "title": f"{preset.title} ({preset.name})", "text": text})
+    return entries

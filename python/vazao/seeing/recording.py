@@ -9,12 +9,12 @@ from vazao import _core
 from vazao.errors import RunError, ScenarioError
 
 MOST = 300_000
-"""Packets that a recording has at most unless its reader wants more."""
+"""Default maximum number of packets in a recording."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A run with every packet's way and every sender's state."""
+    """A recorded run, with every packet's path and every sender's state."""
 
     name: str
     scenario: _core.Scenario
@@ -31,9 +31,9 @@ def record(
     most: int = MOST,
     on_tick: Callable[[float], None] | None = None,
 ) -> Recording:
-    """Run a scenario and record it, its first `most` packets at least by their number.
+    """Run a scenario and record it, at most its first `most` packets.
 
-    Raises `RunError` when the run fails, and `ScenarioError` for one that another simulator plays.
+    Raises `RunError` when the run fails, and `ScenarioError` for a scenario that another simulator runs.
     """
     outcome = _core.run(scenario, recording=most, on_tick=on_tick)
     if outcome.not_run is not None:

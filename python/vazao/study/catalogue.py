@@ -1,4 +1,4 @@
-"""Everything that has a name: what a scenario can say, the studies and scenarios that come with Vazão."""
+"""Catalogue of all names: the registry of scenarios, and the built-in studies and scenarios."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def entries() -> tuple[Entry, ...]:
 
 
 def _study(name: str, path: Path) -> Entry:
-    # Names alone, as for completion, need no model of a study.
+    # Imported here, as names alone (for completion, say) do not need the model of a study.
     from vazao.study.load import parse_study
 
     study = parse_study(read_text(path), str(path))
@@ -33,15 +33,15 @@ def kinds() -> list[str]:
 
 
 def plurals() -> list[str]:
-    """Kinds as `vazao list` takes them: "congestion-controls"; reads no study."""
+    """Kinds as `vazao list` accepts them ("congestion-controls"); parses no study."""
     kinds = dict.fromkeys([*(entry.kind for entry in (*registry(), *presets())), STUDIES])
     return [_plural(kind).replace(" ", "-") for kind in kinds]
 
 
 def of_kind(name: str) -> list[Entry]:
-    """The entries of a kind: "queue", "queues", "congestion-controls", also by its last word: "schedulers".
+    """Entries of a kind, by its singular, its plural or the last word: "queue", "congestion-controls", "schedulers".
 
-    Raises `ScenarioError` for an unknown one.
+    Raises `ScenarioError` for an unknown kind.
     """
     short = {spelling.split()[-1]: kind for kind in kinds() for spelling in (_plural(kind), kind)}
     whole = {spelling: kind for kind in kinds() for spelling in (_plural(kind), kind)}
@@ -53,7 +53,7 @@ def of_kind(name: str) -> list[Entry]:
 
 
 def named(name: str) -> list[Entry]:
-    """Every entry of that name or alias, of whatever kind. Raises `ScenarioError` for an unknown one."""
+    """Every entry with this name or alias, of any kind. Raises `ScenarioError` for an unknown name."""
     found = having(name)
     if not found:
         raise ScenarioError(f"nothing is called {name!r}{did_you_mean(name, names())}")
@@ -61,7 +61,7 @@ def named(name: str) -> list[Entry]:
 
 
 def having(name: str) -> list[Entry]:
-    """Every entry of that name or alias; none for an unknown one. Reads no study but the one that is asked for."""
+    """Every entry with this name or alias; none for an unknown name. Parses no study but the named one."""
     folded = name.lower()
     found = [entry for entry in (*registry(), *presets()) if folded in (entry.name, *entry.aliases)]
     known = built_in_studies()
@@ -69,7 +69,7 @@ def having(name: str) -> list[Entry]:
 
 
 def names() -> list[str]:
-    """Names and aliases of everything that can be named; reads no study."""
+    """Names and aliases of all entries; parses no study."""
     entries = [name for entry in (*registry(), *presets()) for name in (entry.name, *entry.aliases)]
     return list(dict.fromkeys([*entries, *built_in_studies()]))
 

@@ -1,4 +1,4 @@
-"""Designs: which combinations of levels are run."""
+"""Experimental designs: which combinations of levels are run."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from vazao.study.fields import Label
 from vazao.study.model import Level, Part, Size
 
 Combination = dict[str, Level]
-"""One level of every factor, by the factor's name and in the file's order."""
+"""One level per factor, by the factor's name, in the file's order."""
 
 
 MOST_LOOKED_AT = 100_000
-"""Combinations of a design that are looked at for the labels that it has."""
+"""Limit on the combinations of a design that are examined to find the labels in use."""
 
 
 def combinations(part: Part, size: Size) -> list[Combination]:
-    """Combinations that a part runs at a size. The quick ones are a subset of the full ones, whatever the design."""
+    """Distinct combinations that a part runs at a size. In any design, the quick ones are a subset of the full ones."""
     return list({labels_of(combination): combination for combination in combinations_of(part, size)}.values())
 
 
 def labels_of(combination: Combination) -> tuple[Label, ...]:
-    """Labels of a combination, by which it is known."""
+    """Labels of a combination, which identify it."""
     return tuple(level.label for level in combination.values())
 
 
 def combinations_of(part: Part, size: Size) -> Iterator[Combination]:
-    """Combinations that a part runs at a size, one after the other; some may come again."""
+    """Iterator over the combinations that a part runs at a size; some may be repeated."""
     return (one for one in _DESIGNS[part.design](part, size) if not _excluded(part, one))
 
 
 def labels_run(part: Part, size: Size) -> dict[str, list[Label]]:
-    """Labels of each factor that a part runs at a size, in the file's order. Of a vast design those that come first."""
+    """Labels of each factor that a part runs at a size, in the file's order. Of a huge design, only the first ones."""
     seen: dict[str, set[Label]] = {factor.name: set() for factor in part.factors}
     for combination in islice(_DESIGNS[part.design](part, size), MOST_LOOKED_AT):
         if not _excluded(part, combination):
@@ -44,13 +44,13 @@ def labels_run(part: Part, size: Size) -> dict[str, list[Label]]:
 
 
 def _factorial(part: Part, size: Size) -> Iterator[Combination]:
-    """Every level of every factor with every level of every other."""
+    """Full factorial: every level of every factor with every level of every other."""
     for levels in product(*(factor.at(size) for factor in part.factors)):
         yield dict(zip(part.factor_names, levels, strict=True))
 
 
 def _one_at_a_time(part: Part, size: Size) -> Iterator[Combination]:
-    """The centre, then each factor through its levels while the others stay at theirs."""
+    """The centre point, then each factor through its levels with the others at the centre."""
     centre = {factor.name: factor.centre for factor in part.factors}
     yield centre
     for factor in part.factors:
@@ -59,7 +59,7 @@ def _one_at_a_time(part: Part, size: Size) -> Iterator[Combination]:
 
 
 def _listed(part: Part, size: Size) -> Iterator[Combination]:
-    """The combinations written out in `runs`; a factor a run does not name is at its default."""
+    """Combinations listed in `runs`; a factor that a run omits is at its default."""
     for run in part.runs:
         combination = {f.name: f.level(run[f.name]) if f.name in run else f.centre for f in part.factors}
         if all(combination[factor.name] in factor.at(size) for factor in part.factors if factor.name in run):
@@ -80,7 +80,7 @@ def _excluded(part: Part, combination: Combination) -> bool:
 
 
 def is_run(part: Part, combination: Combination) -> bool:
-    """Whether a part's full size runs a combination, without going through all that it runs."""
+    """Whether a part runs a combination at full size, without going through all that it runs."""
     if _excluded(part, combination):
         return False
     match part.design:

@@ -1,4 +1,4 @@
-"""Kinds of values in a study file: how each is read, and how a wrong one is refused."""
+"""Field types of a study file: how each value is parsed, and how an invalid one is rejected."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Label = str | int | float
 
 
 def wrong(problem: str, *key: str | int) -> NoReturn:
-    """Refuse a value while it is being validated; `key` leads from it to what is wrong inside it."""
+    """Reject a value during validation; `key` is the path from it to the invalid part inside it."""
     raise PydanticCustomError("vazao", "{problem}", {"problem": problem, "key": key})
 
 
 def unique(names: Iterable[str], what: str, key: str) -> None:
-    """Refuse a name that two things have."""
+    """Reject duplicate names."""
     seen: set[str] = set()
     for n, name in enumerate(names):
         if name in seen:
@@ -33,12 +33,12 @@ def unique(names: Iterable[str], what: str, key: str) -> None:
 
 
 def as_list(value: Any) -> Any:
-    """A value by itself is a list of one."""
+    """Value as a list: a single value becomes a list of one."""
     return value if isinstance(value, list) else [value]
 
 
 def as_label(value: Any) -> Any:
-    """TOML's `true` is the label "true"; other scalars are their own labels."""
+    """Value as a label: TOML's `true` becomes "true", other scalars are their own labels."""
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str | int | float):
@@ -47,7 +47,7 @@ def as_label(value: Any) -> Any:
 
 
 def as_measure(value: Any) -> Any:
-    """A number, or a text like "70 s" or "20.8 %", with its unit."""
+    """Parse a number, or a text with a unit like "70 s" or "20.8 %"."""
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return units.Measure(float(value), units.Unit(""))
     if isinstance(value, str) and (read := units.measure(value)):
@@ -56,7 +56,7 @@ def as_measure(value: Any) -> Any:
 
 
 def as_language(value: Any) -> Any:
-    """A language of reports."""
+    """Validate a language of reports."""
     if value not in LANGUAGES:
         wrong(f"{value!r} is no language of reports; choose {' or '.join(LANGUAGES)}")
     return value
@@ -68,11 +68,11 @@ Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
 
 
 Column = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-"""A column that a figure names: elsewhere than in SQL, `a.b` or `a[0]` would be a path to something inside."""
+"""Name of a figure's column: outside SQL, `a.b` or `a[0]` would be a path into a nested value."""
 
 
 def with_views(sql: str, views: Iterable[tuple[str, str]]) -> str:
-    """A query with the queries of the views that it names, itself or by others of them; a view names earlier ones."""
+    """A query followed by those of the views that it uses, also indirectly; a view can use only earlier ones."""
     for name, query in reversed(list(views)):
         if re.search(rf"\b{re.escape(name)}\b", sql):
             sql = f"{sql} {query}"

@@ -1,4 +1,4 @@
-"""The ledger: every claim of a study, decided by a query over stored rows. Nobody types a verdict."""
+"""Ledger of a study: the verdict on every claim, decided by a query over stored rows and never by hand."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from vazao.words import ENGLISH, Words
 FINDINGS = "findings.json"
 
 Verdict = Literal["reproduced", "differs", "undecided", "not testable"]
-"""Answer of the rows to a claim: it holds, it does not, they allow both, or there are none that could say."""
+"""Verdict on a claim: it holds, it does not, the rows allow both, or there are no rows that could decide it."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A number of the original and ours, in base units; a percentage is a ratio.
+    """A reported number and the measured one, in base units; a percentage is a ratio.
 
-    `effect` is ours as a part of the reported one, 1 when it is as large (the relative effect size of replications:
-    Open Science Collaboration, Science 349, 2015); None where nothing was measured or 0 reported.
+    `effect` is the measured number as a ratio of the reported one, 1 if they are equal (the relative effect size of
+    replications: Open Science Collaboration, Science 349, 2015); None if nothing was measured or 0 reported.
     """
 
     of: str
@@ -45,7 +45,7 @@ class Pair:
     effect: float | None
 
     def told(self, words: Words = ENGLISH) -> tuple[str, str, str]:
-        """The number reported, the one measured with its interval, and the effect, as people read them."""
+        """The reported number, the measured one with its interval, and the effect, formatted for people."""
         unit = Unit(self.unit)
         interval = "" if self.ci is None else f" ± {unit.text(self.ci, 2)}"
         effect = "–" if self.effect is None else f"{self.effect:.2f}"
@@ -55,7 +55,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class GivenUp:
-    """A criterion that was changed after results had been seen, and why."""
+    """A criterion that was changed after results had been seen, and the reason."""
 
     criterion: str
     because: str
@@ -63,7 +63,7 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class Ruling:
-    """A claim with its verdict; `level` is the level of the factor `per`, when it is decided for each."""
+    """A claim with its verdict; `level` is a level of the factor `per`, if the claim is decided for each."""
 
     id: str
     claim: str
@@ -77,14 +77,14 @@ class Ruling:
     earlier: list[GivenUp] = field(default_factory=list)
     numbers: list[Pair] = field(default_factory=list)
     answer: str = ""
-    """Sentence of the answer to the study's question; empty for a claim beside it."""
+    """Sentence that the claim contributes to the answer to the study's question; empty if there is none."""
 
 
 def evaluate(study: Study, store: Asked, not_run: pl.DataFrame | None = None) -> list[Ruling]:
     """Decide every finding, in the file's order and for each level of its `per` factor.
 
-    `not_run` are planned runs that could not be run, with the `reason`: what needs one of them cannot be tested.
-    Raises `StudyError` naming the finding whose query or text is wrong.
+    `not_run` are planned runs that could not be run, with the `reason`: a finding that needs one of them is not
+    testable. Raises `StudyError` naming the finding whose query or text is wrong.
     """
     present = needs.Present.of(study, store)
     return [
@@ -95,7 +95,7 @@ def evaluate(study: Study, store: Asked, not_run: pl.DataFrame | None = None) ->
 
 
 def counted(results: Iterable[Ruling], words: Words = ENGLISH) -> str:
-    """The number of claims that have each verdict, in words."""
+    """Number of claims with each verdict, as text."""
     counts = Counter(result.verdict for result in results)
     verdicts: tuple[Verdict, ...] = get_args(Verdict)
     return ", ".join(f"{counts[verdict]} {words.of('counted', verdict)}" for verdict in verdicts)
@@ -109,7 +109,7 @@ def write(results: list[Ruling], directory: Path) -> Path:
 
 
 def read(directory: Path) -> list[Ruling]:
-    """The stored ledger. Raises `ResultsError` when there is none."""
+    """Read the stored ledger. Raises `ResultsError` if it is missing or unreadable."""
     path = directory / FINDINGS
     with explained(path, "read"):
         text = read_file(path)
@@ -120,7 +120,7 @@ def read(directory: Path) -> list[Ruling]:
 
 
 def levels(finding: Finding, study: Study) -> list[tuple[str | None, dict[str, Label]]]:
-    """The levels at which a finding is decided, each with what its query binds; None where it is decided as a whole."""
+    """Levels at which a finding is decided, each with its query's parameters; None if it is decided as a whole."""
     if finding.per is None:
         return [(None, {})]
     return [(str(label), {finding.per: label}) for label in study.labels(finding.per)]
@@ -135,7 +135,7 @@ def decide(
     level: str | None,
     parameters: dict[str, Label],
 ) -> Ruling:
-    """Decide a finding at one of its `levels`. Raises `StudyError` where its query or a text of it is wrong."""
+    """Decide a finding at one of its `levels`. Raises `StudyError` if its query or one of its texts is wrong."""
     words = study.words
     where = f"{study.file}: finding {finding.id!r}" + (f" ({finding.per} = {level})" if level else "")
 
@@ -180,7 +180,7 @@ def decide(
 
 
 def _pair(number: Number, row: dict[str, Any], where: str) -> Pair:
-    """A number of the original beside that of the row."""
+    """A reported number with the measured one from the row."""
     reported = number.reported.value
     measured, ci = (_number(column, row, where) for column in (number.measured, number.ci))
     effect = measured / reported if measured is not None and reported else None
@@ -188,7 +188,7 @@ def _pair(number: Number, row: dict[str, Any], where: str) -> Pair:
 
 
 def _number(column: str | None, row: dict[str, Any], where: str) -> float | None:
-    """A column's number, None where it has none that is finite."""
+    """Number in a column; None if it is missing or not finite."""
     value = row.get(column) if column else None
     if value is not None and not isinstance(value, int | float):
         raise StudyError(f"{where}: {column!r} is {value!r}, and `numbers` compares numbers")
@@ -196,7 +196,7 @@ def _number(column: str | None, row: dict[str, Any], where: str) -> float | None
 
 
 def _check_columns(finding: Finding, columns: list[str], where: str) -> None:
-    """Whether the query gives what the verdict and the texts name, however many rows it has."""
+    """Check that the query returns the columns that the verdict and the texts use, however many rows it has."""
     if "holds" not in columns:
         raise StudyError(f"{where}: the query gives no column `holds` (it gives {', '.join(columns)})")
     answers = (finding.answer.reproduced, finding.answer.differs, finding.answer.undecided) if finding.answer else ()
@@ -232,18 +232,18 @@ def _measured(finding: Finding, row: dict[str, Any], where: str, words: Words) -
 
 
 NEGATIVE_ZERO = re.compile(r"(?<![\w.])-(?=0(?:\.0+)?(?![\d.]*[1-9]))")
-"""Sign of a number that is zero as it is rounded."""
+"""Sign of a number that is zero after rounding."""
 
 
 class _Missing:
-    """NULL in a text: a dash, however it was to be formatted."""
+    """NULL in a text: formatted as a dash, whatever the format."""
 
     def __format__(self, spec: str) -> str:
         return "–"
 
 
 class _Formatter(string.Formatter):
-    """Format strings over a row's columns: no attributes, no indices, no endless width, NULL as a dash."""
+    """Formatter of texts with a row's columns: no attributes, no indices, no excessive width, NULL as a dash."""
 
     def __init__(self, words: Words) -> None:
         self.words = words
@@ -267,7 +267,7 @@ class _Formatter(string.Formatter):
 
 
 def told_columns(finding: Finding) -> list[str]:
-    """The columns of a finding's query that are shown beside its verdict, in a text or as numbers."""
+    """Columns of a finding's query that are displayed next to its verdict, in a text or as numbers."""
     text = "{measured}" if finding.measured is None else finding.measured
     named = [name for _, name, _, _ in string.Formatter().parse(text) if name]
     beside = [column for number in finding.numbers for column in (number.measured, number.ci) if column]

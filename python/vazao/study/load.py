@@ -1,4 +1,4 @@
-"""Loading of a study: a file, or a built-in name, becomes a validated `Study`."""
+"""Parsing of a study file into a validated `Study`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from vazao.study.source import Key, Source
 S = TypeVar("S", bound=Study)
 
 MOST_ERRORS = 8
-"""Problems of one file that are listed before the rest is only counted."""
+"""Limit on the problems of one file that are listed; the rest are only counted."""
 
 _TABLES = ("study", "scenario", "part", "view", "table", "figure", "finding", "measurements", "design", "factor")
 _DESIGN = {"kind": "design", "replications": "replications", "exclude": "exclude", "runs": "runs"}
-"""A study of one part says in [design] what a [[part]] says itself: [design]'s keys and the part's."""
+"""Keys of [design], which replaces [[part]] in a study of one part, with the fields of the part that they set."""
 _WHOLE = ("scenario", "view", "table", "figure", "finding", "measurements")
-"""Tables of the file that are fields of the study as they stand."""
+"""Tables of the file that become fields of the study unchanged."""
 
 
 def parse_study(text: str, file: str) -> Study:
-    """Validate the text of a study file; `file` is what error messages call it. Raises `StudyError`."""
+    """Validate the text of a study file; `file` is its name in error messages. Raises `StudyError`."""
     return parse_as(Study, text, file)
 
 
 def parse_as(kind: type[S], text: str, file: str) -> S:
-    """Validate the text of a study file as `Study` or a class that can do more. Raises `StudyError`."""
+    """Validate the text of a study file as `Study` or a subclass. Raises `StudyError`."""
     source = Source(file, text)
     fields, single = _fields(source)
     try:
@@ -41,7 +41,7 @@ def parse_as(kind: type[S], text: str, file: str) -> S:
 
 
 def _fields(source: Source) -> tuple[dict[str, Any], bool]:
-    """The document as the fields of `Study`, and whether it is a study of one part (no [[part]])."""
+    """Fields of `Study` in the document, and whether it is a study of one part (no [[part]])."""
     document = source.document
     for key, value in document.items():
         if key not in _TABLES:
@@ -61,14 +61,14 @@ def _fields(source: Source) -> tuple[dict[str, Any], bool]:
 
 
 def _with_shared(part: Any, source: Source) -> Any:
-    """A part with the study's own factors before its own, but for those that it has a factor of the same name for."""
+    """Part with the study's shared factors before its own, except those that it redefines by name."""
     if not isinstance(part, dict) or not isinstance(part.get("factor", []), list):
         return part
     return part | {"factor": [source.document["factor"][n] for n in _shared(part, source)] + part.get("factor", [])}
 
 
 def _shared(part: dict[str, Any], source: Source) -> list[int]:
-    """Indices of the study's own factors that a part takes over."""
+    """Indices of the study's shared factors that a part inherits."""
     own = {factor.get("name") for factor in part.get("factor", []) if isinstance(factor, dict)}
     every = enumerate(source.document.get("factor", []))
     return [n for n, factor in every if not (isinstance(factor, dict) and factor.get("name") in own)]
@@ -95,7 +95,7 @@ def _translate(error: ValidationError, source: Source, single: bool) -> StudyErr
 
 
 def _toml_key(loc: Key, source: Source, single: bool) -> Key:
-    """Place in the file of the model's field `loc`."""
+    """Location in the file of the model's field `loc`."""
     if single and loc[:2] == ("part", 0):
         in_design = {part: key for key, part in _DESIGN.items()}
         loc = ("design", in_design[str(loc[2])], *loc[3:]) if loc[2:3] and loc[2] in in_design else loc[2:]
@@ -105,7 +105,7 @@ def _toml_key(loc: Key, source: Source, single: bool) -> Key:
         shared = _shared(source.document["part"][loc[1]], source)
         n = int(loc[3])
         loc = ("factor", shared[n], *loc[4:]) if n < len(shared) else (*loc[:3], n - len(shared), *loc[4:])
-    # Names of alternatives that pydantic tried ("str", "list[...]") are no keys of the file.
+    # Names of alternatives that pydantic tried ("str", "list[...]") are not keys of the file.
     node: Any = source.document
     known: list[str | int] = []
     for n, part in enumerate(loc):
@@ -119,7 +119,7 @@ def _toml_key(loc: Key, source: Source, single: bool) -> Key:
 
 
 def _problem(detail: dict[str, Any], context: dict[str, Any]) -> str:
-    """The mistake and what would be accepted, in the words of this project."""
+    """Message with the mistake and what would be accepted, in this project's words."""
     value = detail.get("input")
     match detail["type"]:
         case "vazao":

@@ -42,11 +42,11 @@ RESERVED = {column["name"] for column in json.loads(_core.tables())["runs"]} | {
 
 
 STORED_TABLES = {"scenarios", "samples", "links", "paths", "flows", "runs", "planned", "not_run"}
-"""Tables that a study's views may not be called."""
+"""Names of stored tables, which a study's views may not have."""
 
 
 class Table(BaseModel):
-    """A TOML table: immutable, and a key it does not know is refused with the nearest one it does."""
+    """A TOML table: immutable; an unknown key is rejected with the nearest known one."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=False)
 
@@ -73,12 +73,12 @@ class Level(BaseModel):
 
     @property
     def number(self) -> tuple[str, float] | None:
-        """The unit's suffix and the number when the label is a quantity: `("bps", 1e7)`."""
+        """Unit suffix and number if the label is a quantity: `("bps", 1e7)`."""
         return units.parse(self.label) if isinstance(self.label, str) else None
 
 
 class Factor(Table):
-    """A factor. `sets` names scenario keys; without it each level is a table of key to value."""
+    """A factor. `sets` names scenario keys; without it, each level is a table of keys and values."""
 
     name: Identifier
     title: str = ""
@@ -116,15 +116,15 @@ class Factor(Table):
 
     @property
     def centre(self) -> Level:
-        """The level that holds while another factor is varied."""
+        """Level at which the factor stays while another one is varied."""
         return self.levels[0] if self.default is None else self.level(self.default)
 
     def level(self, label: Label) -> Level:
-        """The level called `label`."""
+        """Level with this label."""
         return next(level for level in self.levels if level.label == label)
 
     def at(self, size: Size) -> list[Level]:
-        """The levels that a study of this size uses."""
+        """Levels that a study of this size uses."""
         return [self.level(label) for label in self.quick] if size == "quick" and self.quick else self.levels
 
 
@@ -142,7 +142,7 @@ def _read_level(label: Any, value: Any, sets: list[str], n: int) -> Level:
 
 
 class Replications(Table):
-    """Replications of every combination, each with another seed."""
+    """Replications of every combination, each with a different seed."""
 
     quick: int = Field(ge=1)
     full: int = Field(ge=1)
@@ -159,7 +159,7 @@ def _read_replications(value: Any) -> Any:
 
 
 class Part(Table):
-    """One battery of runs: a design over factors, on the study's scenario with its own changes."""
+    """One set of runs: a design over factors, on the study's scenario with the part's changes."""
 
     name: Slug
     title: str = ""
@@ -204,7 +204,7 @@ class Part(Table):
 
 
 class Figure(Table):
-    """A picture of rows that a query selects. `sql` sees the tables of the results directory."""
+    """A chart of the rows that a query selects. `sql` reads the tables of the results directory."""
 
     id: Slug
     title: str
@@ -232,7 +232,7 @@ class Figure(Table):
     @model_validator(mode="before")
     @classmethod
     def _shares_are_counted(cls, data: Any) -> Any:
-        """A distribution's y is counted, not queried: its column need not be named."""
+        """Default `y` of a distribution: it is counted, not queried, so its column need not be named."""
         if isinstance(data, dict) and data.get("kind") == "ecdf":
             return {"y": "share", "y_title": "ECDF"} | data
         return data
@@ -257,14 +257,14 @@ class Figure(Table):
 
 
 class View(Table):
-    """A query with a name, which the queries after it may select from as from a table."""
+    """A named query, from which later queries can select as from a table."""
 
     name: Identifier
     sql: str
 
 
 class Summary(Table):
-    """Rows that a query selects, told as they are: what a reader takes home. `sql` sees the results' tables."""
+    """A table of the rows that a query selects: the reader's summary. `sql` reads the results' tables."""
 
     id: Slug
     title: str
@@ -273,7 +273,7 @@ class Summary(Table):
 
 
 class Number(Table):
-    """A number of the original beside ours: a quantity, and the columns of the finding's query with ours and its ci."""
+    """A reported number, and the columns of the finding's query with the measured one and its interval."""
 
     of: str = ""
     reported: Annotated[units.Measure, BeforeValidator(as_measure)]
@@ -282,14 +282,14 @@ class Number(Table):
 
 
 class Earlier(Table):
-    """A criterion that was given up after results were seen, and why."""
+    """A criterion that was abandoned after results were seen, and the reason."""
 
     criterion: str
     because: str
 
 
 class Measurements(Table):
-    """An author's own measurements: a file of rows that stands beside the study, and whose they are."""
+    """An author's own measurements: a file of rows next to the study, and their source."""
 
     name: Slug
     file: str
@@ -304,7 +304,7 @@ class Measurements(Table):
 
 
 class Answer(Table):
-    """A sentence for each verdict, by which a claim helps to answer the study's question; texts as in `measured`."""
+    """A sentence per verdict that a claim contributes to the answer to the study's question; texts as in `measured`."""
 
     reproduced: str
     differs: str
@@ -312,7 +312,7 @@ class Answer(Table):
 
 
 class Finding(Table):
-    """A claim of the original and the query that decides it. One row: `holds`, `measured`, and what texts use."""
+    """A claim of the original and the query that decides it, in one row: `holds`, `measured`, and what texts use."""
 
     id: Slug
     claim: str
@@ -344,7 +344,7 @@ class Finding(Table):
 
 
 def _dotted(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
-    """The dotted keys of everything that a table holds."""
+    """Dotted keys of all values in a table."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _dotted(value, f"{prefix}{key}.")
@@ -355,9 +355,9 @@ def _dotted(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
 class Study(Table):
     """A published evaluation as its file describes it: template, designs, figures and findings.
 
-    Attributes carry what the file's [study] table says (`name`, `title`, `source`, `claimed_at`, `question`,
-    `headline`, `letter`, `about`, `lang`, `seed`), the `scenario` template as plain TOML values, and the lists
-    `parts`, `views`, `tables`, `figures`, `findings`, `measurements`.
+    Attributes hold the keys of the file's [study] table (`name`, `title`, `source`, `claimed_at`, `question`,
+    `headline`, `letter`, `about`, `lang`, `seed`), the `scenario` template as plain TOML values, and the lists `parts`,
+    `views`, `tables`, `figures`, `findings`, `measurements`.
     """
 
     name: Slug
@@ -447,17 +447,17 @@ class Study(Table):
 
     @property
     def file(self) -> str:
-        """The study file's name, as the user gave it."""
+        """Name of the study file, as the user gave it."""
         return self._file.file
 
     def placed(self, figure: Figure, error: StudyError) -> StudyError:
-        """An error of a figure with its place in the study file: `study.toml:12: figure.0: …`."""
+        """Error of a figure with its location in the study file: `study.toml:12: figure.0: …`."""
         number = next((n for n, one in enumerate(self.figures) if one.id == figure.id), None)
         return error if number is None else self._file.error(("figure", number), str(error))
 
     @property
     def text(self) -> str:
-        """The study file's whole text."""
+        """Full text of the study file."""
         return self._file.text
 
     @property
@@ -467,44 +467,44 @@ class Study(Table):
 
     @property
     def overrides(self) -> list[tuple[str, Any]]:
-        """Changes that the user made to the scenario template, as (dotted key, value)."""
+        """The user's changes to the scenario template, as (dotted key, value)."""
         return list(self._overrides)
 
     @property
     def inputs(self) -> Mapping[str, Path]:
-        """Files that its scenarios can name if there are none beside the study."""
+        """Fallback files by the names that scenarios use, for those missing next to the study."""
         return self._inputs
 
     def with_inputs(self, inputs: Mapping[str, Path]) -> Self:
-        """The study with files, by the names that its scenarios call them, in place of those that are not there."""
+        """Copy of the study with fallback files, by the names that scenarios use, for those that are missing."""
         study = self.model_copy()
         study._inputs = dict(inputs)
         return study
 
     @property
     def allows_programs(self) -> Allowed:
-        """Leave to run algorithms that its scenarios name by their files."""
+        """Permission to run algorithms that its scenarios name by file."""
         return self._allows
 
     def allowing(self, code: Allowed = True) -> Self:
-        """The study with leave to run algorithms that its scenarios name by their files."""
+        """Copy of the study with permission to run algorithms that its scenarios name by file."""
         study = self.model_copy()
         study._allows = code
         return study
 
     @property
     def words(self) -> Words:
-        """The language in which it is told."""
+        """Language of the study's texts."""
         return self._words
 
     @property
     def telling(self) -> tuple[str, str]:
-        """The language in which it is told, and the whole file of its texts there; empty where there is none."""
+        """Language of the study's texts, and the whole text of its translation file; empty if there is none."""
         return self._words.lang, self._telling
 
     @property
     def original(self) -> Self:
-        """The study with the texts of its own file."""
+        """The untranslated study, with the texts of its own file."""
         if self._original is None:
             return self
         study = self._original.model_copy(update={"seed": self.seed})
@@ -512,30 +512,30 @@ class Study(Table):
         return study
 
     def told(self, words: Words, texts: Mapping[str, Any] | None = None, source: str = "") -> Self:
-        """The study told in a language: `texts` has the fields that differ, `source` the file they stand in."""
+        """Translated copy of the study: `texts` has the fields that differ, `source` the text of their file."""
         original = self.original
         study = original.model_copy(update=dict(texts or {}))
         study._words, study._telling, study._original = words, source, original
         return study
 
     def part(self, name: str) -> Part:
-        """The part called `name`."""
+        """Part with this name."""
         return next(part for part in self.parts if part.name == name)
 
     @property
     def beyond(self) -> set[str]:
-        """Names of the findings that are asked beyond the original."""
+        """IDs of the findings that go beyond the original."""
         return {finding.id for finding in self.findings if finding.beyond}
 
     def named_parts(self, sql: str) -> list[str]:
-        """The parts that a query names, itself or by the views that it names; all of them if it names none."""
+        """Parts that a query names, directly or through the views that it uses; all parts if it names none."""
         sql = with_views(sql, [(view.name, view.sql) for view in self.views])
         return self.parts_in(sql) or [part.name for part in self.parts]
 
     def parts_in(self, sql: str) -> list[str]:
-        """The parts that a query names itself.
+        """Parts that a query names directly.
 
-        A text that is the label of a level, too, names a part only where it is compared with the column `part`.
+        A string that is also the label of a level names a part only where it is compared with the column `part`.
         """
         labels = {str(label) for part in self.parts for factor in part.factors for label in factor.labels}
 
@@ -546,12 +546,12 @@ class Study(Table):
         return [part.name for part in self.parts if is_named(part.name)]
 
     def labels(self, factor: str) -> list[Label]:
-        """Every label of a factor over all parts, in the file's order."""
+        """Every label of a factor across all parts, in the file's order."""
         every = (f.labels for part in self.parts for f in part.factors if f.name == factor)
         return list(dict.fromkeys(label for labels in every for label in labels))
 
     def changed(self, overrides: Iterable[tuple[str, Any]] = (), seed: int | None = None) -> Self:
-        """The study with scenario keys set to other values, or with another seed.
+        """Copy of the study with other values of scenario keys, or with another seed.
 
         Raises `StudyError` for a key that a part or a factor of the study sets itself.
         """
@@ -565,7 +565,7 @@ class Study(Table):
         return study
 
     def _owner(self, key: str) -> str:
-        """The part or factor that sets a scenario key, in words; empty when none does."""
+        """Description of the part or factor that sets a scenario key; empty if none does."""
 
         def meets(other: str) -> bool:
             return f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")

@@ -1,4 +1,4 @@
-"""The file that a user means, and whether it is a study."""
+"""Lookup of the file that a user names, and whether it is a study."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from vazao.words import LANGUAGES
 
 
 def built_in_studies() -> dict[str, Path]:
-    """The studies that come with Vazão, by name."""
-    beside = tuple(f".{lang}" for lang in LANGUAGES)  # files of a study's texts
+    """Built-in studies, by name."""
+    beside = tuple(f".{lang}" for lang in LANGUAGES)  # translations of a study
     return {name: path for name, path in built_in("studies").items() if not name.endswith(beside)}
 
 
 ALL_THESES = "all-theses"
-"""Name for every study that re-runs an original."""
+"""Name that stands for all built-in studies that reproduce an original."""
 
 
 def theses() -> list[str]:
-    """The built-in studies that re-run an original, by its year, which their names end with."""
+    """Built-in studies that reproduce an original, sorted by the original's year, with which their names end."""
     years = {name: year[1] for name in built_in_studies() if (year := re.search(r"-(\d{4})$", name))}
     return sorted(years, key=lambda name: (years[name], name))
 
 
 def is_all_theses(name: str) -> bool:
-    """Whether `name` stands for all of them, and is no file's."""
+    """Whether `name` stands for all of these studies and is not a file."""
     return name == ALL_THESES and not is_there(Path(name))
 
 
 def find(name: str) -> Path:
-    """The file that a user means: a path, or the name of a built-in study or scenario. Raises `StudyError`."""
+    """File that a user names: a path, or the name of a built-in study or scenario. Raises `StudyError`."""
     if "\n" in name:
         raise StudyError("a file's name is needed, and this is a text: save it as a file, such as mine.toml")
     path = Path(name)
@@ -46,7 +46,7 @@ def find(name: str) -> Path:
 
 
 def is_built_in(name: str) -> bool:
-    """Whether `name` is that of a built-in study or scenario, and no file's: then it is trusted."""
+    """Whether `name` is a built-in study or scenario, which is trusted, and not a file."""
     return not is_there(Path(name)) and name in built_in_studies() | built_in_scenarios()
 
 

@@ -1,4 +1,4 @@
-"""Runs and levels that a finding needs before it may be decided."""
+"""Runs and levels that a finding needs before it can be decided."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from vazao.words import ENGLISH, Words
 
 
 class Asked(Protocol):
-    """Tables that can be asked."""
+    """Tables that can be queried."""
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
         """The rows of a query. Raises `ResultsError`."""
 
 
 def lost(finding: Finding, study: Study, not_run: pl.DataFrame, parameters: Mapping[str, Label]) -> pl.DataFrame:
-    """Runs that a finding needs and that could not be run: those of the parts that its query names.
+    """Runs that a finding needs but that could not be run: those of the parts that its query names.
 
-    `per` and `needs` choose among these; of a part without such a factor it needs all.
+    `per` and `needs` select among these; in a part without such a factor, it needs all.
     """
     rows = not_run.filter(pl.col("part").is_in(study.named_parts(finding.sql or "")))
     if rows.is_empty():
@@ -41,29 +41,29 @@ def lost(finding: Finding, study: Study, not_run: pl.DataFrame, parameters: Mapp
 
 
 def reasons(not_run: pl.DataFrame) -> dict[str, int]:
-    """Reasons why planned runs could not be run, and the number of runs for each."""
+    """Reasons why planned runs could not be run, with the number of runs for each."""
     return dict(not_run.group_by("reason").len().sort("reason").iter_rows())
 
 
 def told_not_run(counts: Mapping[str, int], words: Words = ENGLISH) -> str:
-    """Sentence on how many planned runs were not run, and why."""
+    """Sentence with the number of planned runs that were not run, and the reasons."""
     return "; ".join(f"{words.many('page.not_run', count)}: {words.reason(reason)}" for reason, count in counts.items())
 
 
 @dataclass(frozen=True)
 class Present:
-    """Levels of which a store has runs: for each part with runs, for each factor their labels as texts."""
+    """Levels that have runs in a store: for each part with runs, the labels of each factor as texts."""
 
     study: Study
     stored: Mapping[str, Mapping[str, set[str]]]
     whole: bool = False
-    """Whether a part without any runs is lacking, too: where rows of a study are no campaign's."""
+    """Whether a part without any runs is missing too, as for rows that come from no campaign."""
     more: tuple[str, ...] = ()
-    """Further things that every finding lacks."""
+    """Further items that every finding lacks."""
 
     @classmethod
     def of(cls, study: Study, store: Asked) -> Self:
-        """Ask a store."""
+        """Levels that have runs in `store`."""
         try:
             columns = store.query("SELECT * FROM runs LIMIT 0").columns
         except ResultsError:
@@ -80,16 +80,17 @@ class Present:
         return cls(study, stored)
 
     def lacks(self, finding: Finding, parameters: Mapping[str, Label]) -> list[str]:
-        """Levels that a finding needs and of which no run is stored, as "factor level".
+        """Levels that a finding needs but that have no stored run, as "factor level".
 
-        It needs those of `per` and `needs`; of any other factor of a part that its query names, all that the quick
-        size runs. A part without any runs lacks none: of that the query itself tells, unless all parts must be there.
+        It needs those of `per` and `needs`; of any other factor of a part that its query names, all that the quick size
+        runs. A part without any runs lacks none, as the query itself shows that, unless the parts must be there
+        (`whole`).
         """
         named, words = finding.levels_named(parameters), self.study.words
         parts = self.study.named_parts(finding.sql or "")
         absent: dict[str, None] = dict.fromkeys(self.more)
         if self.whole:
-            lost = (name for name in self._asked(finding) if name not in self.stored)
+            lost = (name for name in self._parts_needed(finding) if name not in self.stored)
             absent |= dict.fromkeys(words.say("page.part_called", name=name) for name in lost)
         for part in (part for part in self.study.parts if part.name in parts and part.name in self.stored):
             for factor in part.factors:
@@ -100,17 +101,17 @@ class Present:
                 absent |= dict.fromkeys(f"{title} {words.label(str(label))}" for label in missing)
         return list(absent)
 
-    def _asked(self, finding: Finding) -> list[str]:
-        """The parts that a finding's own query names; where it names none, those that its views do."""
+    def _parts_needed(self, finding: Finding) -> list[str]:
+        """Parts that a finding's own query names, or if it names none, those that its views name."""
         sql = finding.sql or ""
         return self.study.parts_in(sql) or self.study.named_parts(sql)
 
     @cached_property
     def _quick(self) -> dict[str, dict[str, list[Label]]]:
-        """Labels of each part's factors that its quick size runs."""
+        """Labels that the quick size of each part runs, by part and factor."""
         return {part.name: labels_run(part, "quick") for part in self.study.parts}
 
 
 def _text(value: object) -> str:
-    """A stored label as the text of the study's own: a whole number that the column holds as 1.0 is 1."""
+    """Stored label as the text of the study's own label: a whole number that the column holds as 1.0 is "1"."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,4 +1,4 @@
-"""Plan of a study's runs: scenarios with seeds, and the columns that say what each one is."""
+"""Plan of a study's runs: scenarios with seeds, and the columns that describe each run."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from vazao.study.fields import Label
 from vazao.study.model import RESERVED, Part, Size, Study
 
 KEY = "replication"
-"""Column of every design beside its factors and `part`."""
+"""Column of every design besides `part` and its factors."""
 
 PLANNED_BYTES = 2_000
-"""Memory of a run that is planned; its scenario is read when it is its turn."""
+"""Approximate memory of a planned run; its scenario is read only when it is run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A combination of levels of a part: what its scenarios, which differ in their seeds, have in common."""
+    """A combination of levels of a part, with what its scenarios, which differ only in their seeds, share."""
 
     part: str
     combination: Combination
     recipe: Recipe
     run_id: str
-    """The first replication's."""
+    """`run_id` of the first replication."""
     seed: int
-    """The seed of the first replication."""
+    """Seed of the first replication."""
     work: _core.Work
-    """Roughly what a run takes; see `_core.Scenario.work`."""
+    """Rough estimate of the work of a run; see `_core.Scenario.work`."""
     needs: Needs
 
     @property
     def scenario(self) -> _core.Scenario:
-        """The scenario of its first replication."""
+        """Scenario of the first replication."""
         return self.recipe.read(self.seed)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """One run of a study: a combination of levels under one seed, and the row it is in the design."""
+    """One run of a study: a combination of levels under one seed, which is one row of the design."""
 
     cell: Cell
     replication: int
@@ -56,39 +56,39 @@ class PlannedRun:
 
     @property
     def part(self) -> str:
-        """The part that it belongs to."""
+        """Name of its part."""
         return self.cell.part
 
     @property
     def combination(self) -> Combination:
-        """The level of each factor."""
+        """Level of each factor."""
         return self.cell.combination
 
     @property
     def labels(self) -> dict[str, Label]:
-        """The level of each factor, by its label."""
+        """Label of each factor's level."""
         return {name: level.label for name, level in self.combination.items()}
 
     @property
     def seed(self) -> int:
-        """The seed of its random streams."""
+        """Seed of its random streams."""
         return self.cell.seed + self.replication
 
     @property
     def lacking(self) -> str | None:
-        """Reason why it cannot be run on this machine; None if nothing is lacking."""
+        """Reason why this machine cannot run it; None if nothing is missing."""
         return self.cell.needs.lacking
 
     @property
     def scenario(self) -> _core.Scenario:
-        """The scenario, read anew. Raises `ScenarioError` where a file that it names has changed meanwhile."""
+        """The scenario, read again. Raises `ScenarioError` if a file that it names has changed in the meantime."""
         scenario = self.cell.recipe.read(self.seed)
         if scenario.run_id != self.run_id:
             raise ScenarioError(f"run {self.run_id}: a file that its scenario names changed since it was planned")
         return scenario
 
     def work(self) -> _core.Work:
-        """Roughly what it takes, as the first replication of its combination does; see `_core.Scenario.work`."""
+        """Rough estimate of its work, that of its combination's first replication; see `_core.Scenario.work`."""
         return self.cell.work
 
 
@@ -102,19 +102,19 @@ class Plan:
 
     @cached_property
     def columns(self) -> dict[str, pl.DataType]:
-        """The design's columns: `part`, a column per factor, its numbers with their units, `replication`.
+        """Columns of the design: `part`, a column per factor, its numbers with their units, `replication`.
 
-        They are those of the whole study, whatever the part and size, so that all rows go together.
+        They cover the whole study, whatever the part and size, so that all rows can be combined.
         """
         return design_columns(self.study)
 
     @cached_property
     def cells(self) -> list[Cell]:
-        """The combinations that have runs, in their order."""
+        """Combinations that have runs, in their order."""
         return list({id(run.cell): run.cell for run in self.runs}.values())
 
     def rows(self, runs: list[PlannedRun]) -> pl.DataFrame:
-        """The design's columns of some of the runs, with their `run_id`."""
+        """Rows of the design for some of the runs, with their `run_id`."""
         numbers = {id(cell): number for number, cell in enumerate(self.cells)}
         cells = pl.DataFrame(list(map(self._row, self.cells)), schema=self.columns, orient="row").drop(KEY)
         which = {
@@ -134,7 +134,7 @@ class Plan:
 
     @cached_property
     def distinct(self) -> list[PlannedRun]:
-        """The runs but for repeated ones: one that several parts share is run once."""
+        """Runs without duplicates: a run that several parts share is run once."""
         first: dict[str, PlannedRun] = {}
         for run in self.runs:
             first.setdefault(run.run_id, run)
@@ -142,29 +142,29 @@ class Plan:
 
     @property
     def runnable(self) -> list[PlannedRun]:
-        """The distinct runs whose guests, if they have any, can be had."""
+        """Distinct runs that this machine can run."""
         return [run for run in self.distinct if run.lacking is None]
 
     @cached_property
     def kernels(self) -> dict[str, str | None]:
-        """The kernels of all guests by name, each with its SHA-256, or None where it is not built."""
+        """Kernels of all guests by name, each with its SHA-256, or None if it is not built."""
         return {name: digest for cell in self.cells for name, digest in cell.needs.kernels.items()}
 
     @cached_property
     def simulators(self) -> dict[str, str | None]:
-        """The simulators other than ours by name, each with its SHA-256, or None where it is not installed."""
+        """Other simulators by name, each with its SHA-256, or None if it is not installed."""
         return {name: digest for cell in self.cells for name, digest in cell.needs.simulators.items()}
 
     @cached_property
     def inputs(self) -> dict[str, Input]:
-        """The files that its scenarios name, by these names."""
+        """Files that the scenarios use, by name."""
         return merged_inputs(cell.needs.inputs for cell in self.cells)
 
 
 def plan(study: Study, size: Size) -> Plan:
     """Expand a study's designs and build every scenario.
 
-    Raises `StudyError` where a combination of levels makes no valid scenario, naming part and levels.
+    Raises `StudyError` naming part and levels if a combination of levels makes no valid scenario.
     """
     _check_room(study, size)
     runs = [run for part in study.parts for run in _part_runs(study, part, size)]
@@ -172,7 +172,7 @@ def plan(study: Study, size: Size) -> Plan:
 
 
 def _check_room(study: Study, size: Size) -> None:
-    """Whether there is memory for the plan, before it is made. Raises `StudyError`."""
+    """Check that the plan fits in memory, before it is built. Raises `StudyError`."""
     left = _core.memory_left()
     for part in study.parts:
         levels = (len(factor.at(size)) for factor in part.factors)
@@ -180,14 +180,14 @@ def _check_room(study: Study, size: Size) -> None:
         replications = getattr(part.replications, size)
         runs = combinations * replications
         if left is not None and runs * PLANNED_BYTES > left:
-            told = f"{combinations} combinations, each {replications} times"
+            count = f"{combinations} combinations, each {replications} times"
             most = f"{left // PLANNED_BYTES} runs fit into the memory that may be taken"
-            raise StudyError(f"{study.file}: part {part.name!r} has {told}, but {most}; write fewer replications")
+            raise StudyError(f"{study.file}: part {part.name!r} has {count}, but {most}; write fewer replications")
         left = None if left is None else left - runs * PLANNED_BYTES
 
 
 def design_columns(study: Study) -> dict[str, pl.DataType]:
-    """`part`, then each factor (a number when all its labels are numbers) and its units' numbers, `replication`."""
+    """Columns of a design: `part`, each factor (numeric if its labels are) with its units' numbers, `replication`."""
     columns: dict[str, pl.DataType] = {"part": pl.String()}
     for factor in dict.fromkeys(name for part in study.parts for name in part.factor_names):
         labels = study.labels(factor)
@@ -221,12 +221,12 @@ def _part_runs(study: Study, part: Part, size: Size) -> list[PlannedRun]:
 
 
 def scenario_of(study: Study, part: Part, combination: Combination) -> _core.Scenario:
-    """The scenario of the first replication of a combination. Raises `StudyError`."""
+    """Scenario of the first replication of a combination. Raises `StudyError`."""
     return _first(study, part, combination)[1]
 
 
 def _first(study: Study, part: Part, combination: Combination) -> tuple[Recipe, _core.Scenario]:
-    """The recipe of a combination's scenarios, and the first of them. Raises `StudyError`."""
+    """Recipe of a combination's scenarios, and the first of them. Raises `StudyError`."""
     levels = [override for level in combination.values() for override in level.overrides]
     overrides = [*study.overrides, *part.scenario.items(), *levels]
     more: dict[str, Any] = {"inputs": study.inputs, "allow_programs": study.allows_programs}
@@ -235,7 +235,7 @@ def _first(study: Study, part: Part, combination: Combination) -> tuple[Recipe, 
         return recipe, recipe.read(study.seed)
     except ScenarioError:
         pass
-    # The whole file tells the line of a mistake.
+    # Reading the whole file gives the line of a mistake.
     try:
         whole = replace(recipe, text=study.text)
         return whole, whole.read(study.seed)
@@ -245,7 +245,7 @@ def _first(study: Study, part: Part, combination: Combination) -> tuple[Recipe, 
 
 @lru_cache(maxsize=16)
 def _template(text: str) -> str:
-    """The scenario of a study's text by itself: each run reads it, and claims and figures may be many times as long."""
+    """Scenario table of a study's text alone: each run reads it, and claims and figures may be many times as long."""
     return tomli_w.dumps({"scenario": tomllib.loads(text)["scenario"]})
 
 

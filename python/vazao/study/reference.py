@@ -1,7 +1,7 @@
-"""Reference of everything that has a name: keys of files, columns of results, measures, and the words of the glossary.
+"""Reference of all names: keys of files, columns of results, measures, and the words of the glossary.
 
-Algorithms declare their own parameters, the engine its columns and measures. What neither does stands in the tables of
-the package's folder `reference`, which `docs/generate.py` writes into the documents as well.
+Algorithms declare their own parameters, the engine its columns and measures. The rest is in the tables of the package's
+folder `reference`, which `docs/generate.py` writes into the documentation as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MEASURE, WORD, FIELD = "measure", "word", "word of the field"
 
 @dataclass(frozen=True)
 class Meaning:
-    """A meaning of a name: of which kind, and what is to be said of it, in Markdown."""
+    """A meaning of a name: its kind, and its description in Markdown."""
 
     kind: str
     name: str
@@ -34,16 +34,16 @@ class Meaning:
     accepted: str = ""
     unit: str = ""
     of: tuple[str, ...] = ()
-    """Algorithms, protocols or topologies that have a key; none where all have it."""
+    """Algorithms, protocols or topologies that have a key; empty if all have it."""
     also: tuple[str, ...] = ()
-    """Other names of the same."""
+    """Synonyms."""
     here: tuple[str, ...] = ()
-    """Names of what a word of the field is about here."""
+    """Names in Vazão that relate to a word of the field."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a declared table: keys that share what is said of them."""
+    """A row of a declared table: keys that share a description."""
 
     keys: tuple[str, ...]
     default: str
@@ -54,7 +54,7 @@ class Row:
 
 
 def declared(file: str) -> dict[str, list[Row]]:
-    """The tables of keys of a file of the folder `reference`, by name."""
+    """Tables of keys in a file of the folder `reference`, by name."""
     return {table["name"]: [_row(**row) for row in table["keys"]] for table in _read(file)["table"]}
 
 
@@ -68,13 +68,13 @@ def _read(file: str) -> dict[str, Any]:
 
 
 def words() -> dict[str, str]:
-    """The glossary: what each word means."""
+    """The glossary: words with their meanings."""
     return dict(_read("glossary"))
 
 
 @cache
 def field() -> tuple[Meaning, ...]:
-    """Words of the field that this house has no such word for, and what has to do with them here."""
+    """Words of the field that Vazão has no such word for, with the names that relate to them here."""
     return tuple(
         Meaning(FIELD, word["names"][0], word["help"], also=tuple(word["names"][1:]), here=tuple(word["here"]))
         for word in _read("field")["word"]
@@ -82,18 +82,18 @@ def field() -> tuple[Meaning, ...]:
 
 
 def folded(name: str) -> str:
-    """A name as it is looked up among words: people write `slow start`, `slow-start` and `Slow_Start`."""
+    """Normalized name for the lookup of words: people write `slow start`, `slow-start` and `Slow_Start`."""
     return re.sub(r"[\s_-]+", " ", name).strip().lower()
 
 
 def more_columns() -> dict[str, list[dict[str, str]]]:
-    """Columns that no run has by itself: those of a study's runs, of samples, and of tables beside these."""
+    """Columns that a run by itself does not have: those of a study's runs, of samples, and of further tables."""
     return {table["name"]: list(table["columns"]) for table in _read("columns")["table"]}
 
 
 @cache
 def known_keys() -> tuple[Meaning, ...]:
-    """Every key of a scenario and of a study, by its path in the file without the numbers of lists."""
+    """Every key of a scenario and of a study, by its path in the file without list indices."""
     every = [
         Meaning(kind, key, row.help, row.default, row.accepted)
         for kind, file in ((SCENARIO, "scenario"), (STUDY, "study"))
@@ -105,7 +105,7 @@ def known_keys() -> tuple[Meaning, ...]:
 
 
 def _grouped(every: Iterable[Meaning]) -> Iterator[Meaning]:
-    """Keys that several algorithms have with the same meaning, once."""
+    """Merge keys that several algorithms declare with the same meaning."""
     owners: dict[Meaning, list[str]] = {}
     for meaning in every:
         owners.setdefault(replace(meaning, of=()), []).extend(meaning.of)
@@ -114,17 +114,17 @@ def _grouped(every: Iterable[Meaning]) -> Iterator[Meaning]:
 
 LINK = "network.link"
 LINKS = ("bottleneck", "access", "path")
-"""Keys of a network, beside `link`, that are links."""
+"""Keys of a network, besides `link`, whose values are links."""
 
 CHOICES = {
     "rate": f"{LINK}.rate", "delay": f"{LINK}.delay", "shaper": f"{LINK}.shaper", "queue": f"{LINK}.queue",
     "loss model": f"{LINK}.loss", "topology": "network", "application": "flow.app", "transport": "flow.transport",
 }  # fmt: skip
-"""Keys whose values are of a kind of the registry, with its parameters in a table."""
+"""Keys whose value is an entry of a kind of the registry, with its parameters in a table; by kind."""
 
 
 def _parameters() -> Iterator[Meaning]:
-    """Keys that the registry declares: parameters, each where a file has it."""
+    """Parameters that the registry declares, as keys of a file."""
     for entry in registry():
         if entry.kind in CHOICES:
             yield from _inside(CHOICES[entry.kind], entry)
@@ -136,7 +136,7 @@ def _parameters() -> Iterator[Meaning]:
 
 
 def _inside(key: str, entry: Entry) -> Iterator[Meaning]:
-    """Parameters of an entry that is the value of a key, and those of what they choose themselves."""
+    """Parameters of an entry that is the value of a key, and of the entries that these parameters choose."""
     for parameter in entry.parameters:
         path = f"{key}.{parameter.name}"
         default = "required" if parameter.required else f"`{parameter.default}`" if parameter.default else "none"
@@ -155,7 +155,7 @@ def _kind(key: str, kind: str) -> Meaning:
 
 
 def _chosen(parameter: Parameter) -> str:
-    """The kind of the registry that a parameter's value is of; empty for a plain value, and for a whole personality."""
+    """Kind of the registry that a parameter's value has; empty for a plain value, and for a whole personality."""
     found = re.match(r"the name of an? ([a-z ]+), or a table with", parameter.expected)
     kind = found[1] if found else "distribution" if "or a distribution" in parameter.expected else ""
     return "" if kind == "personality" else kind
@@ -163,10 +163,10 @@ def _chosen(parameter: Parameter) -> str:
 
 @cache
 def columns() -> tuple[Meaning, ...]:
-    """Every column of results, and every measure."""
-    told: dict[str, list[dict[str, str]]] = json.loads(_core.tables())
-    measures = told.pop("measures")
-    rows = [(table, column["name"], column["help"]) for table, listed in told.items() for column in listed]
+    """Every column of results and every measure."""
+    engine_tables: dict[str, list[dict[str, str]]] = json.loads(_core.tables())
+    measures = engine_tables.pop("measures")
+    rows = [(table, column["name"], column["help"]) for table, listed in engine_tables.items() for column in listed]
     rows += [(one["table"], one["name"], one["help"]) for listed in more_columns().values() for one in listed]
     found = [Meaning(f"column of {table}", name, text, unit=units.unit_of(name).symbol) for table, name, text in rows]
     traced = [Meaning(MEASURE, one["name"], one["help"], unit=_core.MEASURES[one["name"]][1]) for one in measures]
@@ -174,30 +174,30 @@ def columns() -> tuple[Meaning, ...]:
 
 
 def explained(name: str) -> tuple[list[Entry], list[Meaning]]:
-    """All that is called `name`: algorithms, studies and scenarios; keys, columns, measures and words.
+    """Everything named `name`: algorithms, studies and scenarios; keys, columns, measures and words.
 
-    A key may be called by its path (`network.bottleneck.rate`, `flow.0.transport.cc`) or by the end of it (`min_rto`).
-    Raises `ScenarioError` for a name that nothing has.
+    A key may be given by its path (`network.bottleneck.rate`, `flow.0.transport.cc`) or by the end of it (`min_rto`).
+    Raises `ScenarioError` for an unknown name.
     """
     entries = catalogue.having(name)
     lower, spoken = "_".join(name.lower().split()), folded(name)
     found = [replace(each, name=name if "." in name else each.name) for each in _keys(lower)]
     found += [each for each in columns() if each.name.lower() == lower]
-    found += [Meaning(WORD, word, text) for word, text in words().items() if _is(spoken, word)]
-    found += [each for each in field() if any(_is(spoken, word) for word in (each.name, *each.also))]
+    found += [Meaning(WORD, word, text) for word, text in words().items() if _is_word(spoken, word)]
+    found += [each for each in field() if any(_is_word(spoken, word) for word in (each.name, *each.also))]
     if not entries and not found:
-        raise ScenarioError(f"nothing is called {name!r}{_meant(lower)}")
+        raise ScenarioError(f"nothing is called {name!r}{_hint(lower)}")
     return entries, found
 
 
-def _is(spoken: str, word: str) -> bool:
-    """Whether a folded name is a word's, or its plural's."""
+def _is_word(spoken: str, word: str) -> bool:
+    """Whether a normalized name is a word or its plural."""
     return spoken in (folded(word), f"{folded(word)}s")
 
 
 def _keys(name: str) -> list[Meaning]:
     path = canonical(name)
-    # The whole path means one key; the end of a path may mean several.
+    # A full path denotes one key; the end of a path may denote several.
     whole = [each for each in known_keys() if each.name == path]
     if whole and "." in path:
         return whole
@@ -205,9 +205,9 @@ def _keys(name: str) -> list[Meaning]:
 
 
 def canonical(key: str) -> str:
-    """A key's path as it is declared: without numbers of lists and `*`, all links being `link`."""
+    """Declared path of a key: without list indices and `*`, and with `link` for every link."""
     parts = [part for part in key.split(".") if part and not part.isdecimal() and part != "*"]
-    # A study's template has a scenario's keys, and a part's factors those of all factors.
+    # A study's template has the keys of a scenario, and a part's factors have those of the study's factors.
     if parts[0:1] == ["part"] and parts[1:2] in (["scenario"], ["factor"]) and len(parts) > 2:
         parts = parts[1:]
     if parts[0:1] == ["scenario"] and len(parts) > 1:
@@ -219,8 +219,8 @@ def canonical(key: str) -> str:
     return ".".join(part for n, part in enumerate(parts) if part not in directions or n == len(parts) - 1)
 
 
-def _meant(name: str) -> str:
-    """The end of a message about an unknown name: what was probably meant, or where names are listed."""
+def _hint(name: str) -> str:
+    """End of a message about an unknown name: the nearest name, or where names are listed."""
     above, _, last = name.rpartition(".")
     under = canonical(name).rpartition(".")[0]
     inside = {
@@ -235,13 +235,13 @@ def _meant(name: str) -> str:
 
 
 def names() -> list[str]:
-    """Every name that can be explained: of keys the last part alone."""
+    """Every name that can be explained; of a key, only the last part."""
     ends = [key.name.rpartition(".")[2] for key in known_keys()]
     spoken = [word for each in field() for word in (each.name, *each.also)]
     return list(dict.fromkeys([*catalogue.names(), *ends, *(each.name for each in columns()), *words(), *spoken]))
 
 
 def plain(text: str) -> str:
-    """Markdown as a terminal shows it: no marks, and a list of algorithms as the command that prints it."""
+    """Markdown as a terminal displays it: without markup, and with a command for each link to a list of algorithms."""
     listed = re.sub(r"see \[algorithms\]\(algorithms\.md#([\w-]+)\)", r"see vazao list \1", text)
     return re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", listed).replace("`", "")

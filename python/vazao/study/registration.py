@@ -1,7 +1,7 @@
-"""Registers of the built-in studies: the commits that wrote and changed each criterion and the size of each part.
+"""Registers of the built-in studies: the commits that introduced and changed each criterion and the size of each part.
 
-A register is written by `docs/register.py` from the history of the study's file. A study whose criterion is not the one
-that the register knows, a reader's own copy for instance, is told as changed since.
+`docs/register.py` writes a register from the history of the study's file. A study whose criterion differs from the
+register's, such as a reader's own copy, is reported as changed since.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ KINDS = ("finding", "part")
 """Tables of a register."""
 
 WHAT = ("criterion", "decision", "query", "levels", "replications")
-"""Parts of a state: a criterion's words, the expression of `holds`, the rest of its query with the views that it names;
-a part's levels with what they set, and its replications."""
+"""Parts of a state. For a criterion: its words, the expression of `holds`, the rest of its query with the views that it
+uses; for a part: its levels with what they set, and its replications."""
 
 
 @dataclass(frozen=True)
@@ -35,24 +35,24 @@ class Change:
     commit: str
     subject: str
     what: tuple[str, ...]
-    """`written`, or names of `WHAT`; with quick's and full's `replications` as they were and are, "5, 60 → 5, 120"."""
+    """`written`, or names of `WHAT`; `replications` with the old and the new quick and full ones, "5, 60 → 5, 120"."""
 
 
 @dataclass(frozen=True)
 class Registration:
-    """History of one criterion, or of one part's levels and replications: the first entry is its beginning."""
+    """History of one criterion, or of one part's levels and replications; the first change introduces it."""
 
     digest: str
     changes: tuple[Change, ...]
 
 
 Register = Mapping[str, Mapping[str, Registration]]
-"""Histories of a study's criteria and parts: by kind, one of `KINDS`, and name."""
+"""Histories of a study's criteria and parts, by kind (one of `KINDS`) and name."""
 
 
 @cache
 def registered(study: str) -> Register:
-    """The register of a built-in study; an empty one for any other."""
+    """Register of a built-in study; empty for any other."""
     files = built_in("registers")
     document = tomllib.loads(files[study].read_text(encoding="utf-8")) if study in files else {}
     return {kind: {name: _registration(row) for name, row in document.get(kind, {}).items()} for kind in KINDS}
@@ -64,19 +64,19 @@ def _registration(row: Mapping[str, Any]) -> Registration:
 
 
 def stands(study: Study, kind: str, name: str) -> bool:
-    """Whether a finding's criterion, or a part, is the one that the study's register has."""
+    """Whether a finding's criterion, or a part, is the one in the study's register."""
     return _digests(study.original.text)[kind].get(name) == registered(study.name)[kind][name].digest
 
 
 @lru_cache(maxsize=8)
 def _digests(text: str) -> dict[str, dict[str, str]]:
-    """Digests of what a study's file has, by kind and name."""
+    """Digests of the states in a study's file, by kind and name."""
     states = states_of(tomllib.loads(text))
     return {kind: {name: digest(state) for name, state in found.items()} for kind, found in states.items()}
 
 
 def states_of(document: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
-    """States of a file's findings and parts, by kind and name; factors that parts share are those of a part `study`."""
+    """States of a file's findings and parts, by kind and name; shared factors are those of a part named `study`."""
     views = {view["name"]: view["sql"] for view in document.get("view", ())}
     shared = {"name": "study", "factor": document.get("factor", [])}
     parts = [shared, *document["part"]] if "part" in document else [shared | dict(document)]
@@ -101,13 +101,13 @@ def _of_part(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def digest(state: Mapping[str, Any]) -> str:
-    """Short name of a state: equal only for equal ones."""
+    """Short digest of a state: equal only for equal states."""
     return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def decision(sql: str) -> str:
-    """The expression of a query's last column `holds`, its spaces made one; empty where none is named so."""
-    plain = re.sub(r"'[^']*'", lambda text: "'" * len(text[0]), sql)  # no text ends an expression
+    """Expression of a query's last column `holds`, with whitespace collapsed; empty if there is none."""
+    plain = re.sub(r"'[^']*'", lambda text: "'" * len(text[0]), sql)  # no expression ends in a literal
     ends = [found.start() for found in re.finditer(r"\s+AS\s+holds\b", plain, re.IGNORECASE)]
     if not ends:
         return ""

@@ -1,4 +1,4 @@
-"""Lines of a TOML file's keys: parsing with errors that name the line."""
+"""TOML files with the lines of their keys, for errors that name the line."""
 
 import errno
 import re
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Source:
-    """A TOML file's text and what it says."""
+    """Text of a TOML file and its contents."""
 
     file: str
     text: str
@@ -47,11 +47,11 @@ class Source:
 
     @cached_property
     def lines(self) -> dict[Key, int]:
-        """The line of every table header and of every key outside inline tables."""
+        """Line of every table header and of every key outside inline tables."""
         return _Locator(self.text).lines if self.document else {}
 
     def error(self, key: Key, problem: str) -> StudyError:
-        """`file:line: key: problem`, the line being that of the key or of the nearest table around it."""
+        """Error `file:line: key: problem`, with the line of the key or of the nearest table around it."""
         near = next((key[:n] for n in range(len(key), 0, -1) if key[:n] in self.lines), None)
         line = f":{self.lines[near]}" if near else ""
         name = ".".join(str(part) for part in key)
@@ -59,7 +59,7 @@ class Source:
 
 
 class _Locator:
-    """One pass over a valid TOML text: headers and keys are noted with their lines, values are skipped."""
+    """Scanner that notes the lines of headers and keys in a valid TOML text, and skips values."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -101,7 +101,7 @@ class _Locator:
         return (*array, index)
 
     def _resolve(self, key: Key) -> Key:
-        """Put the current index behind every array of tables inside `key`, except at its end."""
+        """Insert the current index after every array of tables inside `key`, except at its end."""
         resolved: Key = ()
         for n, part in enumerate(key):
             resolved = (*resolved, part)
@@ -147,15 +147,15 @@ _OTHERS = {
     b"\x1f\x8b": "is compressed (gzip); a TOML file is needed here",
     b"PK\x03\x04": "is an archive (zip); a TOML file is needed here",
 }
-"""First bytes of files that are no TOML, and what is said of these (pcap: draft-ietf-opsawg-pcap section 4, with times
+"""First bytes of files that are not TOML, with the message for each (pcap: draft-ietf-opsawg-pcap section 4, with times
 in micro- or nanoseconds of either byte order; pcapng: draft-ietf-opsawg-pcapng section 4.1; qlog: RFC 7464)."""
 
 
 @contextmanager
 def readable(path: Path, wanted: str, *, links: bool = True) -> Iterator[None]:
-    """Raise `StudyError` for a file that cannot be read inside, or is not UTF-8; `wanted` is what is needed instead.
+    """Raise `StudyError` if the file read inside cannot be read, or is not UTF-8; `wanted` is the file needed instead.
 
-    Without `links` a symbolic link is not followed, and said to be one.
+    Without `links`, a symbolic link is not followed, and reported as such.
     """
     try:
         yield
@@ -172,9 +172,9 @@ def readable(path: Path, wanted: str, *, links: bool = True) -> Iterator[None]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file a user named. Raises `StudyError` when there is none to be had."""
+    """Text of a file that a user named. Raises `StudyError` if it cannot be read."""
     with readable(path, "a TOML file"):
         beginning = read_file(path, links=True, first=4)
-        if other := next((told for start, told in _OTHERS.items() if beginning.startswith(start)), None):
+        if other := next((problem for start, problem in _OTHERS.items() if beginning.startswith(start)), None):
             raise StudyError(f"{path}: {other}")
         return read_file(path, links=True).decode()

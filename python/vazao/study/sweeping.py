@@ -1,4 +1,4 @@
-"""Sweeps: a scenario and keys to be varied, written as a study, so that it is run, kept, drawn and grows as one."""
+"""Sweeps: a scenario and keys to vary, written as a study, so that it is run, stored, drawn and extended like one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vazao.errors import StudyError
 from vazao.study.model import RESERVED
 
 MOST_LEVELS = 1000
-"""Levels that one key may be given."""
+"""Maximum number of values for one key."""
 
 _RANGE = re.compile(r"([^:]+):([^:]+):(\d+)")
 _QUANTITY = re.compile(r"\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*(\D*)")
@@ -24,7 +24,7 @@ _SEPARATED = re.compile(r"""((?:[^,\[\]{}"']|\[[^\]]*\]|\{[^}]*\}|"[^"]*"|'[^']*
 
 @dataclass(frozen=True)
 class Variation:
-    """A key of a scenario and the values that it is to have."""
+    """A key of a scenario and the values to give it."""
 
     key: str
     values: tuple[Any, ...]
@@ -35,9 +35,9 @@ class Variation:
 
 
 def variation(text: str) -> Variation:
-    """`KEY=VALUES`: values with commas between (`cubic,bbr`), or from, to and how many (`0:0.05:6`, `5 ms:50 ms:4`).
+    """Parse `KEY=VALUES`: comma-separated values (`cubic,bbr`) or FROM:TO:COUNT (`0:0.05:6`, `5 ms:50 ms:4`).
 
-    A value is one of TOML, or else a text. Raises `StudyError`.
+    A value is parsed as TOML, or else taken as a string. Raises `StudyError`.
     """
     key, equals, values = text.partition("=")
     if not (key.strip() and equals and values.strip()):
@@ -58,7 +58,7 @@ def _value(text: str) -> Any:
 
 
 def _spread(text: str, first: str, last: str, count: str) -> Iterable[float | int | str]:
-    """Numbers or quantities in equal steps; the ends are exact."""
+    """Evenly spaced numbers or quantities; the ends are exact."""
     ends = [_QUANTITY.fullmatch(end) for end in (first, last)]
     if not all(ends) or int(count) < 2:
         raise StudyError(f"--vary {text!r}: write FROM:TO:COUNT with numbers and two or more steps, as in 0:0.05:6")
@@ -76,22 +76,22 @@ def _spread(text: str, first: str, last: str, count: str) -> Iterable[float | in
 
 
 FLOW = "flow"
-"""Column of a sweep's table that says of which `[[flow]]` table a row is, where there are several."""
+"""Column of a sweep's table with the `[[flow]]` table of each row, if there are several."""
 
 
 def flow_label(number: int) -> str:
-    """A `[[flow]]` table as keys call it: flow.0."""
+    """Name of a `[[flow]]` table in keys: flow.0."""
     return f"flow.{number}"
 
 
 def varied_flows(variations: Iterable[Variation]) -> list[str]:
-    """The `[[flow]]` tables that the varied keys name: the flows that a sweep is about; none for keys of all flows."""
+    """The `[[flow]]` tables that the varied keys name, which the sweep is about; none for keys of all flows."""
     found = (re.match(r"flow\.(\d+)\.", each.key) for each in variations)
     return list(dict.fromkeys(flow_label(int(one[1])) for one in found if one))
 
 
 def name_of(key: str, taken: Iterable[str]) -> str:
-    """The column that a key's levels are in: its last word, or as many of its words as it takes to be the only one."""
+    """Name of the column with a key's levels: its last word, or as many of its words as make it unique."""
     words = [re.sub(r"\W", "_", word).strip("_").lower() for word in key.split(".")]
     words = [word for word in words if word and not word.isdecimal() and word != "*"] or ["level"]
     known = {*RESERVED, FLOW, *taken}
@@ -104,10 +104,10 @@ def name_of(key: str, taken: Iterable[str]) -> str:
 def sweep(
     scenario: dict[str, Any], title: str, variations: Sequence[Variation], replications: int, seed: int = 1
 ) -> str:
-    """The text of a study that runs a scenario with every combination of what is varied, each `replications` times.
+    """Text of a study that runs a scenario with every combination of the varied values, each `replications` times.
 
-    Its table has the mean of each measure with the half-width of its 95 % interval; its figures draw goodput. Rivals
-    are never averaged: where the scenario has several `[[flow]]` tables, each has rows of its own.
+    Its table has the mean of each measure with the half-width of its 95 % interval; its figures plot goodput. Competing
+    flows are never averaged: if the scenario has several `[[flow]]` tables, each has its own rows.
     """
     flows = len(scenario.get("flow", []))
     factors: list[dict[str, Any]] = []
@@ -118,7 +118,12 @@ def sweep(
         factors.append({"name": name, "title": varied.key} | _levels(varied))
     slug = re.sub(r"[^a-z0-9._-]+", "-", title.lower()).strip("-._") or "sweep"
     study: dict[str, Any] = {
-        "study": {"name": slug, "title": title, "question": _told(variations, replications, seed, flows), "seed": seed},
+        "study": {
+            "name": slug,
+            "title": title,
+            "question": _description(variations, replications, seed, flows),
+            "seed": seed,
+        },
         "scenario": {key: value for key, value in scenario.items() if key != "seed"},
         "part": [{"name": "sweep", "replications": replications, "factor": factors}],
         "table": [{"id": "means", "title": "Means and half of their 95 % intervals", "sql": _means(names, flows)}],
@@ -129,18 +134,18 @@ def sweep(
 
 
 MOST_TOLD = 6
-"""Levels of a key that are told one by one."""
+"""Maximum number of a key's levels that are listed one by one."""
 
 
-def _told(variations: Sequence[Variation], replications: int, seed: int, flows: int) -> str:
-    """A sweep in a sentence: the response, what is varied, and how often each combination is run."""
+def _description(variations: Sequence[Variation], replications: int, seed: int, flows: int) -> str:
+    """Description of a sweep in a sentence: the response, the varied keys, and the runs of each combination."""
     response = "Goodput of each flow" if flows > 1 else "Goodput"
     seeds = f"seed {seed}" if replications == 1 else f"seeds {seed} to {seed + replications - 1}"
-    often = f"{replications} {'run' if replications == 1 else 'runs'} ({seeds})"
+    repetitions = f"{replications} {'run' if replications == 1 else 'runs'} ({seeds})"
     if not variations:
-        return f"{response} of one scenario: {often}."
+        return f"{response} of one scenario: {repetitions}."
     keys = " and ".join(f"`{each.key}` ({_values(each)})" for each in variations)
-    return f"{response} by {keys}: {often} of each combination."
+    return f"{response} by {keys}: {repetitions} of each combination."
 
 
 def _values(varied: Variation) -> str:
@@ -151,7 +156,7 @@ def _values(varied: Variation) -> str:
 
 
 def _levels(varied: Variation) -> dict[str, Any]:
-    """A factor's levels: values that are their own labels, or named by a table's kind or their order."""
+    """Levels of a factor: plain values are their own labels, others are named by a table's kind or by their order."""
     if all(isinstance(value, str | int | float) for value in varied.values):
         return {"sets": varied.key, "levels": list(varied.values)}
     levels: dict[str, Any] = {}
@@ -169,11 +174,11 @@ MEASURES = {
     "utilisation": ("runs", "avg(utilisation)"),
     "jain": ("runs", "avg(jain)"),
 }
-"""Measures in a sweep's table: the table that each comes from, and how a run's rows become one number."""
+"""Measures in a sweep's table: the source table of each, and the aggregate over a run's rows."""
 
 
 def _means(names: Sequence[str], flows: int) -> str:
-    """The table's query: a row for each combination, and for each flow of it where there are several."""
+    """Query of the table: one row per combination, and per flow if there are several."""
     several = flows > 1
     columns = [f'"{name}"' for name in names]
     number, label = (['"group"'], [f"{_FLOW} AS {FLOW}"]) if several else ([], [])
@@ -190,16 +195,16 @@ _FLOW = """concat('flow.', "group")"""
 
 
 def _per_run(several: bool) -> str:
-    """The query of a run's measures: of all its flows, or of each `[[flow]]` table's by itself."""
+    """Query of a run's measures: over all its flows, or per `[[flow]]` table."""
     measures = ", ".join(f"{how} AS {name}" for name, (table, how) in MEASURES.items() if table == "flows")
     by = 'run_id, "group"' if several else "run_id"
     return f"SELECT {by}, {measures} FROM flows GROUP BY {by}"
 
 
 def _figures(variations: Sequence[Variation], names: Sequence[str], flows: int) -> list[dict[str, Any]]:
-    """Goodput over the quantity with most levels, or else over the first key; the next two are colours and facets.
+    """Figures of goodput over the quantity with most levels, or else the first key; the next two are colour and facet.
 
-    Several flows are a colour or a facet too; where these are taken, each flow has a figure of its own.
+    Several flows take a colour or a facet too; if both are taken, each flow has its own figure.
     """
     columns = {name: _column(name, varied.values) for name, varied in zip(names, variations, strict=True)}
     counts = dict(zip(names, (len(varied.values) for varied in variations), strict=True))
@@ -230,7 +235,7 @@ def _figures(variations: Sequence[Variation], names: Sequence[str], flows: int) 
 
 
 def _column(name: str, values: Sequence[Any]) -> str | None:
-    """The column with a factor's numbers: its own where the levels are numbers, that of their unit for quantities."""
+    """Column with a factor's numbers: its own if the levels are numbers, the unit's if they are quantities, or None."""
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return name
     parsed = [units.parse(value) if isinstance(value, str) else None for value in values]

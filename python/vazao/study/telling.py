@@ -1,4 +1,4 @@
-"""A study told in a language: the file with its texts that stands beside it, checked against it."""
+"""Translations of a study: a file of texts next to the study's file, checked against it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ S = TypeVar("S", bound=Study)
 T = TypeVar("T", bound=Table)
 
 Say = Callable[[Key, str], str]
-"""Tells how a text reads, by its place, as `("finding", "fair", "claim")`, and how the study's file has it."""
+"""Translates a text, given its place, such as `("finding", "fair", "claim")`, and the study's own version."""
 
 WORDS = "words"
-"""Table of what recurs: a text, a level's label or a query's words, each with how it reads."""
+"""Table of recurring texts: a text, a level's label or words of a query, each with its translation."""
 
 _FINDING = (
     *("claim", "reported", "criterion", "measured", "explanation"),
@@ -30,35 +30,35 @@ _FIGURE = ("title", "caption", "x_title", "y_title", "color_title", "facet_title
 
 
 def told_in(study: S, lang: str | None = None) -> S:
-    """The study told in a language, by default the one that it asks for; what has no translation stays as it is.
+    """Study translated into a language, by default the one it asks for; untranslated texts stay as they are.
 
-    Raises `StudyError` for an unknown language, and for a file of texts that does not fit the study.
+    Raises `StudyError` for an unknown language, and for a translation file that does not fit the study.
     """
     lang = checked(lang or study.lang)
     source = _source(study.original, lang)
-    return study.told(Words(lang)) if source is None else _told_by(study, source, lang)
+    return study.told(Words(lang)) if source is None else _translated(study, source, lang)
 
 
 def sources(study: Study) -> dict[str, Source]:
-    """The files of its texts that stand beside a study, or come with the built-in study that it is, by language."""
+    """Translation files next to a study, or of the built-in study that it is, by language."""
     found = ((lang, _source(study.original, lang)) for lang in LANGUAGES)
     return {lang: source for lang, source in found if source is not None}
 
 
 def texts(study: Study) -> dict[Key, str]:
-    """Every text of a study that a translation has, by its place."""
+    """Every translatable text of a study, by its place."""
     found: dict[Key, str] = {}
 
     def note(at: Key, text: str) -> str:
         found[at] = text
         return text
 
-    _each(study, note)
+    _mapped(study, note)
     return found
 
 
 def untranslated(study: Study, lang: str) -> list[Key]:
-    """The places of a study's texts that its file in this language lacks."""
+    """Places of a study's texts that its translation into a language lacks."""
     source = _source(study.original, lang)
     flat = {} if source is None else dict(_flat(source.document))
     return [at for at, text in texts(study.original).items() if at not in flat and (WORDS, text) not in flat]
@@ -74,7 +74,7 @@ def _source(study: Study, lang: str) -> Source | None:
     return Source(str(texts), read_text(texts))
 
 
-def _told_by(study: S, source: Source, lang: str) -> S:
+def _translated(study: S, source: Source, lang: str) -> S:
     flat, expected = dict(_flat(source.document)), texts(study.original)
     problems = [problem for at, text in flat.items() if (problem := _problem(at, text, expected, source))]
     if problems:
@@ -89,12 +89,12 @@ def _told_by(study: S, source: Source, lang: str) -> S:
     def say(at: Key, text: str) -> str:
         return flat.get(at) or words.get(text) or text
 
-    told = _each(study.original, say)
-    return study.told(Words(lang, words), told, source.text)
+    fields = _mapped(study.original, say)
+    return study.told(Words(lang, words), fields, source.text)
 
 
 def _flat(value: Any, at: Key = ()) -> Iterator[tuple[Key, Any]]:
-    """Everything that is no table or list, by its place; a list's items by their number."""
+    """Every value that is not a table or list, by its place; items of lists by their index."""
     if isinstance(value, dict | list):
         for key, inside in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _flat(inside, (*at, key))
@@ -103,7 +103,7 @@ def _flat(value: Any, at: Key = ()) -> Iterator[tuple[Key, Any]]:
 
 
 def _problem(at: Key, text: Any, expected: dict[Key, str], source: Source) -> str:
-    """The problem of a text of a translation; empty where there is none."""
+    """Problem of a translated text; empty if there is none."""
     if not isinstance(text, str):
         return str(source.error(at, "is no text"))
     if at[0] == WORDS and len(at) == 2:
@@ -114,13 +114,13 @@ def _problem(at: Key, text: Any, expected: dict[Key, str], source: Source) -> st
         return str(source.error(at, f"the study has no such text{hint if 'mean' in hint else ''}"))
     if at[0] == "finding" and (here := gaps(text)) != (there := gaps(expected[at])):
         missing, more = ("".join(sorted(one)) for one in (there - here, here - there))
-        told = " and ".join(filter(None, [missing and f"lacks {missing}", more and f"has {more} more"]))
-        return str(source.error(at, f"{told}; its gaps must be those of the study's text"))
+        differences = " and ".join(filter(None, [missing and f"lacks {missing}", more and f"has {more} more"]))
+        return str(source.error(at, f"{differences}; its gaps must be those of the study's text"))
     return ""
 
 
 def gaps(text: str) -> set[str]:
-    """The gaps of a finding's text with their formats: `{used:.1%}`. None where they are no format fields."""
+    """Placeholders of a finding's text with their formats: `{used:.1%}`. The error if they cannot be parsed."""
     try:
         fields = [(name, spec) for _, name, spec, _ in string.Formatter().parse(text) if name is not None]
     except ValueError as error:
@@ -128,11 +128,11 @@ def gaps(text: str) -> set[str]:
     return {f"{{{name}{':' if spec else ''}{spec}}}" for name, spec in fields}
 
 
-# Each text in turn
+# Mapping of each text
 
 
-def _each(study: Study, say: Say) -> dict[str, Any]:
-    """The fields of a study that hold texts, each text as `say` has it."""
+def _mapped(study: Study, say: Say) -> dict[str, Any]:
+    """Fields of a study that hold texts, each text mapped by `say`."""
     return {
         **{key: text for key in ("title", "question", "about") if (text := _one(study, key, ("study",), say))},
         "parts": [_part(part, say) for part in study.parts],

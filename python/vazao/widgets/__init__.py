@@ -1,4 +1,4 @@
-"""Pages as widgets of a notebook: the viewer, and the laboratory, whose scenario Python reads and sets."""
+"""Pages as notebook widgets: the viewer, and the laboratory, whose scenario Python can read and set."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The extra that widgets need, and where they are of use."""
+"""Access to the widgets: the extra that they need, and the notebooks that can show them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from types import ModuleType
 
 
 def in_notebook() -> bool:
-    """Whether this Python answers a notebook that can show widgets, with the library for them installed."""
+    """Whether this Python runs in a notebook that can show widgets, with anywidget installed."""
     return find_spec("anywidget") is not None and (_is_jupyter() or _is_marimo())
 
 
 def frames() -> ModuleType:
-    """The module of the widgets. Raises `ImportError` that names the extra where their library is missing."""
+    """The module of the widgets. Raises `ImportError` that names the extra if anywidget is missing."""
     if find_spec("anywidget") is None:
         problem = "widgets need anywidget, which is not installed; pip install 'vazao[notebook]'"
         raise ImportError(problem, name="anywidget")
@@ -22,7 +22,7 @@ def frames() -> ModuleType:
 
 
 def _is_jupyter() -> bool:
-    # A notebook has imported it long ago; to import it elsewhere takes a second.
+    # A notebook has imported IPython already; importing it elsewhere takes a second.
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None

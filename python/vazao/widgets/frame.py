@@ -1,4 +1,4 @@
-"""Widgets: each is a page in a frame of its own, which tells the notebook its state and reaches nothing of it."""
+"""Widgets, each a page in an isolated frame that sends the notebook its state and can reach nothing in it."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ class Frame(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs)
         if bundle is not None:
-            # A notebook that was exported has nobody who draws widgets: there the page stands by itself.
+            # An exported notebook has no front end that draws widgets: there the page itself is shown.
             bundle[0]["text/html"] = self.page._repr_html_()
         return bundle
 
     @property
     def text(self) -> str:
-        """The page's file, in HTML."""
+        """The content of the page's file, in HTML."""
         return self.page.text
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file, which a browser opens."""
+        """Write the page to a file for a browser, and return its path."""
         return self.page.save(path)
 
 
 class View(Frame):
-    """A run packet by packet."""
+    """Viewer of a run, packet by packet."""
 
 
 class Laboratory(Frame):
     """A scenario with sliders, and the engine that runs it in the browser."""
 
     toml = traitlets.Unicode().tag(sync=True)
-    """The scenario as it stands in the page; another text takes its place there. It is one that ran."""
+    """The scenario in the page, the last that ran; setting another text replaces it there."""
 
     @property
     def scenario(self) -> _core.Scenario:
-        """The scenario as it stands in the page. Raises `ScenarioError` where a text of yours is none."""
+        """The scenario in the page. Raises `ScenarioError` where `toml` was set to an invalid text."""
         return load(self.toml)

@@ -1,4 +1,4 @@
-"""The words of one language: a table of sentences by key, its way to write numbers, and a study's own words."""
+"""The texts of one language: a table of sentences by key, its number format, and a study's own words."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from vazao.errors import StudyError, did_you_mean
 from vazao.units import cell, interval
 
 LANGUAGES = ("en", "pt")
-"""Languages of reports: each has a table of this name beside this file."""
+"""Languages of reports; each has a TOML file of that name beside this file."""
 
 DEFAULT = "en"
 
 MOST_LETTERS = 500
-"""Longest reason that is looked for among the program's own: a stranger's results may hold any text."""
+"""Maximum length of a reason that is matched with the program's own: a stranger's results may contain any text."""
 
 _NUMBER = r"(?<![\w.,/])(?<![A-Za-z]-)(?<!TLS )\d+(?:,\d{3})*(?:\.\d+)?(?!\d|[.,]\d)"
-"""A number in a text, with its marks: no part of 6.1.2, ns-2.35, HTTP/1.1 or TLS 1.3."""
+"""A number in a text, with its separators; not a part of 6.1.2, ns-2.35, HTTP/1.1 or TLS 1.3."""
 
 
 @cache
 def table(lang: str) -> dict[str, dict[str, Any]]:
-    """The sentences of a language: section, key, text; a counted one is a table of `one` and `other`."""
+    """The sentences of a language by section and key; a counted one is a table of `one` and `other`."""
     return tomllib.loads((Path(__file__).parent / f"{lang}.toml").read_text(encoding="utf-8"))
 
 
 @cache
 def _pattern(template: str) -> re.Pattern[str]:
-    """Texts that a template's gaps may be filled in to: a gap that recurs has the same text each time."""
+    """Regular expression of a template's filled-in texts; a repeated placeholder matches the same text each time."""
     first, *pieces = re.split(r"\{(\w+)\}", template)
     pattern, known = re.escape(first), set[str]()
     for gap, literal in zip(pieces[::2], pieces[1::2], strict=True):
@@ -43,7 +43,7 @@ def _pattern(template: str) -> re.Pattern[str]:
 
 
 def checked(lang: str) -> str:
-    """The language, if it is one of these. Raises `StudyError`, which names them."""
+    """The language, if it is in `LANGUAGES`. Raises `StudyError`, which lists them."""
     if lang not in LANGUAGES:
         raise StudyError(f"{lang!r} is no language of reports; choose {' or '.join(LANGUAGES)}{_meant(lang)}")
     return lang
@@ -55,30 +55,30 @@ def _meant(lang: str) -> str:
 
 @dataclass(frozen=True)
 class Words:
-    """A language as a report speaks it; `own` has what recurs in a study and how it reads here."""
+    """The texts of a report's language; `own` maps the recurring words of a study to their form in it."""
 
     lang: str = DEFAULT
     own: Mapping[str, str] = field(default_factory=dict)
 
     def say(self, key: str, /, **values: Any) -> str:
-        """The sentence of a key, `section.name`, its gaps filled in."""
+        """The sentence of a key, `section.name`, with its placeholders filled in."""
         section, _, name = key.partition(".")
         text: str = table(self.lang)[section][name]
         return text.format(**values) if values else text
 
     def of(self, section: str, name: str) -> str:
-        """The words for a name that the program uses: a verdict, a size, a kind of figure."""
+        """The text for a name that the program uses: a verdict, a size, a kind of figure."""
         text: str = table(self.lang)[section][name]
         return text
 
     def many(self, key: str, n: int) -> str:
-        """A number of things: `1 run`, `1,024 runs`."""
+        """A number with its noun: `1 run`, `1,024 runs`."""
         section, _, name = key.partition(".")
         text: str = table(self.lang)[section][name]["one" if n == 1 else "other"]
         return text.format(n=self.number(f"{n:,}"))
 
     def reason(self, text: str) -> str:
-        """A reason why runs are missing, in this language: the program writes it in English, from section `reason`."""
+        """A reason for missing runs, translated from the English that the program writes, with the section `reason`."""
         if len(text) > MOST_LETTERS:
             return text
         for key, template in table(DEFAULT)["reason"].items():
@@ -87,7 +87,7 @@ class Words:
         return text
 
     def number(self, text: str) -> str:
-        """A text whose numbers are written the English way, in the language's: `1,024.5` is `1.024,5`."""
+        """A text with its English-style numbers in this language's format: `1,024.5` becomes `1.024,5`."""
         return text if self._is_plain else re.sub(_NUMBER, lambda found: self._marked(found[0]), text)
 
     @property
@@ -100,40 +100,40 @@ class Words:
 
     def quantity(self, text: str) -> str:
         """A number with its unit: `1.5 Mbit/s`, `200 packets`."""
-        for unit, told in table(self.lang)["unit"].items():
-            text = re.sub(rf"\b{unit}\b", told, text)
+        for unit, translated in table(self.lang)["unit"].items():
+            text = re.sub(rf"\b{unit}\b", translated, text)
         return self.number(text)
 
     def label(self, text: str) -> str:
-        """A label of a study: a level's, a series', a column's value."""
+        """A label of a study (of a level, a series, a column's value) in this language."""
         return self.own[text] if text in self.own else self.phrase(text)
 
     def cell(self, column: str, value: Any, half: Any = None) -> str:
-        """A value of a table, with half of its interval where it has one, as people read it."""
+        """A value of a table, with half the width of its interval if it has one, formatted for readers."""
         if isinstance(value, bool):
             return self.of("cell", cell(column, value))
         return self.label(value) if isinstance(value, str) else self.quantity(interval(column, value, half))
 
     def column(self, title: str) -> str:
-        """A title that was made of a column's name."""
-        told = self.own.get(title) or self.own.get(title.lower()) or self.own.get(title.lower().replace(" ", "_"))
-        if told is None or not title[:1].isupper():
-            return told or title
-        return told[0].upper() + told[1:]
+        """A title derived from a column's name, in this language."""
+        translated = self.own.get(title) or self.own.get(title.lower()) or self.own.get(title.lower().replace(" ", "_"))
+        if translated is None or not title[:1].isupper():
+            return translated or title
+        return translated[0].upper() + translated[1:]
 
     def phrase(self, text: str) -> str:
-        """A text that a query has made: the study's own words wherever they stand whole in it, and numbers."""
+        """A text from a query in this language: the study's own words, matched whole, and numbers are replaced."""
         return self._known.sub(lambda found: self.own.get(found[0]) or self._marked(found[0]), text)
 
     @cached_property
     def _known(self) -> re.Pattern[str]:
-        """The study's own words, the longest first, or a number."""
+        """Regular expression of the study's own words, the longest first, or a number."""
         every = [rf"(?<![\w-]){re.escape(one)}(?![\w-])" for one in sorted(self.own, key=len, reverse=True)]
         return re.compile("|".join([*every, *([] if self._is_plain else [_NUMBER])]) or r"(?!)")
 
     @property
     def locale(self) -> dict[str, Any]:
-        """Vega's locale for numbers; empty where it is the one that it has."""
+        """Vega's locale for numbers; empty where its default fits."""
         decimal, thousands = self.of("number", "decimal"), self.of("number", "thousands")
         if self._is_plain:
             return {}
@@ -141,16 +141,16 @@ class Words:
 
     @property
     def script(self) -> dict[str, str]:
-        """Words of the page's script."""
+        """Texts of the page's script."""
         return self._whole("script")
 
     @property
     def again(self) -> dict[str, str]:
-        """Words of the script that runs runs again."""
+        """Texts of the script that re-runs runs."""
         return self._whole("again")
 
     def _whole(self, section: str) -> dict[str, str]:
-        """A section, and the mark in its numbers."""
+        """All texts of a section, and the decimal separator."""
         return {**table(self.lang)[section], "decimal": self.of("number", "decimal")}
 
 

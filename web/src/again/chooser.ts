@@ -4,7 +4,7 @@ import { type Content, explored, kept, markOf, requestOf, runOf } from "./conten
 import { Shown } from "./shown";
 import { say, words } from "./words";
 
-/** The dialog in which a reader chooses a mark and one of its runs, and runs it. */
+/** Dialog for choosing a mark and one of its runs, and running it. */
 export class Chooser {
   private figure = "";
   private engine: Promise<Engine> | null = null;
@@ -14,7 +14,7 @@ export class Chooser {
     id: "again-marks",
     onchange: () => this.choose(this.marks.selectedIndex),
   });
-  private readonly runs = el("select", { id: "again-runs", onchange: () => this.told() });
+  private readonly runs = el("select", { id: "again-runs", onchange: () => this.showNeeds() });
   private readonly some = el("p", { class: "note" });
   private readonly needs = el("div", { class: "again-needs" });
   private readonly go = el("button", { type: "button", class: "again-go" }, words.start);
@@ -43,7 +43,7 @@ export class Chooser {
     document.body.append(this.dialog);
   }
 
-  /** Opens on the mark that a datum of a figure's chart belongs to, if it has runs. */
+  /** Opens the dialog on the mark that a datum of a figure's chart belongs to, if that mark has runs. */
   click(figure: string, datum: Record<string, unknown>): void {
     const mark = markOf(this.content.figures[figure]!, datum);
     if (mark >= 0) this.open(figure, mark);
@@ -78,11 +78,11 @@ export class Chooser {
     this.runs.replaceChildren(...options);
     this.runs.selectedIndex = 0;
     this.some.textContent = all > places.length ? say("some", { some: places.length, all }) : "";
-    this.told();
+    this.showNeeds();
   }
 
-  /** Says whether the chosen run can be run here, and else what does it. */
-  private told(): void {
+  /** Shows what keeps the chosen run from running in the page, if anything, and the command that runs it. */
+  private showNeeds(): void {
     const { needs } = runOf(this.content, this.place);
     this.status.textContent = "";
     this.go.disabled = needs !== "";
@@ -135,11 +135,11 @@ export class Chooser {
     for (const control of [this.go, this.marks, this.runs]) control.disabled = busy;
     if (!busy) return;
     const since = performance.now();
-    const tell = () => {
+    const showElapsed = () => {
       const seconds = Math.round((performance.now() - since) / 1000);
       this.status.textContent = say("running", { seconds });
     };
-    tell();
-    this.ticking = window.setInterval(tell, 1000);
+    showElapsed();
+    this.ticking = window.setInterval(showElapsed, 1000);
   }
 }

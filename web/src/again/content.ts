@@ -2,25 +2,25 @@ import type { Request } from "../play/engine";
 import { fromBase64, unpacked } from "../view/decode";
 import type { Words } from "./words";
 
-/** Why a run cannot be run in a page: it needs something that a page has not. */
+/** What a run needs that a page does not have; empty if it can run in the page. */
 export type Needs = "" | "guest" | "simulator" | "program" | "file";
 
-/** A combination of levels: what its runs, which differ in their seeds, have in common. */
+/** A combination of factor levels, whose runs differ only in their seeds. */
 interface Cell {
   levels: string;
-  /** Place in `texts`. */
+  /** Index in `texts`. */
   text: number;
-  /** Places in `settings`. */
+  /** Indices in `settings`. */
   set: number[];
-  /** The study's part. */
+  /** Name of the study's part. */
   part: string;
   needs: Needs;
 }
 
-/** Values of the figure's columns, what the mark is called, places in `runs`, and how many runs it has in all. */
+/** Values of the figure's columns, label, indices in `runs`, and total number of runs. */
 export type Mark = [(string | number)[], string, number[], number];
 
-/** `run_id`, place in `cells`, seed, events, goodput of the first flows in bit/s. */
+/** `run_id`, index in `cells`, seed, events, goodput of the first flows in bit/s. */
 type Stored = [string, number, number, number | null, (number | null)[]];
 
 export interface Content {
@@ -30,15 +30,15 @@ export interface Content {
   settings: [string, unknown][];
   texts: string[];
   words: Words;
-  /** Version of the engine that made the stored rows. */
+  /** Version of the engine that produced the stored rows. */
   engine: string;
-  /** Address of the explorer's page; empty where no server has one. */
+  /** Address of the explorer's page; empty if no server provides one. */
   explorer: string;
-  /** Command that opens a run in the viewer, but for the `run_id`. */
+  /** Command that opens a run in the viewer, without the `run_id` at its end. */
   command: string;
 }
 
-/** A stored run, as a reader chooses it. */
+/** A stored run that a reader can choose. */
 export interface Run {
   id: string;
   levels: string;
@@ -52,7 +52,7 @@ async function text(element: Element): Promise<string> {
   return new TextDecoder().decode(await unpacked(fromBase64(element.textContent ?? "")));
 }
 
-/** Text of an element of the page that holds it compressed; throws where there is none. */
+/** Decompresses the text of the page's `data-<name>` script element; throws if there is none. */
 export function kept(name: string): Promise<string> {
   const element = document.querySelector(`script[data-${name}]`);
   if (!element) throw new Error(`This page has no ${name} in it.`);
@@ -69,7 +69,7 @@ export function runOf({ runs, cells }: Content, place: number): Run {
   return { id, levels, seed, needs, events, goodputs };
 }
 
-/** Address of the explorer with nothing but runs in it; they are of one part, and of others perhaps. */
+/** Address of the explorer that shows only these runs, in the part of the first; they may belong to others too. */
 export function explored({ explorer, runs, cells }: Content, places: number[]): string {
   const chosen = places.map((place) => runs[place]!);
   const state = {
@@ -79,7 +79,7 @@ export function explored({ explorer, runs, cells }: Content, places: number[]): 
   return `${explorer}#${encodeURIComponent(JSON.stringify(state))}`;
 }
 
-/** Request to the engine for a run. */
+/** Builds the engine's request for a run. */
 export function requestOf({ runs, cells, settings, texts }: Content, place: number): Request {
   const [, cell, seed] = runs[place]!;
   const { text, set } = cells[cell]!;
@@ -87,9 +87,9 @@ export function requestOf({ runs, cells, settings, texts }: Content, place: numb
   return { toml: texts[text]!, table: "scenario", overrides, seed, packets: 300_000 };
 }
 
-/** The mark of a figure that a datum of its chart belongs to; -1 where there is none. */
+/** Index of the mark that a datum of a figure's chart belongs to; -1 if there is none. */
 export function markOf(figure: Content["figures"][string], datum: Record<string, unknown>): number {
-  // A mark of the original is none of our runs.
+  // Values that the original publication reports have no runs here.
   if (datum.mark === "reported") return -1;
   return figure.marks.findIndex(([values]) =>
     figure.columns.every((column, nth) => datum[column] === values[nth]),

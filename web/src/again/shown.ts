@@ -11,7 +11,7 @@ interface Row {
   unit: string;
 }
 
-/** The viewer over the report, below the new rows beside the stored ones. */
+/** Dialog over the report with the viewer, below a table of new and stored values. */
 export class Shown {
   private readonly head = el("div", { class: "again-rows" });
   private readonly place = el("div", { class: "again-frame" });
@@ -25,7 +25,7 @@ export class Shown {
       el("header", {}, back, this.head),
       this.place,
     );
-    // A recording may have many megabytes: the frame goes with it.
+    // A recording may take many megabytes: removing the frame frees it.
     this.dialog.addEventListener("close", () => this.place.replaceChildren());
     document.body.append(this.dialog);
   }
@@ -46,7 +46,7 @@ export class Shown {
   }
 }
 
-/** Events and goodputs, the stored ones beside the new ones. */
+/** Rows of the table: events and goodputs, stored and new. */
 function compared(answer: Answer, run: Run): Row[] {
   const { runs, flows } = answer.tables!;
   const goodputs = flows?.goodput_bps ?? [];
@@ -61,12 +61,12 @@ function verdict(rows: Row[], stored: string, now: string): HTMLElement {
   if (rows.every((row) => row.stored === row.now)) {
     return el("p", { role: "status", class: "again-same" }, words.same);
   }
-  const told = stored === now ? say("differs", { now }) : say("other", { stored, now });
-  return el("p", { role: "status", class: "again-differs" }, told);
+  const text = stored === now ? say("differs", { now }) : say("other", { stored, now });
+  return el("p", { role: "status", class: "again-differs" }, text);
 }
 
 function table(rows: Row[]): HTMLElement {
-  const told = (value: Value, unit: string) =>
+  const formatted = (value: Value, unit: string) =>
     typeof value === "number" ? quantity(value, unit, 6).replace(".", words.decimal) : "–";
   const heading = (text: string) => el("th", { scope: "col" }, text);
   const body = rows.map(({ name, stored, now, unit }) =>
@@ -74,8 +74,8 @@ function table(rows: Row[]): HTMLElement {
       "tr",
       {},
       el("th", { scope: "row" }, name),
-      el("td", { class: "number" }, told(stored, unit)),
-      el("td", { class: "number" }, told(now, unit)),
+      el("td", { class: "number" }, formatted(stored, unit)),
+      el("td", { class: "number" }, formatted(now, unit)),
     ),
   );
   return el(

@@ -1,4 +1,4 @@
-/** Words of the page in its language (`python/vazao/words/`), by name. */
+/** Names of the page's texts; `python/vazao/words/` has them in each language. */
 type Name =
   | "open"
   | "explore"
@@ -31,12 +31,12 @@ export type Words = Record<Name, string>;
 
 export const words = {} as Words;
 
-/** Takes the words that the page has. */
-export function learn(told: Words): void {
-  Object.assign(words, told);
+/** Sets the page's texts. */
+export function learn(texts: Words): void {
+  Object.assign(words, texts);
 }
 
-/** A sentence with what stands in its braces. */
+/** Fills in the placeholders of a sentence, which are names in braces. */
 export function say(name: Name, filled: Record<string, string | number>): string {
   return words[name].replace(/\{(\w+)\}/g, (whole, key: string) => String(filled[key] ?? whole));
 }

@@ -1,4 +1,4 @@
-/** Views of one number a group, or of single rows: means and points. */
+/** Views of one value per group (means) or of single rows (points). */
 
 import * as Plot from "@observablehq/plot";
 import { type Body, said } from "./body";
@@ -6,7 +6,7 @@ import { told } from "./columns";
 import type { Mark } from "./marks";
 import { band } from "./scales";
 
-/** Means with their intervals. */
+/** Means with their confidence intervals. */
 export function mean(
   all: Mark[],
   { state, stroke, facet, series, xNumbers, tip, place }: Body,
@@ -51,7 +51,7 @@ export function mean(
   return shown;
 }
 
-/** Rows as dots. */
+/** One dot per row. */
 export function points(all: Mark[], { state, stroke, facet, tip }: Body): Plot.Markish[] {
   const dense = all.length > 1500;
   return [

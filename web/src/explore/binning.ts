@@ -1,8 +1,8 @@
-/** Bins as the server counts them: edges, the filter of a brushed range, and sums of a cube over such a range. */
+/** Bins as the server counts them: edges, the filter for a brushed range, and sums of a cube over a range. */
 
 import type { Bins, Counted, Filter, Value } from "./types";
 
-/** The edge below bin `n`; of the last bin, the edge above is `edge(bins, bins.bins)`. */
+/** Lower edge of bin `n`; `edge(bins, bins.bins)` is the upper edge of the last bin. */
 export function edge(bins: Bins, n: number): number {
   if (n <= 0) return bins.low;
   if (n >= bins.bins) return bins.high;
@@ -11,7 +11,7 @@ export function edge(bins: Bins, n: number): number {
   return bins.low + part * (bins.high - bins.low);
 }
 
-/** Place of a value, in bins from the left. */
+/** Position of a value, in bins from the left. */
 export function place(bins: Bins, value: number): number {
   if (bins.log) {
     const low = Math.log10(bins.low);
@@ -22,7 +22,7 @@ export function place(bins: Bins, value: number): number {
   return ((value - bins.low) / (bins.high - bins.low)) * bins.bins;
 }
 
-/** The rows of bins `from` to before `to`: an end that is the domain's own limits nothing. */
+/** Filter for bins `from` to `to` (exclusive); an end at the domain's own edge is left open. */
 export function range(column: string, bins: Bins, from: number, to: number): Filter {
   const filter: Filter = { column };
   if (from > 0) filter.low = edge(bins, from);
@@ -30,7 +30,7 @@ export function range(column: string, bins: Bins, from: number, to: number): Fil
   return filter;
 }
 
-/** Counts by value, of the active bins `from` to before `to` where those are told. */
+/** Counts by value over the active bins `from` to `to` (exclusive); without a range, over all rows. */
 export function sums(counted: Counted, from = -Infinity, to = Infinity): Map<Value, number> {
   const found = new Map<Value, number>();
   for (let i = 0; i < counted.n.length; i++) {

@@ -1,4 +1,4 @@
-/** Everything that a kind of view is drawn with, and words that all of them use. */
+/** Input for drawing each kind of view, and the formatting that all kinds share. */
 
 import type * as Plot from "@observablehq/plot";
 import { told } from "./columns";
@@ -7,11 +7,11 @@ import type { Place } from "./scales";
 import type { State } from "./state";
 import type { Answer, Value } from "./types";
 
-/** Makes the box beside the pointer: what is told of the mark that is nearest by these channels. */
+/** Makes the tooltip of the mark nearest to the pointer by these channels; `lines` gives its lines by name. */
 export type Tip = (
   all: Mark[],
   channels: object,
-  told: Record<string, (one: Mark) => string>,
+  lines: Record<string, (one: Mark) => string>,
   nearest?: typeof Plot.pointer,
 ) => Plot.Markish;
 
@@ -27,6 +27,6 @@ export interface Body {
   tip: Tip;
 }
 
-/** A value in its column's unit. */
+/** Formats a value in its column's unit. */
 export const said = (value: Value, column: string | null): string =>
   typeof value === "number" && column ? told(value, column, 4) : label(value);

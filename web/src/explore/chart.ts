@@ -1,4 +1,4 @@
-/** The large view: one answer drawn by Observable Plot. */
+/** The main view: one answer drawn with Observable Plot. */
 
 import * as Plot from "@observablehq/plot";
 import { mean, points } from "./averages";
@@ -23,8 +23,8 @@ import {
 import type { State } from "./state";
 import type { Answer } from "./types";
 
-/** Columns whose numbers are names: nothing lies between flow 0 and flow 1. */
-const NAMES = new Set(["flow", "path", "group", "replication", "seed"]);
+/** Columns whose numbers are identifiers: nothing lies between flow 0 and flow 1. */
+const IDENTIFIERS = new Set(["flow", "path", "group", "replication", "seed"]);
 
 const BODIES: Record<State["kind"], (all: Mark[], body: Body) => Plot.Markish[]> = {
   mean,
@@ -35,18 +35,18 @@ const BODIES: Record<State["kind"], (all: Mark[], body: Body) => Plot.Markish[]>
   hist,
 };
 
-/** The drawing of an answer. */
+/** Draws an answer. */
 export function draw(drawn: Drawn, answer: Answer, state: State, place: Place): HTMLElement | SVGElement {
   const { marks: all } = drawn;
   const series = sorted(drawn.series, state.color, place);
   const facet = state.facet && state.kind !== "heat" ? { fx: "facet" } : {};
   const xNumbers =
-    !(state.kind === "mean" && NAMES.has(state.x ?? "")) &&
+    !(state.kind === "mean" && IDENTIFIERS.has(state.x ?? "")) &&
     (state.kind === "ecdf" || all.every((one) => typeof one.x === "number"));
   const options = layout(all, series, xNumbers, state, place);
-  const tip: Tip = (marks, channels, told, nearest = Plot.pointer) => {
+  const tip: Tip = (marks, channels, lines, nearest = Plot.pointer) => {
     const title = (one: Mark) =>
-      Object.entries(told)
+      Object.entries(lines)
         .map(([name, of]) => `${name}: ${of(one)}`)
         .join("\n");
     const look = { fill: "var(--paper)", stroke: "var(--line)", channels: {} };
@@ -60,7 +60,7 @@ export function draw(drawn: Drawn, answer: Answer, state: State, place: Place): 
   return figure;
 }
 
-/** The drawing's size, axes and colours, which a kind of view may change. */
+/** Size, axes and colours of the drawing, which a kind of view may override. */
 function layout(
   all: Mark[],
   series: string[],
@@ -150,7 +150,7 @@ function measureOnY(all: Mark[], facets: number, state: State): Plot.ScaleOption
   };
 }
 
-/** A click, where a mark is pointed at. */
+/** Passes clicks on a mark to `place.picked`. */
 function listen(figure: HTMLElement | SVGElement, place: Place): void {
   figure.addEventListener("click", () => {
     const mark = (figure as unknown as { value: Mark | null }).value;

@@ -1,20 +1,20 @@
-/** Columns and their values as they are read: a column's suffix is its unit. */
+/** Formatting of columns and their values: a column's suffix is its unit. */
 
 import { quantity } from "../format";
 
-/** The unit of a column, by the suffix of its name. */
+/** Unit of a column, by the suffix of its name. */
 export function unit(column: string): string {
   if (column.endsWith("_bps")) return "bit/s";
   if (column.endsWith("_bytes")) return "B";
   return column.endsWith("_s") ? "s" : "";
 }
 
-/** A number with its prefix and unit, in so many digits. */
+/** Formats a number with SI prefix and unit, to `digits` significant digits. */
 export function told(value: number | null | undefined, column = "", digits = 3): string {
   return quantity(value ?? Number.NaN, unit(column), digits);
 }
 
-/** A column as it is read: `goodput_bps` is goodput in bit/s, `links.utilisation` a run's mean. */
+/** Display name of a column: `goodput [bit/s]` for `goodput_bps`; `links.utilisation` is a run's mean. */
 export function title(column: string): string {
   if (column === "group") return "flow table";
   if (column.startsWith("own.")) return `${title(column.slice(4))} of its own`;

@@ -1,4 +1,4 @@
-/** The controls above the view: its kind, its columns, its scales. */
+/** Controls above the view: its kind, its columns, its scales. */
 
 import { choice, el, tick } from "../dom";
 import { title } from "./columns";
@@ -14,7 +14,7 @@ export class Controls {
   readonly root = el("div", { class: "controls" });
   private readonly latest = new Latest();
 
-  /** `other` changes to other rows: another table, or another part of the study. */
+  /** `other` switches to other rows: another table, or another part of the study. */
   constructor(
     private readonly desk: Desk,
     private readonly other: (changes: Partial<State>) => void,
@@ -83,7 +83,7 @@ export class Controls {
     ];
   }
 
-  /** Names of all columns, of those that are measures, and of those that rows are grouped by. */
+  /** Names of all columns, of the measures, and of the columns to group rows by. */
   private columns(): [string[], string[], string[]] {
     const { survey, state } = this.desk;
     const known = new Map(survey.columns(state.table).map((one): [string, Column] => [one.name, one]));
@@ -100,7 +100,7 @@ export class Controls {
     return [every, survey.numbers(state.table).map((one) => one.name), group];
   }
 
-  /** Draw another measure, on a logarithmic scale where its numbers are far apart. */
+  /** Draws another measure, on a logarithmic scale if its values are far apart. */
   private measure(y: string): void {
     this.latest.run(async () => {
       const { survey, state } = this.desk;

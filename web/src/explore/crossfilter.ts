@@ -1,4 +1,4 @@
-/** Histograms and lists that filter each other; while one is brushed, the others follow without a question. */
+/** Histograms and lists that filter each other; while one is brushed, the others follow without a request. */
 
 import { el } from "../dom";
 import { integer } from "../format";
@@ -19,9 +19,9 @@ export class Crossfilter {
   readonly facets: Facets;
   private strips = new Map<string, Strip>();
   private cube: { column: string; answer: Answer; key: string } | null = null;
-  /** Name of the cube that the brush wants: one of an older brush may arrive after it. */
+  /** Key of the cube that the brush needs: the answer to an older brush may arrive later. */
   private wanted = "";
-  /** The bins that the brush covers, which may be known before the cube is. */
+  /** Bins that the brush covers, which may be known before the cube is. */
   private covered: [number, number] | null = null;
   private fresh = true;
   private readonly counting = new Latest();
@@ -34,7 +34,7 @@ export class Crossfilter {
     this.facets = new Facets(desk);
   }
 
-  /** Let go of all that was counted, for there are more rows now. */
+  /** Discards all counts, because there are more rows now. */
   renew(): void {
     this.cube = null;
     this.wanted = "";
@@ -42,7 +42,7 @@ export class Crossfilter {
     for (const strip of this.strips.values()) strip.forget();
   }
 
-  /** Make histograms and lists anew; they are filled by `count`. */
+  /** Rebuilds the histograms and lists; `count` fills them. */
   rebuild(): void {
     this.renew();
     this.facets.clear();
@@ -103,7 +103,7 @@ export class Crossfilter {
     return [...strips, ...this.desk.survey.listed(this.desk.state).map((column) => ({ column }))];
   }
 
-  /** A brush begins: ask for the counts in each of its bins, of which a range's are then only sums. */
+  /** Starts a brush: requests the counts for each of its bins, whose sums are the counts for any range. */
   private begin(column: string): void {
     const strip = this.desk.state.strips.find((one) => one.column === column);
     if (!strip) return;
@@ -155,7 +155,7 @@ export class Crossfilter {
         this.fresh = false;
         const answer = await ask({ ...base(this.desk.state, "counts"), dims });
         this.fill(dims, answer);
-        // These rows were counted before the brush that moves meanwhile.
+        // This answer does not include the brush that moves meanwhile.
         if (this.cube && this.covered) this.preview(this.cube.column);
         this.counted.textContent = `${integer(answer.rows)} ${this.desk.state.table} of ${integer(answer.runs)} ${answer.runs === 1 ? "run" : "runs"}`;
         this.counted.dataset.rows = String(answer.rows);

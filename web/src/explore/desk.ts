@@ -1,15 +1,15 @@
-/** Everything that parts of the page share: the state that is seen, the survey of what can be seen, and its change. */
+/** Context that the page's parts share: the shown state, the survey of what can be shown, and changes. */
 
 import type { State } from "./state";
 import type { Survey } from "./survey";
 
-/** Parts that are made again after a change: only the drawing, the controls too, or histograms and lists as well. */
+/** Parts to rebuild after a change: only the drawing, also the controls, or histograms and lists as well. */
 export type Again = "drawing" | "controls" | "all";
 
 export interface Desk {
   readonly state: State;
   readonly survey: Survey;
   change(changes: Partial<State>, again?: Again): void;
-  /** Says what went wrong. */
+  /** Reports an error. */
   failed(error: unknown): void;
 }

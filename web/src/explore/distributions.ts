@@ -1,4 +1,4 @@
-/** Views of how a measure is distributed: boxes, empirical distributions, histograms. */
+/** Views of a measure's distribution: box plots, empirical distribution functions, histograms. */
 
 import * as Plot from "@observablehq/plot";
 import { integer } from "../format";
@@ -6,7 +6,7 @@ import { type Body, said } from "./body";
 import type { Mark } from "./marks";
 import { band } from "./scales";
 
-/** Quartiles and medians. */
+/** Box plots: median, quartiles, and a line from 5 % to 95 %. */
 export function box(all: Mark[], { state, stroke, facet, series, tip, place }: Body): Plot.Markish[] {
   const shown: Plot.Markish[] = [];
   const width = Math.max(1.5, Math.min(9, (0.8 * band(all, place)) / Math.max(1, series.length) - 2));
@@ -37,7 +37,7 @@ export function box(all: Mark[], { state, stroke, facet, series, tip, place }: B
   return shown;
 }
 
-/** Empirical distributions in steps. */
+/** Empirical distribution functions, as steps. */
 export function ecdf(all: Mark[], { state, facet, stroke, tip, options }: Body): Plot.Markish[] {
   const steps = all
     .flatMap((one) => {
@@ -78,7 +78,7 @@ export function ecdf(all: Mark[], { state, facet, stroke, tip, options }: Body):
   ];
 }
 
-/** Rows in bins. */
+/** Histograms: rows per bin. */
 export function hist(all: Mark[], { state, facet, stroke, tip, options, series }: Body): Plot.Markish[] {
   options.y = {
     ...options.y,

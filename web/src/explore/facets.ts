@@ -1,4 +1,4 @@
-/** Filters as lists of values to tick, with how many rows each has under all other filters. */
+/** Filters as lists of checkboxes, one per value, with the number of its rows under all other filters. */
 
 import { el } from "../dom";
 import { integer } from "../format";
@@ -21,13 +21,13 @@ export class Facets {
     this.root.replaceChildren();
   }
 
-  /** A list of values to tick, with how many rows each has. */
+  /** Shows a column's values as checkboxes, with the number of rows of each. */
   list(column: string, counts: Map<Value, number>): void {
     const known = this.bounds.get(column) ?? new Map<Value, number>();
     for (const [value, n] of counts) known.set(value, Math.max(n, known.get(value) ?? 0));
     this.bounds.set(column, known);
     let box = this.root.querySelector<HTMLElement>(`[data-facet="${CSS.escape(column)}"]`);
-    if (known.size < 2 || this.doubles(column, known)) {
+    if (known.size < 2 || this.duplicates(column, known)) {
       box?.remove();
       return;
     }
@@ -83,17 +83,17 @@ export class Facets {
     });
   }
 
-  /** Whether a column says what a factor says already, as `cc` does where controls are compared. */
-  private doubles(column: string, known: Map<Value, number>): boolean {
+  /** Whether a column duplicates a factor, as `cc` does where congestion controls are compared. */
+  private duplicates(column: string, known: Map<Value, number>): boolean {
     const factors = this.desk.survey.factors(this.desk.state.part);
-    const said = (counts: Map<Value, number>): string =>
+    const fingerprint = (counts: Map<Value, number>): string =>
       JSON.stringify([...counts].map(([value, n]) => [label(value), n]).sort());
     return (
       !factors.includes(column) &&
       column !== "results" &&
       factors.some((name) => {
         const other = this.bounds.get(name);
-        return other !== undefined && said(other) === said(known);
+        return other !== undefined && fingerprint(other) === fingerprint(known);
       })
     );
   }

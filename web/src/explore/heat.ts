@@ -1,4 +1,4 @@
-/** The heat map. */
+/** Heat map view. */
 
 import * as Plot from "@observablehq/plot";
 import { edge } from "./binning";
@@ -8,7 +8,7 @@ import { type Mark, middle } from "./marks";
 import { domain, longest, shortened, ticks } from "./scales";
 import type { Value } from "./types";
 
-/** A measure, or the number of rows, by two columns. */
+/** Draws a measure, or the number of rows, by two columns. */
 export function heat(all: Mark[], { state, answer, tip, options, place }: Body): Plot.Markish[] {
   const rows = state.y ? answer.bins[state.y] : null;
   const cols = state.x ? answer.bins[state.x] : null;

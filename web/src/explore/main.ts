@@ -17,7 +17,7 @@ import { View } from "./view";
 class Page implements Desk {
   state!: State;
   readonly survey: Survey;
-  private otherwise!: State;
+  private initial!: State;
   private readonly view: View;
   private readonly crossfilter: Crossfilter;
   private readonly controls: Controls;
@@ -46,7 +46,7 @@ class Page implements Desk {
     void this.start();
     window.addEventListener("hashchange", () => this.restored());
     void tell<{ findings: Ledger[] }>("/api/findings").then(
-      (told) => this.tabs.found(told.findings),
+      ({ findings }) => this.tabs.found(findings),
       this.failed,
     );
     window.setInterval(() => void this.watch(), 5000);
@@ -59,7 +59,7 @@ class Page implements Desk {
     } catch (error) {
       this.failed(error);
     }
-    this.otherwise = this.survey.first(table);
+    this.initial = this.survey.first(table);
     this.restore();
   }
 
@@ -67,9 +67,9 @@ class Page implements Desk {
     if (location.hash.slice(1) !== written(this.state)) this.restore();
   }
 
-  /** See what the address says. */
+  /** Restores the state from the address. */
   private restore(): void {
-    this.state = read(location.hash.slice(1), this.otherwise);
+    this.state = read(location.hash.slice(1), this.initial);
     this.survey.valid(this.state);
     this.rebuild();
   }
@@ -110,7 +110,7 @@ class Page implements Desk {
     if (again === "controls") this.controls.show();
   }
 
-  /** Change to other rows: another table, or another part of the study. */
+  /** Switches to other rows: another table, or another part of the study. */
   private async other(changes: Partial<State>): Promise<void> {
     const { survey } = this;
     const next = { ...this.state, ...changes };
@@ -141,7 +141,7 @@ class Page implements Desk {
     this.crossfilter.count();
   }
 
-  /** A running campaign has more rows now and then. */
+  /** Reloads the survey when a running campaign has new rows. */
   private async watch(): Promise<void> {
     if (document.hidden) return;
     try {
@@ -154,11 +154,11 @@ class Page implements Desk {
       this.head = head;
       this.tabs.found((await tell<{ findings: Ledger[] }>("/api/findings")).findings);
       if (JSON.stringify(this.survey.about.tables) !== before) return this.rebuild();
-      // Where the columns are the same, a brush, an open finding and the keyboard's place stay.
+      // If the columns are unchanged, keep the brush, the open finding and the keyboard focus.
       this.crossfilter.renew();
       this.refresh();
     } catch {
-      /* The server has ended, or is busy: what is seen stays. */
+      /* The server has stopped or is busy: keep what is shown. */
     }
   }
 

@@ -1,4 +1,4 @@
-/** An answer's rows as marks: what is drawn, and the filters that give the rows behind it. */
+/** Converts an answer's rows to marks. */
 
 import { edge } from "./binning";
 import type { State } from "./state";
@@ -6,7 +6,7 @@ import type { Answer, Bins, Filter, Value } from "./types";
 
 export const MOST_SERIES = 20;
 
-/** One mark: what is drawn, and the filters that give the rows behind it. */
+/** One mark: what is drawn, and the filters that select the rows behind it. */
 export interface Mark {
   series: string;
   facet: string;
@@ -27,16 +27,16 @@ export interface Drawn {
   left: number;
 }
 
-/** A value as a label. */
+/** Formats a value as a label. */
 export const label = (value: Value): string => (value === null ? "(none)" : String(value));
 
-/** The middle of a bin. */
+/** Centre of a bin; on a logarithmic scale, the geometric mean of its edges. */
 export function middle(bins: Bins, n: number): number {
   const [low, high] = [edge(bins, n), edge(bins, n + 1)];
   return bins.log ? Math.sqrt(low * high) : (low + high) / 2;
 }
 
-/** The filter for a value of a column, or for the bin that it is the number of. */
+/** Filter for a value of a column or, if the column is binned, for the bin with that number. */
 function at(column: string, value: Value, bins: Bins | null | undefined): Filter {
   if (!bins || typeof value !== "number") return { column, values: [value] };
   const found: Filter = { column };
@@ -45,7 +45,7 @@ function at(column: string, value: Value, bins: Bins | null | undefined): Filter
   return found;
 }
 
-/** The answer's rows as marks, of at most so many series. */
+/** Converts the answer's rows to marks, of at most `MOST_SERIES` series. */
 export function marks(answer: Answer, state: State, several: boolean): Drawn {
   const columns = answer.columns;
   const rows = columns.results?.length ?? 0;

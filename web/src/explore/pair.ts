@@ -1,4 +1,4 @@
-/** Runs as addresses of the viewer: one, or two that are drawn over each other. */
+/** Addresses of the viewer for one run, or for two overlaid. */
 
 import { el } from "../dom";
 
@@ -7,10 +7,10 @@ export interface Run {
   dir: string;
 }
 
-/** Path of the page that waits for a run. */
+/** Path of the page that waits while the server runs a run again. */
 export const RUNNING = "/running/";
 
-/** Address at which one run is drawn, or two over each other. */
+/** Address that shows one run, or two overlaid. */
 export function address([first, second]: readonly Run[]): string {
   const asked = new URLSearchParams({ dir: first?.dir ?? "" });
   if (second) {
@@ -20,7 +20,7 @@ export function address([first, second]: readonly Run[]): string {
   return `${RUNNING}${encodeURIComponent(first?.id ?? "")}?${asked}`;
 }
 
-/** The runs of such an address, as the server is asked for them. */
+/** Request to the server for the runs of an `address`. */
 export function asked(path: string, search: string): Record<string, string> {
   const query = new URLSearchParams(search);
   const named = ["dir", "beside", "beside_dir"].filter((name) => query.has(name));
@@ -30,24 +30,24 @@ export function asked(path: string, search: string): Record<string, string> {
 
 interface Ticked {
   run: Run;
-  /** Words that tell the run from others. */
-  said: string;
+  /** Text that distinguishes the run from others. */
+  text: string;
   box: HTMLInputElement;
 }
 
 const same = (one: Run, other: Run): boolean => one.id === other.id && one.dir === other.dir;
 
-/** Two runs to be drawn over each other, behind one point or two: of a third that is ticked, the first gives way. */
+/** Two runs to overlay, chosen by checkbox from behind one or two points; ticking a third drops the first. */
 export class Pair {
   readonly root = el("div", { class: "pair" });
   private readonly link = el("a", { class: "compare", target: "_blank", rel: "noopener", role: "link" });
   private readonly ticked: Ticked[] = [];
 
   constructor() {
-    this.told();
+    this.update();
   }
 
-  box(run: Run, said: string): HTMLInputElement {
+  box(run: Run, text: string): HTMLInputElement {
     const before = this.ticked.find((one) => same(one.run, run));
     const box = el("input", {
       type: "checkbox",
@@ -56,16 +56,16 @@ export class Pair {
       onchange: () => {
         const at = this.ticked.findIndex((one) => same(one.run, run));
         if (at >= 0) this.ticked.splice(at, 1);
-        if (box.checked) this.ticked.push({ run, said, box });
+        if (box.checked) this.ticked.push({ run, text, box });
         if (this.ticked.length > 2) this.ticked.shift()!.box.checked = false;
-        this.told();
+        this.update();
       },
     });
     if (before) before.box = box;
     return box;
   }
 
-  private told(): void {
+  private update(): void {
     const runs = this.ticked.map((one) => one.run);
     const left = [
       "tick two runs to compare them; they may be behind two points",
@@ -77,17 +77,17 @@ export class Pair {
     else this.link.removeAttribute("href");
     this.root.replaceChildren(
       this.link,
-      ...this.ticked.map(({ run, said }) =>
+      ...this.ticked.map(({ run, text }) =>
         el(
           "p",
           { class: "dim" },
           el("span", { class: "mono", title: run.id }, run.id.slice(0, SHORT)),
-          ` ${said}`,
+          ` ${text}`,
         ),
       ),
     );
   }
 }
 
-/** Letters of a run's identity that tell it from others. */
+/** Length of the prefix of a run's identifier that distinguishes it from others. */
 export const SHORT = 8;

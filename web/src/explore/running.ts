@@ -1,26 +1,27 @@
-/** The page that waits for a run: it has it run again, once its user has allowed what that runs. */
+/** Page that waits while the server runs a run again, once the user has allowed the code that this executes. */
 
 import { button, el } from "../dom";
 import { asked } from "./pair";
 import { post, Refused } from "./server";
 
-interface Told {
-  /** Key of the page that was made. */
+interface Reply {
+  /** Key of the finished page. */
   page?: string;
-  /** What would be run, and what says that it may be. */
+  /** Description of the code that would be executed. */
   asked?: string;
+  /** Permission to execute it, which the user's consent sends back. */
   leave?: string;
 }
 
 export async function running(leave: readonly string[] = []): Promise<void> {
-  const said = document.querySelector("p")!;
+  const message = document.querySelector("p")!;
   try {
-    const told = await post<Told>("/api/run", { ...asked(location.pathname, location.search), leave });
-    if (told.page) location.replace(`/view/${encodeURIComponent(told.page)}`);
-    else question(told.asked ?? "", [...leave, told.leave ?? ""]);
+    const reply = await post<Reply>("/api/run", { ...asked(location.pathname, location.search), leave });
+    if (reply.page) location.replace(`/view/${encodeURIComponent(reply.page)}`);
+    else question(reply.asked ?? "", [...leave, reply.leave ?? ""]);
   } catch (error) {
     document.querySelector("h1")!.textContent = "It was not run";
-    said.textContent = error instanceof Refused ? error.message : "The server does not answer.";
+    message.textContent = error instanceof Refused ? error.message : "The server does not answer.";
   }
 }
 

@@ -1,4 +1,4 @@
-/** The runs behind a point: each can be opened in the viewer, and two of them over each other. */
+/** Table of the runs behind a point: each opens in the viewer, and two can be overlaid. */
 
 import { el } from "../dom";
 import { integer } from "../format";
@@ -7,7 +7,7 @@ import { label } from "./marks";
 import { address, type Pair, SHORT } from "./pair";
 import type { Answer, Value } from "./types";
 
-/** The runs behind a point. */
+/** Builds the table of the runs behind a point. */
 export function runs(answer: Answer, pair: Pair): HTMLElement {
   const columns = answer.columns;
   const total = new Map<string, number>();
@@ -66,7 +66,7 @@ export function runs(answer: Answer, pair: Pair): HTMLElement {
   );
 }
 
-/** The texts of a run's row, and its seed. */
+/** Text values and seed of a run's row, which distinguish the run. */
 function words(columns: Answer["columns"], names: string[], i: number): string {
   return names
     .filter((name) => name !== "run_id" && (name === "seed" || typeof columns[name]?.[i] === "string"))

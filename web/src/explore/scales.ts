@@ -1,4 +1,4 @@
-/** Axes and colours: the order of values, ticks, and the room that there is. */
+/** Axes and colours: the order of values, ticks, and the available space. */
 
 import { told, unit } from "./columns";
 import { label, type Mark, MOST_SERIES } from "./marks";
@@ -7,7 +7,7 @@ import type { Value } from "./types";
 
 export const COLORS = Array.from({ length: MOST_SERIES }, (_, n) => `var(--c${n % 8})`);
 
-/** Size of a view, the order of its labels, and who is told of a click. */
+/** Size of a view, the order of its labels, and the callback for a clicked mark. */
 export interface Place {
   width: number;
   height: number;
@@ -15,24 +15,24 @@ export interface Place {
   picked: (mark: Mark) => void;
 }
 
-/** Width of a letter at an axis, in pixels. */
+/** Width of a character of an axis label, in pixels. */
 const LETTER = 6.6;
 
-/** Letters of a name at an axis; of a longer one the beginning stands there, and all of it where a mark is pointed at. */
+/** Maximum length of an axis label; a longer name is cut, and shown in full in a mark's tooltip. */
 const MOST_LETTERS = 26;
 
-/** A name as an axis has it. */
+/** Axis label of a value, cut to the maximum length. */
 export function shortened(value: Value): string {
   const text = label(value);
   return text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS - 1)}…` : text;
 }
 
-/** Pixels that the longest of names takes at an axis. */
+/** Width of the longest axis label, in pixels. */
 export function longest(values: Value[]): number {
   return Math.max(0, ...values.map((value) => shortened(value).length)) * LETTER;
 }
 
-/** Room below a drawing, and left of it, for names of x at an angle: none of them leaves the picture. */
+/** Space in pixels below and left of a drawing, so that no x label at an angle leaves the picture. */
 export function roomOf(names: number, turned: number, band: number): { below: number; left: number } {
   const angle = (-turned * Math.PI) / 180;
   const below = turned ? Math.max(60, names * Math.sin(angle) + 40) : 46;
@@ -42,7 +42,7 @@ export function roomOf(names: number, turned: number, band: number): { below: nu
   };
 }
 
-/** The width that a value of x has. */
+/** Width available for each value of x, in pixels. */
 export function band(all: Mark[], place: Place): number {
   const [values, facets] = [
     new Set(all.map((one) => label(one.x))).size,
@@ -51,7 +51,7 @@ export function band(all: Mark[], place: Place): number {
   return (place.width - 110) / Math.max(1, facets) / Math.max(1, values);
 }
 
-/** Powers of ten between the least and the largest value, at most so many, where there are two. */
+/** Powers of ten between the least and the largest value, at most `most`; null if there are fewer than two. */
 export function decades(values: number[], most: number): number[] | null {
   const positive = values.filter((value) => value > 0 && Number.isFinite(value));
   const [low, high] = positive.reduce(
@@ -64,12 +64,12 @@ export function decades(values: number[], most: number): number[] | null {
   return Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, n) => 10 ** (first + n * step));
 }
 
-/** Numbers at an axis, in the column's unit. */
+/** Formatter of an axis's numbers in the column's unit. */
 export function ticks(column: string | null): (value: number) => string {
   return (value) => told(value, column && unit(column) ? column : "", 3);
 }
 
-/** Values in the order of a factor's labels, or of numbers, or of the alphabet. */
+/** Sorts unique values by the order of a factor's labels, or else numerically or alphabetically. */
 export function domain(values: Value[], column: string | null, place: Pick<Place, "order">): Value[] {
   const order = column ? place.order(column) : [];
   const rank = (value: Value): number => {
@@ -84,7 +84,7 @@ export function domain(values: Value[], column: string | null, place: Pick<Place
   );
 }
 
-/** Series in the order of the factor that colours them. */
+/** Sorts series by the order of the factor that colours them. */
 export function sorted(series: string[], color: string | null, place: Place): string[] {
   const order = color ? place.order(color).map(label) : [];
   const rank = (name: string): number => {
@@ -94,7 +94,7 @@ export function sorted(series: string[], color: string | null, place: Place): st
   return [...series].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b, "en", { numeric: true }));
 }
 
-/** The angle of the labels of x: they are turned where they would not fit. */
+/** Rotation of the x labels in degrees; 0 if they fit side by side. */
 export function crowded(all: Mark[], place: Place): number {
   const names = new Set(all.map((one) => label(one.x)));
   const letters = [...names].reduce((sum, one) => sum + Math.min(one.length, MOST_LETTERS) + 2, 0) * 6.5;
@@ -104,7 +104,7 @@ export function crowded(all: Mark[], place: Place): number {
   return room < names.size * 17 ? -90 : -40;
 }
 
-/** The colour of each series, as the drawing has it. */
+/** Series and their colours, as in the drawing. */
 export function legend(series: string[], state: State, place: Place): [string, string][] {
   return sorted(series, state.color, place).map((name, n) => [name, COLORS[n] ?? ""]);
 }

@@ -1,4 +1,4 @@
-/** Questions to the server: of those that are asked faster than they are answered, only the last one is sent. */
+/** Requests to the server; if they come faster than their answers, only the latest is sent. */
 
 import type { Answer, Ask } from "./types";
 
@@ -12,15 +12,15 @@ export async function post<T>(path: string, body: unknown): Promise<T> {
     body: JSON.stringify(body),
   });
   if (answer.status === 403) throw new Refused((await answer.text()).trim());
-  const told = (await answer.json()) as T & { error?: string };
-  if (!answer.ok) throw new Refused(told.error ?? `the server answers ${answer.status}`);
-  return told;
+  const content = (await answer.json()) as T & { error?: string };
+  if (!answer.ok) throw new Refused(content.error ?? `the server answers ${answer.status}`);
+  return content;
 }
 
 export const tell = <T>(path: string): Promise<T> => post<T>(path, {});
 export const ask = (question: Ask): Promise<Answer> => post<Answer>("/api/ask", question);
 
-/** One view's questions: while one is under way, later ones take each other's place. */
+/** One view's requests: while one is pending, each later one replaces the one that waits. */
 export class Latest {
   private busy = false;
   private next: (() => Promise<void>) | null = null;

@@ -11,7 +11,7 @@ import type { Directory, Figure, Ledger, Told, Value } from "./types";
 const SIGNS: Record<string, string> = { reproduced: "✓", differs: "✗", undecided: "?", "not testable": "–" };
 const MOST_NUMBERS = 400;
 
-/** The ledger: each claim with its verdict, its figures one click away. */
+/** Ledger of findings: each claim with its verdict, and its details and figures one click away. */
 export function findings(
   ledgers: Ledger[],
   directories: Directory[],
@@ -81,7 +81,7 @@ export function findings(
   return root;
 }
 
-/** The SQL of what is seen; what is copied puts it to `vazao sql`, whatever values are in it. */
+/** SQL behind the view; the copy button gives a `vazao sql` command, quoted for a shell whatever its values. */
 export function sql(statements: Told[], ms: number): HTMLElement {
   const root = el(
     "div",
@@ -111,7 +111,7 @@ export function sql(statements: Told[], ms: number): HTMLElement {
   return root;
 }
 
-/** The drawing's numbers as a table: what a pointer does, a keyboard can do here. */
+/** Table of the drawing's numbers, in which a keyboard can choose marks as a pointer does. */
 export function numbers(all: Mark[], state: State, picked: (mark: Mark) => void): HTMLElement {
   const shown = all.slice(0, MOST_NUMBERS);
   const measure = state.kind === "heat" ? state.z : state.y;

@@ -1,4 +1,4 @@
-/** State of the page in its address: `#` and JSON, so that a link restores it. */
+/** State of the page in its address, as JSON after `#`, so that a link restores it. */
 
 import type { Ask, Filter, Kind, TableName, Value } from "./types";
 
@@ -28,28 +28,28 @@ export const KINDS: readonly [Kind, string][] = [
 
 const TABLES = ["runs", "flows", "paths", "links"];
 
-/** A question about the rows that are seen. */
+/** Query about the rows that are shown, for a kind of view to complete. */
 export function base({ table, part, filters }: State, kind: Ask["kind"]): Ask {
   return { kind, table, filters, ...(part !== null ? { part } : {}) };
 }
 
-/** The text behind `#`. */
+/** Encodes a state as the text after `#`. */
 export function written(state: State): string {
   return encodeURIComponent(JSON.stringify(state)).replace(/%(22|2C|3A|5B|5D|7B|7D)/g, (all) =>
     decodeURIComponent(all),
   );
 }
 
-/** State by the text behind `#`, over the one that holds otherwise; whatever is not of the right kind stays as it was. */
+/** Parses the text after `#`; values that are missing or of the wrong type come from `otherwise`. */
 export function read(text: string, otherwise: State): State {
-  let told: unknown;
+  let parsed: unknown;
   try {
-    told = JSON.parse(decodeURIComponent(text));
+    parsed = JSON.parse(decodeURIComponent(text));
   } catch {
     return otherwise;
   }
-  if (typeof told !== "object" || told === null || Array.isArray(told)) return otherwise;
-  const given = told as Record<string, unknown>;
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return otherwise;
+  const given = parsed as Record<string, unknown>;
   const name = (key: keyof State): string | null => {
     const value = given[key];
     return typeof value === "string" || value === null ? value : (otherwise[key] as string | null);

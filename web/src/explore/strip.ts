@@ -1,4 +1,4 @@
-/** A small histogram with a brush: the range that is brushed is a filter of every other view. */
+/** A small histogram with a brush: the brushed range filters every other view. */
 
 import { brushX, type D3BrushEvent } from "d3-brush";
 import { select } from "d3-selection";
@@ -10,23 +10,23 @@ import type { Bins, Filter, Value } from "./types";
 const [WIDTH, HEIGHT] = [220, 62];
 
 export interface Listener {
-  /** A brush begins: counts for each of this column's bins are wanted. */
+  /** A brush starts: the counts for each of this column's bins are needed. */
   begun(column: string): void;
-  /** The brush covers bins `from` to before `to`. */
+  /** The brush covers bins `from` to `to` (exclusive). */
   moved(column: string, filter: Filter, from: number, to: number): void;
-  /** The brush rests; null where it covers nothing. */
+  /** The brush was released; `filter` is null if it covers nothing. */
   rested(column: string, filter: Filter | null): void;
   removed(column: string): void;
   scaled(column: string, log: boolean): void;
 }
 
-/** The least and the largest number: bins of whole numbers begin and end half a number beyond. */
+/** Least and largest value: bins of whole numbers extend half a unit beyond them. */
 function limits(bins: Bins): [number, number] {
   const whole = !bins.log && bins.high - bins.low === bins.bins && !Number.isInteger(bins.low);
   return whole ? [bins.low + 0.5, bins.high - 0.5] : [bins.low, bins.high];
 }
 
-/** Write a filter's end, unless somebody is typing there. */
+/** Shows an end of a filter in its input, unless somebody is typing there. */
 function write(end: HTMLInputElement, value: number | undefined): void {
   if (end === document.activeElement && end.value !== end.defaultValue) return;
   end.defaultValue = value === undefined ? "" : String(Number(value.toPrecision(5)));
@@ -102,12 +102,12 @@ export class Strip {
     select(this.overlay as SVGGElement).call(this.brush as never);
   }
 
-  /** Let go of the rows that were counted, for there are more of them. */
+  /** Discards the counts of all rows, because there are more rows now. */
   forget(): void {
     this.all = new Map();
   }
 
-  /** Say what is counted: all rows once, then those that the other filters leave. */
+  /** Shows counts: of all rows at first, then of those that the other filters leave. */
   show(counts: Map<Value, number>, bins: Bins | null): void {
     this.bins = bins;
     if (!this.all.size) {
@@ -121,7 +121,7 @@ export class Strip {
     this.bars.setAttribute("d", this.path(counts, most));
   }
 
-  /** Put the brush where a filter is, without telling anybody. */
+  /** Moves the brush to a filter's range without notifying the listener. */
   place(filter: Filter | undefined): void {
     const [low, high] = [filter?.low, filter?.high];
     write(this.ends[0], low);
@@ -150,7 +150,7 @@ export class Strip {
     return drawn;
   }
 
-  /** The bins that a stretch of the drawing covers. */
+  /** Bins that a horizontal range of the drawing covers, the last exclusive. */
   private snapped(stretch: [number, number]): [number, number] {
     const bins = this.bins?.bins ?? 1;
     const from = Math.round((stretch[0] / WIDTH) * bins);

@@ -1,4 +1,4 @@
-/** A survey of what can be seen: tables, columns, factors and parts of the results, and what a view begins with. */
+/** Survey of what can be shown: tables, columns, factors and parts of the results, and the view's initial state. */
 
 import { ask } from "./server";
 import { base, type State } from "./state";
@@ -7,7 +7,7 @@ import type { About, Column, Dimension, Domain, TableName, Value } from "./types
 const MOST_LEVELS = 40;
 const WIDE = 300;
 const STRIPS = 7;
-/** Measures that are shown first, where there are such. */
+/** Measures that are shown first, if the results have them. */
 export const FIRST = [
   "goodput_bps",
   "rtt_p95_s",
@@ -21,7 +21,7 @@ export const FIRST = [
   "timeouts",
 ];
 
-/** Columns that say of which flow a row is: number of its `[[flow]]` table, its own number. */
+/** Columns that identify a row's flow: the number of its `[[flow]]` table, and its own number. */
 const RIVALS = ["group", "flow"];
 
 export class Survey {
@@ -29,7 +29,7 @@ export class Survey {
 
   constructor(public about: About) {}
 
-  /** Learn the domains of the columns that are shown first, so that those that say nothing are left out. */
+  /** Loads the domains of the columns that are shown first, so that constant ones can be left out. */
   async look(table: TableName, part: string | null): Promise<void> {
     const names = [...FIRST, ...RIVALS].filter((name) =>
       this.numbers(table).some((one) => one.name === name && one.kind === "number"),
@@ -43,20 +43,20 @@ export class Survey {
     this.domains = new Map(Object.entries(answer.columns as unknown as Record<string, Domain | null>));
   }
 
-  /** Take in what a running campaign has now. */
+  /** Updates the survey with what a running campaign has now. */
   renew(about: About): void {
     this.about = about;
-    // Which flows there are is known from the first runs.
+    // The flows are known from the first runs: their domains stay.
     this.domains = new Map([...this.domains].filter(([name]) => RIVALS.includes(name)));
   }
 
-  /** Whether a column's numbers are positive and far apart. */
+  /** Whether a column's values are positive and far apart. */
   wide(column: string | null): boolean {
     const found = column ? this.domains.get(column) : null;
     return Boolean(found && found.low > 0 && found.high > WIDE * found.low);
   }
 
-  /** Whether several directories are beside each other. */
+  /** Whether several directories are compared. */
   get several(): boolean {
     return this.about.directories.length > 1;
   }
@@ -70,7 +70,7 @@ export class Survey {
     return this.columns(table).filter((one) => one.kind !== "text" && one.name !== "run_id");
   }
 
-  /** The labels of a factor, in its order. */
+  /** Labels of a factor, in its order. */
   readonly order = (column: string): Value[] => {
     if (column === "results") return this.about.directories.map((one) => one.label);
     return this.about.directories.flatMap(
@@ -78,7 +78,7 @@ export class Survey {
     );
   };
 
-  /** The factors of a part, those that have no number's double first. */
+  /** Factors of a part; all factors if none are known for it. */
   factors(part: string | null): string[] {
     const named = this.about.directories.flatMap((one) =>
       one.parts.filter((each) => each.name === part).flatMap((each) => each.factors),
@@ -87,7 +87,7 @@ export class Survey {
     return [...new Set(named.length ? named : all)];
   }
 
-  /** The columns that keep flows apart that are not alike, the coarsest first; none where there is one flow, or many. */
+  /** Columns that separate unlike flows, the coarsest first; none if there is one flow or more than `MOST_LEVELS`. */
   rivals(table: TableName): string[] {
     return RIVALS.filter((name) => {
       const found = this.domains.get(name)?.distinct ?? 0;
@@ -95,7 +95,7 @@ export class Survey {
     });
   }
 
-  /** Factors whose levels are together in one mark of the view. */
+  /** Factors whose levels the view pools into one mark. */
   pooled({ table, part, kind, x, y, color, facet, filters }: State): string[] {
     if (kind === "points") return [];
     const axis = kind === "hist" || kind === "ecdf" ? null : x;
@@ -109,13 +109,13 @@ export class Survey {
     ];
   }
 
-  /** The factors of a part as axes of a view: those with the most levels first. */
+  /** Factors of a part as axes of a view, those with the most levels first. */
   axes(part: string | null): string[] {
     const levels = (name: string): number => new Set(this.order(name)).size;
     return [...this.factors(part)].sort((a, b) => levels(b) - levels(a));
   }
 
-  /** Parts of the study, by name and title. */
+  /** Parts of the study, as name and title. */
   parts(): [string, string][] {
     const found = new Map(
       this.about.directories.flatMap((one) =>
@@ -125,7 +125,7 @@ export class Survey {
     return [...found];
   }
 
-  /** The state before anybody chose. */
+  /** Initial state, before any choice. */
   first(table: TableName): State {
     const part = this.parts()[0]?.[0] ?? null;
     const [x, color] = this.axes(part);
@@ -141,17 +141,17 @@ export class Survey {
       facet: this.several ? "results" : color ? rivals : null,
       ...measures,
       x: x ?? ["flow", "link"].find((name) => this.columns(table).some((one) => one.name === name)) ?? null,
-      // A mean over rivals is nobody's.
+      // A mean over unlike flows describes none of them.
       color: color ?? (x ? rivals : null),
     };
   }
 
-  /** The measures that a table's view begins with. */
+  /** Initial measures of a table's view. */
   measures(table: TableName): { y: string | null; z: string | null; strips: State["strips"] } {
     const names = this.numbers(table).map((one) => one.name);
-    const dull = (name: string): boolean =>
+    const isConstant = (name: string): boolean =>
       this.domains.has(name) && (this.domains.get(name)?.distinct ?? 0) < 2;
-    const wanted = FIRST.filter((name) => names.includes(name) && !dull(name));
+    const wanted = FIRST.filter((name) => names.includes(name) && !isConstant(name));
     const y = wanted[0] ?? names[0] ?? null;
     return {
       y,
@@ -162,7 +162,7 @@ export class Survey {
     };
   }
 
-  /** Leave out of what a link says the columns that are not here. */
+  /** Removes columns and parts that do not exist here from a state, such as a link's. */
   valid(state: State): void {
     const known = new Set([...this.columns(state.table).map((one) => one.name), "results"]);
     const kept = (name: string | null): string | null => (name !== null && known.has(name) ? name : null);
@@ -179,7 +179,7 @@ export class Survey {
     });
   }
 
-  /** Columns whose values stand in lists: factors, and texts that tell rows apart. */
+  /** Columns whose values are listed as filters: factors, and text columns that distinguish rows. */
   listed(state: State): string[] {
     const more = [
       ...this.rivals(state.table),
@@ -198,7 +198,7 @@ export class Survey {
     );
   }
 
-  /** A column's numbers: the least, the largest, and how many there are. */
+  /** Domain of a numeric column: its least and largest value, and how many there are; null for other columns. */
   async domain(column: string | null, state: State): Promise<Domain | null> {
     if (
       !column ||
@@ -206,7 +206,7 @@ export class Survey {
       this.columns(state.table).find((one) => one.name === column)?.kind !== "number"
     )
       return null;
-    const { domains } = this; // Those of other rows may take their place before the answer is here.
+    const { domains } = this; // Domains of other rows may replace these before the answer arrives.
     if (!domains.has(column)) {
       const answer = await ask({ ...base(state, "domain"), dims: [{ column }] });
       domains.set(column, (answer.columns as unknown as Record<string, Domain | null>)[column] ?? null);
@@ -214,7 +214,7 @@ export class Survey {
     return domains.get(column) ?? null;
   }
 
-  /** A column to group by: its numbers in bins where there are many. */
+  /** Column to group by, in bins if it has many numbers. */
   async dimension(
     column: string | null,
     state: State,

@@ -1,4 +1,4 @@
-/** The panels beside the view, one at a time. */
+/** Panels beside the view, one shown at a time. */
 
 import { el } from "../dom";
 import type { Desk } from "./desk";
@@ -34,19 +34,19 @@ export class Tabs {
     private readonly view: View,
   ) {}
 
-  /** Take in the findings of the results. */
+  /** Sets the findings of the results. */
   found(ledgers: Ledger[]): void {
     if (JSON.stringify(ledgers) === JSON.stringify(this.ledgers)) return;
     this.ledgers = ledgers;
     if (this.tab === "findings") this.show();
   }
 
-  /** Show what follows from the drawing, where such a panel is open. */
+  /** Updates the open panel if it depends on the drawing. */
   drew(): void {
     if (this.tab !== "runs" && this.tab !== "findings") this.show();
   }
 
-  /** List the runs behind a mark. */
+  /** Lists the runs behind a mark. */
   pick(mark: Mark): void {
     this.tab = "runs";
     this.behind.run(async () => {
@@ -90,7 +90,7 @@ export class Tabs {
     this.panel.replaceChildren(this.content() ?? el("p", { class: "dim" }, "…"));
   }
 
-  /** Content of the open panel; null while it is waited for. */
+  /** Content of the open panel; null while it is loading. */
   private content(): HTMLElement | null {
     const { drawn } = this.view;
     const { about } = this.desk.survey;
@@ -111,7 +111,7 @@ export class Tabs {
   }
 }
 
-/** A way to a figure's columns, where the tables have them. */
+/** Action that shows a figure's columns in the view; null if no table has them. */
 function jump(desk: Desk, figure: Figure): (() => void) | null {
   const { survey } = desk;
   const has = (table: TableName, name: string): boolean =>

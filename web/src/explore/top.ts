@@ -1,10 +1,10 @@
-/** The page's head: whose results these are, and what concerns the page as a whole. */
+/** The page's header: the name of the results, and controls of the page as a whole. */
 
 import { button, copier, el } from "../dom";
 import { integer } from "../format";
 import type { About } from "./types";
 
-/** The head; `cleared` lets go of all filters. */
+/** Builds the header; `cleared` removes all filters. */
 export function top(about: About, counted: HTMLElement, cleared: () => void): HTMLElement {
   const { directories } = about;
   const [one] = directories;

@@ -1,4 +1,4 @@
-/** The large view: what it asks, what it draws, and what stands below it. */
+/** The main view: its query, its drawing, and the notes below. */
 
 import { el } from "../dom";
 import { integer } from "../format";
@@ -12,16 +12,16 @@ import { base, type State } from "./state";
 import type { Answer, Ask } from "./types";
 
 export interface Listener {
-  /** Something is drawn anew. */
+  /** The view was redrawn. */
   drew(): void;
   /** A point, a box or a cell was clicked. */
   picked(mark: Mark): void;
-  /** Rows under the present filters. */
+  /** Number of rows under the current filters. */
   rows(): number;
 }
 
 export class View {
-  /** Marks with the state that they were asked for, which may be an earlier one than the page's. */
+  /** Marks with the state of their query, which may be older than the page's. */
   drawn: { drawn: Drawn; answer: Answer; state: State } | null = null;
   readonly chart = el("div", { class: "chart", role: "figure", "aria-label": "the view" });
   readonly key = el("div", { class: "key" });

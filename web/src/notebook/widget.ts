@@ -1,7 +1,7 @@
 import { el } from "../dom";
 import type { Told } from "../play/host";
 
-/** What a notebook's host has of a widget, as anywidget names it. */
+/** A widget's model in the notebook's host, as anywidget defines it. */
 interface Model {
   get(name: string): unknown;
   set(name: string, value: unknown): void;
@@ -16,42 +16,42 @@ interface Place {
 }
 
 /**
- * Shows a page in a frame whose origin is nobody's: neither's style, keys and storage are the other's, and the page keeps its
- * own content policy. They tell each other the scenario, as text, and nothing else.
+ * Shows a page in a sandboxed frame with an opaque origin: page and notebook share no style, keys or storage, and the
+ * page keeps its own content security policy. They exchange only the scenario, as text.
  */
 function render({ model, el: home }: Place): () => void {
   const frame = el("iframe", { sandbox: String(model.get("_sandbox")), title: "Vazão" });
   const size = () => {
     frame.style.cssText = `display:block;width:100%;border:0;height:${Number(model.get("height"))}px`;
   };
-  // What the page told last is not told back: its sliders may be elsewhere by then.
-  let told: unknown = null;
-  const tell = () => {
+  // The page's latest scenario is not sent back: its sliders may have moved by then.
+  let latest: unknown = null;
+  const send = () => {
     const toml = model.get("toml");
-    if (typeof toml !== "string" || toml === told) return;
-    told = toml;
-    // The frame has no origin that could be named; only the document that this put there can be in it.
+    if (typeof toml !== "string" || toml === latest) return;
+    latest = toml;
+    // The frame's opaque origin cannot be named; only the document set below can be in it.
     frame.contentWindow?.postMessage({ vazao: { toml } } satisfies { vazao: Told }, "*");
   };
-  const heard = ({ source, data }: MessageEvent) => {
+  const receive = ({ source, data }: MessageEvent) => {
     if (!frame.contentWindow || source !== frame.contentWindow) return;
-    const said = data?.vazao as Told | undefined;
-    if (said?.ready) tell();
-    else if (typeof said?.toml === "string") {
-      told = said.toml;
-      model.set("toml", said.toml);
+    const message = data?.vazao as Told | undefined;
+    if (message?.ready) send();
+    else if (typeof message?.toml === "string") {
+      latest = message.toml;
+      model.set("toml", message.toml);
       model.save_changes();
     }
   };
   size();
-  addEventListener("message", heard);
-  model.on("change:toml", tell);
+  addEventListener("message", receive);
+  model.on("change:toml", send);
   model.on("change:height", size);
   frame.srcdoc = String(model.get("_text"));
   home.append(frame);
   return () => {
-    removeEventListener("message", heard);
-    model.off("change:toml", tell);
+    removeEventListener("message", receive);
+    model.off("change:toml", send);
     model.off("change:height", size);
     frame.remove();
   };

@@ -1,6 +1,6 @@
 /**
- * Conditions and numbers of lessons: `flows[0].goodput_bps / 1e6 > 4 and runs[0].jain > 0.9`. Names are columns of the
- * result's tables, after `pinned.` of the setting that is compared.
+ * Expressions of lessons: `flows[0].goodput_bps / 1e6 > 4 and runs[0].jain > 0.9`. Names are columns of the result's
+ * tables; after `pinned.`, of the pinned result's tables.
  */
 import type { Tables } from "./engine";
 
@@ -24,7 +24,7 @@ const CALLS: Record<string, (...values: number[]) => number> = {
   abs: Math.abs,
 };
 
-class Reader {
+class Parser {
   private at = 0;
   constructor(
     private readonly list: string[],
@@ -32,39 +32,39 @@ class Reader {
     private readonly then: Tables | undefined,
   ) {}
 
-  whole(): number {
-    const value = this.either();
+  parse(): number {
+    const value = this.disjunction();
     if (this.at < this.list.length) throw new Error(`does not belong there: ${this.list[this.at]}`);
     return value;
   }
 
-  private is(...words: string[]): string | null {
+  private accept(...words: string[]): string | null {
     const word = this.list[this.at];
     if (word === undefined || !words.includes(word)) return null;
     this.at += 1;
     return word;
   }
 
-  private need(word: string): void {
-    if (!this.is(word)) throw new Error(`${word} is missing`);
+  private expect(word: string): void {
+    if (!this.accept(word)) throw new Error(`${word} is missing`);
   }
 
-  private either(): number {
-    let value = this.both();
-    while (this.is("or")) value = Math.max(value, this.both());
+  private disjunction(): number {
+    let value = this.conjunction();
+    while (this.accept("or")) value = Math.max(value, this.conjunction());
     return value;
   }
 
-  private both(): number {
-    let value = this.compared();
-    while (this.is("and")) value = Math.min(value, this.compared());
+  private conjunction(): number {
+    let value = this.comparison();
+    while (this.accept("and")) value = Math.min(value, this.comparison());
     return value;
   }
 
-  private compared(): number {
-    if (this.is("not")) return this.compared() ? 0 : 1;
+  private comparison(): number {
+    if (this.accept("not")) return this.comparison() ? 0 : 1;
     const left = this.sum();
-    const how = this.is("<", ">", "<=", ">=", "==");
+    const how = this.accept("<", ">", "<=", ">=", "==");
     if (!how) return left;
     const right = this.sum();
     const holds = {
@@ -79,7 +79,7 @@ class Reader {
 
   private sum(): number {
     let value = this.product();
-    for (let how = this.is("+", "-"); how; how = this.is("+", "-")) {
+    for (let how = this.accept("+", "-"); how; how = this.accept("+", "-")) {
       const next = this.product();
       value = how === "+" ? value + next : value - next;
     }
@@ -88,7 +88,7 @@ class Reader {
 
   private product(): number {
     let value = this.atom();
-    for (let how = this.is("*", "/"); how; how = this.is("*", "/")) {
+    for (let how = this.accept("*", "/"); how; how = this.accept("*", "/")) {
       const next = this.atom();
       value = how === "*" ? value * next : value / next;
     }
@@ -96,33 +96,33 @@ class Reader {
   }
 
   private atom(): number {
-    if (this.is("-")) return -this.atom();
-    if (this.is("(")) {
-      const value = this.either();
-      this.need(")");
+    if (this.accept("-")) return -this.atom();
+    if (this.accept("(")) {
+      const value = this.disjunction();
+      this.expect(")");
       return value;
     }
     const word = this.list[this.at++] ?? "";
     if (/^\d/.test(word)) return Number(word);
     const call = CALLS[word];
-    if (call && this.is("(")) {
-      const values = [this.either()];
-      while (this.is(",")) values.push(this.either());
-      this.need(")");
+    if (call && this.accept("(")) {
+      const values = [this.disjunction()];
+      while (this.accept(",")) values.push(this.disjunction());
+      this.expect(")");
       return call(...values);
     }
     if (word === "pinned") {
-      this.need(".");
+      this.expect(".");
       return this.column(this.then, this.list[this.at++] ?? "");
     }
     return this.column(this.now, word);
   }
 
   private column(tables: Tables | undefined, table: string): number {
-    this.need("[");
+    this.expect("[");
     const row = Number(this.list[this.at++]);
-    this.need("]");
-    this.need(".");
+    this.expect("]");
+    this.expect(".");
     const column = this.list[this.at++] ?? "";
     const value = tables?.[table]?.[column]?.[row];
     return value === null || value === undefined ? Number.NaN : Number(value);
@@ -130,10 +130,10 @@ class Reader {
 }
 
 export function ask(text: string, now: Tables | undefined, then?: Tables): number {
-  return new Reader(tokens(text), now, then).whole();
+  return new Parser(tokens(text), now, then).parse();
 }
 
-/** A text with its numbers in place: `{flows[0].goodput_bps / 1e6:.2f}`. */
+/** Fills in the expressions of a text: `{flows[0].goodput_bps / 1e6:.2f}`. */
 export function filled(text: string, now: Tables | undefined, then?: Tables): string {
   return text.replace(/\{([^{}]+?):\.(\d)f\}/g, (_, what, digits) => {
     const value = ask(what, now, then);

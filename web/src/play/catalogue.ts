@@ -1,4 +1,4 @@
-/** What a scenario can name, as the engine's registries tell it; the page carries a copy. */
+/** Catalogue of what a scenario can name, from the engine's registries; the page embeds a copy. */
 
 export interface Parameter {
   name: string;

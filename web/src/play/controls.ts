@@ -4,7 +4,7 @@ import { type Dimension, limitKind, parse, round, short, write } from "./units";
 let count = 0;
 const fresh = () => `control-${++count}`;
 
-/** Values of a slider: from `least` to `most`, in equal steps or, if they span much, in equal ratios; zero may be below. */
+/** Scale of a slider from `least` to `most`, linear or logarithmic; with `zero`, 0 comes before `least`. */
 export interface Scale {
   least: number;
   most: number;
@@ -39,7 +39,7 @@ export interface Field {
   help?: string;
   /** Value as in the TOML; undefined if it is not set. */
   value: unknown;
-  /** What holds when it is not set, as a user would type it. */
+  /** Default that applies if it is not set, as a user would type it. */
   fallback: string;
   change(value: string | number | boolean | undefined): void;
 }
@@ -63,13 +63,13 @@ function row(field: Field, id: string, ...inputs: HTMLElement[]): HTMLElement {
   return made;
 }
 
-/** A slider with a field beside it. Either moves the other, and `put` gets what the TOML is to say. */
+/** Slider with a text field beside it. Each updates the other, and `field.change` gets the value for the TOML. */
 function pair(
   field: Field,
   scale: Scale,
   shown: string,
   value: number | null,
-  say: (value: number) => string,
+  formatted: (value: number) => string,
   understand: (text: string) => string | number | null,
 ): HTMLElement {
   const id = fresh();
@@ -85,24 +85,24 @@ function pair(
   slider.value = String(value === null ? 0 : stopOf(scale, value));
   slider.setAttribute("aria-valuetext", shown || field.fallback);
   const made = row(field, id, slider, box);
-  const put = (told: string | number) => {
+  const put = (entered: string | number) => {
     if (field.help !== undefined) made.classList.add("set");
-    field.change(told);
+    field.change(entered);
   };
   slider.addEventListener("input", () => {
-    const text = say(valueAt(scale, Number(slider.value)));
+    const text = formatted(valueAt(scale, Number(slider.value)));
     box.value = text;
     box.classList.remove("wrong");
     slider.setAttribute("aria-valuetext", text);
     put(understand(text)!);
   });
   box.addEventListener("change", () => {
-    const told = understand(box.value.trim());
-    box.classList.toggle("wrong", told === null);
-    if (told === null) return;
-    const number = typeof told === "number" ? told : numberIn(told);
+    const entered = understand(box.value.trim());
+    box.classList.toggle("wrong", entered === null);
+    if (entered === null) return;
+    const number = typeof entered === "number" ? entered : numberIn(entered);
     if (number !== null) slider.value = String(stopOf(scale, number));
-    put(told);
+    put(entered);
   });
   return made;
 }
@@ -136,14 +136,14 @@ const LIMITS: Record<string, Scale> = {
   duration: { least: 1e-3, most: 3, log: true, zero: false },
 };
 
-/** What a queue holds: packets, bytes, time or bandwidth-delay products. */
+/** Control for a queue limit in packets, bytes, time or bandwidth-delay products. */
 export function limit(field: Field): HTMLElement {
   const shown = String(field.value ?? field.fallback);
   const held = parse(shown, "limit");
   const unit = held?.unit ?? "packets";
   const understand = (text: string) => (parse(text, "limit") ? text : null);
-  const say = (value: number) => write(value, "limit", unit);
-  return pair(field, LIMITS[limitKind(unit)]!, shown, held?.value ?? null, say, understand);
+  const formatted = (value: number) => write(value, "limit", unit);
+  return pair(field, LIMITS[limitKind(unit)]!, shown, held?.value ?? null, formatted, understand);
 }
 
 export interface Option {
@@ -152,7 +152,7 @@ export interface Option {
   help?: string;
 }
 
-/** A list of names; the explanation of the one that is chosen stands below. */
+/** Drop-down list of names, with the explanation of the chosen one below. */
 export function choice(field: Field, options: Option[]): HTMLElement {
   const id = fresh();
   const box = el("select", { id });
@@ -168,15 +168,15 @@ export function choice(field: Field, options: Option[]): HTMLElement {
     box.append(el("option", { value: name, selected: name === held }, text));
   }
   const help = el("p", { class: "help-line" });
-  const tell = () => {
+  const explain = () => {
     const name = box.value || field.fallback;
     help.textContent = options.find((option) => option.name === name)?.help ?? "";
   };
   box.addEventListener("change", () => {
-    tell();
+    explain();
     field.change(box.value || undefined);
   });
-  tell();
+  explain();
   const made = el(
     "div",
     { class: "field choice" },
@@ -216,7 +216,7 @@ export function words(field: Field): HTMLElement {
   );
 }
 
-/** What no control here can edit is said, not hidden. */
+/** Read-only field for a value that no control here can edit. */
 export function fixed(label: string, text: string): HTMLElement {
   return el("div", { class: "field fixed" }, el("span", {}, label), el("code", {}, text));
 }

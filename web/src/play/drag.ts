@@ -5,19 +5,19 @@ interface Point {
   y: number;
 }
 
-/** What follows from a gesture on a node of the drawing. */
+/** Callbacks for gestures on the nodes of a drawing. */
 export interface Gestures {
-  /** Place of a node; null where nodes stay where they are. */
+  /** Position of a node; null if it cannot be moved. */
   place(name: string): Point | null;
   chosen(name: string): void;
   joined(from: string, to: string): void;
   moved(name: string, to: Point): void;
 }
 
-/** A pointer moves less than this by chance, in units of the drawing. */
+/** Movement below which a press is a click, in units of the drawing. */
 const STILL = 8;
 
-/** Nodes under the pointer: a node that is dragged to another is linked to it, and one dragged elsewhere stays there. */
+/** Makes nodes draggable: a node dropped on another is linked to it, and one dropped elsewhere moves there. */
 export function drags(drawing: SVGSVGElement, gestures: Gestures): void {
   const at = ({ clientX, clientY }: PointerEvent): Point =>
     new DOMPoint(clientX, clientY).matrixTransform(drawing.getScreenCTM()!.inverse());
@@ -34,7 +34,7 @@ export function drags(drawing: SVGSVGElement, gestures: Gestures): void {
     drawing.prepend(line);
     held = { name, from, start: at(event), line };
   });
-  // A finger that drags a node scrolls no page; of a part of a drawing `touch-action` says so in vain.
+  // A finger that drags a node must not scroll the page; `touch-action` has no effect on parts of a drawing.
   drawing.addEventListener(
     "touchstart",
     (event) => {
@@ -48,12 +48,12 @@ export function drags(drawing: SVGSVGElement, gestures: Gestures): void {
     held.line.setAttribute("x2", String(x));
     held.line.setAttribute("y2", String(y));
   });
-  const end = (event: PointerEvent, happened: boolean) => {
+  const end = (event: PointerEvent, completed: boolean) => {
     if (!held) return;
     const { name, start, line } = held;
     held = null;
     line.remove();
-    if (!happened) return;
+    if (!completed) return;
     const to = at(event);
     const other = nodeAt(event);
     if (Math.hypot(to.x - start.x, to.y - start.y) < STILL) gestures.chosen(name);

@@ -7,7 +7,7 @@ import { get, isTable } from "./toml";
 
 const NAME = /^[A-Za-z0-9_-]+$/;
 
-/** Buttons below the map: a network becomes a drawing, which grows; what was changed last is taken back. */
+/** Buttons below the map, which turn a network into a drawing, add nodes to it, and undo the last change. */
 export class Drawing {
   readonly element = el("div", { class: "chips", role: "group", "aria-label": "Drawing" });
 
@@ -16,7 +16,7 @@ export class Drawing {
     lab.onResult(() => this.show());
     addEventListener("keydown", (event) => {
       if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
-      // In a field the browser takes back what was typed there.
+      // In a text field, the browser itself undoes typing.
       if (event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement) return;
       event.preventDefault();
       lab.undo();
@@ -48,7 +48,7 @@ export class Drawing {
   }
 }
 
-/** Makes the network of the last run a drawing of the same links. */
+/** Turns the network of the last run into a drawing with the same links. */
 function draw(lab: Lab): void {
   const header = lab.result?.run.recording.header;
   if (!lab.doc || !header || lab.result?.text !== lab.text) return;
@@ -70,7 +70,7 @@ function draw(lab: Lab): void {
   lab.replace(asDrawing(lab.doc, links, ends));
 }
 
-/** The fields of a node of a drawing: its name, and what it is joined to. */
+/** Fields for a node of a drawing: its name, and new links and flows from it. */
 export function nodeFields(lab: Lab, name: string): HTMLElement[] {
   const doc = lab.doc!;
   const all = nodes(doc);
@@ -106,23 +106,23 @@ function nameField(lab: Lab, name: string, others: { name: string }[]): HTMLElem
   const input = el("input", { type: "text", value: name, "aria-label": `Name of ${name}` });
   const wrong = el("span", { class: "failure", role: "alert" });
   input.addEventListener("change", () => {
-    const told = input.value.trim();
-    const taken = others.some((one) => one.name === told);
+    const entered = input.value.trim();
+    const taken = others.some((one) => one.name === entered);
     wrong.textContent = taken
-      ? `There is a node ${told} already.`
-      : NAME.test(told)
+      ? `There is a node ${entered} already.`
+      : NAME.test(entered)
         ? ""
         : "A name has letters, digits, - and _.";
-    if (wrong.textContent || told === name) return;
+    if (wrong.textContent || entered === name) return;
     const place = lab.places.get(name);
-    if (place) lab.places.set(told, place);
-    lab.choose({ kind: "node", name: told });
-    lab.replace(renamed(lab.doc!, name, told));
+    if (place) lab.places.set(entered, place);
+    lab.choose({ kind: "node", name: entered });
+    lab.replace(renamed(lab.doc!, name, entered));
   });
   return [el("div", { class: "field words" }, el("label", {}, "name"), input), wrong];
 }
 
-/** A list of nodes; the one that is chosen is done something with. */
+/** Drop-down list of nodes; `done` is called with the chosen one. */
 function chooser(label: string, title: string, names: string[], done: (name: string) => void): HTMLElement {
   const options = ["…", ...names].map((name, index) => el("option", { value: index ? name : "" }, name));
   const made = el(

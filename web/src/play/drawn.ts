@@ -1,6 +1,6 @@
 import { copy, type Doc, isTable, type Toml } from "./toml";
 
-/** A network that was drawn: its topology is `custom`, its nodes and links stand one by one. Each change gives another document. */
+/** Networks drawn by hand: topology `custom`, with lists of nodes and links. Each change returns a new document. */
 
 export type Kind = "host" | "router";
 
@@ -18,7 +18,7 @@ export interface Wire {
 }
 
 const LISTS = { host: "hosts", router: "routers" } as const;
-/** What a link is that nobody has set so far. */
+/** Initial settings of a new link. */
 const NEW = { rate: "10 Mbps", delay: "10 ms", queue: "1 bdp" };
 
 export const isDrawn = (doc: Doc | null): boolean => !!doc && table(doc).topology === "custom";
@@ -48,11 +48,11 @@ export function wires(doc: Doc): Wire[] {
   }));
 }
 
-/** The first name of this beginning that nobody bears. */
-function fresh(beginning: string, taken: string[]): string {
+/** First unused name with this prefix. */
+function fresh(prefix: string, taken: string[]): string {
   let number = 1;
-  while (taken.includes(`${beginning}${number}`)) number += 1;
-  return `${beginning}${number}`;
+  while (taken.includes(`${prefix}${number}`)) number += 1;
+  return `${prefix}${number}`;
 }
 
 function changed(doc: Doc, change: (network: Doc, all: Doc) => void): Doc {
@@ -72,7 +72,7 @@ export function added(doc: Doc, kind: Kind): [Doc, string] {
   return [made, name];
 }
 
-/** With a link between two nodes; there may be several. */
+/** Adds a link between two nodes, which may have several. */
 export function joined(doc: Doc, from: string, to: string): Doc {
   const taken = wires(doc).map(({ name }) => name);
   const plain = `${from}-${to}`;
@@ -88,7 +88,7 @@ export function cut(doc: Doc, name: string): Doc {
   });
 }
 
-/** Without a node, its links, and the flows that begin or end there. */
+/** Removes a node, its links, and the flows that begin or end there. */
 export function removed(doc: Doc, name: string): Doc {
   return changed(doc, (network, all) => {
     for (const list of Object.values(LISTS)) {
@@ -101,7 +101,7 @@ export function removed(doc: Doc, name: string): Doc {
   });
 }
 
-/** With another name for a node, wherever it is named. */
+/** Renames a node wherever it is named. */
 export function renamed(doc: Doc, old: string, name: string): Doc {
   const other = (value: Toml): Toml => (value === old ? name : value);
   const address = (value: Toml): Toml =>
@@ -119,7 +119,7 @@ export function renamed(doc: Doc, old: string, name: string): Doc {
   });
 }
 
-/** With a flow between two hosts, like the last one. */
+/** Adds a flow between two hosts, otherwise like the last flow. */
 export function flowed(doc: Doc, client: string, server: string): Doc {
   return changed(doc, (_, all) => {
     const flows = tables(all.flow);
@@ -138,7 +138,10 @@ export interface Built {
   delay: string;
 }
 
-/** The drawing of a built-in topology. Its hosts stand in pairs, as flows that name none take them; `ends` are the flows' ends. */
+/**
+ * Converts a built-in topology to a drawing. Hosts are listed in pairs, in the order in which flows that name none take
+ * them; `ends` are the flows' ends.
+ */
 export function asDrawing(doc: Doc, links: Built[], ends: [string, string][]): Doc {
   const names = [...new Set(links.flatMap(({ from, to }) => [from, to]))];
   const routers = names.filter((name) => /^R\d+$/.test(name));
@@ -151,7 +154,7 @@ export function asDrawing(doc: Doc, links: Built[], ends: [string, string][]): D
   return changed(doc, (_, all) => {
     all.network = { topology: "custom", hosts, ...(routers.length ? { routers } : {}), link };
     const flows = tables(all.flow);
-    // Of flows that stand for several, each has ends of its own.
+    // If a table stands for several flows, each of these has its own ends.
     if (flows.length !== ends.length) return;
     flows.forEach((flow, nth) => {
       [flow.client, flow.server] = ends[nth]!;

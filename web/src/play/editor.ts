@@ -1,7 +1,7 @@
 import { el } from "../dom";
 import type { Lab } from "./lab";
 
-/** The scenario as TOML, with line numbers; what is wrong stands at its line. */
+/** Editor for the scenario's TOML, with line numbers; it marks the line of an error. */
 export class Editor {
   readonly element = el("section", { class: "editor", "aria-label": "Scenario as TOML" });
   private readonly box = el("textarea", {
@@ -32,7 +32,7 @@ export class Editor {
       this.box.value = lab.text;
       this.number();
     });
-    lab.onResult(() => this.judge());
+    lab.onResult(() => this.showFault());
   }
 
   private number(): void {
@@ -42,10 +42,10 @@ export class Editor {
       const lines = Array.from({ length: count }, (_, index) => el("span", {}, String(index + 1)));
       this.numbers.replaceChildren(...lines);
     }
-    this.judge();
+    this.showFault();
   }
 
-  private judge(): void {
+  private showFault(): void {
     const { fault } = this.lab;
     this.problem.hidden = !fault;
     this.numbers.querySelector(".wrong")?.classList.remove("wrong");

@@ -15,9 +15,9 @@ export interface Fault {
 
 export interface Request {
   toml: string;
-  /** Dotted path of the table that is the scenario; without it all of the text. */
+  /** Dotted path of the scenario's table; if absent, the whole text is the scenario. */
   table?: string;
-  /** Keys with values that are set in it. */
+  /** Keys and the values to set in the scenario. */
   overrides?: [string, unknown][];
   seed?: number;
   packets: number;
@@ -26,12 +26,12 @@ export interface Request {
 }
 
 export interface Capture {
-  /** Interface. */
+  /** Name of the interface. */
   name: string;
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Called with the simulated seconds of a run that goes on. */
+/** Called with the simulated seconds of a run in progress. */
 export type Progress = (seconds: number) => void;
 
 export interface Answer {
@@ -41,9 +41,9 @@ export interface Answer {
   engine?: string;
   error?: Fault;
   recording: ArrayBuffer;
-  /** In pcapng. */
+  /** Captures in pcapng format. */
   captures: Capture[];
-  /** How long the worker took, in milliseconds. */
+  /** Time that the worker took, in milliseconds. */
   took: number;
 }
 
@@ -53,8 +53,8 @@ interface Job {
   progress?: Progress;
 }
 
-/** Message of the worker: where a run is, its answer, or why there is none. */
-interface Told {
+/** Message from the worker: a run's progress, its answer, or why there is none. */
+interface Message {
   nth: number;
   seconds?: number;
   answer?: string;
@@ -62,22 +62,22 @@ interface Told {
   failure?: string;
 }
 
-/** Whatever runs scenarios for the page: the latest request counts, the others are answered by null. */
+/** Runs scenarios for the page: only the latest request counts, the others resolve to null. */
 export interface Runner {
   ask(request: Request, progress?: Progress): Promise<Answer | null>;
-  /** Ends the run that is under way, which is answered by null. */
+  /** Cancels the current run, whose request resolves to null. */
   stop(): void;
 }
 
-/** A run that is older than this is not waited for when another one is wanted. */
+/** Milliseconds after which a newer request cancels a run instead of waiting for it. */
 const PATIENCE = 150;
 
 const packed = () => document.querySelector("script[data-engine]")?.textContent;
 
-/** Whether the page has the engine in it; a page that a server gives asks the server's. */
+/** Whether the page embeds the engine; a page from a server uses the server's. */
 export const hasEngine = (): boolean => !!packed();
 
-/** Engine text in the page; throws a sentence for people where there is none. */
+/** Compiles the engine that the page embeds; throws a readable message if there is none. */
 export async function compiled(): Promise<WebAssembly.Module> {
   const text = packed();
   if (!text) throw new Error("This page has no engine in it.");
@@ -85,8 +85,8 @@ export async function compiled(): Promise<WebAssembly.Module> {
 }
 
 /**
- * The engine in a worker, one run at a time. Of requests that come while it runs only the latest is kept; the others are
- * answered by null. A long run that is no longer wanted ends with its worker.
+ * The engine in a worker, one run at a time. Of the requests that come during a run, only the latest is kept; the
+ * others resolve to null. A long run that is no longer wanted is cancelled by terminating its worker.
  */
 export class Engine implements Runner {
   private worker: Worker | null = null;
@@ -97,7 +97,7 @@ export class Engine implements Runner {
   private readonly source = URL.createObjectURL(
     new Blob([`(${work.toString()})()`], { type: "text/javascript" }),
   );
-  /** Workers that were ended before their run was. */
+  /** Number of workers that were terminated during a run. */
   cancelled = 0;
 
   constructor(private readonly module: WebAssembly.Module) {
@@ -112,7 +112,7 @@ export class Engine implements Runner {
     });
   }
 
-  /** Ends the run that is under way, which is answered by null. */
+  /** Cancels the current run, whose request resolves to null. */
   stop(): void {
     if (this.running) this.cancel();
   }
@@ -120,8 +120,8 @@ export class Engine implements Runner {
   private begin(): void {
     const worker = new Worker(this.source);
     worker.postMessage({ module: this.module });
-    worker.addEventListener("message", ({ data }) => this.told(data));
-    worker.addEventListener("error", ({ message }) => this.told({ nth: this.nth, failure: message }));
+    worker.addEventListener("message", ({ data }) => this.receive(data));
+    worker.addEventListener("error", ({ message }) => this.receive({ nth: this.nth, failure: message }));
     this.worker = worker;
   }
 
@@ -149,7 +149,7 @@ export class Engine implements Runner {
     this.next();
   }
 
-  private told(data: Told): void {
+  private receive(data: Message): void {
     if (!this.running || data.nth !== this.nth) return;
     const { done, progress } = this.running;
     if (data.seconds !== undefined) {
@@ -168,13 +168,13 @@ export class Engine implements Runner {
   }
 }
 
-/** Takes an answer's files apart: the recording, then the captures. */
+/** Splits an answer's files: the recording, then the captures. */
 export function read(json = "{}", files = new ArrayBuffer(0)): Omit<Answer, "took"> {
-  const told = JSON.parse(json);
-  let at: number = told.recording ?? 0;
-  const captures = Object.entries<number>(told.captures ?? {}).map(([name, length]) => {
+  const content = JSON.parse(json);
+  let at: number = content.recording ?? 0;
+  const captures = Object.entries<number>(content.captures ?? {}).map(([name, length]) => {
     at += length;
     return { name, bytes: new Uint8Array(files, at - length, length) };
   });
-  return { ...told, recording: captures.length ? files.slice(0, told.recording) : files, captures };
+  return { ...content, recording: captures.length ? files.slice(0, content.recording) : files, captures };
 }

@@ -1,17 +1,17 @@
 import type { Lab } from "./lab";
 
-/** What a page and the notebook around it tell each other. */
+/** Message between a page and the notebook around it. */
 export interface Told {
-  /** The page can be told a scenario. */
+  /** The page is ready to receive a scenario. */
   ready?: true;
   /** The scenario. */
   toml?: string;
 }
 
-/** Whether the page is in a frame whose text somebody gave, as a notebook does: then it has no address of its own. */
+/** Whether the page is in a frame with inline content, as in a notebook: then it has no address of its own. */
 export const hosted = parent !== window && location.protocol === "about:";
 
-/** Tells the notebook each scenario that ran, once it has been at rest for a moment, and takes another from it. */
+/** Sends the notebook each scenario that ran, once it has been idle for a moment, and loads those that it sends. */
 export function follow(lab: Lab): void {
   let timer = 0;
   let last = lab.text;
@@ -20,7 +20,7 @@ export function follow(lab: Lab): void {
     timer = window.setTimeout(() => {
       if (lab.busy || lab.fault || lab.result?.text !== lab.text || lab.text === last) return;
       last = lab.text;
-      tell({ toml: last });
+      send({ toml: last });
     }, 200);
   });
   addEventListener("message", ({ source, data }) => {
@@ -29,10 +29,10 @@ export function follow(lab: Lab): void {
     last = toml;
     void lab.load(toml);
   });
-  tell({ ready: true });
+  send({ ready: true });
 }
 
-function tell(told: Told): void {
-  // Whoever is around gave the page its text; its origin is not known here.
-  parent.postMessage({ vazao: told }, "*");
+function send(message: Told): void {
+  // The surrounding document provided the page; its origin is not known here.
+  parent.postMessage({ vazao: message }, "*");
 }

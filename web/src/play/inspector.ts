@@ -11,7 +11,7 @@ const RATE = { least: 64e3, most: 1e9, log: true, zero: false };
 const DELAY = { least: 1e-4, most: 1, log: true, zero: true };
 const LOSS = { least: 1e-4, most: 0.3, log: true, zero: true };
 
-/** Parameters that are shown first; others unfold. */
+/** Parameters that are shown first; the others are folded away. */
 const FIRST: Record<string, string[]> = {
   tcp: ["cc", "recovery", "slow_start", "initial_window", "receive_buffer", "ecn"],
   udp: ["rate", "payload"],
@@ -20,13 +20,13 @@ const FIRST: Record<string, string[]> = {
   mptcp: ["scheduler", "path_manager", "cc", "receive_buffer"],
   quic: ["cc", "slow_start", "initial_window", "handshake", "streams", "ecn"],
 };
-/** What needs a computer under the laboratory, which a page is not. */
+/** Parameters that need a real machine under the laboratory, which a page does not have. */
 const ELSEWHERE = new Set([
   ...["stack", "kernel", "sysctl", "module", "moderation", "sample", "offloads", "netem", "client", "server"],
   ...["measured", "like", "address_token"],
 ]);
 
-/** The controls of what is chosen: a link, a flow or the scenario as a whole. */
+/** Controls for the selected link, flow or node, or for the scenario as a whole. */
 export class Inspector {
   readonly element = el("section", { class: "inspector", "aria-label": "Settings" });
 
@@ -55,7 +55,7 @@ export class Inspector {
     });
   }
 
-  /** A field of the document: what it holds, and what follows when it changes. */
+  /** Field for a key of the document: its value, and the edit that a change makes. */
   private at(key: Key, label: string, fallback: string, help?: string): Field {
     return {
       label,
@@ -100,7 +100,7 @@ export class Inspector {
     return parts;
   }
 
-  /** The list of links that can grow. */
+  /** Key of the list of links that can grow. */
   private get list(): Key {
     return ["network", get(this.lab.doc!, ["network", "topology"]) === "multipath" ? "path" : "link"];
   }
@@ -224,7 +224,7 @@ export class Inspector {
     ];
   }
 
-  /** A list of kinds; another one begins with its defaults. */
+  /** Drop-down list of kinds; a newly chosen kind starts with its defaults. */
   private kind(key: Key, label: string, value: string): HTMLElement {
     const { lab } = this;
     const options = lab.catalogue.entries(label).filter(({ name }) => name !== "command");
@@ -249,9 +249,9 @@ export class Inspector {
       if (ELSEWHERE.has(parameter.name) || parameter.name === "kind") continue;
       const own: Key = [...key, parameter.name];
       const value = get(lab.doc!, own);
-      const made = control(parameter, value, lab.catalogue, (told) => {
-        lab.edit(own, told, this);
-        if (told === undefined || parameter.expected.startsWith("the name of")) this.show();
+      const made = control(parameter, value, lab.catalogue, (changed) => {
+        lab.edit(own, changed, this);
+        if (changed === undefined || parameter.expected.startsWith("the name of")) this.show();
       });
       const list = first.includes(parameter.name) || value !== undefined ? above : below;
       list.push(made);

@@ -20,15 +20,15 @@ export type Chosen =
 
 type Listener<T> = (value: T) => void;
 
-/** Of datagrams nobody says when they were delivered: their packets do. */
+/** Datagram transports: no series records what was delivered, so that packets must. */
 const DATAGRAMS = /kind\s*=\s*"(udp|dccp)"|transport\s*=\s*"(udp|dccp)"/;
-/** Milliseconds between changes that are one gesture. */
+/** Milliseconds within which successive changes are one gesture. */
 const GESTURE = 800;
 const MOST_PAST = 200;
 const FEW = 0;
 const SOME = 40_000;
 
-/** The setting that is tried, its result, and the setting that it is compared with. */
+/** State of the laboratory: the current scenario, its result, and the pinned result to compare with. */
 export class Lab {
   text = "";
   doc: Doc | null = null;
@@ -36,18 +36,19 @@ export class Lab {
   result: Result | null = null;
   pinned: Result | null = null;
   chosen: Chosen = { kind: "scenario" };
-  /** Where someone has put nodes of a drawing, by shares of it. */
+  /** Positions of nodes moved by hand, as fractions of the drawing. */
   readonly places = new Map<string, { x: number; y: number }>();
   busy = false;
-  /** Simulated seconds of a run that takes a while; 0 when none does. */
+  /** Simulated seconds of a long run so far; 0 if there is none. */
   reached = 0;
   private readonly documents: Listener<unknown>[] = [];
   private readonly results: Listener<void>[] = [];
   private readonly choices: Listener<void>[] = [];
   private readonly progress: Listener<void>[] = [];
   private nth = 0;
-  /** Texts before the changes that were made by hand, and when the last was. */
+  /** Texts before each change by hand, for `undo`. */
   private readonly past: string[] = [];
+  /** Time of the last change by hand. */
   private touched = -Infinity;
 
   constructor(
@@ -55,18 +56,18 @@ export class Lab {
     readonly catalogue: Catalogue,
   ) {}
 
-  /** `listener` gets who changed the document: it shows the change already. */
+  /** `listener` gets the origin of the change, which shows it already. */
   onDocument(listener: Listener<unknown>): void {
     this.documents.push(listener);
   }
-  /** `listener` is called for results, faults, and when one begins to be waited for. */
+  /** `listener` is called for results, faults and cancelled runs, and when the pinned result changes. */
   onResult(listener: Listener<void>): void {
     this.results.push(listener);
   }
   onChoice(listener: Listener<void>): void {
     this.choices.push(listener);
   }
-  /** `listener` is called while a run takes a while, and when it is over. */
+  /** `listener` is called during a long run, and when it is over. */
   onProgress(listener: Listener<void>): void {
     this.progress.push(listener);
   }
@@ -80,7 +81,7 @@ export class Lab {
     return Array.isArray(flows) ? flows.filter(isTable) : [];
   }
 
-  /** Takes another text; where it cannot be read, the last result stays. */
+  /** Loads another text; if it cannot be parsed, the last result stays. */
   load(text: string, by: unknown = null): Promise<void> {
     this.text = text;
     const found = read(text);
@@ -93,7 +94,7 @@ export class Lab {
     return this.run();
   }
 
-  /** Changes one value and writes the text anew. */
+  /** Changes one value and rewrites the text. */
   edit(key: Key, value: Toml | undefined, by: unknown): void {
     if (!this.doc) return;
     this.remember();
@@ -103,7 +104,7 @@ export class Lab {
     void this.run();
   }
 
-  /** Takes another document. */
+  /** Replaces the document. */
   replace(doc: Doc): void {
     this.touched = -Infinity;
     this.remember();
@@ -115,14 +116,14 @@ export class Lab {
     return this.past.length > 0;
   }
 
-  /** Takes back the last change that was made by hand. */
+  /** Undoes the last change by hand. */
   undo(): void {
     const text = this.past.pop();
     this.touched = -Infinity;
     if (text !== undefined) void this.load(text);
   }
 
-  /** Keeps the present text; of a slider that moves, the one before. */
+  /** Saves the current text for `undo`; during a slider's move, only the text before it. */
   private remember(): void {
     const now = performance.now();
     if (now - this.touched > GESTURE) this.past.push(this.text);
@@ -159,26 +160,26 @@ export class Lab {
     for (const listener of this.choices) listener();
   }
 
-  /** Keeps the present result beside those that follow; null lets it go. */
+  /** Pins a result, to compare later ones with; null unpins it. */
   pin(result: Result | null): void {
     this.pinned = result;
-    this.told();
+    this.notify();
   }
 
-  /** Runs a text on the side, for comparisons. */
+  /** Runs a text without showing its result, for comparisons. */
   async tried(text: string): Promise<Result | null> {
     const answer = await this.engine.ask({ toml: text, packets: packetsOf(text) });
     return answer && resultOf(text, answer);
   }
 
-  /** The present setting with all its packets. */
+  /** Runs a text and returns its recording with all packets; null if there is none. */
   async packets(text: string): Promise<ArrayBuffer | null> {
     const answer = await this.engine.ask({ toml: text, packets: 300_000 }, this.follow);
     this.follow(0);
     return answer?.tables ? answer.recording : null;
   }
 
-  /** The present setting's packets as captures, or why there are none; null when it was cancelled. */
+  /** Captures of the current scenario's packets, or why there are none; null if the run was cancelled. */
   async captures(): Promise<Capture[] | Fault | null> {
     const answer = await this.engine.ask({ toml: this.text, packets: 1, capture: true }, this.follow);
     this.follow(0);
@@ -196,19 +197,19 @@ export class Lab {
     this.nth += 1;
     const nth = this.nth;
     if (!this.doc) {
-      this.told();
+      this.notify();
       return;
     }
     this.busy = true;
     const answer = await this.engine.ask({ toml: text, packets: packetsOf(text) }, this.follow);
-    // An earlier result than the last is shown while that runs.
+    // An earlier result is shown while the latest request runs.
     if (nth === this.nth) {
       this.busy = false;
       this.follow(0);
     }
-    // A later request took its place, or it was cancelled.
+    // A later request replaced it, or it was cancelled.
     if (!answer) {
-      if (nth === this.nth) this.told();
+      if (nth === this.nth) this.notify();
       return;
     }
     if (answer.error) {
@@ -217,10 +218,10 @@ export class Lab {
       this.fault = null;
       this.result = resultOf(text, answer);
     }
-    this.told();
+    this.notify();
   }
 
-  private told(): void {
+  private notify(): void {
     for (const listener of this.results) listener();
   }
 }

@@ -1,4 +1,4 @@
-/** Lessons as their TOML files say them (docs/play.md). */
+/** Lessons, as their TOML files define them (docs/play.md). */
 import { ask } from "./ask";
 import type { Tables } from "./engine";
 import { get, keyOf, read, set, type Toml, write } from "./toml";
@@ -8,14 +8,14 @@ export interface Choice {
   ask: string;
   options: string[];
   right: number;
-  /** A condition for each option, of which only that of the right one holds; what a test asks of the engine. */
+  /** A condition for each option, of which only the right option's holds; a test checks it with the engine. */
   where?: string[];
   why: string;
 }
 export interface Numeric {
   kind: "number";
   ask: string;
-  /** How a result says the answer; what a test asks of the engine. */
+  /** Expression that gives the answer from a result; a test checks it with the engine. */
   of?: string;
   answer: number;
   tolerance: number;
@@ -26,7 +26,7 @@ export interface Goal {
   kind: "goal";
   ask: string;
   until: string;
-  /** Changes with which it is reached; what a test tries. */
+  /** Changes that reach the goal; a test tries them. */
   solution?: Record<string, Toml>;
   why: string;
 }
@@ -50,7 +50,7 @@ export interface Lesson {
   steps: Step[];
 }
 
-/** Setting of a step: the last scenario before it, with what each step since then sets. */
+/** Scenario of a step: the latest one given up to it, with the changes of each step since. */
 export function setting(lesson: Lesson, step: number): string {
   let text = "";
   for (const { scenario, set: changes } of lesson.steps.slice(0, step + 1)) {
@@ -64,7 +64,7 @@ export function setting(lesson: Lesson, step: number): string {
   return text;
 }
 
-/** Whether a key that a step lets its reader move is in a document or may be put there. */
+/** Whether a key that a step lets its reader change is in a document or can be added. */
 export function present(text: string, key: string): boolean {
   const found = read(text);
   return "doc" in found && get(found.doc, keyOf(key).slice(0, -1)) !== undefined;
@@ -78,7 +78,7 @@ export function reached(goal: Goal, now: Tables | undefined, then: Tables | unde
   }
 }
 
-/** Columns of the table of flows that a question's answer follows from. */
+/** Columns of the table of flows that a question's answer depends on. */
 export function columnsOf(question: Question): string[] {
   const of = {
     choice: () => ("where" in question ? (question.where ?? []) : []),

@@ -1,11 +1,11 @@
-/** The state of the page in its address: a link is an experiment. */
+/** State of the page in its address, so that a link is an experiment. */
 
 export interface State {
   toml: string;
-  /** Text of the setting that is compared. */
+  /** Text of the pinned scenario. */
   pinned?: string;
   lesson?: string;
-  /** Where nodes of a drawing stand, by shares of it. */
+  /** Positions of a drawing's nodes, as fractions of it. */
   places?: Record<string, { x: number; y: number }>;
   step?: number;
 }
@@ -20,14 +20,14 @@ export async function packed(state: State): Promise<string> {
   return text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** What an address says; null if it says nothing that can be read. */
+/** Decodes the state in an address; null if there is none that can be read. */
 export async function opened(hash: string): Promise<State | null> {
   const text = hash.replace(/^#/, "").replaceAll("-", "+").replaceAll("_", "/");
   if (!text) return null;
   try {
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const told = new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate-raw")));
-    const state = JSON.parse(told) as State;
+    const json = new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate-raw")));
+    const state = JSON.parse(json) as State;
     return typeof state.toml === "string" ? state : null;
   } catch {
     return null;

@@ -22,7 +22,7 @@ import { KeyNumbers } from "./table";
 import { Teacher } from "./teacher";
 import { Waiting } from "./waiting";
 
-/** The page: the setting at the left, what follows from it at the right. */
+/** The page: the scenario at the left, its results at the right. */
 class Page {
   private readonly lab: Lab;
   private readonly model: Model;
@@ -35,7 +35,7 @@ class Page {
   private readonly status = el("p", { class: "status", role: "status" });
   private readonly pins = el("span", { class: "pins" });
   private readonly flows = el("div", { class: "flows", role: "group", "aria-label": "Flows" });
-  /** Milliseconds from a change to the picture of it. */
+  /** Milliseconds from a change to the redrawn plots. */
   readonly times: number[] = [];
   private since = 0;
 
@@ -79,7 +79,7 @@ class Page {
     else addEventListener("hashchange", () => void this.follow());
   }
 
-  /** Someone typed another address, or went back. */
+  /** Loads the scenario of an address that someone typed or went back to. */
   private async follow(): Promise<void> {
     const state = await opened(location.hash);
     if (state && state.toml !== this.lab.text) await this.lab.load(state.toml);
@@ -189,7 +189,7 @@ class Page {
       for (const plot of this.plots) plot.relabel();
       model.axis.changed();
     }
-    const let_go = pinned
+    const comparison = pinned
       ? [
           el("i", { class: "swatch dashed" }),
           "compared",
@@ -204,14 +204,14 @@ class Page {
           ),
         ]
       : [];
-    this.pins.replaceChildren(...let_go);
+    this.pins.replaceChildren(...comparison);
     const { since } = this;
     this.since = 0;
-    // After the frame in which the plots are drawn: the axis tells them at its next frame, which was asked for before.
-    requestAnimationFrame(() => this.told(since));
+    // Runs after the frame that draws the plots, because the axis has requested that frame before.
+    requestAnimationFrame(() => this.showStatus(since));
   }
 
-  private told(since: number): void {
+  private showStatus(since: number): void {
     const { lab } = this;
     const { result, fault } = lab;
     if (fault || (result && result.text !== lab.text && !lab.busy)) {
@@ -238,7 +238,7 @@ class Page {
     });
   }
 
-  /** Opens the viewer on the present run, and on the one it is compared with, with all their packets. */
+  /** Opens the viewer on the current run and on the pinned one, with all their packets. */
   private async look(): Promise<void> {
     const { result, pinned } = this.lab;
     if (!result) return;
@@ -279,10 +279,10 @@ class Page {
 
   private async hash(): Promise<string> {
     const { lesson, step } = this.teacher;
-    const told = lesson ? { lesson: lesson.name, step } : {};
+    const lessonState = lesson ? { lesson: lesson.name, step } : {};
     const { places } = this.lab;
     const placed = places.size ? { places: Object.fromEntries(places) } : {};
-    return packed({ toml: this.lab.text, pinned: this.lab.pinned?.text, ...told, ...placed });
+    return packed({ toml: this.lab.text, pinned: this.lab.pinned?.text, ...lessonState, ...placed });
   }
 
   private async address(): Promise<string> {
@@ -290,7 +290,7 @@ class Page {
   }
 
   private timer = 0;
-  /** Writes the state into the address, once it has been at rest for a moment. */
+  /** Writes the state to the address, once it has been unchanged for a moment. */
   private keep(): void {
     if (hosted) return;
     clearTimeout(this.timer);

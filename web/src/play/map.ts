@@ -23,7 +23,7 @@ const WIDTH = 420;
 const ROW = 44;
 const SIDE = 34;
 
-/** The network as a drawing whose links can be chosen; one that is drawn by hand can be changed in it. */
+/** Map of the network whose links can be selected; a network drawn by hand can be edited in it. */
 export class NetworkMap {
   readonly element = svg("svg", { class: "map", role: "group", "aria-label": "Network" }) as SVGSVGElement;
   private links: Wire[] = [];
@@ -31,10 +31,10 @@ export class NetworkMap {
   private clients: string[] = [];
   private at = new Map<string, { x: number; y: number }>();
   private height = 0;
-  /** Links are too short for all that is to be said of them. */
+  /** Whether links are too short for full labels. */
   private crowded = false;
 
-  /** `moved` is called when a node was put elsewhere. */
+  /** `moved` is called when a node was moved. */
   constructor(
     private readonly lab: Lab,
     moved: () => void,
@@ -59,7 +59,7 @@ export class NetworkMap {
     });
   }
 
-  /** A drawing says itself what it is; of other networks the run tells names, ends, rates and delays of links. */
+  /** Reads nodes and links: of a drawing from the document, of other networks from the last run's recording. */
   private take(): void {
     const { doc, result } = this.lab;
     const header = result?.run.recording.header;
@@ -149,7 +149,7 @@ export class NetworkMap {
     return made;
   }
 
-  /** Enter chooses; Delete takes a part of a drawing away. */
+  /** Binds keys: Enter and Space select a part, Delete removes it from a drawing. */
   private keys(part: SVGElement, choose: () => void, without: () => Doc): void {
     part.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") choose();
@@ -187,7 +187,7 @@ export class NetworkMap {
     return made;
   }
 
-  /** What a link says of itself. Access links say it only when there is room. */
+  /** Labels the links with rate and delay, or only the rate if crowded; access links have no visible label. */
   private label(): void {
     for (const link of this.links) {
       const group = this.element.querySelector(`[data-link="${CSS.escape(link.name)}"]`);
@@ -221,7 +221,7 @@ const wireOf = ({ name, from, to, rate_bps, delay_ns }: Link): Wire => ({
   delay: delay_ns ? duration(delay_ns) : "",
 });
 
-/** A parking lot as a chain of routers, the pairs of its hops below; null for other networks. */
+/** Places of a parking lot: a chain of routers, with the pair of hosts of each hop below; null for other networks. */
 function parkingLot(links: Pick<Wire, "name">[]): Place[] | null {
   const hops = links.filter(({ name }) => /^bottleneck\d+$/.test(name)).length;
   if (!hops) return null;
@@ -235,7 +235,7 @@ function parkingLot(links: Pick<Wire, "name">[]): Place[] | null {
   return [at("a", 0, 0.3), ...routers, at("b", hops + 2, 0.3), ...pairs.flat()];
 }
 
-/** The table of the document that describes a link of the run; null where there is none. */
+/** Key of the document's table that describes a link of the run; null if there is none. */
 export function linkKey(lab: Lab, name: string): Key | null {
   const { doc } = lab;
   const network = doc && get(doc, ["network"]);

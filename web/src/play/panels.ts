@@ -21,17 +21,17 @@ interface Line {
   pyramid: Pyramid;
 }
 
-/** The pinned setting is dashed and thin, the present one solid. */
+/** Line styles: solid for the current scenario, thin and dashed for the pinned one. */
 const STYLE = [
   { width: 1.75, dash: [] as number[] },
   { width: 1.25, dash: [5, 3] },
 ];
 const THRESHOLD = [1.5, 3];
 
-/** More flows than this would be a tangle: the first are drawn. */
+/** Maximum number of flows that are drawn: more would be a tangle. */
 export const MOST = 8;
 
-/** Lines of the present setting and, behind them, of the one it is compared with; colours tell flows apart. */
+/** Lines of the current scenario and, behind them, of the pinned one; colours distinguish flows. */
 abstract class LivePanel implements Panel {
   abstract readonly id: string;
   abstract readonly title: string;
@@ -45,10 +45,10 @@ abstract class LivePanel implements Panel {
     protected readonly lab: Lab,
   ) {}
 
-  /** Lines of a run; `nth` is 0 for the present one. */
+  /** Lines of a run; `nth` is 0 for the current run, 1 for the pinned one. */
   protected abstract linesOf(run: Run, nth: number, lo: number, hi: number): Line[];
 
-  /** Whether lines change with what is shown of the time axis. */
+  /** Whether lines depend on the visible part of the time axis. */
   protected readonly zooms: boolean = false;
 
   protected lines(): Line[] {
@@ -63,7 +63,7 @@ abstract class LivePanel implements Panel {
   }
 
   keys(): Key[] {
-    // Of a flow's lines the present one stands for both: dashes are explained once, beside the title of the page.
+    // The current line's key stands for the pinned one too: dashes are explained once, above the plots.
     return this.lines()
       .filter(({ width, label }) => width > 1.5 && label)
       .map(({ label, colour, time, value, unit }) => ({
@@ -108,7 +108,7 @@ abstract class LivePanel implements Panel {
     };
   }
 
-  /** Lines of a measure of a flow's paths, each of a colour of its own. */
+  /** Lines of a measure, one per path of a flow, each in its own colour. */
   protected paths(run: Run, measure: string, flow: number, nth: number): Line[] {
     return run.series(measure, flow).map((series, index) => {
       const colour = flow + index * Math.max(1, run.recording.header.flows.length);
@@ -125,7 +125,7 @@ abstract class LivePanel implements Panel {
 const flowsOf = (run: Run) =>
   Array.from({ length: Math.min(MOST, run.recording.header.flows.length) }, (_, n) => n);
 
-/** Windows of all flows; behind them the states of the flow that is chosen. */
+/** Congestion windows of all flows, over the states of the selected flow. */
 export class CwndPanel extends LivePanel {
   readonly id = "live-cwnd";
   readonly title = "Congestion window";
@@ -147,7 +147,7 @@ export class CwndPanel extends LivePanel {
   }
 
   override fit(lo: number, hi: number): [number, number] | null {
-    // A first threshold beyond every window may leave the picture.
+    // An initial threshold far above every window may leave the picture.
     let max = 0;
     for (const { time, pyramid, width } of this.lines()) {
       if (width > 1 && pyramid.range(Math.max(0, upperBound(time, lo) - 1), upperBound(time, hi)))
@@ -160,7 +160,7 @@ export class CwndPanel extends LivePanel {
     const keys = super.keys();
     const thresholds = this.lines().filter(({ width }) => width === 1);
     if (thresholds.length) {
-      // One entry for all: the flow's colour says whose it is.
+      // One entry for all: the colour identifies the flow.
       const colour = thresholds.length === 1 ? thresholds[0]!.colour : this.model.theme.soft;
       keys.push({ label: "slow-start threshold", colour, dash: THRESHOLD });
     }
@@ -208,7 +208,7 @@ export class CwndPanel extends LivePanel {
   }
 }
 
-/** What each flow's application got, in bins that follow the zoom. */
+/** Goodput of each flow, in bins that follow the zoom. */
 export class GoodputPanel extends LivePanel {
   readonly id = "live-goodput";
   readonly title = "Goodput";
@@ -217,7 +217,7 @@ export class GoodputPanel extends LivePanel {
   protected override readonly zooms = true;
 
   override fit(): [number, number] | null {
-    // A hole that is filled makes all that waited behind it goodput at once: such a leap may leave the picture.
+    // Filling a gap delivers all data that waited behind it at once: such a spike may leave the picture.
     const values = this.lines()
       .flatMap(({ value }) => [...value])
       .sort((a, b) => a - b);
@@ -238,7 +238,7 @@ export class GoodputPanel extends LivePanel {
       if (!sum.time.length) return [];
       const bins = growth(sum.time, sum.value, lo, Math.min(hi, run.end), bin);
       const last = bins.value.length - 1;
-      // A bin that the run does not fill would seem a fall.
+      // A bin that the run fills only in part would look like a falling rate.
       if (last > 0 && (last + 1) * bin + Math.floor(lo / bin) * bin > run.end)
         bins.value[last] = bins.value[last - 1]!;
       return [
@@ -266,7 +266,7 @@ export class RttPanel extends LivePanel {
   }
 }
 
-/** Queues that were longest: those of the bottlenecks. */
+/** The longest queues: those of the bottlenecks. */
 export class QueuePanel extends LivePanel {
   readonly id = "live-queue";
   readonly title = "Queue";

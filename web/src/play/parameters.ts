@@ -9,7 +9,7 @@ const RANGES: Record<string, Scale> = {
   size: { least: 1000, most: 1e8, log: true, zero: false },
 };
 
-/** Scale of "a number from 0.1 to 100": in equal ratios where it spans much. */
+/** Scale for "a number from 0.1 to 100": logarithmic if it spans a large ratio. */
 function scaleOf(least: number, most: number, whole: boolean): Scale {
   const zero = least === 0;
   const low = zero ? Math.min(most / 1e4, whole ? 1 : 0.001) : least;
@@ -26,7 +26,7 @@ function dimensionOf(expected: string): Dimension | null {
 
 const KINDS = /^the name of an? (.+?), or a table/;
 
-/** A control for a parameter, chosen by what the registry says is accepted. */
+/** Control for a parameter, chosen by the registry's description of accepted values. */
 export function control(
   parameter: Parameter,
   value: Toml | undefined,
@@ -57,7 +57,7 @@ export function control(
   const range = /^a (whole )?number from ([\d.]+) to ([\d.]+)$/.exec(expected);
   if (range) return number(field, scaleOf(Number(range[2]), Number(range[3]), range[1] !== undefined));
   const dimension = dimensionOf(expected);
-  // A distribution by its name is text that is no quantity.
+  // A named distribution is text, not a quantity.
   if (dimension && (value === undefined || value === "auto" || parse(value, dimension))) {
     return quantity(field, dimension, RANGES[dimension]!);
   }

@@ -1,7 +1,7 @@
 import { button, el, save } from "../dom";
 import type { Lesson } from "./lessons";
 
-/** An answer to a question of a lesson: the nth try at it. */
+/** An answer to a question of a lesson, with the number of the attempt. */
 export interface Answer {
   /** Number of the step, from 1. */
   step: number;
@@ -10,20 +10,20 @@ export interface Answer {
   answer: string;
   right: boolean;
   attempt: number;
-  /** Time of the answer, as ISO 8601 has it. */
+  /** Time of the answer in ISO 8601. */
   at: string;
 }
 
 const COLUMNS = ["name", "lesson", "step", "title", "question", "answer", "right", "attempt", "at"] as const;
 
-/** A cell of CSV (RFC 4180). What a spreadsheet would take for a formula gets an apostrophe in front, as they show it. */
+/** CSV cell (RFC 4180). What a spreadsheet would take for a formula gets an apostrophe in front, its mark for text. */
 export function cell(value: unknown): string {
   const text = String(value);
   const harmless = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }
 
-/** What its reader answered in a lesson, which a lecturer can collect as files. Nothing is sent anywhere. */
+/** Record of the reader's answers in a lesson, which a lecturer can collect as files. Nothing is sent anywhere. */
 export class Answers {
   readonly given: Answer[] = [];
   readonly element = button("Answers", "Save the answers to this lesson as a file", () => this.show());
@@ -31,7 +31,7 @@ export class Answers {
   private name = "";
   private lesson: Lesson | null = null;
 
-  /** Begins anew for another lesson. */
+  /** Starts a new record for another lesson. */
   begin(lesson: Lesson | null): void {
     if (lesson === this.lesson) return;
     this.lesson = lesson;
@@ -39,16 +39,16 @@ export class Answers {
     this.count();
   }
 
-  /** Notes an answer; the same one twice in a row is one. */
+  /** Records an answer; the same one twice in a row counts once. */
   note(step: number, answer: string, right: boolean, now = new Date()): void {
-    const told = this.lesson?.steps[step];
-    if (!told?.question) return;
+    const current = this.lesson?.steps[step];
+    if (!current?.question) return;
     const before = this.given.filter((one) => one.step === step + 1);
     if (before.at(-1)?.answer === answer) return;
     this.given.push({
       step: step + 1,
-      title: told.title,
-      question: told.question.ask,
+      title: current.title,
+      question: current.question.ask,
       answer,
       right,
       attempt: before.length + 1,

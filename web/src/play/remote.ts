@@ -1,6 +1,6 @@
 import { type Answer, type Progress, type Request, type Runner, read } from "./engine";
 
-/** Milliseconds between two questions where a run is. */
+/** Milliseconds between two requests for a run's progress. */
 const EVERY = 200;
 
 const ask = (path: string, content: unknown = {}) =>
@@ -10,7 +10,7 @@ const ask = (path: string, content: unknown = {}) =>
     body: JSON.stringify(content),
   });
 
-/** The engine of the server that gave the page. A newer request ends the run of an older one there. */
+/** The engine of the server that serves the page. A newer request ends the run of an older one there. */
 export class Remote implements Runner {
   private latest = 0;
 
@@ -24,13 +24,13 @@ export class Remote implements Runner {
     }, EVERY);
     try {
       const answer = await ask("/api/run", request);
-      // Another one took its place, or it was ended.
+      // A newer request replaced it, or it was cancelled.
       if (answer.status === 409 || number !== this.latest) return null;
       if (!answer.ok) throw new Error(await answer.text());
       const bytes = await answer.arrayBuffer();
       const json = new DataView(bytes).getUint32(0, true);
-      const told = new TextDecoder().decode(new Uint8Array(bytes, 4, json));
-      return { ...read(told, bytes.slice(4 + json)), took: performance.now() - since };
+      const text = new TextDecoder().decode(new Uint8Array(bytes, 4, json));
+      return { ...read(text, bytes.slice(4 + json)), took: performance.now() - since };
     } catch (error) {
       const problem = `the server does not answer: ${error instanceof Error ? error.message : error}`;
       return { ...read(), error: { problem, message: problem }, took: performance.now() - since };

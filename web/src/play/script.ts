@@ -1,14 +1,14 @@
 import { UNSEEN, word } from "../shell";
 
 /**
- * A scenario as a program that somebody pastes: a link or a file gave its text, which may be a stranger's. Each line of it is a
- * literal of the program's language by itself, of letters that can be seen: none ends the literal, steers a terminal, or turns
- * the direction of what is read.
+ * Scenarios as programs to paste. Their text comes from a link or a file and may be hostile. Each line of it becomes a
+ * literal of the program's language, of visible characters only: none ends the literal, controls a terminal, or changes
+ * the direction of text.
  */
 
 const LONGEST = 64;
 
-/** Name for a file: no module that Python would import, and none of the names that another tool reads a file by. */
+/** File name for a title: neither a module that Python would import nor a name that another tool looks for. */
 export function nameOf(title: unknown): string {
   const name = String(title ?? "")
     .replace(/[^A-Za-z0-9_.-]+/g, "-")
@@ -24,13 +24,13 @@ const lines = (text: string): string[] =>
     .trim()
     .split("\n");
 
-/** A text as a literal of Python. */
+/** Quotes a text as a Python literal. */
 function literal(text: string): string {
   const quoted = text.replaceAll("\\", "\\\\").replaceAll("'", "\\'");
   return `'${quoted.replace(UNSEEN, (letter) => `\\U${letter.codePointAt(0)!.toString(16).padStart(8, "0")}`)}'`;
 }
 
-/** Commands of a shell that write the scenario to a file and run it. */
+/** Shell commands that write the scenario to a file and run it. */
 export function command(title: unknown, text: string): string {
   const file = `${nameOf(title)}.toml`;
   return [
@@ -44,7 +44,7 @@ export function command(title: unknown, text: string): string {
   ].join("\n");
 }
 
-/** A program in Python that does so. */
+/** Python program that writes the scenario to a file and runs it. */
 export function python(title: unknown, text: string): string {
   const file = literal(`${nameOf(title)}.toml`);
   return [

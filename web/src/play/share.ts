@@ -6,12 +6,12 @@ import { hosted } from "./host";
 import type { Lab } from "./lab";
 import { command, nameOf, python } from "./script";
 
-/** A slide, in pixels of the screen, and its dots for each of them. */
+/** Size of a slide in CSS pixels, and its dots per CSS pixel. */
 const SHEET = { width: 1280, height: 720, dots: 2 };
 
 const closing = () => el("form", { method: "dialog" }, el("button", { type: "submit" }, "Close"));
 
-/** The ways in which an experiment leaves the page. */
+/** Buttons that share or save an experiment. */
 export class Share {
   readonly element: HTMLElement;
   private readonly dialog = el("dialog", { class: "share", "aria-label": "Share" });
@@ -24,7 +24,7 @@ export class Share {
     this.element = el(
       "div",
       { class: "group" },
-      // In a notebook there is no address that could be given to others.
+      // In a notebook, the page has no address to share.
       !hosted && button("Link", "A link to this experiment", () => void this.show("Link", this.link(), "")),
       button("TOML", "As TOML", () => void this.show("TOML", lab.text, ".toml")),
       button("Python", "As Python", () => void this.show("Python", python(this.title, this.lab.text), ".py")),
@@ -43,11 +43,11 @@ export class Share {
     return this.lab.doc?.name;
   }
 
-  /** Runs the setting once more, with every interface captured. */
+  /** Runs the scenario once more, with every interface captured. */
   private async capture(): Promise<void> {
     const made = await this.lab.captures();
     if (!made) return;
-    const told = Array.isArray(made)
+    const status = Array.isArray(made)
       ? el("p", {}, "What passed each interface, as pcapng, which Wireshark opens.")
       : el("p", { class: "failure" }, made.message);
     const saves = (Array.isArray(made) ? made : []).map(({ name, bytes }) => {
@@ -57,7 +57,7 @@ export class Share {
     });
     this.dialog.replaceChildren(
       el("h2", {}, "Capture"),
-      told,
+      status,
       el("ul", { class: "captures" }, ...saves),
       closing(),
     );
@@ -67,7 +67,7 @@ export class Share {
   private async show(title: string, what: string | Promise<string>, ending: string): Promise<void> {
     const text = await what;
     const box = el("textarea", { readonly: true, rows: ending ? 16 : 5, "aria-label": title }, text);
-    const told = el("span", { class: "soft", role: "status" });
+    const status = el("span", { class: "soft", role: "status" });
     const copy = button("Copy", `Copy ${title}`, async () => {
       box.select();
       try {
@@ -75,20 +75,20 @@ export class Share {
       } catch {
         document.execCommand("copy");
       }
-      told.textContent = "Copied.";
+      status.textContent = "Copied.";
     });
     const acts = el("div", { class: "acts" }, copy);
     if (ending) {
       const keep = () => save(new Blob([text], { type: "text/plain" }), nameOf(this.title) + ending);
       acts.append(button("Save", `Save ${title}`, keep));
     }
-    acts.append(closing(), told);
+    acts.append(closing(), status);
     this.dialog.replaceChildren(el("h2", {}, title), box, acts);
     this.dialog.showModal();
     box.focus();
   }
 
-  /** The plots with their titles and whole legends, drawn anew on one sheet of 16 to 9 with twice the screen's dots. */
+  /** Saves the plots, with titles and full legends, redrawn on one 16:9 sheet at twice the screen's resolution. */
   private async slide(): Promise<void> {
     const sheet = el("canvas", { width: SHEET.width * SHEET.dots, height: SHEET.height * SHEET.dots });
     const context = sheet.getContext("2d")!;

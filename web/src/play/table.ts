@@ -31,7 +31,7 @@ const COLUMNS: Column[] = [
   },
 ];
 
-/** Titles of columns that a lesson may ask for, where a name alone says too little. */
+/** Titles of columns that a lesson may ask for and whose names explain too little. */
 const TITLES: Record<string, string> = {
   owd_p50_s: "One-way delay, median",
   rtt_p50_s: "RTT median",
@@ -50,7 +50,7 @@ const UNITS: [RegExp, string][] = [
   [/_s$/, "s"],
 ];
 
-/** A column of results as one of key numbers, its unit by its name's end. */
+/** Key-number column for a column of results, with the unit of its name's suffix. */
 export function named(name: string): Column {
   const [ending, unit] = UNITS.find(([pattern]) => pattern.test(name)) ?? [/$/, ""];
   const words = name.replace(ending, "").replaceAll("_", " ");
@@ -63,14 +63,14 @@ const number = (result: Result | null, table: string, name: string, row: number)
   return typeof value === "number" ? value : Number.NaN;
 };
 
-/** More rows than this are a file's business. */
+/** Maximum number of rows; more belong in a file. */
 const MOST = 12;
 
-/** Key numbers of each flow; below each, those of the setting that is compared. */
+/** Table of each flow's key numbers; below each, those of the pinned scenario. */
 export class KeyNumbers {
   readonly element = el("section", { class: "numbers-table", "aria-label": "Key numbers" });
 
-  /** `asked`: columns that are shown besides, for a question is about them. */
+  /** `asked`: additional columns that a question is about. */
   constructor(
     private readonly lab: Lab,
     private readonly asked: () => string[],

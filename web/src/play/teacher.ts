@@ -6,7 +6,7 @@ import { linkKey } from "./map";
 import { Answers } from "./record";
 import { get, keyOf } from "./toml";
 
-/** Words with `code` and *stress*; strings are text nodes, never markup. */
+/** Formats paragraphs with `code` and *emphasis*; strings become text nodes, never markup. */
 function prose(text: string): HTMLElement[] {
   return text
     .trim()
@@ -21,13 +21,13 @@ function prose(text: string): HTMLElement[] {
     });
 }
 
-/** Leads through a lesson: its text, what may be moved, a question and what the answer was worth. */
+/** Guide through a lesson: its text, the keys to change, a question, and the verdict on the answer. */
 export class Teacher {
   readonly element = el("section", { class: "lesson", "aria-label": "Step of the lesson", hidden: true });
   readonly chooser: HTMLSelectElement;
   lesson: Lesson | null = null;
   step = 0;
-  /** Result of the step's own setting, which its text speaks of. */
+  /** Result of the step's own scenario, to which its text refers. */
   private own: Result | null = null;
   private verdict = el("div", { class: "verdict", role: "status" });
   private texts: [HTMLElement, () => HTMLElement[]][] = [];
@@ -56,7 +56,7 @@ export class Teacher {
     this.moved();
   }
 
-  /** Opens a step; `kept` leaves the setting as it is, for a link had its own. */
+  /** Opens a step; `kept` leaves the scenario as it is, because a link brought its own. */
   async open(name: string, step: number, kept = false): Promise<void> {
     const lesson = this.lessons.find((one) => one.name === name);
     if (!lesson) return;
@@ -87,7 +87,7 @@ export class Teacher {
     this.judge();
   }
 
-  /** Opens the controls of a key that the step lets its reader move. */
+  /** Opens the controls of a key that the step lets its reader change. */
   private point(moved = this.lesson?.steps[this.step]?.move?.[0]): void {
     if (!moved) return;
     const key = keyOf(moved);
@@ -158,7 +158,7 @@ export class Teacher {
         const box = el("input", { type: "radio", name, value: nth });
         box.addEventListener("change", () => {
           this.answers.note(this.step, text, nth === question.right);
-          this.say(nth === question.right, question.why);
+          this.showVerdict(nth === question.right, question.why);
         });
         return el("label", {}, box, el("span", {}, text));
       });
@@ -178,7 +178,7 @@ export class Teacher {
         if (box.value.trim() && Number.isFinite(value)) {
           const right = Math.abs(value - question.answer) <= question.tolerance;
           this.answers.note(this.step, String(value), right);
-          this.say(right, question.why);
+          this.showVerdict(right, question.why);
         }
       });
       return form;
@@ -186,15 +186,15 @@ export class Teacher {
     return el("div", { class: "question goal" }, el("b", {}, "Your turn: "), question.ask);
   }
 
-  private say(right: boolean, why: string): void {
+  private showVerdict(right: boolean, why: string): void {
     this.verdict.className = `verdict ${right ? "right" : "wrong"}`;
-    const told = right
+    const text = right
       ? filled(why, this.own?.tables, this.lab.pinned?.tables)
       : "Not yet: look once more, and try again.";
-    this.verdict.replaceChildren(el("b", { class: "mark" }, right ? "✓ Right. " : "✗ "), ...prose(told));
+    this.verdict.replaceChildren(el("b", { class: "mark" }, right ? "✓ Right. " : "✗ "), ...prose(text));
   }
 
-  /** What of the step's own setting was changed: the keys that may be moved, with their values. */
+  /** Answer to a goal: the keys that the step lets its reader change, with their values, or else the whole text. */
   private moves(): string {
     const { lesson, lab } = this;
     const values = (lesson?.steps[this.step]?.move ?? []).map(
@@ -203,19 +203,19 @@ export class Teacher {
     return values.join(", ") || lab.text;
   }
 
-  /** Columns of flows that the step's question is about: whoever is to answer must see them. */
+  /** Columns of the table of flows that the step's question is about, so that the reader can see them. */
   get asked(): string[] {
     const question = this.lesson?.steps[this.step]?.question;
     return question ? columnsOf(question) : [];
   }
 
-  /** A goal is reached by what the page's own run says. */
+  /** Checks whether the page's current result reaches the step's goal. */
   private judge(): void {
     const question = this.lesson?.steps[this.step]?.question;
     if (question?.kind !== "goal" || !this.lab.result) return;
     if (reached(question, this.lab.result.tables, this.lab.pinned?.tables)) {
       this.answers.note(this.step, this.moves(), true);
-      this.say(true, question.why);
+      this.showVerdict(true, question.why);
     } else if (this.verdict.classList.contains("right")) this.verdict.className = "verdict past";
   }
 }

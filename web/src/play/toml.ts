@@ -7,7 +7,7 @@ export type Doc = { [key: string]: Toml };
 export const isTable = (value: unknown): value is Doc =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Reads a document; what is wrong with it is told as the engine tells it. */
+/** Parses a document; errors have the form of the engine's. */
 export function read(text: string): { doc: Doc } | { fault: Fault } {
   try {
     return { doc: parseToml(text) as Doc };
@@ -30,17 +30,17 @@ function inline(value: Toml): string {
   return String(value);
 }
 
-/** A list of tables whose lines would be long stands one table a line. */
+/** Formats an entry; a long list of tables takes one line per table. */
 function entry(key: string, value: Toml): string {
   const text = `${name(key)} = ${inline(value)}`;
   if (!Array.isArray(value) || text.length <= 90 || !value.every(isTable)) return text;
   return `${name(key)} = [\n${value.map((one) => `    ${inline(one)},\n`).join("")}]`;
 }
 
-/** What is said of the network stands in tables of its own where it would make long lines. */
+/** Keys of the network that get a table of their own if they would make long lines. */
 const OPEN = new Set(["link", "bottleneck", "access"]);
 
-/** Writes a document as people write scenarios: a table for the network, one for each flow. */
+/** Formats a document as people write scenarios: a table for the network, one for each flow. */
 export function write(doc: Doc): string {
   const parts: string[][] = [[]];
   const network: string[][] = [];
@@ -70,7 +70,7 @@ export function write(doc: Doc): string {
 
 export type Key = (string | number)[];
 
-/** `flow.0.transport.cc` as a key. */
+/** Parses a dotted key such as `flow.0.transport.cc`. */
 export const keyOf = (text: string): Key =>
   text.split(".").map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 
@@ -84,7 +84,7 @@ export function get(doc: Toml | undefined, key: Key): Toml | undefined {
   return at;
 }
 
-/** What a name alone, or a plain value, stands for as a table: `"tcp"`, `"10 packets"`, `0.01`. */
+/** Expands a bare name or plain value to the table that it stands for: `"tcp"`, `"10 packets"`, `0.01`. */
 function opened(value: Toml | undefined, key: Key): Doc {
   if (isTable(value)) return value;
   if (value === undefined) {
@@ -99,7 +99,7 @@ function opened(value: Toml | undefined, key: Key): Doc {
   return { kind: value };
 }
 
-/** Sets a value, or takes the key away; tables on the way are opened. */
+/** Sets a value, or deletes the key if undefined; values on the way are expanded to tables. */
 export function set(doc: Doc, key: Key, value: Toml | undefined): void {
   let at: Doc | Toml[] = doc;
   key.slice(0, -1).forEach((part, depth) => {

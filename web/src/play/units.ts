@@ -19,7 +19,7 @@ const ALSO: Record<string, [string, number]> = {
   packet: ["packets", 1],
 };
 
-/** Units that are offered; others may be typed. */
+/** Units for output; others are accepted as input. */
 const OFFERED: Record<Dimension, string[]> = {
   rate: ["bps", "kbps", "Mbps", "Gbps"],
   duration: ["us", "ms", "s"],
@@ -27,7 +27,7 @@ const OFFERED: Record<Dimension, string[]> = {
   limit: ["packets"],
 };
 
-/** A value in base units and its unit; null if the text is no such quantity. */
+/** Parses a quantity into a value in base units and its unit; null if the text is none of this dimension. */
 export function parse(text: unknown, dimension: Dimension): { value: number; unit: string } | null {
   const found = /^\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-zA-Z/]+)\s*$/.exec(String(text));
   if (!found) return null;
@@ -37,13 +37,13 @@ export function parse(text: unknown, dimension: Dimension): { value: number; uni
   return { value: Number(digits) * scale, unit: ALSO[unit!]?.[0] ?? unit! };
 }
 
-/** Kind of a queue limit: its unit decides what its numbers mean. */
+/** Kind of a queue limit, which its unit determines. */
 export function limitKind(unit: string): string {
   if (unit === "packets" || unit === "bdp") return unit;
   return unit in UNITS.size ? "size" : "duration";
 }
 
-/** A value with the unit in which it has the fewest zeros. */
+/** Formats a value in the largest unit that does not exceed it. */
 export function write(value: number, dimension: Dimension, unit = ""): string {
   if (dimension === "limit") {
     const kind = limitKind(unit);
@@ -58,7 +58,7 @@ export function write(value: number, dimension: Dimension, unit = ""): string {
 
 export const short = (value: number) => String(Number(value.toPrecision(6)));
 
-/** A value in few digits: a slider's stops are to be round. */
+/** Rounds to a few significant digits, so that a slider's stops are round. */
 export function round(value: number, digits = 2): number {
   return Number(value.toPrecision(digits));
 }

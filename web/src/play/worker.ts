@@ -1,5 +1,5 @@
 /**
- * What runs in the worker. Its text is all that the worker gets: it names nothing of the page's script.
+ * Body of the worker. Its source text is all that the worker gets: it must not refer to the rest of the page's script.
  */
 export function work(): void {
   interface Exports {
@@ -8,7 +8,7 @@ export function work(): void {
     run(place: number, length: number): number;
     release(place: number, length: number): void;
   }
-  /** Milliseconds between two reports of where a run is. */
+  /** Milliseconds between two progress reports. */
   const EVERY = 100;
   const page = self as unknown as Worker;
   let ready: Promise<WebAssembly.Instance> | null = null;
@@ -33,7 +33,7 @@ export function work(): void {
       const place = engine.reserve(request.length);
       new Uint8Array(engine.memory.buffer, place, request.length).set(request);
       const at = engine.run(place, request.length);
-      // The run may have grown the memory: the buffer is another one now.
+      // The run may have grown the memory, which replaces its buffer.
       const { buffer } = engine.memory;
       const view = new DataView(buffer);
       const length = Number(view.getBigUint64(at, true));

@@ -1,11 +1,11 @@
 type Listener = () => void;
 
-/** Less than this many nanoseconds are not shown across a whole panel: a packet's own time is not finer. */
+/** Shortest visible span in nanoseconds: a packet's own time is not finer. */
 const SHORTEST = 200;
 
 /**
- * The one time axis of all panels: what is shown, and the moment under the cursor. Changes are told once a frame,
- * however many events came since the last.
+ * The time axis that all panels share: the visible range, and the time under the cursor. Listeners are called once per
+ * frame, however many events came since the last.
  */
 export class TimeAxis {
   lo: number;
@@ -30,12 +30,12 @@ export class TimeAxis {
     return this.hi - this.lo;
   }
 
-  /** `listener` is called when another part of the run is to be drawn. */
+  /** `listener` is called when another part of the run must be drawn. */
   onMove(listener: Listener): void {
     this.moved.push(listener);
   }
 
-  /** `listener` is called when the cursor, or what is shown, has changed. */
+  /** `listener` is called when the cursor or the visible range has changed. */
   onPoint(listener: Listener): void {
     this.pointed.push(listener);
   }
@@ -49,13 +49,13 @@ export class TimeAxis {
     this.changed();
   }
 
-  /** Ends at another moment, and shows the whole again. */
+  /** Sets another end, and shows the whole run again. */
   stretch(end: number): void {
     this.end = end;
     this.all();
   }
 
-  /** Draws everything again, with what is shown unchanged. */
+  /** Redraws everything, with the visible range unchanged. */
   changed(): void {
     this.range = true;
     this.schedule();
@@ -65,20 +65,20 @@ export class TimeAxis {
     this.show(this.start, this.end);
   }
 
-  /** Zooms by a factor about a moment, which keeps its place. */
+  /** Zooms by a factor about a time, which keeps its place. */
   zoom(factor: number, about = (this.lo + this.hi) / 2): void {
     const span = Math.max(this.span * factor, SHORTEST);
     const share = (about - this.lo) / this.span;
     this.show(about - span * share, about + span * (1 - share));
   }
 
-  /** Moves by a share of what is shown. */
+  /** Moves by a fraction of the visible range. */
   pan(share: number): void {
     const shift = this.span * share;
     this.show(this.lo + shift, this.hi + shift);
   }
 
-  /** Brings a moment into view, at most as wide as `span`. */
+  /** Brings a time into view, in a range that is at most `span` wide. */
   reveal(moment: number, span = this.span): void {
     const width = Math.min(span, this.span);
     if (moment < this.lo + width * 0.05 || moment > this.hi - width * 0.05 || width < this.span) {

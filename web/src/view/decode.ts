@@ -1,4 +1,4 @@
-/** Recordings as they come: in base64 in the page, or as files; compressed by gzip or not. */
+/** Decoding of recordings: in base64 in the page, or as files; compressed by gzip or not. */
 
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   const binary = atob(text.replace(/\s+/g, ""));

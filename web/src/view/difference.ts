@@ -4,7 +4,7 @@ import { Kind, type Recording } from "./recording";
 /** Nanoseconds that two packets may be apart and still count as the same, as in `vazao compare`. */
 export const TOLERANCE = 1e6;
 
-/** Bytes with all headers from which a datagram of QUIC is full, as in `vazao compare`: 1200 under UDP and IPv4. */
+/** Bytes with all headers from which a QUIC datagram counts as full, as in `vazao compare`: 1200 under UDP and IPv4. */
 const FULL = 1228;
 
 /** The first packet that differs between two runs: the nth of the same flow and side. */
@@ -52,7 +52,7 @@ export function firstDifference(a: Recording, b: Recording, other = 1): Differen
       const here = nth < mine.length ? mine[nth]! : null;
       const there = nth < theirs.length ? theirs[nth]! : null;
       if (here !== null && there !== null && alike(a, here, b, there)) continue;
-      // Of a run that was cut nobody knows whether it had the packet.
+      // A truncated recording may lack a packet that the run had.
       if ((here === null && isCut(a)) || (there === null && isCut(b))) break;
       const time = Math.min(
         here === null ? Number.POSITIVE_INFINITY : a.packets.time[here]!,
@@ -68,7 +68,7 @@ export function firstDifference(a: Recording, b: Recording, other = 1): Differen
 
 const isCut = ({ header: { packets } }: Recording) => packets.kept < packets.all;
 
-/** Whether what a packet carries could be read: that of a library under TLS cannot. */
+/** Whether a packet's content could be read, unlike that of a library's encrypted packets. */
 const isRead = ({ kind, from }: Recording["packets"], packet: number) =>
   kind[packet] !== 0 || !Number.isNaN(from[packet]!);
 
@@ -84,7 +84,7 @@ function alike(a: Recording, here: number, b: Recording, there: number): boolean
   );
 }
 
-/** Says of runs without a difference what is the same in them. */
+/** Describes what is the same in runs without a difference. */
 export function sameInWords(recordings: Recording[]): string {
   const which = recordings.some(isCut) ? "all packets that were kept" : "all packets";
   return `No difference: ${which} of these runs are the same, at times that are ${duration(TOLERANCE)} apart at most.`;
@@ -101,14 +101,14 @@ const KINDS: [number, string][] = [
 ];
 
 export function kindInWords(kind: number): string {
-  // Nearly every packet of data acknowledges as well; that it does is not worth a word.
-  const said = kind & Kind.data ? kind & ~Kind.ack : kind;
-  return KINDS.filter(([bit]) => said & bit)
+  // Nearly every data packet also acknowledges, which is not worth mentioning.
+  const notable = kind & Kind.data ? kind & ~Kind.ack : kind;
+  return KINDS.filter(([bit]) => notable & bit)
     .map(([, word]) => word)
     .join(", ");
 }
 
-/** A packet in one line: when it was sent, what it carries, and why. */
+/** Describes a packet in one line: when it was sent, what it carries, and why. */
 export function packetInWords({ packets, header }: Recording, packet: number): string {
   const { time, from, to, kind, reason } = packets;
   const carried = Number.isNaN(from[packet]!) ? "" : ` ${integer(from[packet]!)}–${integer(to[packet]!)}`;
@@ -123,7 +123,7 @@ export function differenceInWords(
   names: [string, string],
 ): string {
   const flow = a.header.flows.length > 1 || b.header.flows.length > 1 ? `flow ${found.flow}, ` : "";
-  const say = (recording: Recording, packet: number | null) =>
+  const describe = (recording: Recording, packet: number | null) =>
     packet === null ? "sends no such packet" : packetInWords(recording, packet);
   const apart =
     found.here !== null && found.there !== null
@@ -131,7 +131,7 @@ export function differenceInWords(
       : 0;
   return (
     `First difference: ${flow}${found.side ? "server" : "client"}’s packet ${integer(found.nth + 1)}. ` +
-    `${names[0]} ${say(a, found.here)}. ${names[1]} ${say(b, found.there)}.` +
+    `${names[0]} ${describe(a, found.here)}. ${names[1]} ${describe(b, found.there)}.` +
     (apart ? ` They are ${duration(apart)} apart.` : "")
   );
 }

@@ -7,7 +7,7 @@ import type { Key, Plot } from "./plot";
 const fileName = (title: string, ending: string) =>
   `${title.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.${ending}`;
 
-/** What a canvas shows, on the theme's paper. */
+/** Saves a canvas as PNG, on the theme's background. */
 export function savePng(canvas: HTMLCanvasElement, paper: string, title: string): void {
   const copy = document.createElement("canvas");
   copy.width = canvas.width;
@@ -27,7 +27,7 @@ export function exportPng(plot: Plot): void {
   savePng(plot.canvas, plot.theme.paper, plot.panel.title);
 }
 
-/** Rows of a legend that is as wide as the drawing: each key with its place. */
+/** Wraps a legend to the width of the drawing: each key with its position and row. */
 function rowsOf(keys: Key[], width: number): { key: Key; x: number; row: number }[] {
   let [x, row] = [12, 0];
   return keys.map((key) => {
@@ -51,10 +51,10 @@ interface Size {
   height: number;
 }
 
-/** Room left of the drawing, right of it and below, where the size is not the screen's. */
+/** Margins left, right and below of the drawing in pixels, if its size is not the screen's. */
 const ROOM = { left: 78, right: 22, bottom: 30 };
 
-/** Round numbers of a range, about so many. */
+/** Round numbers in a range, about `most` of them. */
 export function stops(lo: number, hi: number, most: number): number[] {
   const least = (hi - lo) / most;
   if (!(least > 0)) return [lo];
@@ -65,7 +65,7 @@ export function stops(lo: number, hi: number, most: number): number[] {
   return Array.from({ length: Math.max(0, count) }, (_, nth) => (first + nth) * step);
 }
 
-/** Ticks of a drawing of another size than the screen's, with their labels. */
+/** Ticks with labels, for a drawing whose size is not the screen's. */
 function ticksOf(plot: Plot, { lo, hi, bottom, top, box }: View): ReturnType<Plot["ticks"]> {
   const x = stops(lo, hi, box.width / 90);
   const y = stops(bottom, top, box.height / 34);
@@ -77,8 +77,8 @@ function ticksOf(plot: Plot, { lo, hi, bottom, top, box }: View): ReturnType<Plo
 }
 
 /**
- * Draws what a panel shows once more, as paths, with its title, axes and whole legend. Of another size than on the
- * screen, nothing leaves the picture: it is for those who cannot zoom.
+ * Redraws what a panel shows as paths, with its title, axes and full legend. With a `size`, nothing leaves the picture,
+ * since its viewers cannot zoom.
  */
 export function svgOf(plot: Plot, size?: Size): SvgPen {
   const { theme, panel } = plot;
@@ -122,7 +122,7 @@ export function svgOf(plot: Plot, size?: Size): SvgPen {
   return pen;
 }
 
-/** A drawing as an image, sharp at any size. */
+/** Converts a drawing to an image that is sharp at any size. */
 export async function imageOf(pen: SvgPen): Promise<HTMLImageElement> {
   const image = new Image();
   const address = URL.createObjectURL(new Blob([pen.toString()], { type: "image/svg+xml" }));

@@ -14,7 +14,7 @@ export interface Bars {
   pyramid: Pyramid;
 }
 
-/** Points in order of time, of which each holds until the next. */
+/** Points in order of time, each of which holds until the next. */
 export interface Steps {
   packet: Uint32Array;
   time: Float64Array;
@@ -22,23 +22,23 @@ export interface Steps {
   pyramid: Pyramid;
 }
 
-/** What a flow's time-sequence graph shows, ready to be drawn at any zoom. */
+/** Content of a flow's time-sequence graph, ready to be drawn at any zoom. */
 export interface Sequence {
   bars: Bars[];
   drops: Bars;
   sacks: Bars;
-  /** Of each path, for its acknowledgements may be in a space of their own. */
+  /** Acknowledgements of each path, which may have its own sequence space. */
   acks: Acknowledged[];
 }
 
-/** What a path's acknowledgements tell the sender, when they come. */
+/** Cumulative acknowledgement and window edge of a path, at the times when the sender learns of them. */
 export interface Acknowledged {
   path: number;
   ack: Steps;
   edge: Steps;
 }
 
-/** Whether a packet is of a flow and, unless `path` is -1, of one path. */
+/** Predicate for packets of a flow and, unless `path` is -1, of one path. */
 function chosen(recording: Recording, flow: number, path: number): (packet: number) => boolean {
   const { flow: flows, path: paths } = recording.packets;
   return (packet) => flows[packet] === flow && (path < 0 || paths[packet] === path);
@@ -57,7 +57,7 @@ function bars(recording: Recording, list: Uint32Array, path: number, reason: num
   return { path, reason, packet: list, ...made, pyramid: new Pyramid(made.low, made.high) };
 }
 
-/** Splits a flow's data packets by a key below 65536, in two passes: one counts, one fills. */
+/** Groups packets by a key below 65536, without those of a negative key, in two passes: one counts, one fills. */
 function split(count: number, keyOf: (packet: number) => number): Map<number, Uint32Array> {
   const counts = new Uint32Array(65536);
   for (let packet = 0; packet < count; packet++) {
@@ -88,7 +88,7 @@ export function sequence(recording: Recording, journeys: Journeys, flow: number,
     return packets.path[packet]! * 128 + Math.min(again, 127);
   });
   const isAck = (packet: number) => side[packet] !== sender && isOf(packet) && fate[packet] === 1;
-  const ways = [...split(count, (packet) => (isAck(packet) ? packets.path[packet]! : -1)).keys()];
+  const ackPaths = [...split(count, (packet) => (isAck(packet) ? packets.path[packet]! : -1)).keys()];
   const dropped = split(count, (packet) => (fate[packet]! >= 2 && isData(packet) ? 0 : -1)).get(0);
   return {
     bars: [...lists].map(([key, list]) =>
@@ -96,14 +96,14 @@ export function sequence(recording: Recording, journeys: Journeys, flow: number,
     ),
     drops: bars(recording, dropped ?? new Uint32Array(0), 0, null),
     sacks: blocks(recording, journeys, isAck),
-    acks: ways.map((way) => ({
-      path: way,
-      ...acknowledged(recording, journeys, (packet) => isAck(packet) && packets.path[packet] === way),
+    acks: ackPaths.map((one) => ({
+      path: one,
+      ...acknowledged(recording, journeys, (packet) => isAck(packet) && packets.path[packet] === one),
     })),
   };
 }
 
-/** Acknowledged edge and window's edge at the arrival of each acknowledgement: when the sender learns of them. */
+/** Cumulative acknowledgement and window edge at the arrival of each acknowledgement. */
 function acknowledged(recording: Recording, journeys: Journeys, isOf: (packet: number) => boolean) {
   const { ack, edge, gone } = recording.packets;
   const packet = journeys.arrivals.filter(isOf);
@@ -113,7 +113,7 @@ function acknowledged(recording: Recording, journeys: Journeys, isOf: (packet: n
   let [acked, window] = [Number.NaN, Number.NaN];
   for (let at = 0; at < packet.length; at++) {
     const which = packet[at]!;
-    // An older acknowledgement that comes late takes nothing back.
+    // A late, older acknowledgement takes nothing back.
     if (!(ack[which]! <= acked) && !Number.isNaN(ack[which]!)) acked = ack[which]!;
     if (!Number.isNaN(edge[which]!)) window = edge[which]!;
     time[at] = gone[which]!;
@@ -149,13 +149,13 @@ function blocks(recording: Recording, journeys: Journeys, isOf: (packet: number)
   return { path: 0, reason: null, ...made, low, high, pyramid: new Pyramid(low, high) };
 }
 
-/** A sum that grows with time: bytes up to a moment. */
+/** A cumulative sum over time: bytes up to each time. */
 export interface Sum {
   time: Float64Array;
   value: Float64Array;
 }
 
-/** Bytes on the wire that a flow's sender sent, or that arrived from it. */
+/** Cumulative bytes on the wire that a flow's sender sent or, if `arrived`, that arrived from it. */
 export function bytes(
   recording: Recording,
   journeys: Journeys,

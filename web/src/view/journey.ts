@@ -1,28 +1,28 @@
 import type { Recording } from "./recording";
 import { lowerBound } from "./search";
 
-/** One leg of a packet's way: over one link. */
+/** One leg of a packet's way, over one link. */
 export interface Leg {
   link: number;
   from: string;
   to: string;
-  /** When it came to the link's queue. */
+  /** Time when it reached the link's queue. */
   came: number;
-  /** When its last bit had left the queue's node: what it waited and took to send lies between. */
+  /** Nanoseconds that it waited in the queue; NaN if it never reached the link's end. */
   wait: number;
-  /** When it came to the link's end; NaN if it never did. */
+  /** Time when it reached the link's end; NaN if it never did. */
   arrived: number;
 }
 
 /**
- * Hops by packet. The recording has them by time; this turns them over once, by counting.
+ * Index of hops by packet. The recording has them by time; the constructor regroups them once, by a counting sort.
  */
 export class Journeys {
   private readonly first: Uint32Array;
   private readonly hop: Uint32Array;
   /** Packets in the order in which they arrived at their host. */
   readonly arrivals: Uint32Array;
-  /** The longest time that a packet was under way. */
+  /** Longest time that a packet was in transit, in nanoseconds. */
   readonly longest: number;
 
   constructor(private readonly recording: Recording) {
@@ -50,17 +50,17 @@ export class Journeys {
     this.longest = longest;
   }
 
-  /** Number of the links that a packet has crossed. */
+  /** Number of links that a packet crossed. */
   crossed(packet: number): number {
     return this.first[packet + 1]! - this.first[packet]!;
   }
 
-  /** Index, among all hops, of a packet's nth. */
+  /** Index of a packet's nth hop among all hops. */
   at(packet: number, nth: number): number {
     return this.hop[this.first[packet]! + nth]!;
   }
 
-  /** Time that a link needs to send a packet and carry it to its end. */
+  /** Serialisation and propagation time of a packet on a link, in nanoseconds. */
   transit(link: number, size: number): number {
     const { rate_bps, delay_ns } = this.recording.header.links[link]!;
     return (delay_ns ?? 0) + (rate_bps ? (size * 8e9) / rate_bps : 0);
@@ -87,7 +87,7 @@ export class Journeys {
     return legs;
   }
 
-  /** First and last packet (without it) that may have been under way between two moments. */
+  /** Range of packets (last exclusive) that may have been in transit between two times. */
   underWay(lo: number, hi: number): [number, number] {
     const { time } = this.recording.packets;
     return [lowerBound(time, lo - this.longest), lowerBound(time, hi)];

@@ -9,7 +9,7 @@ export interface Command {
   run(): void;
 }
 
-/** Keys that a control uses itself while it has the focus. */
+/** Whether the focused control uses the key itself. */
 function taken(event: KeyboardEvent): boolean {
   const { target, key } = event;
   if (!(target instanceof HTMLElement)) return false;
@@ -20,7 +20,7 @@ function taken(event: KeyboardEvent): boolean {
 
 let earlier: AbortController | null = null;
 
-/** Binds the keys of the page to a view; those of an earlier view are its no longer. */
+/** Binds the page's keys to a view, and unbinds those of an earlier view. */
 export function keyboard(commands: Command[]): void {
   earlier?.abort();
   earlier = new AbortController();
@@ -29,7 +29,7 @@ export function keyboard(commands: Command[]): void {
     "keydown",
     (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || taken(event)) return;
-      // An open dialog has the keys to itself.
+      // An open dialog gets all keys.
       if (document.querySelector("dialog[open]")) return;
       const command = commands.find(({ keys }) => keys.includes(event.key));
       if (!command) return;
@@ -40,7 +40,7 @@ export function keyboard(commands: Command[]): void {
   );
 }
 
-/** The help: which key does what, and what the pointer does. */
+/** Help on what the keys and the pointer do. */
 export function helpDialog(commands: Command[]): HTMLDialogElement {
   const pointer: [string, string][] = [
     ["wheel", "zoom about the pointer"],

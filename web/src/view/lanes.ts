@@ -4,20 +4,20 @@ import { lowerBound } from "./search";
 /** A stream at its receiver, or an object of a page: what was read of it over time, and when data waited. */
 export interface Lane {
   name: string;
-  /** Time of its request; NaN for a stream that nobody asked for. */
+  /** Time of its request; NaN for a stream without one. */
   asked: number;
-  /** All of it, in bytes or messages: its size, or what had been read at the end. */
+  /** Total size in bytes or messages; if unknown, what had been read at the end. */
   size: number;
   whole: boolean;
   time: Float64Array;
   read: Float64Array;
-  /** Bytes that have come and wait for earlier data. */
+  /** Bytes that have arrived and wait for earlier data. */
   waiting: Float64Array;
-  /** Begin and end of each span in which some waited, one after the other. */
+  /** Begin and end of each span in which data waited, alternating. */
   spans: Float64Array;
 }
 
-/** Streams of a flow, or the objects of its visit, whichever of its connections they came by. */
+/** Streams of a flow, or the objects of its visit, whichever connection they came by. */
 export function lanesOf({ streams, header }: Recording, flow: number, objects: boolean): Lane[] {
   const visits = new Set<number>();
   for (let stream = 0; stream < streams.count; stream++) {
@@ -56,13 +56,13 @@ function spansOf(time: Float64Array, waiting: Float64Array, end: number): Float6
   return Float64Array.from(spans);
 }
 
-/** The moment of the first byte that was read; NaN if none was. */
+/** Time when the first byte was read; NaN if none was. */
 export function firstByte({ time, read }: Lane): number {
   const at = lowerBound(read, 1);
   return at < time.length ? time[at]! : Number.NaN;
 }
 
-/** The moment of the last byte; NaN while some are missing. */
+/** Time when the last byte was read; NaN if some are missing. */
 export function lastByte({ time, read, size, whole }: Lane): number {
   return whole ? time[lowerBound(read, size)]! : Number.NaN;
 }

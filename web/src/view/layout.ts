@@ -2,7 +2,7 @@ import type { Link } from "./recording";
 
 export interface Place {
   name: string;
-  /** Share of the drawing's width and height. */
+  /** Fractions of the drawing's width and height. */
   x: number;
   y: number;
 }
@@ -35,7 +35,7 @@ export function layout(links: Pick<Link, "from" | "to">[], clients: string[]): P
       }
     }
     if (next.length === 0) {
-      // A part of the network that no client reaches begins anew at the left.
+      // A part of the network that no client reaches starts again at the left.
       const left = [...near.keys()].find((name) => !distance.has(name));
       if (left === undefined) break;
       distance.set(left, 0);

@@ -29,7 +29,7 @@ export function view(lo: number, hi: number, bottom: number, top: number, box: V
   };
 }
 
-/** The part of what is shown that lies before a moment; null if there is none. */
+/** Part of a view that lies before a time; null if there is none. */
 export function before(shown: View, moment: number): View | null {
   if (moment >= shown.hi) return shown;
   if (moment <= shown.lo) return null;
@@ -38,8 +38,8 @@ export function before(shown: View, moment: number): View | null {
 }
 
 /**
- * Points of a line of steps, at most four for each pixel's column: where many samples share a column, it shows their
- * least, greatest and last.
+ * Points of a step line, at most four per pixel column: if many samples share a column, it shows their least, greatest
+ * and last.
  */
 export function stairs(time: Float64Array, value: Float64Array, pyramid: Pyramid, shown: View): number[] {
   const points: number[] = [];
@@ -75,7 +75,7 @@ export function stairs(time: Float64Array, value: Float64Array, pyramid: Pyramid
   return points;
 }
 
-/** Points of straight lines from point to point; of many points that share a column, those of [stairs]. */
+/** Points of a polyline; if many samples share a pixel column, those of [stairs]. */
 export function slopes(time: Float64Array, value: Float64Array, pyramid: Pyramid, shown: View): number[] {
   const first = Math.max(0, upperBound(time, shown.lo) - 1);
   const end = Math.min(time.length, upperBound(time, shown.hi) + 1);
@@ -85,10 +85,10 @@ export function slopes(time: Float64Array, value: Float64Array, pyramid: Pyramid
   return points;
 }
 
-/** Bars of more than this many for each pixel are drawn as the extremes of each column. */
+/** Bars per pixel above which only the extremes of each column are drawn. */
 const DENSE = 3;
 
-/** Draws bars, each alone while there is room, and otherwise what each pixel's column spans. */
+/** Draws bars one by one while there is room, and otherwise the range that each pixel column spans. */
 export function drawBars(pen: Pen, colour: string, bars: Bars, shown: View, thick = 1): void {
   const { time, low, high, pyramid } = bars;
   const { left, width } = shown.box;
@@ -122,10 +122,10 @@ export function drawBars(pen: Pen, colour: string, bars: Bars, shown: View, thic
   pen.segments(colour, line, ends);
 }
 
-/** Marks closer than this many pixels would be a blot. */
+/** Distance in pixels below which marks would merge into a blot. */
 const BLOT = 3;
 
-/** Points to mark; of many close together, one for each few pixels. */
+/** Points to mark; if many are close together, one per `BLOT` pixels. */
 export function marks(time: Float64Array, value: Float64Array, shown: View): number[] {
   const points: number[] = [];
   const end = upperBound(time, shown.hi);

@@ -5,18 +5,18 @@ import { Viewer } from "./page";
 import { Run } from "./run";
 
 export interface Options {
-  /** Names of the recordings, in their order; otherwise their scenarios' names. */
+  /** Names of the recordings, in their order; by default, the names of their scenarios. */
   names?: string[];
 }
 
-/** Shows recordings in an element; throws a sentence for people if one cannot be read. */
+/** Shows recordings in an element; throws an error with a readable message if one cannot be read. */
 export function view(element: HTMLElement, recordings: ArrayBuffer[], options: Options = {}): Viewer {
   const runs = recordings.map((buffer, index) => new Run(buffer, options.names?.[index] ?? ""));
   const names = runs.map((run) => run.name || run.recording.header.name || "run");
-  const told = names.map((name, index) =>
+  const unique = names.map((name, index) =>
     names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} ${index + 1}`,
   );
-  const { common, own } = apart(told);
+  const { common, own } = apart(unique);
   for (const [index, run] of runs.entries()) run.name = own[index]!;
   return new Viewer(element, runs, common);
 }
@@ -39,7 +39,7 @@ async function show(
   }
 }
 
-/** A page without recordings opens files. */
+/** Shows a file input, for a page without recordings. */
 function opener(element: HTMLElement): void {
   const input = el("input", { type: "file", multiple: true, "aria-label": "Recordings to open" });
   input.addEventListener("change", () => {

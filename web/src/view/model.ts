@@ -3,14 +3,14 @@ import type { Difference } from "./difference";
 import type { Run, Selection } from "./run";
 import type { Theme } from "./theme";
 
-/** What all panels share: the runs, what is chosen of them, and the time axis. */
+/** State that all panels share: the runs, the selection, and the time axis. */
 export interface Model {
   readonly runs: Run[];
   readonly axis: TimeAxis;
   flow: number;
   /** Path that is shown; -1 for all. */
   path: number;
-  /** Run whose network is animated and whose rates of the state are shaded. */
+  /** Run whose network is animated and whose sender states are shaded. */
   lead: number;
   selected: Selection | null;
   difference: Difference | null;
@@ -18,12 +18,12 @@ export interface Model {
   select(selection: Selection | null): void;
 }
 
-/** Whether runs are laid over each other; then colours tell runs apart, and otherwise measures. */
+/** Whether runs are overlaid; if so, colours distinguish runs instead of measures. */
 export const overlaid = (model: Model) => model.runs.length > 1;
 
 export const runColour = (model: Model, run: number) => model.theme.runs[run % model.theme.runs.length]!;
 
-/** Earlier runs are drawn wider and first, so that they are seen behind later ones that go the same way. */
+/** Line width of a run: earlier runs are drawn wider and first, so that they show behind later ones that coincide. */
 export const runWidth = (model: Model, run: number) => 1.25 + 1.5 * Math.min(3, model.runs.length - 1 - run);
 
 const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];

@@ -1,10 +1,13 @@
-/** Names of runs as far as they differ, and the part that all of them share. */
+/** Distinct parts of the names of runs, and the part that all share. */
 export interface Apart {
   common: string;
   own: string[];
 }
 
-/** Names that are lists ("variant bbr, seed 1") without the entries that all have; whole where nothing else is left. */
+/**
+ * Removes the entries that all names share from names that are lists ("variant bbr, seed 1"); they stay whole if a name
+ * would be left empty.
+ */
 export function apart(names: readonly string[]): Apart {
   const lists = names.map((name) => name.split(", "));
   const shared = (entry: string): boolean => lists.every((list) => list.includes(entry));

@@ -8,16 +8,16 @@ import { Fate, Kind } from "./recording";
 import { held, type Run } from "./run";
 
 const TITLE = "Network";
-/** Room for the first row of nodes, and for each further row. */
+/** Height of the first row of nodes, and of each further row, in pixels. */
 const ROW = { first: 104, more: 72 };
 
-/** Of more packets than this under way at once, the latest are drawn. */
+/** Maximum number of packets that are drawn: the latest in transit. */
 const MOST = 6000;
 
-/** Both directions of a link lie this far from its middle. */
+/** Distance of each direction of a link from its centre line, in pixels. */
 const APART = 5;
 
-/** A drop stays visible for this share of the longest way's time. */
+/** Time that a drop stays visible, as a fraction of the longest transit time. */
 const FADING = 0.4;
 
 interface Ends {
@@ -27,7 +27,7 @@ interface Ends {
   y2: number;
 }
 
-/** The network at the cursor's moment, with the packets that are on its links and in its queues. */
+/** The network at the cursor's time, with the packets on its links and in its queues. */
 export class NetworkPanel {
   readonly element = el("section", { class: "panel", id: "panel-network", "aria-label": TITLE });
   private readonly canvas = el("canvas", {
@@ -53,7 +53,7 @@ export class NetworkPanel {
 
   build(): void {
     const { header } = this.run.recording;
-    // Flows name their hosts; where they do not, the first link begins at the client.
+    // Flows name their hosts; if not, the first link begins at the client.
     const clients = header.flows.map(({ client }) => String(client));
     this.places = layout(header.links, clients);
     const columns = new Map<number, number>();
@@ -128,7 +128,7 @@ export class NetworkPanel {
     }
   }
 
-  /** A bar at the beginning of each link: how much of its fullest its queue holds now. */
+  /** Draws a bar at the start of each link: the length of its queue, relative to its maximum. */
   private queues(pen: Pen, ends: Ends[]): void {
     const { theme, axis } = this.model;
     for (const series of this.run.series("queue", null)) {
@@ -198,7 +198,7 @@ export class NetworkPanel {
         continue;
       }
       const link = hops.link[hop]!;
-      // A packet leaves its queue as long before it arrives as the link needs for it.
+      // A packet leaves its queue one transit time before it arrives.
       const leaves = Math.max(came, arrived - journeys.transit(link, packets.size[packet]!));
       return along(ends[link], now <= leaves ? 0 : (now - leaves) / (arrived - leaves || 1));
     }

@@ -12,7 +12,7 @@ const FATES = [
   "corrupted",
 ];
 
-/** Numbers that a packet has in the captures of its run: one at each interface that it has passed. */
+/** Frame numbers of a packet in the captures at its sender's and its receiver's interface. */
 export function framesInWords(packets: Packets, { interfaces }: Header, packet: number): string {
   const places = [
     [packets.sent, packets.sentAt],
@@ -23,7 +23,7 @@ export function framesInWords(packets: Packets, { interfaces }: Header, packet: 
   return places.join(", ");
 }
 
-/** What is known of the packet that was chosen: its header in words, its way, and why it was sent. */
+/** Details of the selected packet: its header in words, its way, and why it was sent. */
 export class PacketPanel {
   readonly element = el("aside", {
     class: "packet",
@@ -91,7 +91,7 @@ export class PacketPanel {
     );
   }
 
-  /** Chooses the next or previous packet of the same flow, of whichever side. */
+  /** Selects the next or previous packet of the same flow, from either side. */
   step(by: 1 | -1): void {
     const { selected, runs, axis } = this.model;
     const run = runs[selected?.run ?? this.model.lead]!;

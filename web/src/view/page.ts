@@ -13,10 +13,10 @@ import type { Run, Selection } from "./run";
 import { Themes } from "./theme";
 import type { Vertical } from "./vertical";
 
-/** Of a run that was cut, so much more than what is known is shown at first: the shade says that it went on. */
+/** Initial range of truncated runs, relative to their known part: the shade beyond it shows that they went on. */
 const BEYOND = 1.06;
 
-/** The whole page of one or several runs. */
+/** The viewer's page of one or several runs. */
 export class Viewer {
   readonly model: Model;
   private readonly plots: Plot[];
@@ -27,7 +27,7 @@ export class Viewer {
   private readonly help: HTMLDialogElement;
   private readonly choosers = el("div", { class: "choosers" });
 
-  /** `common`: words that hold for each of several runs. */
+  /** `common`: the part of their names that several runs share. */
   constructor(
     root: HTMLElement,
     runs: Run[],
@@ -129,7 +129,7 @@ export class Viewer {
     return bar;
   }
 
-  /** What the reader should know before looking: the first difference, and packets that were not kept. */
+  /** Notes for the reader: the first difference, and packets that were not kept. */
   private notes(): HTMLElement[] {
     const { runs, difference } = this.model;
     const notes: string[] = [];
@@ -154,7 +154,7 @@ export class Viewer {
     return notes.map((text) => el("p", { class: "note", role: "status" }, text));
   }
 
-  /** Writes the choosers anew: which paths there are depends on the flow. */
+  /** Rebuilds the choosers, because the paths depend on the flow. */
   private choose(): void {
     const { model } = this;
     const { flows } = model.runs[0]!.recording.header;
@@ -212,7 +212,7 @@ export class Viewer {
     ];
   }
 
-  /** Keys for the panel that has the focus, or else the pointer, or else is the first in view. */
+  /** Keys for the panel with the focus, or else under the pointer, or else the first in view. */
   private verticalCommands(): Command[] {
     const panel = () =>
       this.plots.find((plot) => plot.isMeant(":focus-within")) ??
@@ -236,7 +236,7 @@ export class Viewer {
     ];
   }
 
-  /** Keys zoom about the cursor while it is in view. */
+  /** Time about which keys zoom: the cursor's while it is in view, else the middle. */
   private about(): number {
     const { lo, hi, cursor } = this.model.axis;
     return cursor > lo && cursor < hi ? cursor : (lo + hi) / 2;
@@ -272,7 +272,7 @@ export class Viewer {
 
   private refresh(): void {
     for (const plot of this.plots) {
-      // A part that was chosen of another flow means nothing here.
+      // A vertical range that was chosen for another flow means nothing here.
       plot.vertical.fit();
       plot.relabel();
     }

@@ -1,15 +1,15 @@
 /**
- * What panels draw with: the screen's canvas or an SVG file. Coordinates are CSS pixels in flat arrays, so that ten
- * thousand marks are one call and no objects.
+ * Drawing interface of the panels, for the screen's canvas or an SVG file. Coordinates are CSS pixels in flat arrays,
+ * so that ten thousand marks take one call and no objects.
  */
 export interface Pen {
   /** Separate lines: x1, y1, x2, y2 of each. */
   segments(colour: string, width: number, ends: number[], alpha?: number, dash?: number[]): void;
-  /** One line through points; a NaN begins another. */
+  /** Polyline through points; NaN starts another. */
   line(colour: string, width: number, points: number[], dash?: number[]): void;
   /** Filled rectangles: x, y, width, height of each. */
   rects(colour: string, boxes: number[], alpha?: number): void;
-  /** Filled circles about points. */
+  /** Filled circles around points. */
   dots(colour: string, radius: number, points: number[], alpha?: number): void;
   text(
     colour: string,
@@ -23,7 +23,7 @@ export interface Pen {
 
 export const FONT = 'Inter, system-ui, "Helvetica Neue", Arial, sans-serif';
 
-/** Ends of the strokes of crosses about points. */
+/** Ends of the strokes of crosses at points. */
 export function crosses(points: number[], radius: number): number[] {
   const ends: number[] = [];
   for (let at = 0; at < points.length; at += 2) {
@@ -111,7 +111,7 @@ export class CanvasPen implements Pen {
 
 const round = (value: number) => Math.round(value * 100) / 100;
 
-/** Writes what is drawn as an SVG document. */
+/** Pen that writes an SVG document. */
 export class SvgPen implements Pen {
   private readonly parts: string[] = [];
 
@@ -121,7 +121,7 @@ export class SvgPen implements Pen {
     private readonly paper: string,
   ) {}
 
-  /** Clips what is drawn until the next call; without a box, nothing is clipped. */
+  /** Clips the drawing to a box until the next call; without a box, nothing is clipped. */
   clip(box: { left: number; top: number; width: number; height: number } | null): void {
     if (this.parts.includes("<!--clipped-->")) this.parts.push("</g>");
     if (!box) return;

@@ -2,7 +2,7 @@ import { button, el } from "../dom";
 import { duration } from "../format";
 import type { Model } from "./model";
 
-/** Moves the cursor through the run, at a speed that is chosen. */
+/** Animation that moves the cursor through the run at a chosen speed. */
 export class Player {
   readonly element: HTMLElement;
   private readonly toggleButton: HTMLButtonElement;
@@ -20,13 +20,13 @@ export class Player {
       step: 0.05,
       "aria-label": "Speed of the animation",
     });
-    // At first, the longest way through the network takes about three seconds.
+    // At the initial speed, the longest transit takes about three seconds.
     const speed = Math.log10(Math.max(1e-6, model.runs[0]!.journeys.longest / 1e9 / 3));
     this.slider.value = String(Math.min(1, Math.max(-6, speed)));
-    this.slider.addEventListener("input", () => this.say());
+    this.slider.addEventListener("input", () => this.showSpeed());
     this.element = el("div", { class: "player", role: "group", "aria-label": "Animation" });
     this.element.append(this.toggleButton, this.slider, this.speedText);
-    this.say();
+    this.showSpeed();
   }
 
   toggle(): void {
@@ -43,12 +43,12 @@ export class Player {
     this.toggleButton.title = label;
   }
 
-  /** Nanoseconds of the run in each second of the reader. */
+  /** Nanoseconds of the run per second of real time. */
   private get speed(): number {
     return 1e9 * 10 ** Number(this.slider.value);
   }
 
-  private say(): void {
+  private showSpeed(): void {
     this.speedText.textContent = `${duration(Number(this.speed.toPrecision(2)))}/s`;
   }
 
@@ -58,7 +58,7 @@ export class Player {
     const next = axis.cursor + (this.speed * Math.max(0, now - this.last)) / 1000;
     this.last = now;
     axis.pointAt(next);
-    // What is shown turns the page when the cursor leaves it.
+    // The view turns the page when the cursor leaves it.
     if (next > axis.hi && axis.hi < axis.end) axis.pan(0.9);
     if (next >= axis.end) this.toggle();
     else requestAnimationFrame((time) => this.tick(time));

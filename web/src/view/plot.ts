@@ -14,35 +14,35 @@ export interface Key {
   colour: string;
   dash?: number[];
   shape?: "bar" | "line" | "cross" | "band";
-  /** What holds at a moment, in words; absent for marks. */
+  /** Formats the value at a time; absent for marks. */
   at?: (moment: number) => string;
 }
 
-/** What a panel with a time axis says of itself; the plot does the rest. */
+/** Interface of a panel with a time axis; `Plot` does the rest. */
 export interface Panel {
   id: string;
   title: string;
-  /** What a screen reader says of the drawing. */
+  /** Description of the drawing for screen readers. */
   about: string;
   height: number;
   unit: string;
   /** Labels of the vertical axis, instead of numbers with the unit. */
   rows?: () => string[];
-  /** Whether it draws packets, which a recording that was cut has only up to a moment. */
+  /** Whether it draws packets, which a truncated recording has only up to some time. */
   ofPackets?: boolean;
   keys(): Key[];
-  /** Least and greatest value of what is shown, in so many pixels; null if nothing is. */
+  /** Least and greatest value in a time range that is `width` pixels wide; null if it is empty. */
   fit(lo: number, hi: number, width: number): [number, number] | null;
-  /** The range of all that is drawn, where what fits lets some of it leave the picture. */
+  /** Vertical range of the whole drawing, if `fit` lets some of it leave the picture. */
   whole?(): [number, number];
   paint(pen: Pen, shown: View): void;
-  /** Something at a point was clicked. */
+  /** Handles a click at a point. */
   click?(shown: View, x: number, y: number): void;
 }
 
 export const GUTTER = { wide: 76, narrow: 66 };
 
-/** Width of a letter of what is written over a drawing, in pixels. */
+/** Width of a character of text over a drawing, in pixels. */
 const LETTER = 5.8;
 
 /** Height of a row's name, in pixels. */
@@ -95,7 +95,7 @@ export class Plot {
     model.axis.onPoint(() => this.point());
   }
 
-  /** Makes the plot anew: its place in the page, or the theme, has changed. */
+  /** Rebuilds the plot after a change of its size or the theme. */
   build(): void {
     this.plot?.destroy();
     const { theme } = this.model;
@@ -155,7 +155,7 @@ export class Plot {
     this.point();
   }
 
-  /** Writes the legend anew: another flow, path or theme. */
+  /** Rebuilds the legend, for another flow, path or theme. */
   relabel(): void {
     this.values.length = 0;
     const entries = this.panel.keys().map((key) => {
@@ -196,7 +196,7 @@ export class Plot {
     });
   }
 
-  /** Whether its element is in a state, as a selector has it. */
+  /** Whether its element matches a selector, such as `:hover`. */
   isMeant(state: string): boolean {
     return this.element.matches(state);
   }
@@ -206,7 +206,7 @@ export class Plot {
     return bottom > 60 && top < innerHeight - 60;
   }
 
-  /** Where on the page's canvas what is shown lies. */
+  /** Visible ranges of time and values, and where they lie on the canvas. */
   shown(box?: View["box"], range = this.vertical.range): View {
     const { lo, hi } = this.model.axis;
     const [bottom, top] = range;
@@ -226,7 +226,7 @@ export class Plot {
     return this.model.theme;
   }
 
-  /** Positions and labels of the ticks that are shown, for a file that draws the axes itself. */
+  /** Positions and labels of the visible ticks, for a file that draws the axes itself. */
   ticks(): { x: [number, string][]; y: [number, string][] } {
     const read = (axis: number) => {
       const { _splits, _values } = this.plot!.axes[axis] as unknown as {
@@ -238,7 +238,7 @@ export class Plot {
     return { x: read(0), y: read(1) };
   }
 
-  /** Paints the panel, and over it what all panels mark. */
+  /** Paints the panel, with the marks that all panels share. */
   compose(pen: Pen, shown: View): void {
     if (this.panel.ofPackets) this.shade(pen, shown);
     this.panel.paint(pen, shown);
@@ -251,7 +251,7 @@ export class Plot {
     pen.text(theme.ink, fits ? x + 5 : x - 5, top + 9, "first difference", fits ? "left" : "right");
   }
 
-  /** Marks from where on a run's packets were not kept: nothing of it is drawn there, though it went on. */
+  /** Shades where a run's packets were not kept: nothing is drawn there, though the run went on. */
   private shade(pen: Pen, shown: View): void {
     const { runs, theme } = this.model;
     const { left, top, width, height } = shown.box;
@@ -269,7 +269,7 @@ export class Plot {
     }
   }
 
-  /** Fits the vertical range to what is shown of the time axis; a panel out of view has not done so. */
+  /** Fits the vertical range to the visible time range, which a panel out of view has not done yet. */
   refit(): void {
     const { lo, hi } = this.model.axis;
     const width = this.plot ? this.box().width : this.stage.clientWidth;
@@ -282,7 +282,7 @@ export class Plot {
     );
   }
 
-  /** Places of the rows whose names have room, one below the other. */
+  /** Positions of the rows whose names fit below each other. */
   private lanes(count: number): number[] {
     const [bottom, top] = this.vertical.range;
     const height = this.plot ? this.box().height : this.panel.height;

@@ -2,15 +2,15 @@ import { el } from "../dom";
 import type { TimeAxis } from "./axis";
 import type { Vertical } from "./vertical";
 
-/** A pointer that moved less than this since it went down has clicked. */
+/** Movement in pixels below which a press is a click. */
 const STILL = 4;
 
-/** Speed of zooming by wheel: the logarithm of the factor, for a pixel that it would scroll. */
+/** Speed of zooming by wheel: logarithm of the factor per scrolled pixel. */
 const WHEEL = 0.0022;
 
 /**
- * Wheel zooms, with alt vertically, drag pans, drag with shift chooses what to show, two fingers zoom and pan, a click is the
- * panel's.
+ * Binds gestures: the wheel zooms (with Alt vertically), a drag pans, a drag with Shift selects a range, two fingers
+ * zoom and pan, and a click goes to the panel.
  */
 export function gestures(
   over: HTMLElement,
@@ -40,7 +40,7 @@ export function gestures(
   over.addEventListener(
     "wheel",
     (event) => {
-      // The page scrolls by the wheel wherever no drawing is: over headings, axes and the network.
+      // Outside of drawings (over headings, axes and the network), the wheel scrolls the page.
       event.preventDefault();
       const lines = event.deltaMode === 1 ? 16 : 1;
       if (event.altKey) vertical.zoom(Math.exp(event.deltaY * lines * WHEEL), 1 - place(event).y / height());
@@ -115,7 +115,7 @@ export function gestures(
   );
 }
 
-/** The vertical axis: a drag along it chooses what to show, the wheel with alt zooms, a double click shows all again. */
+/** Binds gestures on the vertical axis: a drag selects a range, the wheel with Alt zooms, a double click shows all. */
 export function scaleGestures(scale: HTMLElement, over: HTMLElement, vertical: Vertical): void {
   const brush = el("div", { class: "brush level", hidden: true });
   over.append(brush);

@@ -1,11 +1,11 @@
 const FACTOR = 8;
 
 /**
- * Least and greatest value of any range of elements, at a cost that grows with the logarithm of its length: each level
- * holds the extremes of eight elements of the level below. NaN counts for nothing.
+ * Least and greatest value of any range of elements, in time logarithmic in its length: each level holds the extremes
+ * of eight elements of the level below. NaN is ignored.
  */
 export class Pyramid {
-  /** Answer of the latest `range`: fields rather than a result, so that a frame allocates nothing. */
+  /** Result of the latest `range`: fields rather than an object, so that a frame allocates nothing. */
   min = Number.POSITIVE_INFINITY;
   max = Number.NEGATIVE_INFINITY;
 
@@ -27,7 +27,7 @@ export class Pyramid {
     return this.low[0]!.length;
   }
 
-  /** Finds the extremes of elements `from` to `to` (without `to`); returns whether there are any. */
+  /** Finds the extremes of elements `from` to `to` (exclusive); returns whether there are any. */
   range(from: number, to: number): boolean {
     this.min = Number.POSITIVE_INFINITY;
     this.max = Number.NEGATIVE_INFINITY;

@@ -90,14 +90,14 @@ export interface Packets {
   fate: Uint8Array;
   link: Uint32Array;
   text: Uint32Array;
-  /** Numbers in the captures at the sender's and the receiver's interface, 0 for none; empty in earlier versions. */
+  /** Frame numbers in captures at the sender's and the receiver's interface, 0 for none; empty in earlier versions. */
   sent: Uint32Array;
   sentAt: Uint32Array;
   arrived: Uint32Array;
   arrivedAt: Uint32Array;
 }
 
-/** Streams at their receivers; each has points from its `points` to the next one's. */
+/** Streams at their receivers; the points of stream `n` are those from `points[n]` to `points[n + 1]` (exclusive). */
 export interface Streams {
   count: number;
   flow: Uint32Array;
@@ -151,7 +151,7 @@ function column(buffer: ArrayBuffer, type: string, at: number, count: number): C
   }
 }
 
-/** Reads the header of a file; throws a sentence for people if it is no recording. */
+/** Reads the header of a file; throws an error with a readable message if it is no recording. */
 function headerOf(buffer: ArrayBuffer): Header {
   const magic = String.fromCharCode(...new Uint8Array(buffer, 0, Math.min(8, buffer.byteLength)));
   if (magic !== MAGIC || buffer.byteLength < 16)
@@ -182,7 +182,7 @@ export function read(buffer: ArrayBuffer): Recording {
   const f64 = (name: string, length?: number) => take<Float64Array>(name, "f64", length);
   const u32 = (name: string, length?: number) => take<Uint32Array>(name, "u32", length);
   const u8 = (name: string, length?: number) => take<Uint8Array>(name, "u8", length);
-  // Recordings of earlier versions lack what was added.
+  // Recordings of earlier versions lack sections that were added later.
   const added = (name: string, length: number) => (header.sections[name] ? length : undefined);
 
   const time = f64("packet.time");
@@ -261,7 +261,7 @@ function measureOf(header: Header, key: number | string): Measure {
   return found ?? { name: String(key), title: String(key), unit: "" };
 }
 
-/** A packet's header in words. */
+/** Decodes a packet's header in words. */
 export function words(recording: Recording, packet: number): string {
   const { text } = recording.packets;
   return new TextDecoder().decode(recording.text.subarray(text[packet], text[packet + 1]));

@@ -4,7 +4,7 @@ import { Pyramid } from "./pyramid";
 import { NO_LINK, type Recording, read, type Series } from "./recording";
 import { upperBound } from "./search";
 
-/** A recording with what is derived from it, each part at its first use. */
+/** A recording with data derived from it, each at its first use. */
 export class Run {
   readonly recording: Recording;
   readonly journeys: Journeys;
@@ -13,7 +13,7 @@ export class Run {
 
   constructor(
     buffer: ArrayBuffer,
-    /** What the page calls the run. */
+    /** Display name of the run. */
     public name: string,
   ) {
     this.recording = read(buffer);
@@ -25,19 +25,19 @@ export class Run {
     return header.end_ns || packets.time[packets.count - 1] || 1;
   }
 
-  /** Whether the recording has the first packets of the run only. */
+  /** Whether the recording has only the first packets of the run. */
   get isCut(): boolean {
     const { kept, all } = this.recording.header.packets;
     return kept < all;
   }
 
-  /** Moment up to which the run's packets are known: its end, or when the last that was kept was sent. */
+  /** Time up to which the run's packets are known: its end, or when the last kept packet was sent. */
   get known(): number {
     const { time, count } = this.recording.packets;
     return this.isCut ? (time[count - 1] ?? 0) : this.end;
   }
 
-  /** Paths of a flow on which packets or series are. */
+  /** Paths of a flow that have packets or series. */
   paths(flow: number): number[] {
     return this.once(`paths ${flow}`, () => {
       const { packets, series } = this.recording;
@@ -64,7 +64,7 @@ export class Run {
     );
   }
 
-  /** Series of a measure; of a flow unless that is null, and of a path unless that is -1. */
+  /** Series of a measure; of one flow unless `flow` is null, and of one path unless `path` is -1. */
   series(measure: string, flow: number | null, path = -1): Series[] {
     return this.recording.series.filter(
       (one) =>
@@ -75,7 +75,7 @@ export class Run {
     );
   }
 
-  /** When each link dropped packets, in order; links that dropped none are absent. */
+  /** Sorted times of each link's drops; links without drops are absent. */
   dropTimes(): Map<number, Float64Array> {
     return this.once("drops", () => {
       const { packets } = this.recording;
@@ -99,20 +99,20 @@ export class Run {
     return pyramid;
   }
 
-  /** Returns what is made of the recording under a name, once. */
+  /** Returns a value derived from the recording, which is computed once per key. */
   once<T>(key: string, make: () => T): T {
     if (!this.kept.has(key)) this.kept.set(key, make());
     return this.kept.get(key) as T;
   }
 }
 
-/** What holds at a moment; NaN before the first. */
+/** Value that holds at a time; NaN before the first. */
 export function held(time: Float64Array, value: Float64Array, moment: number): number {
   const index = upperBound(time, moment) - 1;
   return index < 0 ? Number.NaN : value[index]!;
 }
 
-/** Value on the line between the points before and after a moment; NaN before the first and after the last. */
+/** Value on the line between the points before and after a time; NaN before the first and after the last. */
 export function between(time: Float64Array, value: Float64Array, moment: number): number {
   const after = upperBound(time, moment);
   const [from, to] = [time[after - 1], time[after]];

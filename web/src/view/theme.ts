@@ -1,4 +1,4 @@
-/** Colours of the drawings: those of Okabe and Ito, which people tell apart whatever their sight. */
+/** Colours of the drawings: the palette of Okabe and Ito, which is safe for colour-blind readers. */
 
 export interface Theme {
   dark: boolean;
@@ -17,7 +17,7 @@ export interface Theme {
   drop: string;
   /** Lines of a panel. */
   lines: string[];
-  /** Runs that are laid over each other: none of them has the colour of a retransmission. */
+  /** Overlaid runs: none has the colour of a retransmission. */
   runs: string[];
   /** States of a sender, by number. */
   bands: string[];
@@ -88,7 +88,7 @@ const DARK: Theme = {
 const KEY = "vazao-theme";
 const system = () => matchMedia("(prefers-color-scheme: dark)");
 
-/** The theme in force: the reader's choice, or else the system's. */
+/** The current theme: the reader's choice, or else the system's. */
 export class Themes {
   private chosen: "light" | "dark" | null = null;
 
@@ -112,7 +112,7 @@ export class Themes {
     try {
       localStorage.setItem(KEY, this.chosen);
     } catch {
-      // As above.
+      // Without storage, the choice lasts as long as the page.
     }
     this.apply();
   }

@@ -1,9 +1,9 @@
 type Range = [number, number];
 
-/** Less than this part of what fits is not shown: a drawing has no more digits. */
+/** Smallest range that can be shown, as a fraction of the fitted one: a drawing has no more digits. */
 const LEAST = 1e-6;
 
-/** The vertical range of a panel: what fits what is shown, until the reader chooses a part of it. */
+/** Vertical range of a panel: fitted to the visible data, until the reader chooses a part of it. */
 export class Vertical {
   private fitted: Range = [0, 1];
   private chosen: Range | null = null;
@@ -18,12 +18,12 @@ export class Vertical {
     return this.chosen !== null;
   }
 
-  /** Sets the range that is shown by itself; a part that was chosen stays. */
+  /** Sets the fitted range; a part that was chosen stays. */
   suits(fitted: Range): void {
     this.fitted = fitted;
   }
 
-  /** Zooms by a factor about a share of the height, from the bottom; out of all that fits, nothing is chosen any more. */
+  /** Zooms by a factor about a fraction of the height, from the bottom; beyond the fitted range, the choice ends. */
   zoom(factor: number, share = 0.5): void {
     const [bottom, top] = this.range;
     const [least, most] = this.fitted;
@@ -32,7 +32,7 @@ export class Vertical {
     this.show(span < most - least ? [about - span * share, about + span * (1 - share)] : null);
   }
 
-  /** Moves by a share of what is shown, if a part was chosen. */
+  /** Moves by a fraction of the visible range, if a part was chosen. */
   pan(share: number): void {
     if (!this.chosen) return;
     const [bottom, top] = this.chosen;
@@ -40,7 +40,7 @@ export class Vertical {
     this.show([bottom + shift, top + shift]);
   }
 
-  /** Shows what lies between two shares of the height. */
+  /** Shows the part between two fractions of the height. */
   choose(one: number, other: number): void {
     const [bottom, top] = this.range;
     const at = (share: number) => bottom + (top - bottom) * Math.min(1, Math.max(0, share));
@@ -48,7 +48,7 @@ export class Vertical {
     if (high - low > (this.fitted[1] - this.fitted[0]) * LEAST) this.show([low, high]);
   }
 
-  /** Shows all that fits again. */
+  /** Shows the fitted range again. */
   fit(): void {
     this.show(null);
   }

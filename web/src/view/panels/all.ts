@@ -7,13 +7,13 @@ import { SequencePanel } from "./sequence";
 import { SpaceTimePanel } from "./spacetime";
 import { WindowsPanel } from "./windows";
 
-/** Measures that have a place in a panel of their own, or are drawn as something else. */
+/** Measures that have their own panel, or are drawn as something else. */
 const PLACED = new Set([
   ...["cwnd", "ssthresh", "flight", "state", "rtt", "srtt", "rto", "min_rtt"],
   ...["pacing_rate", "delivered", "sequence", "queue"],
 ]);
 
-/** All panels that the runs have something for, in their order on the page. */
+/** Panels for which the runs have data, in their order on the page. */
 export function panels(model: Model): Panel[] {
   const windows = new WindowsPanel(model, {
     id: "windows",

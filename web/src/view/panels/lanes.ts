@@ -8,23 +8,23 @@ import { StreamKind } from "../recording";
 import { held, type Run } from "../run";
 import { upperBound } from "../search";
 
-/** Room of a lane, in pixels, while there are few; many share what the panel has. */
+/** Height of a lane in pixels while there are few; many share the panel's height. */
 const ROOM = 15;
 const TALLEST = 460;
 
-/** Lanes lower than this show that they were read, not how fast. */
+/** Height in pixels below which a lane shows that it was read, not how fast. */
 const LOW = 9;
 
 /**
- * A lane for each object of a page, as a waterfall, or for each stream: from the request to the last byte, what was read
- * by then, and the spans in which data had come but waited for earlier data.
+ * A lane for each object of a page, as a waterfall, or for each stream: from the request to the last byte, the progress
+ * of reading, and the spans in which data had arrived but waited for earlier data.
  */
 export class LanesPanel implements Panel {
   readonly id: string;
   readonly title: string;
   readonly about: string;
   readonly unit = "";
-  /** What was read is known as long as packets are. */
+  /** Reading is known only as far as packets are. */
   readonly ofPackets = true;
 
   constructor(
@@ -135,16 +135,16 @@ export class LanesPanel implements Panel {
     pen.rects(colour, [begin, top, Math.max(end - begin, begin < right ? 1 : 0), height], 0.25);
     if (height >= LOW) pen.rects(colour, this.progress(lane, shown, top, height));
     else pen.rects(colour, [begin, top, end - begin, height], 0.65);
-    // What waits hides no more than half of what was read.
+    // The bar of waiting data hides no more than half of the read data.
     const strip = height >= LOW ? height * 0.5 : height;
     pen.rects(theme.again[1]!, waits(lane.spans, shown, top, strip), height >= LOW ? 1 : 0.9);
-    const told = `${duration(last - lane.asked)}`;
-    if (this.objects && height >= LOW && last >= shown.lo && end + told.length * 6 + 8 < right) {
-      pen.text(theme.soft, end + 5, top + height / 2, told, "left", 10);
+    const text = `${duration(last - lane.asked)}`;
+    if (this.objects && height >= LOW && last >= shown.lo && end + text.length * 6 + 8 < right) {
+      pen.text(theme.soft, end + 5, top + height / 2, text, "left", 10);
     }
   }
 
-  /** Bytes read, as an area that rises to the lane's height. */
+  /** Boxes of an area that rises with the bytes read, up to the lane's height. */
   private progress(lane: Lane, shown: View, top: number, height: number): number[] {
     const { time, read, size } = lane;
     const boxes: number[] = [];
@@ -152,7 +152,7 @@ export class LanesPanel implements Panel {
     const end = upperBound(time, shown.hi);
     let index = Math.max(0, upperBound(time, shown.lo) - 1);
     while (index < end && size > 0) {
-      // Of points within one pixel the last counts.
+      // The last of several points within one pixel counts.
       const next = Math.max(index + 1, upperBound(time, time[index]! + step, index, end));
       const level = (read[next - 1]! / size) * height;
       const from = shown.x(Math.max(time[index]!, shown.lo));
@@ -185,7 +185,7 @@ export class LanesPanel implements Panel {
   }
 }
 
-/** Boxes of the spans that are shown; those closer together than a pixel are one. */
+/** Boxes of the visible spans; spans less than a pixel apart are merged. */
 export function waits(spans: Float64Array, shown: View, top: number, height: number): number[] {
   const boxes: number[] = [];
   const step = (shown.hi - shown.lo) / shown.box.width;

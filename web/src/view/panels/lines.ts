@@ -7,7 +7,7 @@ import type { Series } from "../recording";
 import { between, held, type Run } from "../run";
 import { upperBound } from "../search";
 
-/** A series as a line: colours tell measures apart, dashes paths; of runs that are overlaid, colours tell the runs. */
+/** A series as a line: colours distinguish measures, or overlaid runs; dashes distinguish paths. */
 export interface Line {
   run: Run;
   series: Series;
@@ -23,11 +23,11 @@ export interface LinesAbout {
   about: string;
   measures: string[];
   height?: number;
-  /** A measure of which the picture shows so many times the others' greatest value at most: the rest may leave it. */
+  /** Measure that may leave the picture above `times` the greatest value of the others. */
   leaves?: { measure: string; times: number };
 }
 
-/** Time series of one unit, as steps. */
+/** Time series of one unit, as steps or slopes. */
 export class LinesPanel implements Panel {
   readonly id: string;
   readonly title: string;
@@ -99,24 +99,24 @@ export class LinesPanel implements Panel {
       const pyramid = run.pyramid(series);
       const { time } = series;
       const end = upperBound(time, hi);
-      // A line that leaves the picture comes from, or goes to, a point outside of it.
+      // A slope that crosses the picture's edge needs the next point outside of it.
       const more = series.measure.line ? 1 : 0;
       if (!pyramid.range(Math.max(0, upperBound(time, lo) - 1), Math.min(time.length, end + more))) continue;
       min = Math.min(min, pyramid.min);
-      // A threshold that is not set yet is infinite: it is above the picture.
+      // A threshold that is not set yet is infinite, and above the picture.
       if (!Number.isFinite(pyramid.max)) continue;
       const bounded =
         leaves && isLeaving(line) && max > 0 ? Math.min(pyramid.max, max * leaves.times) : pyramid.max;
       max = Math.max(max, bounded);
     }
     if (min > max) return null;
-    // The zero belongs to the picture unless all that happens is far above it.
+    // Zero is included unless all values are far above it.
     return [min < 0.7 * max && min >= 0 ? 0 : min, max];
   }
 
   paint(pen: Pen, shown: View): void {
     const lines = this.lines();
-    // What is named first matters most, and lies above.
+    // The first measure matters most, and is drawn on top.
     if (!overlaid(this.model)) lines.reverse();
     for (const { run, series, colour, dash: dashes, width } of lines) {
       const drawn = series.measure.line ? slopes : stairs;
@@ -136,7 +136,7 @@ export class LinesPanel implements Panel {
       : short;
   }
 
-  /** Which colour the line has: that of its measure. */
+  /** Index of the line's colour: that of its measure. */
   protected colourOf(order: number, _line: number): number {
     return order;
   }
@@ -146,9 +146,9 @@ export class LinesPanel implements Panel {
   }
 }
 
-/** Queues of the links, with what they dropped. */
+/** Queues of the links, with their drops. */
 export class QueuesPanel extends LinesPanel {
-  /** Its lines are whole, but drops are packets. */
+  /** Lines cover the whole run, but drops come from packets. */
   readonly ofPackets = true;
 
   override fit(lo: number, hi: number): [number, number] | null {

@@ -7,7 +7,7 @@ import { Pyramid } from "../pyramid";
 import { held, type Run } from "../run";
 import { upperBound } from "../search";
 
-/** A bin is about this many pixels wide. */
+/** Approximate width of a bin, in pixels. */
 const BIN = 6;
 
 /** Factor above the rates on the wire up to which a pacing rate is shown. */
@@ -20,21 +20,21 @@ interface Rate {
   width?: number;
   time: Float64Array;
   value: Float64Array;
-  /** Of sums, the rate is their growth in each bin; a series of rates is drawn as it is. */
+  /** Whether it is a cumulative sum, whose growth in each bin is the rate; a series of rates is drawn as it is. */
   sum: boolean;
-  /** Moment up to which it is known; absent: to the end. */
+  /** Time up to which it is known; if absent, the end. */
   known?: number;
   pyramid?: Pyramid;
 }
 
-/** A bin of 1, 2 or 5 times a power of ten nanoseconds: its edges stay in place while the picture moves. */
+/** Bin width of 1, 2 or 5 times a power of ten nanoseconds: edges stay in place while the picture moves. */
 export function binOf(span: number, width: number): number {
   const least = Math.max(1, (span / width) * BIN);
   const power = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 5, 10].find((step) => step * power >= least)! * power;
 }
 
-/** Growth of a sum in bins, in bits a second. */
+/** Growth of a cumulative sum in bins, in bit/s. */
 export function growth(time: Float64Array, value: Float64Array, lo: number, hi: number, bin: number) {
   const first = Math.floor(lo / bin) * bin;
   const count = Math.ceil((hi - first) / bin);
@@ -52,7 +52,7 @@ export function growth(time: Float64Array, value: Float64Array, lo: number, hi: 
   return { time: moments, value: rates };
 }
 
-/** Rates: what was sent, what was delivered, and what the application got. */
+/** Sending rate, delivery rate, goodput and pacing rate of a flow. */
 export class RatesPanel implements Panel {
   readonly id = "rates";
   readonly title = "Rates";
@@ -90,8 +90,8 @@ export class RatesPanel implements Panel {
           if (value > most && Number.isFinite(value)) most = value;
         return most;
       }, 0);
-    // A hole that is filled makes all that waited behind it goodput at once, and a sender that knows nothing yet paces as
-    // if there were no limit: such leaps may leave the picture.
+    // Filling a gap delivers all data that waited behind it at once, and a sender without an estimate paces as if there
+    // were no limit: such spikes may leave the picture.
     const onWire = greatest(rates.filter(({ label, sum }) => sum && !label.endsWith("goodput")));
     const paced = greatest(rates.filter(({ sum }) => !sum));
     const max = onWire ? Math.max(onWire, Math.min(paced, onWire * PACED)) : greatest(rates);
@@ -115,7 +115,7 @@ export class RatesPanel implements Panel {
       return { time, value, pyramid: new Pyramid(value), end: hi };
     }
     const bin = binOf(hi - lo, this.width);
-    // A bin of which only a part is known would look like a rate that falls.
+    // A bin of which only a part is known would look like a falling rate.
     const end = rate.known === undefined ? hi : Math.min(hi, Math.floor(rate.known / bin) * bin);
     const bins = growth(rate.time, rate.value, lo, Math.max(lo, end), bin);
     return { ...bins, pyramid: new Pyramid(bins.value), end };
@@ -142,16 +142,16 @@ export class RatesPanel implements Panel {
     for (const one of paths) {
       const suffix = paths.length > 1 ? `, path ${one}` : "";
       const style = { ...known, dash: dash(paths.length > 1 ? one : 0) };
-      const [sent, came] = [run.bytes(flow, one, false), run.bytes(flow, one, true)];
+      const [sent, arrived] = [run.bytes(flow, one, false), run.bytes(flow, one, true)];
       if (sent.time.length)
         rates.push({ label: `sent${suffix}`, colour: theme.lines[4]!, sum: true, ...style, ...sent });
-      if (came.time.length) {
-        rates.push({ label: `delivered${suffix}`, colour: theme.lines[0]!, sum: true, ...style, ...came });
+      if (arrived.time.length) {
+        rates.push({ label: `delivered${suffix}`, colour: theme.lines[0]!, sum: true, ...style, ...arrived });
       }
     }
     const delivered = run.series("delivered", flow)[0];
     const { acks } = run.sequence(flow, path);
-    // Edges of several paths that have spaces of their own make no one sum.
+    // Acknowledgements of several paths, each with its own sequence space, do not make one sum.
     const goodput = delivered ?? (acks.length === 1 ? acks[0]!.ack : undefined);
     if (goodput?.time.length) {
       rates.push({
@@ -159,7 +159,7 @@ export class RatesPanel implements Panel {
         colour: theme.lines[2]!,
         dash: [],
         sum: true,
-        // What the receiver has read is a series, which is whole; acknowledgements are packets.
+        // The series of data read covers the whole run; acknowledgements are packets.
         ...(delivered ? {} : known),
         time: goodput.time,
         value: goodput.value,

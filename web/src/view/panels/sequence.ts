@@ -7,13 +7,13 @@ import type { Key, Panel } from "../plot";
 import { held } from "../run";
 import { lowerBound, upperBound } from "../search";
 
-/** A click chooses the nearest mark within this many pixels. */
+/** Distance in pixels within which a click selects the nearest mark. */
 const REACH = 14;
 
-/** Of more marks than this about a click, the first ones are looked at. */
+/** Maximum number of marks near a click that are searched. */
 const MOST = 20_000;
 
-/** The time-sequence graph as tcptrace draws it. */
+/** Time-sequence graph in the style of tcptrace. */
 export class SequencePanel implements Panel {
   readonly id = "sequence";
   readonly title = "Time-sequence graph";
@@ -24,7 +24,7 @@ export class SequencePanel implements Panel {
 
   constructor(private readonly model: Model) {}
 
-  /** TSNs and packet numbers count no bytes, but a byte count is what most flows have. */
+  /** Unit of sequence numbers: bytes for most transports, but none for TSNs and packet numbers. */
   get unit(): string {
     const { transport } = this.model.runs[0]!.recording.header.flows[this.model.flow] ?? { transport: "" };
     return /sctp|quic|dccp/i.test(transport) ? "" : "B";
@@ -96,7 +96,7 @@ export class SequencePanel implements Panel {
       }
     }
     if (min > max) return null;
-    // A window that is far from full would press the data into a line; then its edge is above the picture.
+    // A window that is far from full would flatten the data into a line; then its edge lies above the picture.
     return [min, edge > max && edge - max < 0.5 * (max - min) ? edge : max];
   }
 
@@ -104,7 +104,7 @@ export class SequencePanel implements Panel {
     const { theme } = this.model;
     const over = overlaid(this.model);
     this.sequences().forEach((sequence, run) => {
-      // Where no packets were kept, a line that went on would be a stall that was none.
+      // Beyond the kept packets, a line that went on would look like a stall.
       const shown = before(all, this.model.runs[run]!.known);
       if (!shown) return;
       const colour = runColour(this.model, run);
@@ -119,7 +119,7 @@ export class SequencePanel implements Panel {
         if (bars.reason === null)
           drawBars(pen, over ? colour : theme.data[bars.path % theme.data.length]!, bars, shown, 1 + extra);
       }
-      // Retransmissions are few and matter most: they lie above, and are never thinner than two pixels.
+      // Retransmissions are few and matter most: they are drawn on top, at least two pixels wide.
       for (const bars of sequence.bars)
         if (bars.reason !== null) drawBars(pen, this.again(bars.reason), bars, shown, 2 + extra);
       const { time, high } = sequence.drops;

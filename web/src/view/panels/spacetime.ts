@@ -6,15 +6,15 @@ import type { Key, Panel } from "../plot";
 import { Fate, Kind } from "../recording";
 import type { Run } from "../run";
 
-/** More packets than this for each pixel are a wall: their density is drawn instead. */
+/** Packets per pixel above which their density is drawn instead. */
 const DENSE = 0.7;
 
-/** Beyond this many, the density itself is taken from every nth packet. */
+/** Number of packets above which the density itself is sampled from every nth packet. */
 const SAMPLED = 30_000;
 
 const REACH = 10;
 
-/** Space-time diagram: nodes are rows, the client's on top, and packets are lines that lead from row to row. */
+/** Space-time diagram: nodes are rows, the client's on top, and packets are lines from row to row. */
 export class SpaceTimePanel implements Panel {
   readonly id = "spacetime";
   readonly title = "Space-time diagram";
@@ -77,7 +77,7 @@ export class SpaceTimePanel implements Panel {
     this.model.select(found);
   }
 
-  /** Nodes from the client's end: those of the data's way first, and then what only other ways pass. */
+  /** Nodes in order from the client's end, merged from the ways of arrived packets of each path and direction. */
   private nodes(): string[] {
     const { runs, flow, path } = this.model;
     const key = `${flow} ${path}`;
@@ -106,7 +106,7 @@ export class SpaceTimePanel implements Panel {
     return nodes.length ? nodes : ["–"];
   }
 
-  /** Packets of the flow that are under way in a part of the run; null if they are too many. */
+  /** Packets of the flow in transit within the view; null if there are too many. */
   private visible(run: Run, { lo, hi, box }: View): number[] | null {
     const { packets } = run.recording;
     const [first, end] = run.journeys.underWay(lo, hi);
@@ -149,7 +149,7 @@ export class SpaceTimePanel implements Panel {
     }
   }
 
-  /** Points of a packet's way: at each node along its row while it waits, then slanting to the next. */
+  /** Points of a packet's way: along a node's row while it waits there, then slanting to the next node. */
   private way(run: Run, packet: number, shown: View): number[] {
     const nodes = this.nodes();
     const { packets } = run.recording;
@@ -197,7 +197,7 @@ export class SpaceTimePanel implements Panel {
   }
 }
 
-/** Adds nodes of one way to a list that keeps the order of them all. */
+/** Merges the nodes of one way into a list, in an order that suits all ways. */
 function merge(nodes: string[], passed: string[]): void {
   let place = 0;
   for (const node of passed) {

@@ -6,11 +6,12 @@ import { held } from "../run";
 import { lowerBound, upperBound } from "../search";
 import { LinesPanel } from "./lines";
 
-/** A lane lower than this has no room for names, of which a letter takes so much. */
+/** Height of a lane below which there is no room for names, in pixels. */
 const LANE = 30;
+/** Width of a character of a name, in pixels. */
 const LETTER = 5.6;
 
-/** Congestion window, threshold and flight, over bands of the sender's state: one lane for each path. */
+/** Congestion window, slow-start threshold and bytes in flight over bands of sender states, one lane per path. */
 export class WindowsPanel extends LinesPanel {
   override keys(): Key[] {
     const keys = super.keys();
@@ -45,7 +46,7 @@ export class WindowsPanel extends LinesPanel {
     return this.lead().series("state", this.model.flow, this.model.path);
   }
 
-  /** Values that a state takes; there are few, however long the series. */
+  /** Distinct values of a series of states; there are few, however long it is. */
   private values(series: Series): Set<number> {
     const seen = new Set<number>();
     let last = Number.NaN;
