@@ -85,8 +85,8 @@ $(PAGES) &: $(LOCKED) $(shell find web -path web/node_modules -prune -o -type f 
 	@if $(NPM) web ci --silent --no-audit --no-fund; then $(NPM) web run --silent build; else echo '$(NO_PACKAGES)'; fi
 
 # What draws the figures of reports. Its locked versions decide what it is; it is asked of the package that was just built.
-$(EMBED): $(LOCKED) python/vazao/figures/embedding.py python/vazao/figures/theme.py | $(BUILT)
-	@$(BIN)/python -m vazao.figures.embedding
+$(EMBED): $(LOCKED) python/vazao/figures/vega.py python/vazao/figures/theme.py | $(BUILT)
+	@$(BIN)/python -m vazao.figures.vega
 
 NO_PACKAGES := packages of npm cannot be fetched: the pages of vazao view, play and explore are not built, and their tests are skipped
 

@@ -11,7 +11,7 @@ import pytest
 from browsers import browser as browser, chromium as chromium
 from suite import pytest_collection_modifyitems as pytest_collection_modifyitems, pytest_configure as pytest_configure
 from vazao.results import Study
-from vazao.scenario import loading
+from vazao.scenario import loader
 from vazao.study import parse_as
 
 TOY = """
@@ -188,9 +188,9 @@ def no_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     with monkeypatch.context() as patch:
         patch.setenv("VAZAO_CACHE", str(tmp_path / "no-cache"))
         patch.delenv("VAZAO_KERNEL", raising=False)
-        loading._kernels.cache_clear()
+        loader._kernels.cache_clear()
         yield
-    loading._kernels.cache_clear()
+    loader._kernels.cache_clear()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from vazao.results import Campaign, Measured, Study, measured_sets, run_study
+from vazao.results import Campaign, Measured, Study, measurement_files, run_study
 from vazao.study import Ruling, parse_as
 
 HEAD = """
@@ -186,7 +186,7 @@ def joined(stored: Campaign, tmp_path: Path) -> Callable[..., Measured]:
     def join(*lines: str, of: Study | None = None) -> Measured:
         path = tmp_path / "mine.csv"
         path.write_text("\n".join(lines) + "\n")
-        (made,) = measured_sets.joined(of or stored.study, tmp_path / "nowhere", [path])
+        (made,) = measurement_files.joined(of or stored.study, tmp_path / "nowhere", [path])
         return made
 
     return join

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from html.parser import HTMLParser
 
-from vazao.words.speaking import table
+from vazao.words.language import table
 
 UNREAD = {"script", "style", "code", "pre"}
 """Elements that hold no prose: SQL, TOML, commands, names of keys."""

@@ -15,7 +15,7 @@ import pytest
 
 from command import Vazao, caller
 from vazao import _core, results
-from vazao.results import campaign, repeating, running, single, version
+from vazao.results import campaign, execution, single, verification, version
 from vazao.results.rows import Rows, rows_of
 from vazao.study import Study
 
@@ -122,7 +122,7 @@ def test_a_difference_of_one_bit_is_found_and_the_engines_are_named(
     vazao: Vazao, toy: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as before:
-        before.setattr(running, "rows_of", one_bit)
+        before.setattr(execution, "rows_of", one_bit)
         before.setattr(campaign, "versions", lambda: version.versions() | {"engine": "0.0.1"})
         campaign.run_study(toy, size="quick", jobs=1, out=tmp_path / "r")
     stored = results.Store("r").query("SELECT run_id, goodput_bps FROM flows")
@@ -166,7 +166,7 @@ def test_what_differs_in_any_bit_is_a_difference(stored: list[Any], now: list[An
         pl.DataFrame({"run_id": [name] * len(each), "x": pl.Series(each, dtype=kind)})
         for name, each in (("a", stored), ("b", now))
     ]
-    assert [one.column for one in repeating.compared("flows", *frames)] == found
+    assert [one.column for one in verification.compared("flows", *frames)] == found
 
 
 def test_what_cannot_be_run_again_is_said(vazao: Vazao, toy: Study, tmp_path: Path) -> None:

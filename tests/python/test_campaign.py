@@ -11,7 +11,7 @@ import pytest
 from vazao import _core, kernel
 from vazao.results import Store, campaign, enclosure
 from vazao.results.parts import TABLES
-from vazao.scenario import loading
+from vazao.scenario import loader
 from vazao.study import Study, parse_study
 
 pytestmark = pytest.mark.process
@@ -186,18 +186,18 @@ def test_an_installed_kernel_completes_the_results_and_a_removed_one_loses_none(
         with monkeypatch.context() as patch:
             patch.setenv("VAZAO_CACHE", str(tmp_path / "none"))
             patch.delenv("VAZAO_KERNEL", raising=False)
-            loading._kernels.cache_clear()
+            loader._kernels.cache_clear()
             return campaign.run_study(stacks, out=tmp_path / "r")
 
     assert run_without().not_run.height == 2
-    loading._kernels.cache_clear()
+    loader._kernels.cache_clear()
     whole = campaign.run_study(stacks, out=tmp_path / "r")
     assert (whole.started, whole.runs.height, whole.not_run.height) == (2, 5, 0)
     assert whole.store.manifest["not_run"] == {}
     assert {one.verdict for one in whole.findings} == {"reproduced"}
     assert whole.runs.filter(stack="linux")["kernel_hz"].is_not_null().all()
     gone = run_without()
-    loading._kernels.cache_clear()
+    loader._kernels.cache_clear()
     assert (gone.started, gone.runs.height, gone.not_run.height) == (0, 5, 0)
     assert gone.store.manifest["kernels"] == whole.store.manifest["kernels"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from command import Vazao, caller
 from vazao import results
-from vazao.cli import judging
+from vazao.cli import ci
 
 CLAIMS = """
 [[finding]]
@@ -106,10 +106,10 @@ def test_verdicts_are_tests_of_a_suite(vazao: Vazao) -> None:
 
 def test_a_run_that_failed_is_an_error_of_the_suite(tmp_path: Path) -> None:
     cases = [
-        judging.Case("run 1f", "error", "failed", "out of memory", "out of memory\nat 3 s"),
-        judging.Case("run 2f"),
+        ci.Case("run 1f", "error", "failed", "out of memory", "out of memory\nat 3 s"),
+        ci.Case("run 2f"),
     ]
-    judging.write(tmp_path / "x.xml", [("a", cases), ("b", [])])
+    ci.write(tmp_path / "x.xml", [("a", cases), ("b", [])])
     root = ElementTree.parse(tmp_path / "x.xml").getroot()
     assert (root.get("tests"), root.get("errors"), [suite.get("name") for suite in root]) == ("2", "1", ["a", "b"])
     (error,) = root.iter("error")

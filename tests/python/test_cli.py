@@ -16,7 +16,7 @@ from rich.console import Console
 from command import Vazao, caller
 from timing import assert_mostly_within
 from vazao import study
-from vazao.cli import printing, progress, showing, terminal
+from vazao.cli import json_tables, progress, rendering, terminal
 from vazao.results import Result, Store, campaign, pace, run_scenario
 from vazao.scenario import load
 
@@ -59,7 +59,7 @@ def test_only_json_is_printed_on_standard_output(vazao: Vazao) -> None:
 
 def test_json_is_the_same_in_parts_of_any_size(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
     def printed(rows: int) -> str:
-        monkeypatch.setattr(printing, "ROWS", rows)
+        monkeypatch.setattr(json_tables, "ROWS", rows)
         out = vazao("run", "small.toml", "--json", "--trace", "cwnd,queue").out
         return re.sub(r'"wall_s": [-+.e0-9]+', '"wall_s": 0', out)
 
@@ -355,12 +355,12 @@ def test_a_table_of_flows_names_the_stack_and_why_a_flow_failed(capsys: pytest.C
         "flows": tables["flows"].with_columns(stack=pl.lit("linux"), failure=pl.lit("ECONNREFUSED connect")),
         "runs": tables["runs"].with_columns(kernel=pl.lit("6.12.117"), kernel_hz=pl.lit(100)),
     }
-    showing.show_run("x", "id", guests)
+    rendering.show_run("x", "id", guests)
     printed = capsys.readouterr().out
     assert "tcp reno · linux" in printed
     assert "flow 0: ECONNREFUSED connect" in printed
     assert "Linux 6.12.117, 100 Hz" in printed
-    showing.show_run("x", "id", tables)
+    rendering.show_run("x", "id", tables)
     assert "·" not in (printed := capsys.readouterr().out)
     assert "Linux" not in printed
 

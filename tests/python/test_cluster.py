@@ -315,7 +315,7 @@ def workers_of(pid: int) -> list[int]:
     """Process ids of the workers that a driver has started."""
     found = [path for path in Path("/proc").glob("[0-9]*/status") if f"\nPPid:\t{pid}\n" in told(path)]
     numbers = [int(path.parent.name) for path in found]
-    return [number for number in numbers if "vazao.results.serving" in told(Path(f"/proc/{number}/cmdline"))]
+    return [number for number in numbers if "vazao.results.local_cluster" in told(Path(f"/proc/{number}/cmdline"))]
 
 
 def told(path: Path) -> str:

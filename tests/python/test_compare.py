@@ -304,7 +304,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_without_a_kernel_ours_is_shown_with_instructions_to_build_one(
     here: Path, monkeypatch: pytest.MonkeyPatch, compare: Vazao
 ) -> None:
-    monkeypatch.setattr("vazao.scenario.loading._kernels", list)
+    monkeypatch.setattr("vazao.scenario.loader._kernels", list)
     answer = compare("listed.toml")
     assert answer.code == 1
     assert "not built" in answer.out

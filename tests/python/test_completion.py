@@ -19,7 +19,7 @@ import pytest
 
 from command import MAIN
 from test_start import DRAWING, QUERIES, ROWS, SCREENS
-from vazao.cli import app, completing
+from vazao.cli import app, completions
 from vazao.cli.completion import VARIABLE, candidates
 from vazao.study import built_in_studies, reference
 
@@ -207,7 +207,7 @@ def test_what_a_shell_could_obey_is_never_offered(here: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["nowhere/", "/root/no/", "\0", "x" * 5000 + "/"])
 def test_a_folder_that_cannot_be_read_offers_nothing(folder: str, here: Path) -> None:
-    assert completing.paths(folder) == completing.directories(folder) == []
+    assert completions.paths(folder) == completions.directories(folder) == []
 
 
 def asked(place: str, *words: str) -> subprocess.CompletedProcess[str]:

@@ -26,9 +26,9 @@ from starlette.testclient import TestClient
 import vazao as vz
 from vazao import explore, results, seeing
 from vazao.errors import ResultsError, VazaoError
-from vazao.explore.answering import Answers
-from vazao.explore.asking import Ask, read
-from vazao.explore.building import literal, quoted
+from vazao.explore.answers import Answers
+from vazao.explore.queries import Ask, read
+from vazao.explore.sql import literal, quoted
 from vazao.results.writer import writing
 
 pytestmark = pytest.mark.process
@@ -534,7 +534,7 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch, c
 
 
 def test_a_port_that_is_taken_is_said() -> None:
-    from vazao.explore.serving import listening
+    from vazao.explore.server import listening
 
     with listening(0) as one:
         one.listen()

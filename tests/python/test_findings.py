@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import synthetic
-from vazao.cli import showing, terminal
+from vazao.cli import rendering, terminal
 from vazao.errors import StudyError
 from vazao.results import database, load_study
 from vazao.study import Study, built_in_studies, findings, parse_study
@@ -154,7 +154,7 @@ def test_the_terminal_shows_criterion_numbers_and_effect(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal.out, "width", 120)
-    showing.show_findings(synthetic.FINDINGS, explained=True)
+    rendering.show_findings(synthetic.FINDINGS, explained=True)
     printed = capsys.readouterr().out
     assert "criterion  The interval lies above 10.4 %." in printed
     assert "earlier    It reaches 10.4 %. Changed: Few runs made it easier." in printed

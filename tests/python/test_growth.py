@@ -15,7 +15,7 @@ from conftest import TOY
 from test_store import Death, dying_after
 from vazao import results
 from vazao.errors import ResultsError
-from vazao.results import WHOLE, Campaign, Shard, Store, campaign, growth, parts, running
+from vazao.results import WHOLE, Campaign, Shard, Store, campaign, execution, growth, parts
 from vazao.results.parts import TABLES
 from vazao.study import Study, parse_as
 
@@ -54,7 +54,7 @@ def fewer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results in batches of three runs, half of which are no longer in the study."""
     out = tmp_path_factory.mktemp("fewer") / "r"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "FLUSH_RUNS", 3)
+        patch.setattr(execution, "FLUSH_RUNS", 3)
         ran(TOY, out, jobs=1)
         ran(TOY.replace(*FEWER, 1), out)
     return out
@@ -140,7 +140,7 @@ def test_what_is_left_out_can_be_removed(edited: Edit, toy_text: str, begun: Pat
 def test_cleaning_that_is_killed_loses_nothing(
     edited: Edit, fewer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operations: int
 ) -> None:
-    monkeypatch.setattr(running, "FLUSH_RUNS", 3)
+    monkeypatch.setattr(execution, "FLUSH_RUNS", 3)
     shutil.copytree(fewer, tmp_path / "r")
     before = tables(tmp_path / "r")
     with dying_after(operations, monkeypatch), suppress(Death):

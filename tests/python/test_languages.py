@@ -16,9 +16,9 @@ from portuguese import english_in
 from vazao import figures, kernel, ns2, report
 from vazao.errors import StudyError
 from vazao.results import Study, campaign, load_study, open_campaign
-from vazao.study import built_in_studies, parse_as, telling
+from vazao.study import built_in_studies, parse_as, translation
 from vazao.words import ENGLISH, LANGUAGES, Words
-from vazao.words.speaking import table
+from vazao.words.language import table
 
 pytestmark = pytest.mark.study
 
@@ -114,14 +114,14 @@ def test_a_querys_words_are_replaced_where_they_stand_whole() -> None:
 @pytest.mark.parametrize(("name", "lang"), TRANSLATED)
 def test_every_text_of_a_translated_study_has_its_translation(name: str, lang: str) -> None:
     study = load_study(name)
-    missing = [".".join(map(str, at)) for at in telling.untranslated(study, lang) if says_something(study, at)]
+    missing = [".".join(map(str, at)) for at in translation.untranslated(study, lang) if says_something(study, at)]
     assert missing == [], f"{name}.{lang}.toml lacks these"
 
 
 @pytest.mark.parametrize(("name", "lang"), TRANSLATED)
 def test_a_translation_fits_its_study(name: str, lang: str) -> None:
     translated = load_study(name, lang=lang)  # raises if a text is stale or has different gaps
-    every = {*telling.texts(translated.original).values(), *names(translated), *("\n".join(queries(translated)),)}
+    every = {*translation.texts(translated.original).values(), *names(translated), *("\n".join(queries(translated)),)}
     idle = [word for word in translated.words.own if not any(stands(word, text) for text in every)]
     assert idle == [], f"[words] of {name}.{lang}.toml that the study has no use for"
 
@@ -146,7 +146,7 @@ UNITS = {"s", "ms", "bit", "kbit", "kB", "x"}
 
 def says_something(study: Study, at: tuple[str | int, ...]) -> bool:
     """Whether a text contains words, beside gaps, numbers and units."""
-    text = re.sub(r"\{[^}]*\}", " ", telling.texts(study)[at])
+    text = re.sub(r"\{[^}]*\}", " ", translation.texts(study)[at])
     return bool(set(re.findall(r"[^\W\d_]+(?:/s)?", text)) - {"s", "ms", "kB", "MB", "Mbit/s", "Gbit/s"})
 
 
@@ -219,7 +219,7 @@ def test_a_study_is_reported_in_the_requested_language(mine: Study, tmp_path: Pa
 
 def test_results_do_not_depend_on_the_language(mine: Study, tmp_path: Path) -> None:
     plain = mine.run(out=tmp_path / "en")
-    translated = telling.told_in(mine, "pt").run(out=tmp_path / "pt")
+    translated = translation.told_in(mine, "pt").run(out=tmp_path / "pt")
     assert [one.verdict for one in translated.findings] == [one.verdict for one in plain.findings]
     for name in ("findings.json", "manifest.json", "study.toml", "study.pt.toml"):
         assert (tmp_path / "en" / name).read_bytes() == (tmp_path / "pt" / name).read_bytes()
@@ -290,7 +290,7 @@ def test_a_command_says_nothing_in_english(
     shown = vazao("show", "r", "--lang", "pt")
     assert "utilização" in shown.out
     # The toy's own texts are English, except for three.
-    own = re.compile("|".join(map(re.escape, telling.texts(mine).values())))
+    own = re.compile("|".join(map(re.escape, translation.texts(mine).values())))
     for printed in (ran.err, again.err, own.sub("", shown.out)):
         assert english_in(printed) == []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from command import Vazao, caller
-from vazao.results import Study, made, product
+from vazao.results import Study, output_cache, product
 
 pytestmark = pytest.mark.process
 
@@ -61,20 +61,20 @@ def test_a_damaged_file_is_made_again(vazao: Vazao, path: Path, damage: Callable
 
 def test_a_changed_program_regenerates_everything(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
     first = places()
-    monkeypatch.setattr(made, "program", lambda: ["another template"])
+    monkeypatch.setattr(output_cache, "program", lambda: ["another template"])
     vazao("run", "toy.toml")
     assert not set(places()) & set(first)
 
 
 def test_the_program_is_every_file_and_library_of_it(tmp_path: Path) -> None:
-    package = Path(made.__file__).parents[1]
-    own, *others = made.program()
-    assert own == made.tree(package)
+    package = Path(output_cache.__file__).parents[1]
+    own, *others = output_cache.program()
+    assert own == output_cache.tree(package)
     assert {name.partition(" ")[0] for name in others} >= {"duckdb", "polars", "vl-convert-python"}
     copy = shutil.copytree(package / "report", tmp_path / "report", ignore=shutil.ignore_patterns("*.pyc"))
-    assert made.tree(copy) == made.tree(package / "report")
+    assert output_cache.tree(copy) == output_cache.tree(package / "report")
     (copy / "report.html.j2").write_text((copy / "report.html.j2").read_text() + " ")
-    assert made.tree(copy) != made.tree(package / "report")
+    assert output_cache.tree(copy) != output_cache.tree(package / "report")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_installing_a_kernel_invalidates_the_record(toy: Study, vazao: Vazao, mo
     without = product("campaign", toy, RESULTS)
     assert without == product("campaign", toy, RESULTS)
     assert without != product("report", toy, RESULTS)
-    monkeypatch.setattr(made, "kernels_at_hand", lambda text, overrides: ["6.12"])
+    monkeypatch.setattr(output_cache, "kernels_at_hand", lambda text, overrides: ["6.12"])
     assert without != product("campaign", toy, RESULTS)
 
 
@@ -145,7 +145,7 @@ def test_without_a_place_for_records_all_is_made_each_time(vazao: Vazao, monkeyp
 
 
 def test_only_the_last_records_are_kept(toy: Study, vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(made, "MOST", 2)
+    monkeypatch.setattr(output_cache, "MOST", 2)
     for kind in ("a", "b", "c"):
         product(kind, toy, RESULTS).note([MADE[0]])
     assert len(list(Path("cache/made").glob("*.json"))) == 2

@@ -35,7 +35,7 @@ from vazao.results import (
     Study,
     joined as joined_sets,
     load_study,
-    measured_sets,
+    measurement_files,
     merge,
     run_study,
 )
@@ -45,7 +45,7 @@ from vazao.results.readings import LONGEST, MOST_COLUMNS, MOST_ROWS, MOST_SAID, 
 
 
 def test_our_own_rows_give_what_the_runs_give(stored: Campaign, own: Path, tmp_path: Path) -> None:
-    (one,) = measured_sets.joined(stored.study, tmp_path, [own])
+    (one,) = measurement_files.joined(stored.study, tmp_path, [own])
     assert (one.name, one.runs.height, one.flows.height) == ("own", stored.runs.height, stored.flows.height)
     ours = {(ruling.id, ruling.level): ruling for ruling in stored.findings if ruling.id not in ("moon", "busy")}
     theirs = rulings(one)
@@ -62,7 +62,7 @@ def test_our_own_rows_give_what_the_runs_give(stored: Campaign, own: Path, tmp_p
 
 
 def test_explanations_of_our_runs_are_not_given_for_measurements(stored: Campaign, own: Path, tmp_path: Path) -> None:
-    (one,) = measured_sets.joined(stored.study, tmp_path, [own])
+    (one,) = measurement_files.joined(stored.study, tmp_path, [own])
     assert {ruling.explanation for ruling in stored.findings if ruling.id == "faster"} != {""}
     assert {ruling.explanation for ruling in one.findings if ruling.id == "faster"} == {""}
     assert pickle.loads(pickle.dumps(one)).findings == one.findings
@@ -265,7 +265,7 @@ def test_only_a_regular_file_is_accepted(kind: str, stored: Campaign, tmp_path: 
     elif kind == "directory":
         path.mkdir()
     with pytest.raises(StudyError, match=r"a regular file is needed|is a directory|no such file"):
-        measured_sets.joined(stored.study, tmp_path / "nowhere", [path])
+        measurement_files.joined(stored.study, tmp_path / "nowhere", [path])
 
 
 SECRET = "part,bandwidth,variant,completion_s\ngrid,1 Mbps,hunter2,1\n"
@@ -300,13 +300,13 @@ def test_a_link_is_followed_where_the_command_names_it(named: Study, tmp_path: P
     (tmp_path / "testbed.csv").rename(tmp_path / "elsewhere.csv")
     (tmp_path / "testbed.csv").symlink_to(tmp_path / "elsewhere.csv")
     with pytest.raises(StudyError, match=r"testbed\.csv: is a symbolic link; put the file itself there"):
-        measured_sets.joined(named)
+        measurement_files.joined(named)
     (tmp_path / "lab.csv").symlink_to(tmp_path / "elsewhere.csv")
-    (one,) = measured_sets.joined(study(), given=[tmp_path / "lab.csv"])
+    (one,) = measurement_files.joined(study(), given=[tmp_path / "lab.csv"])
     assert (one.name, one.runs.height) == ("lab", 12)
     (tmp_path / "elsewhere.csv").unlink()
     with pytest.raises(StudyError, match=r"testbed\.csv: is a symbolic link"):
-        measured_sets.joined(named)
+        measurement_files.joined(named)
 
 
 def test_a_set_has_the_name_of_its_file() -> None:

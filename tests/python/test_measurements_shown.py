@@ -27,7 +27,7 @@ from measured import (
 )
 from vazao import figures, report
 from vazao.errors import ResultsError, StudyError
-from vazao.results import Campaign, Measured, Study, measured_sets, merge, open_campaign, run_study
+from vazao.results import Campaign, Measured, Study, measurement_files, merge, open_campaign, run_study
 
 # Studies that name measurements, and directories that keep them
 
@@ -175,7 +175,7 @@ def test_every_kind_of_figure_draws_them(kind: str, stored: Campaign, joined: Ca
 
 
 def test_several_sets_have_shapes_of_their_own(stored: Campaign, named: Study, own: Path, tmp_path: Path) -> None:
-    sets = measured_sets.joined(named, tmp_path, [own])
+    sets = measurement_files.joined(named, tmp_path, [own])
     drawn = figures.drawing(stored.study, stored.store, stored.study.figures[0], sets)
     shapes = re.findall(r'"shape": "([a-z-]+)"', json.dumps(drawn.spec(figures.Face.STILL)))
     assert {"diamond", "square", "triangle-up"} == set(shapes)
@@ -217,7 +217,7 @@ def test_texts_of_a_set_are_texts_in_a_page(stored: Campaign, tmp_path: Path) ->
     text = HEAD + NAMED.replace("Nobody, in 2026", "<script>alert(1)</script>")
     (tmp_path / "testbed.csv").write_text("\n".join(grid()) + "\n")
     hostile = study(text, str(tmp_path / "bench.toml"))
-    sets = measured_sets.joined(hostile, tmp_path / "nowhere")
+    sets = measurement_files.joined(hostile, tmp_path / "nowhere")
     page = report.html(hostile, stored.store, stored.findings, sets)
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page

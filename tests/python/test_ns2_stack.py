@@ -18,9 +18,9 @@ from tools import needs
 from vazao import _core, ns2
 from vazao.errors import RunError, ScenarioError
 from vazao.ns2 import program, script, translation
-from vazao.ns2.reading import FlowReading, Look, SlowStart, Totals
+from vazao.ns2.outputs import FlowReading, Look, SlowStart, Totals
 from vazao.results import Result, Study, campaign, run_scenario
-from vazao.scenario import lacking, load, loading
+from vazao.scenario import lacking, load, loader
 from vazao.study import parse_as
 
 pytestmark = pytest.mark.study
@@ -307,7 +307,7 @@ def test_runs_of_another_ns2_are_left_out(tmp_path: Path, monkeypatch: pytest.Mo
     assert done.runs.sort("stack")["stack"].to_list() == ["ns2", "vazao"]
     assert [ruling.verdict for ruling in done.findings] == ["reproduced"]
     assert campaign.run_study(study, out=out).started == 0
-    monkeypatch.setattr(loading, "_simulators", lambda: [("ns2", "2.34", "0" * 64)])
+    monkeypatch.setattr(loader, "_simulators", lambda: [("ns2", "2.34", "0" * 64)])
     again = campaign.run_study(parse_as(Study, STUDY + "\n", "simulators.toml"), out=out)
     assert again.started == 1, "another ns-2's run is another run"
     (left,) = again.left_out

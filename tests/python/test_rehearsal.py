@@ -8,7 +8,7 @@ import pytest
 from synthetic import SMALL
 from vazao import StudyError, load_study
 from vazao.results import campaign, rehearse
-from vazao.results.rehearsal import Stage
+from vazao.results.query_validation import Stage
 from vazao.study import built_in_studies, parse_study
 from vazao.study.needs import Present
 

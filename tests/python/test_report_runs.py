@@ -12,7 +12,7 @@ import pytest
 
 from browsers import Open, needs_chromium, opener
 from vazao import _core, report, results, seeing
-from vazao.report import behind, rerun
+from vazao.report import mark_runs, rerun_catalogue
 from vazao.results import Campaign, Study
 from vazao.seeing import page as pages
 from vazao.study import parse_as
@@ -134,9 +134,9 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     return parse_as(Study, STUDY, str(folder / "again.toml")).run(out=folder / "results", jobs=1)
 
 
-def marks(done: Campaign, sql: str, **given: Any) -> behind.Marks | None:
+def marks(done: Campaign, sql: str, **given: Any) -> mark_runs.Marks | None:
     figure = done.study.figures[0].model_copy(update={"sql": sql, "x": "x", "y": "y", "color": "c", **given})
-    return behind.marks(figure, done.study, done.store)
+    return mark_runs.marks(figure, done.study, done.store)
 
 
 def runs_of(done: Campaign, where: str) -> frozenset[str]:
@@ -177,7 +177,7 @@ def test_an_aggregate_without_groups_has_all_that_it_read(done: Campaign) -> Non
 
 
 def test_very_many_marks_are_merged_by_series(done: Campaign) -> None:
-    many = f"CROSS JOIN range({behind.MOST_MARKS}) AS r(n) WHERE part = 'grid'"
+    many = f"CROSS JOIN range({mark_runs.MOST_MARKS}) AS r(n) WHERE part = 'grid'"
     found = marks(done, f"SELECT r.n AS x, variant AS c, utilisation AS y FROM runs {many}")
     assert found
     assert found.columns == ("c",)
@@ -207,7 +207,7 @@ needs_engine = pytest.mark.skipif(not seeing.can_run_again(), reason="the engine
 
 @needs_engine
 def test_the_page_is_told_why_a_run_needs_more_than_it_has(done: Campaign) -> None:
-    content = rerun.content(done.study, done.store)
+    content = rerun_catalogue.content(done.study, done.store)
     assert content
     assert set(content["figures"]) == {"goodput", "links", "long"}
     assert {cell["levels"]: cell["needs"] for cell in content["cells"] if "link " in cell["levels"]} == {
@@ -231,7 +231,7 @@ def test_runs_of_another_engine_are_known_by_their_levels(done: Campaign, monkey
 
 def test_without_an_engine_the_page_says_nothing_of_clicks(done: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "FOLDER", done.directory)
-    monkeypatch.setattr("vazao.seeing.rerunning.FOLDER", done.directory)
+    monkeypatch.setattr("vazao.seeing.rerun.FOLDER", done.directory)
     written = report.html(done.study, done.store, done.findings)
     assert "data-again" not in written
     assert done.study.words.again["open"] not in written
@@ -314,7 +314,7 @@ def test_a_click_on_a_mark_repeats_its_run_with_the_stored_rows(done: Campaign, 
     assert len(seeds) == 2, "replications below 2, as the figure's query says"
     answer = run_it(page)
     assert "Mbit/s" in chosen
-    content = rerun.content(done.study, done.store)
+    content = rerun_catalogue.content(done.study, done.store)
     assert content
     [mark] = [mark for mark in content["figures"]["goodput"]["marks"] if mark[1] == chosen]
     run_id = content["runs"][mark[2][0]][0]

@@ -15,7 +15,7 @@ from duckdb import DuckDBPyConnection
 
 from vazao import files
 from vazao.errors import ResultsError
-from vazao.results import Store, campaign, database, running, store
+from vazao.results import Store, campaign, database, execution, store
 from vazao.results.parts import TABLES
 from vazao.results.writer import writing
 from vazao.study import Study
@@ -101,7 +101,7 @@ class Unenclosed:
 def test_dying_between_any_two_file_operations_loses_no_committed_run(
     toy: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "FLUSH_RUNS", 4)
+    monkeypatch.setattr(execution, "FLUSH_RUNS", 4)
     monkeypatch.setattr(store, "Enclosure", Unenclosed)
     monkeypatch.setattr(campaign, "rehearse", lambda study: None)  # Touches no file.
     expected = rows(campaign.run_study(toy, size="quick", jobs=1, out=tmp_path / "whole").directory)

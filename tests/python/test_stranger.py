@@ -17,13 +17,13 @@ import pytest
 from command import Vazao, caller, program, vazao
 from synthetic import SMALL
 from vazao import ResultsError, Store, StudyError
-from vazao.cli import showing, terminal
+from vazao.cli import rendering, terminal
 from vazao.figures import Drawing, drawing, files
 from vazao.files import MOST_BYTES
-from vazao.results import campaign, database, running
+from vazao.results import campaign, database, execution
 from vazao.results.enclosure import Enclosure, Limits
 from vazao.results.parts import TABLES
-from vazao.results.rehearsal import Stage
+from vazao.results.query_validation import Stage
 from vazao.study import Study, findings, parse_study
 
 pytestmark = pytest.mark.process
@@ -396,7 +396,7 @@ def test_what_a_message_about_a_spoilt_part_advises_mends_it(small: Study, resul
 
 
 def test_a_lost_batch_is_simulated_again(small: Study, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "FLUSH_RUNS", 1)
+    monkeypatch.setattr(execution, "FLUSH_RUNS", 1)
     shutil.rmtree(results)
     before = campaign.run_study(small, jobs=1, out=results).store.read("flows")
     (results / "runs" / "000001.parquet").unlink()
@@ -486,8 +486,8 @@ def _draw(study: Study, results: Path) -> Drawing:
 def test_a_text_reaches_the_terminal_as_a_text(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hostile = "\x1b]0;owned\x07 \x9b31m [red]x[/] [/] :smile: \r\u202e"
     claim = findings.Ruling("f", hostile, hostile, None, None, "differs", hostile, hostile)
-    showing.show_findings([claim], explained=True)
-    showing.show_tables([(hostile, pl.DataFrame({hostile: [hostile]}))])
+    rendering.show_findings([claim], explained=True)
+    rendering.show_tables([(hostile, pl.DataFrame({hostile: [hostile]}))])
     terminal.err.print(hostile)
     printed = "".join(capsys.readouterr())
     assert not {"\x1b", "\x07", "\x9b", "\r", "\u202e"} & set(printed)

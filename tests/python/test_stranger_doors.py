@@ -13,9 +13,9 @@ from browsers import needs_chromium
 from command import Vazao, caller
 from test_explore import built, running
 from vazao import _core, explore, results, seeing
-from vazao.explore.answering import Answers
+from vazao.explore.answers import Answers
 from vazao.results import Store
-from vazao.scenario import loading
+from vazao.scenario import loader
 
 pytest.importorskip("starlette")
 from starlette.routing import Route
@@ -63,9 +63,9 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
         # Without a kernel, no program runs while the results are made.
         patch.setenv("VAZAO_CACHE", str(folder / "cache"))
         patch.delenv("VAZAO_KERNEL", raising=False)
-        loading._kernels.cache_clear()
+        loader._kernels.cache_clear()
         results.load_study(folder / "asking.toml", allow_programs=True).run(out=folder / "there")
-    loading._kernels.cache_clear()
+    loader._kernels.cache_clear()
     return folder / "there"
 
 

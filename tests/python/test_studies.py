@@ -14,7 +14,7 @@ from command import caller
 from documents import DOCUMENTS, ROOT, exchanges, fenced, shows
 from portuguese import english_in, seen
 from vazao import figures, kernel, ns2, report
-from vazao.cli import showing, terminal
+from vazao.cli import rendering, terminal
 from vazao.results import Campaign, Study, campaign, load_study
 from vazao.study import built_in_studies
 from vazao.study.findings import Ruling
@@ -150,7 +150,7 @@ def test_the_front_page_shows_what_the_demonstration_finds(
     ((_, shown),) = exchanges(next(block for block in fenced(readme) if block.told("not compared:")))
     found, totals = shown.split(f"\n{len(ran.done.findings)} findings: ")
     monkeypatch.setattr(terminal.out, "width", 120)
-    showing.show_findings(ran.done.findings)
+    rendering.show_findings(ran.done.findings)
     printed = capsys.readouterr().out
     assert shows(found + "\n…", printed), f"README.md: the findings are\n{printed}"
     if not kernel.find() and not ns2.find():

@@ -16,7 +16,7 @@ from command import caller
 from vazao import results
 from vazao.errors import StudyError
 from vazao.study import Variation, sweep, variation
-from vazao.study.sweeping import name_of
+from vazao.study.sweeps import name_of
 
 pytestmark = pytest.mark.process
 

@@ -14,7 +14,7 @@ import typer
 
 from vazao import _core, results
 from vazao.cli import programs
-from vazao.cli.judging import Case, write
+from vazao.cli.ci import Case, write
 from vazao.cli.options import Allow, AsJson, Directory, Jobs, Junit
 from vazao.cli.signals import terminable
 from vazao.cli.texts import say
@@ -95,15 +95,15 @@ def run(
     # Additional traces have nothing stored to be compared with.
     one = stored.compared(point, only, result.rows() if measures else result.tables())
     if as_json:
-        from vazao.cli.printing import write_result
+        from vazao.cli.json_tables import write_result
 
         there, here = stored.engines
         write_result(result, {"again": told(one) | {"engine": here, "stored_engine": there}})
     else:
-        from vazao.cli import showing
+        from vazao.cli import rendering
 
-        showing.show_run(f"{only.name} ({point.label})", result.scenario.run_id, result.rows())
-        showing.show_places({"captures": pcap, "logs": qlog}, len(result.samples_stream()) if measures else 0)
+        rendering.show_run(f"{only.name} ({point.label})", result.scenario.run_id, result.rows())
+        rendering.show_places({"captures": pcap, "logs": qlog}, len(result.samples_stream()) if measures else 0)
         say(f"\nrun {point.run_id} of {source}: {one.told()} ({stored.told_engine()})")
     check([one])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from vazao import results, study as studies
-from vazao.cli.judging import Demands, check, record
+from vazao.cli.ci import Demands, check, record
 from vazao.cli.questions import publish
 from vazao.errors import RunError
 from vazao.results.shard import WHOLE, Shard
@@ -121,7 +121,7 @@ def campaign(
 
 
 def _write(data: dict[str, Any], tables: Mapping[str, Mapping[str, pl.DataFrame]] | None = None) -> None:
-    from vazao.cli.printing import write_object
+    from vazao.cli.json_tables import write_object
 
     write_object(data, tables)
 
@@ -142,15 +142,15 @@ def _tables(done: results.Campaign) -> dict[str, dict[str, pl.DataFrame]]:
 
 def _show(done: results.Campaign, page: Path) -> None:
     """Print a campaign for people."""
-    from vazao.cli import showing
+    from vazao.cli import rendering
     from vazao.cli.terminal import out
 
     if done.study.findings:
-        showing.show_findings(done.findings, done.study.words, measurements=done.measurements)
+        rendering.show_findings(done.findings, done.study.words, measurements=done.measurements)
     else:
-        showing.show_title(done.study.title, done.study.question)
+        rendering.show_title(done.study.title, done.study.question)
     words = done.study.words
-    showing.show_tables(((one.title, done.table(one.id)) for one in done.study.tables), words)
+    rendering.show_tables(((one.title, done.table(one.id)) for one in done.study.tables), words)
     out.print(words.say("terminal.report", there=_there(done), page=page), soft_wrap=True)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vazao import study
-from vazao.cli import completing
+from vazao.cli import completions
 from vazao.cli.options import AsJson
 from vazao.cli.texts import say
 from vazao.errors import ScenarioError, did_you_mean
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def list_(
     kind: Annotated[
-        str | None, typer.Argument(help="What to list; without it, everything.", autocompletion=completing.listed)
+        str | None, typer.Argument(help="What to list; without it, everything.", autocompletion=completions.listed)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -54,7 +54,7 @@ def explain(
         str,
         typer.Argument(
             help="An algorithm, a study, a key (network.bottleneck.rate), a column, a measure, a word (rwnd).",
-            autocompletion=completing.explained,
+            autocompletion=completions.explained,
         ),
     ],
     as_json: AsJson = False,
@@ -125,7 +125,7 @@ def new(
             "--from",
             metavar="NAME",
             help="A copy of a built-in study or scenario.",
-            autocompletion=completing.origins,
+            autocompletion=completions.origins,
         ),
     ] = None,
     as_json: AsJson = False,

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from vazao import _core, results, scenario, study as studies
-from vazao.cli import completing, programs
+from vazao.cli import completions, programs
 from vazao.cli.options import AsJson, Changes, Seed, change
 from vazao.cli.texts import say
 from vazao.units import duration, quantity
@@ -45,7 +45,7 @@ def check(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="FILE|NAME", help="A TOML file, or a built-in study or scenario.", autocompletion=completing.files
+            metavar="FILE|NAME", help="A TOML file, or a built-in study or scenario.", autocompletion=completions.files
         ),
     ],
     changes: Changes = None,

@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from vazao import comparing, results, study
-from vazao.cli import completing, options, programs
+from vazao.cli import completions, options, programs
 from vazao.cli.options import Allow, Changes, Jobs, Seed, change
 from vazao.errors import RunError, ScenarioError
 
 
 def compare(
-    name: Annotated[str, typer.Argument(metavar="FILE", help="A scenario.", autocompletion=completing.paths)],
+    name: Annotated[str, typer.Argument(metavar="FILE", help="A scenario.", autocompletion=completions.paths)],
     changes: Changes = None,
     seed: Seed = None,
     seeds: Annotated[

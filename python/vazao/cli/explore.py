@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from vazao.cli import completing
+from vazao.cli import completions
 from vazao.cli.options import AsJson
 from vazao.errors import ResultsError
 
@@ -29,7 +29,7 @@ Browser = Annotated[
 def explore(
     directories: Annotated[
         list[str],
-        typer.Argument(metavar="DIR…", help="Results directories.", autocompletion=completing.directories),
+        typer.Argument(metavar="DIR…", help="Results directories.", autocompletion=completions.directories),
     ],
     port: Port = 0,
     browser: Browser = True,

@@ -21,9 +21,9 @@ from vazao.cli import (
     examples,
     explore,
     kernel,
+    pages,
     questions,
     run,
-    seeing,
     upkeep,
 )
 from vazao.cli.signals import Terminated
@@ -42,8 +42,8 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
     "compare": compare.compare,
-    "view": seeing.view,
-    "play": seeing.play,
+    "view": pages.view,
+    "play": pages.play,
     "report": questions.report,
     "show": questions.show,
     "sql": questions.sql,

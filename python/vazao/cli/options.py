@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vazao.cli import completing
+from vazao.cli import completions
 from vazao.errors import ClusterError, ScenarioError, StudyError
 from vazao.results.shard import WHOLE, Shard
 from vazao.words import LANGUAGES, checked
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from vazao.results import Cluster
 
 Directory = Annotated[
-    str, typer.Argument(metavar="DIR", help="A results directory.", autocompletion=completing.directories)
+    str, typer.Argument(metavar="DIR", help="A results directory.", autocompletion=completions.directories)
 ]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Override a key of the scenario.", autocompletion=completing.changes
+        "--set", metavar="KEY=VALUE", help="Override a key of the scenario.", autocompletion=completions.changes
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document, nothing else.")]
@@ -42,7 +42,7 @@ Trace = Annotated[
     typer.Option(
         metavar="MEASURES",
         help="Record time series: cwnd,ssthresh,srtt,rtt,flight,…",
-        autocompletion=completing.measures,
+        autocompletion=completions.measures,
     ),
 ]
 Pcap = Annotated[Path | None, typer.Option(metavar="DIR", help="One pcapng per host interface.")]
@@ -65,7 +65,7 @@ Vary = Annotated[
     typer.Option(
         metavar="KEY=VALUES",
         help="Sweep a scenario's key: cubic,bbr or 0:0.05:6. May be repeated.",
-        autocompletion=completing.changes,
+        autocompletion=completions.changes,
     ),
 ]
 Seeds = Annotated[

@@ -64,7 +64,7 @@ def show(directory: Directory, lang: Lang = None, as_json: AsJson = False) -> No
     if as_json:
         _write_json(done)
         return
-    from vazao.cli import showing
+    from vazao.cli import rendering
     from vazao.cli.terminal import out
 
     words = done.study.words
@@ -75,11 +75,11 @@ def show(directory: Directory, lang: Lang = None, as_json: AsJson = False) -> No
         out.print(study.told_not_run(study.reasons(done.not_run), words))
     if done.study.findings:
         out.print()
-        showing.show_findings(done.findings, words, explained=True, measurements=done.measurements)
+        rendering.show_findings(done.findings, words, explained=True, measurements=done.measurements)
     elif done.study.question:
         out.print(done.study.question, soft_wrap=True)
-    showing.show_tables(((one.title, done.table(one.id)) for one in done.study.tables), words)
-    showing.show_summary(done.runs, {part.name: part.factor_names for part in done.study.parts}, words)
+    rendering.show_tables(((one.title, done.table(one.id)) for one in done.study.tables), words)
+    rendering.show_summary(done.runs, {part.name: part.factor_names for part in done.study.parts}, words)
 
 
 def _show_scenario(store: results.Store, as_json: bool) -> None:
@@ -88,18 +88,18 @@ def _show_scenario(store: results.Store, as_json: bool) -> None:
     if not tables["runs"].height:
         raise ResultsError(f"{store.directory}: holds no finished run")
     if as_json:
-        from vazao.cli.printing import write_run
+        from vazao.cli.json_tables import write_run
 
         write_run(tables)
         return
-    from vazao.cli import showing
+    from vazao.cli import rendering
 
-    showing.show_run(store.manifest["name"], tables["runs"]["run_id"][0], tables)
+    rendering.show_run(store.manifest["name"], tables["runs"]["run_id"][0], tables)
 
 
 def _write_json(done: Campaign) -> None:
     """Write a study's ledger, tables and means as one JSON object."""
-    from vazao.cli.printing import write_object
+    from vazao.cli.json_tables import write_object
 
     words = done.study.words
     summary = {part.name: _means(done, part.name, part.factor_names) for part in done.study.parts}
@@ -122,7 +122,7 @@ def _write_json(done: Campaign) -> None:
 
 def _means(done: Campaign, part: str, factors: list[str]) -> pl.DataFrame:
     """The mean utilisation and fairness of each combination of a part."""
-    from vazao.cli.showing import summary
+    from vazao.cli.rendering import summary
 
     return summary(done.runs, part, factors)
 
@@ -144,7 +144,7 @@ def sql(
         text = rows.write_csv()
         sys.stdout.write(clean(text) if sys.stdout.isatty() else text)
     elif as_json:
-        from vazao.cli.printing import write_table
+        from vazao.cli.json_tables import write_table
 
         write_table(rows)
     else:

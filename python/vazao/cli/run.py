@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from vazao import _core, results, study as studies
-from vazao.cli import again, campaigns, completing, judging, options, programs, sweeps
+from vazao.cli import again, campaigns, ci, completions, options, programs, sweeps
 from vazao.cli.options import (
     Allow,
     Changes,
@@ -42,7 +42,7 @@ Named = Annotated[
     typer.Argument(
         metavar="FILE|NAME",
         help="A TOML file, a built-in study or scenario, or all-theses.",
-        autocompletion=completing.files,
+        autocompletion=completions.files,
     ),
 ]
 
@@ -140,9 +140,9 @@ class _Campaign:
         """Cores, or a cluster. Raises `ClusterError`."""
         return options.cluster(self.on, self.jobs) or self.jobs
 
-    def demands(self) -> judging.Demands:
+    def demands(self) -> ci.Demands:
         """Demands on verdicts, from `--fail-on` and `--junit`. Raises `StudyError`."""
-        return judging.demands(self.fail_on, self.junit)
+        return ci.demands(self.fail_on, self.junit)
 
     def run(self, study: Callable[[], results.Study], place: Path) -> None:
         """Run a study, which is requested only once all options are validated."""
@@ -233,7 +233,7 @@ def _run_scenario(
     directory: Path | None,
     as_json: bool,
 ) -> None:
-    from vazao.cli import showing
+    from vazao.cli import rendering
 
     measures = [measure.strip() for measure in trace.split(",")] if trace else []
     if measures:
@@ -244,16 +244,16 @@ def _run_scenario(
     if directory:
         results.keep(result, directory, recipe, measures)
     if as_json:
-        from vazao.cli.printing import write_result
+        from vazao.cli.json_tables import write_result
 
         write_result(result)
     else:
-        showing.show_run(only.name, only.run_id, result.rows())
-        showing.show_places(
+        rendering.show_run(only.name, only.run_id, result.rows())
+        rendering.show_places(
             {"captures": pcap, "logs": qlog, "results": directory},
             len(result.samples_stream()) if trace and not directory else 0,
         )
-    failed = showing.failures(result.flows)
+    failed = rendering.failures(result.flows)
     if failed:
         flow, failure = failed[0]
         raise RunError(f"{len(failed)} of {result.flows.height} flows failed; flow {flow}: {failure.splitlines()[0]}")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from vazao import results
-from vazao.cli import completing
+from vazao.cli import completions
 from vazao.cli.options import Directory
 from vazao.cli.questions import publish
 from vazao.cli.texts import say
@@ -19,7 +19,7 @@ from vazao.cli.texts import say
 def merge(
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="DIR…", help="Results of `vazao run --shard`.", autocompletion=completing.directories),
+        typer.Argument(metavar="DIR…", help="Results of `vazao run --shard`.", autocompletion=completions.directories),
     ],
     directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where all of them go.")],
     as_json: Annotated[bool, typer.Option("--json", help="What was merged as one JSON object.")] = False,

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
         compare as compare,
         default_directory as default_directory,
     )
-    from vazao.comparing.drawing import windows as windows
     from vazao.comparing.replications import MEASURES as MEASURES, Replications as Replications
-    from vazao.comparing.telling import Told as Told, basis as basis, titled as titled, told as told
+    from vazao.comparing.texts import Told as Told, basis as basis, titled as titled, told as told
     from vazao.comparing.traces import (
         FULL_BYTES as FULL_BYTES,
         TOLERANCE_S as TOLERANCE_S,
@@ -23,5 +22,6 @@ if TYPE_CHECKING:
         parting as parting,
     )
     from vazao.comparing.variants import STACKS as STACKS
+    from vazao.comparing.window_plot import windows as windows
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

@@ -13,10 +13,10 @@ import polars as pl
 
 from vazao import _core, display
 from vazao.comparing import page
-from vazao.comparing.drawing import draw
 from vazao.comparing.replications import MEASURES, Replications, replicate
 from vazao.comparing.traces import TOLERANCE_S, Parting, of_flow, parting, with_data
 from vazao.comparing.variants import Variant, plays, variants
+from vazao.comparing.window_plot import draw
 from vazao.errors import RunError, ScenarioError
 from vazao.files import make_directory, remove
 from vazao.results import Experiment, Progress, Result, load, run_scenario

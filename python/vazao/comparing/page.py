@@ -9,10 +9,10 @@ from pathlib import Path
 
 import polars as pl
 
-from vazao.comparing import telling
-from vazao.comparing.drawing import drawing
+from vazao.comparing import texts
 from vazao.comparing.replications import MEASURES, OURS, Replications
-from vazao.comparing.telling import Compared
+from vazao.comparing.texts import Compared
+from vazao.comparing.window_plot import drawing
 from vazao.figures import PAPER, Drawing, Face, Plot, Rows, files
 from vazao.files import make_directory, write_atomically
 from vazao.study import Figure
@@ -45,8 +45,8 @@ def tables(made: Compared) -> list[tuple[str, list[list[str]]]]:
     """Title and table of texts for each of the first flows, with the headings first."""
     if not made.results:
         return []
-    rows = telling.flows(made, MOST_FLOWS)
-    titled_tables = [(telling.titled(row), telling.told(made, row["flow"])) for row in rows if made.played(row["flow"])]
+    rows = texts.flows(made, MOST_FLOWS)
+    titled_tables = [(texts.titled(row), texts.told(made, row["flow"])) for row in rows if made.played(row["flow"])]
     return [(title, [one.headings, *one.lines]) for title, one in titled_tables]
 
 
@@ -58,9 +58,7 @@ def differences(made: Replications) -> Drawing | None:
     if shares.is_empty():
         return None
     half = pl.col("relative_half").abs().fill_null(0.0)
-    names = {
-        name: telling.NAMES.get(name, re.sub("_(s|bps)$", "", name).replace("_", " ")) for name in shares["measure"]
-    }
+    names = {name: texts.NAMES.get(name, re.sub("_(s|bps)$", "", name).replace("_", " ")) for name in shares["measure"]}
     frame = shares.select(
         pl.col("measure").replace(names),
         pl.col("relative"),
@@ -98,7 +96,7 @@ def write(made: Compared, folder: Path) -> list[Path]:
 
 def _html(made: Compared, replications: Replications, drawn: Drawing | None) -> str:
     title = escape(f"{made.name}: stacks compared")
-    parts = [f"<h1>{title}</h1>", f'<p class="soft">{escape(telling.basis(replications))}.</p>']
+    parts = [f"<h1>{title}</h1>", f'<p class="soft">{escape(texts.basis(replications))}.</p>']
     for trial in made.trials:
         notes = "; ".join(filter(None, [trial.problem, *trial.notes]))
         parts.append(f'<p class="soft">{escape(trial.name)}: {escape(notes or "as written")}</p>')

@@ -10,8 +10,8 @@ from vazao import lazy
 if TYPE_CHECKING:
     from vazao.explore.directories import Directory as Directory, opened as opened
     from vazao.explore.pages import EXPLORER as EXPLORER, application as application, is_built as is_built
-    from vazao.explore.playing import laboratory as laboratory, play as play
-    from vazao.explore.serving import serve as serve
-    from vazao.explore.viewing import OpenRuns as OpenRuns, open_runs as open_runs
+    from vazao.explore.play_server import laboratory as laboratory, play as play
+    from vazao.explore.run_page import OpenRuns as OpenRuns, open_runs as open_runs
+    from vazao.explore.server import serve as serve
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

@@ -17,11 +17,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from vazao.errors import ResultsError, VazaoError
-from vazao.explore import asking
-from vazao.explore.answering import Answers
+from vazao.explore import queries
+from vazao.explore.access import MOST_BYTES, Guard
+from vazao.explore.answers import Answers
 from vazao.explore.directories import Directory
-from vazao.explore.guarding import MOST_BYTES, Guard
-from vazao.explore.viewing import POLICY, OpenRuns, Pages, Run, UnaskedError, open_runs as run_again
+from vazao.explore.run_page import POLICY, OpenRuns, Pages, Run, UnaskedError, open_runs as run_again
 
 HERE = Path(__file__).parent
 STATIC = {"explore.js": "text/javascript", "explore.css": "text/css"}
@@ -92,7 +92,7 @@ class _Site:
 
     async def ask(self, request: Request) -> Response:
         content = await request.body()
-        return await _answered(lambda: self._answers.answer(asking.read(content[: MOST_BYTES + 1])))
+        return await _answered(lambda: self._answers.answer(queries.read(content[: MOST_BYTES + 1])))
 
     async def findings(self, _: Request) -> Response:
         return await _answered(lambda: {"findings": [self._ledger(each) for each in self._answers.directories]})
@@ -124,17 +124,17 @@ class _Site:
         """Re-run a run and return the key of its page, or the permission that the user must grant first."""
         content = await request.body()
         try:
-            page = await run_in_threadpool(self._made, asking.look(content))
+            page = await run_in_threadpool(self._made, queries.look(content))
         except UnaskedError as unasked:
             return JSONResponse({"asked": unasked.told, "leave": unasked.leave})
         except VazaoError as error:
             return JSONResponse({"error": str(error)}, status_code=400)
         return JSONResponse({"page": self._pages.keep(page)})
 
-    def _made(self, look: asking.Look) -> str:
+    def _made(self, look: queries.Look) -> str:
         return self._open_runs(self._runs(look), look.leave)
 
-    def _runs(self, look: asking.Look) -> list[Run]:
+    def _runs(self, look: queries.Look) -> list[Run]:
         """The runs that a page names. Raises `ResultsError` for a missing one."""
         found = []
         for label, run_id in [(look.dir, look.run), *([(look.beside_dir, look.beside)] if look.beside else [])]:

@@ -6,7 +6,6 @@ from vazao import lazy
 
 if TYPE_CHECKING:
     from vazao.figures.channels import Face as Face, Plot as Plot
-    from vazao.figures.embedding import embed_script as embed_script
     from vazao.figures.faces import Drawing as Drawing, files as files
     from vazao.figures.gallery import chart as chart, drawer as drawer, drawing as drawing, render as render
     from vazao.figures.overlays import shape_of as shape_of
@@ -23,5 +22,6 @@ if TYPE_CHECKING:
         VEGA_LITE as VEGA_LITE,
     )
     from vazao.figures.traces import series as series, trace_chart as trace_chart
+    from vazao.figures.vega import embed_script as embed_script
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from vazao.figures.breaking import LETTER, in_lines
+from vazao.figures.line_breaks import LETTER, in_lines
 from vazao.figures.rows import Rows
 from vazao.figures.theme import SHAPES, Theme
 from vazao.study import Figure

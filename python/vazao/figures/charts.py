@@ -19,7 +19,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from vazao.figures import inline, printing
+from vazao.figures import inline, print_layout
 from vazao.figures.channels import Spec
 from vazao.figures.theme import VEGA_LITE
 
@@ -61,7 +61,7 @@ class Styled(alt.TopLevelMixin):
         spec = super(Styled, bare).to_dict(False, ignore=ignore, context={**around, _OURS: True})
         complete = _WithSelections().of(spec)
         if "width" in look:
-            complete = printing.fitted(complete, look["width"])
+            complete = print_layout.fitted(complete, look["width"])
         if validate:
             type(self).validate(complete)
         if format != "vega":

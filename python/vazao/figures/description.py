@@ -29,7 +29,7 @@ from vazao.figures.channels import (
     x_channel,
     y_channel,
 )
-from vazao.figures.printing import scaled
+from vazao.figures.print_layout import scaled
 from vazao.words import DEFAULT
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"

@@ -15,8 +15,8 @@ from uuid import uuid4
 import vl_convert
 
 from vazao.figures.channels import Spec
-from vazao.figures.embedding import embed_script
 from vazao.figures.theme import VEGA_LITE
+from vazao.figures.vega import embed_script
 
 _PAGE = """\
 <div id="{name}" class="vazao-chart"><img alt="" style="max-width:100%" src="data:{still}"></div>

@@ -13,7 +13,7 @@ if find_spec("gymnasium") is None:
 
 from gymnasium import register
 
-from vazao.gym.acting import (
+from vazao.gym.actions import (
     Action as Action,
     Multiplier as Multiplier,
     Pace as Pace,
@@ -22,7 +22,8 @@ from vazao.gym.acting import (
 )
 from vazao.gym.agent import Agent as Agent
 from vazao.gym.environment import Env as Env, MultiEnv as MultiEnv
-from vazao.gym.rewarding import (
+from vazao.gym.randomisation import choice as choice, log_uniform as log_uniform, uniform as uniform
+from vazao.gym.rewards import (
     REWARDS as REWARDS,
     allegro as allegro,
     aurora as aurora,
@@ -31,6 +32,5 @@ from vazao.gym.rewarding import (
     vivace as vivace,
 )
 from vazao.gym.step import AURORA as AURORA, Step as Step
-from vazao.gym.varying import choice as choice, log_uniform as log_uniform, uniform as uniform
 
 register(id="vazao/Flow-v0", entry_point="vazao.gym:Env")

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from vazao import _core, units
 from vazao.errors import RunError, ScenarioError
-from vazao.gym.acting import Action, action_of
-from vazao.gym.rewarding import Reward, reward_of
+from vazao.gym.actions import Action, action_of
+from vazao.gym.rewards import Reward, reward_of
 from vazao.gym.step import AURORA, Observer, Step
 from vazao.gym.world import Described, World
 from vazao.results import Result

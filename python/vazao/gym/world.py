@@ -12,7 +12,7 @@ from numpy.random import Generator
 from vazao import _core
 from vazao.errors import ScenarioError
 from vazao.gym.agent import Agent, own
-from vazao.gym.varying import draw_of, extremes
+from vazao.gym.randomisation import draw_of, extremes
 from vazao.results import Experiment, load as load_experiment, refuse_unasked
 from vazao.scenario import Flow, Network, Plugins, document, link, load, point_to_point, upload
 

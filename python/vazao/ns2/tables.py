@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from vazao import _core
 from vazao.ns2.experiment import Association, Connection, Experiment, route
-from vazao.ns2.reading import AssociationReading, FlowReading, Look, Reading
+from vazao.ns2.outputs import AssociationReading, FlowReading, Look, Reading
 from vazao.ns2.sctp import CHUNK, DATA
 from vazao.ns2.translation import STACK
 

@@ -5,6 +5,6 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
-    from vazao.report.writing import PAGE as PAGE, html as html, write as write, write_index as write_index
+    from vazao.report.document import PAGE as PAGE, html as html, write as write, write_index as write_index
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

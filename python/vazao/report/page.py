@@ -18,7 +18,7 @@ from vazao.errors import ScenarioError
 from vazao.figures import PAGE, Drawing, Face, drawer, shape_of
 from vazao.report import network
 from vazao.report.letter import left_to_the_ledger, letter
-from vazao.report.pasting import joined, quoted
+from vazao.report.shell import joined, quoted
 from vazao.results import Measured, Store
 from vazao.scenario import load
 from vazao.study import (

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
-    from vazao.results.again import Gate as Gate, stored_scenario as stored_scenario
-    from vazao.results.asked import Asked as Asked
     from vazao.results.campaign import (
         Campaign as Campaign,
         Study as Study,
@@ -15,40 +13,36 @@ if TYPE_CHECKING:
         open_campaign as open_campaign,
         run_study as run_study,
     )
-    from vazao.results.cleaning import clean as clean
+    from vazao.results.cleanup import clean as clean
     from vazao.results.cluster import Cluster as Cluster, cluster_of as cluster_of
+    from vazao.results.consent import Asked as Asked
+    from vazao.results.execution import Progress as Progress
     from vazao.results.experiment import (
         Experiment as Experiment,
         load as load,
         open as open,  # noqa: A004
     )
-    from vazao.results.exporting import write_table as write_table
+    from vazao.results.export import write_table as write_table
     from vazao.results.forecast import (
         Forecast as Forecast,
         forecast_run as forecast_run,
         forecast_runs as forecast_runs,
     )
+    from vazao.results.laboratory import play as play
     from vazao.results.latex import escaped as escaped
-    from vazao.results.made import product as product
     from vazao.results.manifest import MANIFEST as MANIFEST, read_manifest as read_manifest
-    from vazao.results.measured_sets import joined as joined, kept_measurements as kept_measurements
+    from vazao.results.measurement_files import joined as joined, kept_measurements as kept_measurements
     from vazao.results.measurements import Measured as Measured
     from vazao.results.merging import merge as merge
+    from vazao.results.output_cache import product as product
     from vazao.results.pace import SMALLEST as SMALLEST, Pace as Pace, measured as measured
-    from vazao.results.playing import play as play
+    from vazao.results.query_validation import rehearse as rehearse
     from vazao.results.readings import name_of as name_of
     from vazao.results.readme import PAPERS as PAPERS
-    from vazao.results.rehearsal import rehearse as rehearse
-    from vazao.results.repeating import (
-        Repeated as Repeated,
-        Stored as Stored,
-        planned_runs as planned_runs,
-        stored_runs as stored_runs,
-    )
+    from vazao.results.reruns import Gate as Gate, stored_scenario as stored_scenario
     from vazao.results.result import Result as Result, run as run, run_scenario as run_scenario, table as table
-    from vazao.results.running import Progress as Progress
     from vazao.results.shard import WHOLE as WHOLE, Shard as Shard
-    from vazao.results.simulating import refuse_unasked as refuse_unasked, run_many as run_many
+    from vazao.results.simulation import refuse_unasked as refuse_unasked, run_many as run_many
     from vazao.results.single import (
         StoredResult as StoredResult,
         check_place as check_place,
@@ -56,6 +50,12 @@ if TYPE_CHECKING:
         kept_inputs as kept_inputs,
     )
     from vazao.results.store import Store as Store
+    from vazao.results.verification import (
+        Repeated as Repeated,
+        Stored as Stored,
+        planned_runs as planned_runs,
+        stored_runs as stored_runs,
+    )
     from vazao.results.version import __version__ as __version__
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

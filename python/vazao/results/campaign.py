@@ -14,15 +14,15 @@ import polars as pl
 from vazao import display, figures
 from vazao.errors import ClusterError, ResultsError, StudyError, VazaoError, did_you_mean
 from vazao.files import locked, owned, write_atomically
-from vazao.results import inputs, measured_sets, readme
+from vazao.results import inputs, measurement_files, readme
 from vazao.results.cluster import Cluster, cluster_of
+from vazao.results.execution import Progress, Silent, run_missing
 from vazao.results.growth import left_out, planned_rows
-from vazao.results.made import Product, product
 from vazao.results.manifest import check_usable, read_manifest
-from vazao.results.rehearsal import rehearse
-from vazao.results.running import Progress, Silent, run_missing
+from vazao.results.output_cache import Product, product
+from vazao.results.query_validation import rehearse
 from vazao.results.shard import WHOLE, Shard
-from vazao.results.simulating import refuse_unasked
+from vazao.results.simulation import refuse_unasked
 from vazao.results.store import PLANNED, STUDY, Store
 from vazao.results.version import versions
 from vazao.results.writer import writing
@@ -178,12 +178,15 @@ class Campaign:
     @cached_property
     def measurements(self) -> list[Measured]:
         """An author's own measurement sets, each with the verdicts from its rows. Raises `StudyError`."""
-        return measured_sets.joined(self.study, self.directory)
+        return measurement_files.joined(self.study, self.directory)
 
     def write_ledger(self) -> list[Path]:
         """Store the verdicts, also those from measurements, with the study's original texts; return the files."""
         own = self.in_its_own_words()
-        return [findings.write(own.findings, self.directory), *measured_sets.write(self.directory, own.measurements)]
+        return [
+            findings.write(own.findings, self.directory),
+            *measurement_files.write(self.directory, own.measurements),
+        ]
 
     def sql(self, query: str) -> pl.DataFrame:
         """Run a DuckDB SQL query over the tables runs, flows, paths, links and samples."""
@@ -293,8 +296,8 @@ def run_study(
     directory = Path(out) if out is not None else default_directory(study.name)
     executor = _executor(jobs, on)
     lang, study = study.words.lang, study.original
-    sets = measured_sets.joined(study, directory, list(map(Path, measurements)))
-    if measured_sets.are_kept(directory, sets) and (done := _finished(study, size, directory)):
+    sets = measurement_files.joined(study, directory, list(map(Path, measurements)))
+    if measurement_files.are_kept(directory, sets) and (done := _finished(study, size, directory)):
         return done.told_in(lang)
     rehearse(study)
     begun = read_manifest(directory) or {}
@@ -308,7 +311,7 @@ def run_study(
         manifest = _continued(existing, manifest)
     with writing(directory, manifest, study.text) as writer:
         inputs.keep(directory, planned.inputs)
-        measured_sets.keep(directory, sets)
+        measurement_files.keep(directory, sets)
         for name, texts in sources(study).items():
             write_atomically((directory / STUDY).with_suffix(f".{name}.toml"), texts.text.encode())
         readme.write(directory, manifest, study)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from vazao.errors import ClusterError
 from vazao.results.dispatch import Dispatch
-from vazao.results.serving import serving
+from vazao.results.local_cluster import serving
 
 if TYPE_CHECKING:
     from typing import TypeAlias

@@ -18,7 +18,7 @@ from duckdb.func import FunctionNullHandling
 from vazao import statistics
 from vazao.errors import ResultsError
 from vazao.results import decisions, dynamics
-from vazao.results.statement import check
+from vazao.results.query_check import check
 from vazao.study import STORED_TABLES
 
 _Numbers = list[float | None] | None

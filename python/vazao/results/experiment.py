@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, overload
 from vazao import _core, display
 from vazao.errors import ClusterError, ScenarioError
 from vazao.results.campaign import Campaign, Study, open_campaign, run_study
+from vazao.results.execution import Progress
 from vazao.results.result import Result, run_scenario
-from vazao.results.running import Progress
 from vazao.results.single import StoredResult
 from vazao.results.store import Store
 from vazao.scenario import Allowed, load as load_scenario

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from vazao.errors import ResultsError
 from vazao.files import owned, read_file, write_atomically
-from vazao.results import inputs, measured_sets, parts, readme
+from vazao.results import inputs, measurement_files, parts, readme
 from vazao.results.campaign import open_campaign
 from vazao.results.manifest import check_origin
 from vazao.results.parts import TABLES
@@ -45,7 +45,7 @@ def merge(sources: Sequence[str | Path], out: str | Path) -> Merged:
     stores = [Store(source) for source in sources]
     first, directory = stores[0], Path(out)
     _check_same(stores)
-    sets = measured_sets.together(directory, [store.directory for store in stores])
+    sets = measurement_files.together(directory, [store.directory for store in stores])
     stored = pl.concat([store.stored for store in stores]).unique()
     # A machine without a kernel plans guests' runs under run_ids that no stored run has.
     best = max(stores, key=lambda store: _planned(store).join(stored, on="run_id", how="semi").height)
@@ -53,7 +53,7 @@ def merge(sources: Sequence[str | Path], out: str | Path) -> Merged:
         for name in sorted(first.directory.glob("study.*.toml")):
             write_atomically(directory / name.name, read_file(name))
         study = parse_as(Study, read_text(directory / STUDY), str(directory / STUDY))
-        measured_sets.take(directory, sets)
+        measurement_files.take(directory, sets)
         readme.write(directory, best.manifest, study)
         for store in stores:
             for copy in inputs.kept(store.directory, store.manifest).values():

@@ -16,14 +16,14 @@ from polars import selectors
 
 from vazao import _core, display, figures, seeing, widgets
 from vazao.errors import RunError, ScenarioError
-from vazao.results import simulating
+from vazao.results import simulation
 from vazao.scenario import Flow, Network, Plugins, document, load
 from vazao.units import cell
 
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
 
-    from vazao.results.simulating import Outcome
+    from vazao.results.simulation import Outcome
     from vazao.widgets import View
 
 
@@ -288,4 +288,4 @@ def run_scenario(
     if trace:
         scenario = scenario.with_trace(list(trace), trace_every_s)
     directories = {name: None if path is None else str(path) for name, path in [("pcap", pcap), ("qlog", qlog)]}
-    return Result(scenario, simulating.run(scenario, snap=snap, on_tick=on_tick, **directories))
+    return Result(scenario, simulation.run(scenario, snap=snap, on_tick=on_tick, **directories))

@@ -14,7 +14,7 @@ from vazao import _core
 from vazao.results.result import joined_table
 
 if TYPE_CHECKING:
-    from vazao.results.simulating import Outcome
+    from vazao.results.simulation import Outcome
 
 SEED = pl.Int64()
 """Type of the column `seed` in `runs`."""

@@ -22,11 +22,11 @@ from vazao import _core
 from vazao.errors import ScenarioError
 from vazao.files import write_atomically
 from vazao.results.rows import Packed, rows_of
-from vazao.results.simulating import run_many
+from vazao.results.simulation import run_many
 from vazao.scenario import Recipe, needs_of
 
 if TYPE_CHECKING:
-    from vazao.results.simulating import Outcome
+    from vazao.results.simulation import Outcome
 
 ENOUGH_SECONDS = 0.5
 """Time after which a worker starts no further run of a chunk."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
+    from vazao.scenario.application import Application as Application
     from vazao.scenario.build import *
     from vazao.scenario.build import document as document
     from vazao.scenario.catalogue import (
@@ -19,21 +20,17 @@ if TYPE_CHECKING:
         lacking as lacking,
         needs_of as needs_of,
     )
-    from vazao.scenario.importing import installed as installed
     from vazao.scenario.inputs import (
         Input as Input,
         Named as Named,
         inputs_of as inputs_of,
         merged_inputs as merged_inputs,
     )
-    from vazao.scenario.loading import kernels_at_hand as kernels_at_hand, load as load
-    from vazao.scenario.losing import LossModel as LossModel
+    from vazao.scenario.loader import kernels_at_hand as kernels_at_hand, load as load
+    from vazao.scenario.loss_model import LossModel as LossModel
     from vazao.scenario.own import Allowed as Allowed
     from vazao.scenario.packaged import built_in as built_in, built_in_scenarios as built_in_scenarios
-    from vazao.scenario.plugins import Plugins as Plugins, fingerprint as fingerprint
-    from vazao.scenario.queueing import Queue as Queue
-    from vazao.scenario.recipe import Recipe as Recipe
-    from vazao.scenario.scheduling import (
+    from vazao.scenario.packet_scheduler import (
         Copy as Copy,
         Decision as Decision,
         PathState as PathState,
@@ -42,7 +39,10 @@ if TYPE_CHECKING:
         Send as Send,
         Situation as Situation,
     )
-    from vazao.scenario.starting import SlowStart as SlowStart
-    from vazao.scenario.writing import Application as Application
+    from vazao.scenario.plugins import Plugins as Plugins, fingerprint as fingerprint
+    from vazao.scenario.queueing import Queue as Queue
+    from vazao.scenario.recipe import Recipe as Recipe
+    from vazao.scenario.slow_start import SlowStart as SlowStart
+    from vazao.scenario.user_modules import installed as installed
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from vazao import display
+from vazao.scenario.application import Application
 from vazao.scenario.congestion import CongestionControl
-from vazao.scenario.losing import LossModel
+from vazao.scenario.loss_model import LossModel
+from vazao.scenario.packet_scheduler import Scheduler
 from vazao.scenario.queueing import Queue
-from vazao.scenario.scheduling import Scheduler
-from vazao.scenario.writing import Application
 
 __all__ = [
     "App", "Flow", "Link", "Network", "Transport", "arrivals", "cbr", "command", "custom", "dccp", "download",

@@ -21,9 +21,9 @@ from typing import Any, TypeAlias
 
 from vazao.errors import ScenarioError, VazaoError, did_you_mean
 from vazao.files import cache_folder, in_words, make_directory, read_file
-from vazao.scenario.conduct import check
-from vazao.scenario.importing import Text, is_installed, loaded
 from vazao.scenario.plugins import BASES
+from vazao.scenario.user_modules import Text, is_installed, loaded
+from vazao.scenario.validation import check
 
 Found = tuple[type | None, str, list[tuple[str, Path, str]]]
 """Answer of a finder to the engine: the class (None: not to be run), a digest of its code, its files."""

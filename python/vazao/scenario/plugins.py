@@ -14,13 +14,13 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from vazao.errors import ScenarioError
-from vazao.scenario.conduct import check
+from vazao.scenario.application import Application
 from vazao.scenario.congestion import CongestionControl
-from vazao.scenario.losing import LossModel
+from vazao.scenario.loss_model import LossModel
+from vazao.scenario.packet_scheduler import Scheduler
 from vazao.scenario.queueing import Queue
-from vazao.scenario.scheduling import Scheduler
-from vazao.scenario.starting import SlowStart
-from vazao.scenario.writing import Application
+from vazao.scenario.slow_start import SlowStart
+from vazao.scenario.validation import check
 
 BASES: Mapping[str, type] = {
     "cc": CongestionControl,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vazao import _core
-from vazao.scenario.loading import load
+from vazao.scenario.loader import load
 from vazao.scenario.own import Allowed
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from vazao.errors import ResultsError
 from vazao.files import write_atomically
-from vazao.seeing.recording import Recording, record
+from vazao.seeing.recordings import Recording, record
 
 FOLDER = Path(__file__).parent
 

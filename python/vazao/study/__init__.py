@@ -65,13 +65,13 @@ if TYPE_CHECKING:
     )
     from vazao.study.reference import Meaning as Meaning
     from vazao.study.source import Source as Source, read_text as read_text, readable as readable
-    from vazao.study.sweeping import (
+    from vazao.study.sweeps import (
         FLOW as FLOW,
         Variation as Variation,
         sweep as sweep,
         variation as variation,
         varied_flows as varied_flows,
     )
-    from vazao.study.telling import sources as sources, told_in as told_in
+    from vazao.study.translation import sources as sources, told_in as told_in
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
-    from vazao.words.speaking import (
+    from vazao.words.language import (
         DEFAULT as DEFAULT,
         ENGLISH as ENGLISH,
         LANGUAGES as LANGUAGES,

@@ -17,8 +17,8 @@ from typing import Any
 
 from vazao import _core
 from vazao.errors import RunError, ScenarioError
+from vazao.ns2.outputs import UnreadableError, read
 from vazao.ns2.program import Program, environment, find, missing
-from vazao.ns2.reading import UnreadableError, read
 from vazao.ns2.script import script
 from vazao.ns2.tables import empty, tables
 from vazao.ns2.translation import translate

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from vazao import figures, seeing
 from vazao.figures import DARK_PALETTE, FONTS, PALETTE
 from vazao.files import write_atomically
-from vazao.report import citing, rerun
+from vazao.report import paper, rerun_catalogue
 from vazao.report.page import CSS, answer, context, inline
 from vazao.results import PAPERS, Measured, Store
 from vazao.study import Pair, Ruling, Study, counted
@@ -53,10 +53,10 @@ def write(
     write_atomically(path, _page(study, store, parts).encode())
     if findings:
         texts = (
-            citing.letter_tex(study, parts["letter"], parts["letter_note"], parts["letter_rest"]),
-            citing.ledger_tex(findings, study.words, parts["theirs"]),
-            citing.ledger_csv(findings, parts["theirs"], [one.name for one in measurements]),
-            citing.bibtex(study, store.manifest["versions"]["engine"]),
+            paper.letter_tex(study, parts["letter"], parts["letter_note"], parts["letter_rest"]),
+            paper.ledger_tex(findings, study.words, parts["theirs"]),
+            paper.ledger_csv(findings, parts["theirs"], [one.name for one in measurements]),
+            paper.bibtex(study, store.manifest["versions"]["engine"]),
         )
         for name, text in zip(PAPERS, texts, strict=True):
             write_atomically(path.with_name(name), text.encode())
@@ -78,7 +78,7 @@ def html(
 def _page(study: Study, store: Store, parts: dict[str, Any], explorer: str = "") -> str:
     """The page as HTML, rendered from `parts`."""
     glue = (HERE / "glue.js").read_text(encoding="utf-8")
-    runs = rerun.content(study, store, explorer)
+    runs = rerun_catalogue.content(study, store, explorer)
     again = seeing.again(runs) if runs else None
     more = {
         "papers": () if explorer else PAPERS,

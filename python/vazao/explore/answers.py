@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 
 from vazao.errors import ResultsError, did_you_mean
-from vazao.explore.asking import Ask, Dimension
-from vazao.explore.building import MOST_ROWS, Binning, Builder, Domain, Statement
 from vazao.explore.columns import RESULTS
 from vazao.explore.directories import Directory, plain
+from vazao.explore.queries import Ask, Dimension
+from vazao.explore.sql import MOST_ROWS, Binning, Builder, Domain, Statement
 
 
 class Answers:

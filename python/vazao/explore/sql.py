@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vazao.errors import ResultsError, did_you_mean
-from vazao.explore.asking import Ask, Dimension, Filter, Value
 from vazao.explore.columns import OWN, RESULTS, Column, Tables
+from vazao.explore.queries import Ask, Dimension, Filter, Value
 
 MOST_ROWS = 200_000
 """Maximum number of rows in an answer; a grouping by a column that differs in each row has more and is truncated."""

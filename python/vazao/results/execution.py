@@ -15,14 +15,14 @@ from vazao.results.growth import in_order
 from vazao.results.pace import Pace
 from vazao.results.rows import Rows, rows_of, together
 from vazao.results.shard import Shard
-from vazao.results.simulating import run_many
+from vazao.results.simulation import run_many
 from vazao.results.store import Store
 from vazao.results.writer import Writer
 from vazao.study import Plan, PlannedRun
 
 if TYPE_CHECKING:
     from vazao.results.cluster import Cluster
-    from vazao.results.simulating import Outcome
+    from vazao.results.simulation import Outcome
 
 FLUSH_SECONDS = 0.5
 FLUSH_RUNS = 256

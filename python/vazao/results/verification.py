@@ -15,16 +15,16 @@ from vazao import _core
 from vazao.errors import ResultsError
 from vazao.results import inputs
 from vazao.results.campaign import open_campaign
+from vazao.results.execution import Progress
 from vazao.results.growth import differences
 from vazao.results.result import table
-from vazao.results.running import Progress
-from vazao.results.simulating import run_many
+from vazao.results.simulation import run_many
 from vazao.results.single import recipe_of
 from vazao.results.store import Store
 from vazao.study import PlannedRun, Size, Study, plan
 
 if TYPE_CHECKING:
-    from vazao.results.simulating import Outcome
+    from vazao.results.simulation import Outcome
     from vazao.scenario import Allowed
 
 COMPARED = ("runs", "flows", "paths", "links", "samples")

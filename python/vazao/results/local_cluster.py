@@ -33,7 +33,7 @@ FRUGAL = {
 HERE: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "dashboard": False}
 """Settings of a worker that no other machine can reach."""
 
-START = "from vazao.results.serving import main; main()"
+START = "from vazao.results.local_cluster import main; main()"
 """Program of a worker, for `python -c`."""
 
 LOOK_SECONDS = 1.0

@@ -13,9 +13,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from vazao import _core
-from vazao.explore.guarding import Guard
-from vazao.explore.serving import listen
-from vazao.explore.viewing import POLICY
+from vazao.explore.access import Guard
+from vazao.explore.run_page import POLICY
+from vazao.explore.server import listen
 from vazao.seeing import Page
 
 

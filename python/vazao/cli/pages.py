@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vazao import results, scenario, study as studies
-from vazao.cli import completing, programs
+from vazao.cli import completions, programs
 from vazao.cli.explore import Port, check
 from vazao.cli.options import Allow, AsJson, Changes, Seed, change
 from vazao.cli.texts import say
@@ -27,7 +27,7 @@ Runs = Annotated[
     typer.Argument(
         metavar="FILE|NAME|DIR/RUN_ID…",
         help="Scenarios, or stored runs of a study. Several are drawn over each other.",
-        autocompletion=completing.files,
+        autocompletion=completions.files,
     ),
 ]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Where the page goes (default: a new file).")]
@@ -36,7 +36,7 @@ Beside = Annotated[
     typer.Option(
         metavar="KEY=VALUE",
         help="Draw the scenario with another value of a key beside it. May be repeated.",
-        autocompletion=completing.changes,
+        autocompletion=completions.changes,
     ),
 ]
 Packets = Annotated[int | None, typer.Option(min=1, help="Packets to keep of each run (default: 300000).")]
@@ -70,7 +70,7 @@ Tried = Annotated[
     typer.Argument(
         metavar="FILE|NAME",
         help="A scenario to begin with; without it two flows that share a bottleneck.",
-        autocompletion=completing.files,
+        autocompletion=completions.files,
     ),
 ]
 Lesson = Annotated[
@@ -78,7 +78,7 @@ Lesson = Annotated[
     typer.Option(
         metavar="NAME|FILE",
         help="Begin with a lesson, such as slow-start, or with one of yours, a TOML file.",
-        autocompletion=completing.lessons,
+        autocompletion=completions.lessons,
     ),
 ]
 

@@ -1,6 +1,6 @@
 """The script that draws charts in pages: Vega, Vega-Lite and Vega-Embed, exposed as `window.vegaEmbed`.
 
-Bundling takes two seconds of CPU time, so `make setup` does it once (`python -m vazao.figures.embedding`).
+Bundling takes two seconds of CPU time, so `make setup` does it once (`python -m vazao.figures.vega`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from vazao.errors import ResultsError
 from vazao.explore.directories import Directory
 from vazao.explore.pages import application
-from vazao.explore.viewing import OpenRuns, open_runs as run_again
+from vazao.explore.run_page import OpenRuns, open_runs as run_again
 from vazao.files import in_words
 
 LOOPBACK = "127.0.0.1"

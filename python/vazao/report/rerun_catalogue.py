@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from vazao.errors import VazaoError
-from vazao.report import behind
+from vazao.report import mark_runs
 from vazao.results import Store, planned_runs
 from vazao.seeing import can_run_again
 from vazao.study import Cell, Figure, PlannedRun, Study
@@ -38,7 +38,7 @@ def content(study: Study, store: Store, explorer: str = "") -> dict[str, Any] | 
     catalogue = _Catalogue(study.words, runs)
     figures = {}
     for figure in study.figures if runs else []:
-        found = behind.marks(figure, study, store)
+        found = mark_runs.marks(figure, study, store)
         marks = [_mark(figure, found.columns, mark, catalogue) for mark in found.marks] if found else []
         if found and (offered := [mark for mark in marks if mark[2]]):
             figures[figure.id] = {"columns": found.columns, "marks": offered}
@@ -124,7 +124,7 @@ def _needs(cell: Cell) -> str:
     return "file" if needs.inputs else ""
 
 
-def _mark(figure: Figure, columns: tuple[str, ...], mark: behind.Mark, catalogue: _Catalogue) -> list[Any]:
+def _mark(figure: Figure, columns: tuple[str, ...], mark: mark_runs.Mark, catalogue: _Catalogue) -> list[Any]:
     """A mark for the page: its values, its label, the runs on offer, and the total number of runs."""
     named = []
     for column, value in zip(columns, mark.values, strict=True):
