@@ -15,7 +15,7 @@ import polars as pl
 from fuzz import generate, invariants, mutate, repair
 from vazao import _core
 from vazao.errors import VazaoError
-from vazao.results import Pace, rehearse, table
+from vazao.results import Pace, table, validate_queries
 from vazao.scenario import load
 from vazao.study import parse_study, plan
 
@@ -38,7 +38,7 @@ UNCOUTH = re.compile(
 LONG = 3000
 MANY = 2000
 """Number of flows above which tables are not checked: as dictionaries they would take longer than the run did."""
-MOST_ROWS = 50_000
+MAX_ROWS = 50_000
 """Number of rows of a table that are checked; only samples may have more."""
 BUSY = 100_000
 """Number of events from which on a run is not repeated."""
@@ -85,7 +85,7 @@ def judge(case: Case) -> Verdict:
     except VazaoError as error:
         # A run that is stopped because of its memory was accepted: there is no key to name.
         stopped = isinstance(error, _core.RunError)
-        if wrong := uncouth(str(error)) + ([] if stopped else unplaced(str(error))):
+        if wrong := wording_faults(str(error)) + ([] if stopped else missing_place(str(error))):
             return Verdict("finding", tuple(wrong))
         return Verdict("large" if stopped else "refused")
     except EndlessError as stopped:
@@ -94,7 +94,7 @@ def judge(case: Case) -> Verdict:
         return Verdict("finding", (f"{type(error).__module__}.{type(error).__name__}: {str(error)[:300]}",))
 
 
-def uncouth(message: str) -> list[str]:
+def wording_faults(message: str) -> list[str]:
     """Faults in the wording of a message."""
     wrong = []
     if found := UNCOUTH.search(message):
@@ -108,7 +108,7 @@ def uncouth(message: str) -> list[str]:
     return wrong
 
 
-def unplaced(message: str) -> list[str]:
+def missing_place(message: str) -> list[str]:
     """Faults of a refusal that names no place; in a study, the part and the levels come first."""
     placed = re.search(rf"{re.escape(FILE)}(:\d+)?: [^ ]", message)
     return [] if placed else [f"a message without file and key: {message[:300]!r}"]
@@ -120,7 +120,7 @@ seconds = Pace().seconds
 
 def _judge_study(case: Case, rng: Random) -> Verdict:
     study = parse_study(case.text, FILE)
-    rehearse(study)
+    validate_queries(study)
     # Loading all scenarios of a large study takes longer than most runs.
     part = study.model_copy(update={"parts": [rng.choice(study.parts)]})
     small = [run for run in plan(part, "quick").runnable if seconds(run) < LONGEST]
@@ -159,7 +159,7 @@ def _run(scenarios: list[_core.Scenario], what: str, jobs: int = 1) -> list[_cor
 
 
 def _rows(outcome: _core.Outcome) -> dict[str, list[dict[str, Any]]]:
-    return {name: table(outcome, name).head(MOST_ROWS).to_dicts() for name in TABLES}
+    return {name: table(outcome, name).head(MAX_ROWS).to_dicts() for name in TABLES}
 
 
 def _content(outcome: _core.Outcome, names: Sequence[str], *without: str) -> dict[str, str]:

@@ -11,17 +11,17 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from vazao.units import cell, heading, interval, told_columns
+from vazao.units import cell, displayed_columns, heading, interval
 
 if TYPE_CHECKING:
     import polars as pl
 
     from vazao import _core
 
-MOST_ROWS = 8
+MAX_ROWS = 8
 """Maximum number of table rows on a card."""
 
-MOST_COLUMNS = 10
+MAX_COLUMNS = 10
 """Maximum number of table columns on a card."""
 
 LONGEST = 160
@@ -123,12 +123,12 @@ def _texts(lines: Sequence[Sequence[str]]) -> tuple[list[str], list[Sequence[str
 def _frame(frame: pl.DataFrame) -> tuple[list[str], list[list[str]], list[bool], str]:
     """The first rows and columns of a data frame, with units; columns without any value are omitted."""
     kept = [name for name in frame.columns if frame[name].null_count() < frame.height or not frame.height]
-    columns = dict(list(told_columns(kept).items())[:MOST_COLUMNS])
+    columns = dict(list(displayed_columns(kept).items())[:MAX_COLUMNS])
     lines = [
         [interval(name, row[name], row[half] if half else None) for name, half in columns.items()]
-        for row in frame.head(MOST_ROWS).iter_rows(named=True)
+        for row in frame.head(MAX_ROWS).iter_rows(named=True)
     ]
-    rows, others = frame.height - len(lines), len(told_columns(kept)) - len(columns)
+    rows, others = frame.height - len(lines), len(displayed_columns(kept)) - len(columns)
     omitted = [f"{rows} more rows" if rows else "", f"{others} more columns" if others else ""]
     numeric = [frame.schema[name].is_numeric() for name in columns]
     return [heading(name) for name in columns], lines, numeric, " and ".join(filter(None, omitted))

@@ -20,7 +20,7 @@ TEMPORARY = ".tmp"
 
 LOCK = ".lock"
 
-MOST_BYTES = 4_000_000
+MAX_BYTES = 4_000_000
 """Maximum size of a text file: far beyond any study, scenario or ledger, and still quick to read."""
 
 _REASONS = {
@@ -73,7 +73,7 @@ def is_there(path: Path) -> bool:
         return False
 
 
-class UnfitError(OSError):
+class UnreadableFileError(OSError):
     """A file that must not be read: a device, a pipe, or one that is too large."""
 
 
@@ -89,11 +89,11 @@ def read_file(path: Path, *, links: bool = False, first: int | None = None) -> b
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(status.st_mode):
-            raise UnfitError(0, "it is a device or a pipe; a regular file is needed")
+            raise UnreadableFileError(0, "it is a device or a pipe; a regular file is needed")
         # Some system files report size 0 and never end.
-        content = file.read(MOST_BYTES + 1 if first is None else first)
-    if len(content) > MOST_BYTES:
-        raise UnfitError(0, f"it is larger than {MOST_BYTES // 10**6} MB, the most that is read")
+        content = file.read(MAX_BYTES + 1 if first is None else first)
+    if len(content) > MAX_BYTES:
+        raise UnreadableFileError(0, f"it is larger than {MAX_BYTES // 10**6} MB, the most that is read")
     return content
 
 

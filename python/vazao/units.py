@@ -106,7 +106,7 @@ def interval(column: str, value: Any, half: Any) -> str:
     return f"{number if unit == other else text} ± {around}"
 
 
-def told_columns(columns: Sequence[str]) -> dict[str, str | None]:
+def displayed_columns(columns: Sequence[str]) -> dict[str, str | None]:
     """The displayed columns, each with its half-width column or None."""
     halves = {name.removeprefix(HALF): name for name in columns if name.startswith(HALF)}
     return {

@@ -89,7 +89,7 @@ def main() -> None:
         "seed": 1, "overrides": [], "runs": runs.height, "parts": [], "versions": {}, "inputs": {}, "not_run": {},
     }  # fmt: skip
     with writing(directory, manifest, STUDY) as writer:
-        writer.note_planned(planned)
+        writer.write_planned(planned)
         writer.commit({"runs": runs, "flows": flow})
 
 

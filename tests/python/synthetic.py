@@ -12,7 +12,7 @@ from vazao.results import Store
 from vazao.results.growth import in_order
 from vazao.results.store import PLANNED
 from vazao.study import Figure, Ruling, Study, parse_study
-from vazao.study.findings import GivenUp, Pair
+from vazao.study.findings import AbandonedCriterion, Pair
 
 DESIGN = ["part", "bandwidth", "bandwidth_bps", "variant", "setting", "replication"]
 VARIANTS = ["tahoe-no-fast-retransmit", "tahoe", "reno", "newreno", "sack", "vegas", "westwood", "scalable",
@@ -305,7 +305,7 @@ FINDINGS = [
     Ruling("slow-starts-alike", ALIKE, "within 10 %", "setting", "modern", "reproduced", "within 6 %", ""),
     Ruling("seed", "The order does not hang on the seed", "", None, None, "reproduced", "5 of 5 seeds", ""),
     Ruling("gain", "HSTCP saves a fifth of the time", "20.8 %", None, None, "undecided", "+12 ± 15 %", "Three runs.",
-           "The interval lies above 10.4 %.", [GivenUp("It reaches 10.4 %.", "Few runs made it easier.")],
+           "The interval lies above 10.4 %.", [AbandonedCriterion("It reaches 10.4 %.", "Few runs made it easier.")],
            [Pair("time saved", "%", 0.208, 0.12, 0.15, 0.577)]),
 ]  # fmt: skip
 

@@ -15,7 +15,7 @@ from command import Vazao, caller
 from tools import needs
 from vazao import kernel, statistics
 from vazao.cli import comparison
-from vazao.comparing import MEASURES, Comparison, Replications, Trial, parting
+from vazao.comparing import MEASURES, Comparison, Replications, Trial, first_divergence
 from vazao.comparing.traces import of_flow
 from vazao.comparing.variants import variants
 
@@ -104,22 +104,22 @@ def test_what_is_no_capture_is_refused_with_a_reason(tmp_path: Path) -> None:
 
 def test_traces_written_by_hand_part_where_they_do() -> None:
     whole = trace(*HANDSHAKE, *DATA)
-    assert parting(whole, whole).identical
-    assert parting(whole, whole).same == 6
+    assert first_divergence(whole, whole).identical
+    assert first_divergence(whole, whole).same == 6
 
     # PSH, a different order at the same time, and half a millisecond do not count as differences.
     pushed = [(time, way, flags.replace("PSH ", ""), *numbers) for time, way, flags, *numbers in DATA]
     late = [(time + 0.0005, *rest) for time, *rest in [HANDSHAKE[0], HANDSHAKE[2], HANDSHAKE[1], *pushed]]
-    assert parting(whole, trace(*late)).identical
-    assert parting(whole, trace(*late), 0.0004).differs == ("time",)
+    assert first_divergence(whole, trace(*late)).identical
+    assert first_divergence(whole, trace(*late), 0.0004).differs == ("time",)
 
-    shorter = parting(whole, trace(*HANDSHAKE, *DATA[:1]))
+    shorter = first_divergence(whole, trace(*HANDSHAKE, *DATA[:1]))
     assert (shorter.differs, shorter.same, shorter.place) == (("missing",), 4, 4)
     assert shorter.first == (whole.row(4, named=True), None)
 
     # Data on the handshake's last packet: the second packet sent differs, and the reply is unaffected.
     eager = trace(*HANDSHAKE[:2], DATA[0], DATA[1], DATA[2])
-    found = parting(whole, eager)
+    found = first_divergence(whole, eager)
     assert (found.differs, found.same, found.place) == (("length",), 2, 2)
     assert [packet["length"] for packet in found.first if packet] == [0, 1448]
     assert [a["flags"] for a, _ in found.before] == ["SYN", "SYN ACK"]
@@ -137,14 +137,14 @@ def test_datagrams_of_quic_part_by_size_only_where_one_alone_is_full() -> None:
     """Lengths depend on encodings, so only full against smaller counts: a probe instead of data is a difference."""
     ours = quic((0.0, "sent", 1200), (0.1, "received", 1449), (0.1, "received", 323), (0.1, "sent", 1452))
     theirs = quic((0.0, "sent", 1252), (0.1, "received", 1452), (0.1, "received", 309), (0.1, "sent", 1452))
-    assert parting(ours, theirs).identical
+    assert first_divergence(ours, theirs).identical
     probe = quic((0.0, "sent", 1252), (0.1, "received", 1452), (0.1, "received", 309), (0.1, "sent", 31))
-    found = parting(ours, probe)
+    found = first_divergence(ours, probe)
     assert (found.differs, found.place) == (("length",), 2)
     assert [packet["length"] for packet in found.first if packet] == [1452, 31]
     # Datagrams of plain UDP are compared as they are.
     plain = [each.with_columns(protocol=pl.lit("udp")) for each in (ours, theirs)]
-    assert parting(*plain).differs == ("length",)
+    assert first_divergence(*plain).differs == ("length",)
 
 
 def test_ours_and_a_library_part_where_one_spreads_its_packets(
@@ -155,7 +155,7 @@ def test_ours_and_a_library_part_where_one_spreads_its_packets(
     path = tmp_path / "quic.toml"
     path.write_text(text, encoding="utf-8")
     made = vz.compare(path, out=tmp_path / "compared")
-    (found,) = made.partings
+    (found,) = made.divergences
     assert found.runs == ("vazao", "quinn")
     assert found.packets.differs == ("time",)
     assert found.packets.same > 20
@@ -174,7 +174,7 @@ def test_ours_and_a_library_part_where_one_spreads_its_packets(
 
 def test_equal_runs_are_identical_and_differ_in_nothing(tmp_path: Path) -> None:
     made = Comparison([trial("one", tmp_path), trial("two", tmp_path)])
-    (found,) = made.partings
+    (found,) = made.divergences
     assert found.packets.identical
     assert found.data.identical
     assert found.packets.packets[0] == found.packets.packets[1] == found.packets.same > 200
@@ -184,7 +184,7 @@ def test_equal_runs_are_identical_and_differ_in_nothing(tmp_path: Path) -> None:
 def test_recoveries_part_when_the_first_loss_is_repaired(tmp_path: Path) -> None:
     """SACK blocks, or NewReno's lack of them, change what is sent only once a loss has been noticed."""
     made = Comparison([trial("sack", tmp_path, recovery="sack"), trial("newreno", tmp_path, recovery="newreno")])
-    (found,) = made.partings
+    (found,) = made.divergences
     capture = of_flow(made.trials[0].captures, {"client": "a", "server": "b", "app": "upload", "flow": 0})
     sent = capture.filter(direction="sent")
     lost = sent.row(LOST[0] - 1, named=True)
@@ -217,7 +217,7 @@ def test_traces_are_the_senders_and_numbers_count_from_the_connections_first(tmp
 
 
 def test_a_delay_parts_traces_in_time(tmp_path: Path) -> None:
-    (found,) = Comparison([trial("near", tmp_path), trial("far", tmp_path, delay="21 ms")]).partings
+    (found,) = Comparison([trial("near", tmp_path), trial("far", tmp_path, delay="21 ms")]).divergences
     assert found.packets.differs == ("time",)
     near, far = found.packets.first
     assert near

@@ -120,7 +120,7 @@ def stored(
     manifest = {"kind": "study", "name": "odd", "title": title, "size": "quick", "seed": 1, "overrides": [],
                 "runs": runs, "parts": [], "versions": {}, "inputs": {}, "not_run": {}}  # fmt: skip
     with writing(folder, manifest, text(title, level)) as writer:
-        writer.note_planned(planned)
+        writer.write_planned(planned)
         tables = {"runs": rows, "flows": flows, "links": links}
         of = pl.col("run_id").is_in(ids[:finished])
         writer.commit({name: table.filter(of) for name, table in tables.items()})

@@ -141,7 +141,7 @@ def test_a_criterion_that_was_changed_says_so_with_the_earlier_one() -> None:
         'sql = "SELECT true AS holds"\n'
     )
     assert found.criterion == "more than 3"
-    assert found.earlier == [findings.GivenUp("more than 1", "all passed")]
+    assert found.earlier == [findings.AbandonedCriterion("more than 1", "all passed")]
 
 
 @pytest.mark.parametrize("reported", ['"7 parsecs"', '"fast"', "true", "inf", '"1 bdp"'])

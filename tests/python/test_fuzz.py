@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fuzz import generate, invariants, mutate, registry, toml
-from fuzz.case import FILE, TABLES, Case, judge, make, uncouth, unplaced
+from fuzz.case import FILE, TABLES, Case, judge, make, missing_place, wording_faults
 from fuzz.shrink import shrink
 from fuzz.worker import Worker
 from vazao import _core
@@ -146,7 +146,7 @@ def test_a_sample_out_of_time_is_noticed() -> None:
     ],
 )
 def test_a_plain_message_names_the_file_and_the_key(message: str, is_plain: bool) -> None:
-    assert (uncouth(message) + unplaced(message) == []) == is_plain
+    assert (wording_faults(message) + missing_place(message) == []) == is_plain
 
 
 UNDRAWN = {

@@ -219,7 +219,7 @@ def test_a_study_is_reported_in_the_requested_language(mine: Study, tmp_path: Pa
 
 def test_results_do_not_depend_on_the_language(mine: Study, tmp_path: Path) -> None:
     plain = mine.run(out=tmp_path / "en")
-    translated = translation.told_in(mine, "pt").run(out=tmp_path / "pt")
+    translated = translation.in_language(mine, "pt").run(out=tmp_path / "pt")
     assert [one.verdict for one in translated.findings] == [one.verdict for one in plain.findings]
     for name in ("findings.json", "manifest.json", "study.toml", "study.pt.toml"):
         assert (tmp_path / "en" / name).read_bytes() == (tmp_path / "pt" / name).read_bytes()

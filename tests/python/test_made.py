@@ -124,7 +124,7 @@ def test_installing_a_kernel_invalidates_the_record(toy: Study, vazao: Vazao, mo
     without = product("campaign", toy, RESULTS)
     assert without == product("campaign", toy, RESULTS)
     assert without != product("report", toy, RESULTS)
-    monkeypatch.setattr(output_cache, "kernels_at_hand", lambda text, overrides: ["6.12"])
+    monkeypatch.setattr(output_cache, "available_stacks", lambda text, overrides: ["6.12"])
     assert without != product("campaign", toy, RESULTS)
 
 

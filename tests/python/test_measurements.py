@@ -39,7 +39,7 @@ from vazao.results import (
     merge,
     run_study,
 )
-from vazao.results.readings import LONGEST, MOST_COLUMNS, MOST_ROWS, MOST_SAID, name_of
+from vazao.results.readings import LONGEST, MAX_COLUMNS, MAX_ROWS, MAX_SAID, name_of
 
 # Rows of a campaign that are exported as CSV get the same verdicts as the campaign
 
@@ -119,8 +119,8 @@ TOLD = "part,bandwidth,variant"
         ([""], "is empty; its first line names the columns"),
         ([TIMES], "has no rows below its header"),
         ([TIMES, "grid,1 Mbps,reno,"], "has no rows below its header in which anything is measured"),
-        ([f"#{'x' * (MOST_SAID + 1)}", *grid()], f"lines that start with # have {MOST_SAID + 1} letters; at most"),
-        ([*["# a line"] * MOST_SAID, *grid()], "lines that start with # have"),
+        ([f"#{'x' * (MAX_SAID + 1)}", *grid()], f"lines that start with # have {MAX_SAID + 1} letters; at most"),
+        ([*["# a line"] * MAX_SAID, *grid()], "lines that start with # have"),
         ([f"{TOLD},replication,completion_s", "grid,1 Mbps,reno,0,1", "grid,1 Mbps,reno,,1"], ":3: repl.* is empty"),
         ([TIMES, "grid,1 Mbps,reno,."], "'.' is no number"),
         (["part,bandwidth"], "names no measure, such as completion_s"),
@@ -230,8 +230,8 @@ def test_runs_of_one_combination_are_counted(joined: Callable[..., Measured]) ->
         (b"\xff\xfep\x00a\x00", "not a text in UTF-8"),
         (b"PAR1\x15\x04", "names no measure|is no name of a column"),
         (b"part,completion_s\n\0grid,1\n", "has a NUL among its letters"),
-        (b",".join([b"a"] * 1_000_000), f"has 1000000 columns; at most {MOST_COLUMNS} are read"),
-        (TIMES.encode() + b"\ngrid,1 Mbps,reno,1" * (MOST_ROWS + 1), f"has more than {MOST_ROWS:,} rows"),
+        (b",".join([b"a"] * 1_000_000), f"has 1000000 columns; at most {MAX_COLUMNS} are read"),
+        (TIMES.encode() + b"\ngrid,1 Mbps,reno,1" * (MAX_ROWS + 1), f"has more than {MAX_ROWS:,} rows"),
         (b"part,completion_s\n" + b"x" * (LONGEST + 1) + b",1\n", f"a cell of {LONGEST + 1} letters"),
         (b'part,completion_s\n"grid,1\n', "is no row of a CSV"),
         (b'part,completion_s\n"' + b"x" * 200_000 + b'",1\n', "is no row of a CSV|a cell of"),

@@ -202,7 +202,9 @@ def test_the_report_has_them_beside_ours(stored: Campaign, named: Study, own: Pa
     assert (reno["testbed_verdict"], reno["own_verdict"]) == ("reproduced", reno["verdict"])
     assert reno["own_measured"] == reno["measured"]
     assert "measured: testbed" in (done.directory / "ledger.tex").read_text()
-    translated = report.html(done.told_in("pt").study, done.store, done.findings, done.told_in("pt").measurements)
+    translated = report.html(
+        done.in_language("pt").study, done.store, done.findings, done.in_language("pt").measurements
+    )
     assert "Faltam medições de utilisation." in translated
     assert "Quadrados: medido, testbed." in translated
 

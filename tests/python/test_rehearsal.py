@@ -7,7 +7,7 @@ import pytest
 
 from synthetic import SMALL
 from vazao import StudyError, load_study
-from vazao.results import campaign, rehearse
+from vazao.results import campaign, validate_queries
 from vazao.results.query_validation import Stage
 from vazao.study import built_in_studies, parse_study
 from vazao.study.needs import Present
@@ -45,7 +45,7 @@ measured = "{quick:.3f} s against {slow:.3f} s"
 
 def test_a_sound_study_passes(tmp_path: Path) -> None:
     study = parse_study(STUDY, "small.toml")
-    rehearse(study)
+    validate_queries(study)
     done = campaign.run_study(study, out=tmp_path / "out")
     assert [result.verdict for result in done.findings] == ["reproduced"]
     slow, fast = done.table("times").rows()
@@ -73,7 +73,7 @@ def reserved(stage: Stage) -> int:
 
 @pytest.mark.parametrize("name", built_in_studies())
 def test_the_built_in_studies_pass(name: str) -> None:
-    rehearse(load_study(name))
+    validate_queries(load_study(name))
 
 
 @pytest.mark.parametrize(

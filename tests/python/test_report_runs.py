@@ -177,7 +177,7 @@ def test_an_aggregate_without_groups_has_all_that_it_read(done: Campaign) -> Non
 
 
 def test_very_many_marks_are_merged_by_series(done: Campaign) -> None:
-    many = f"CROSS JOIN range({mark_runs.MOST_MARKS}) AS r(n) WHERE part = 'grid'"
+    many = f"CROSS JOIN range({mark_runs.MAX_MARKS}) AS r(n) WHERE part = 'grid'"
     found = marks(done, f"SELECT r.n AS x, variant AS c, utilisation AS y FROM runs {many}")
     assert found
     assert found.columns == ("c",)
@@ -202,7 +202,7 @@ def test_no_click_is_offered_where_nothing_says_the_runs(done: Campaign, sql: st
     assert marks(done, sql) is None
 
 
-needs_engine = pytest.mark.skipif(not seeing.can_run_again(), reason="the engine for pages is not built; make web wasm")
+needs_engine = pytest.mark.skipif(not seeing.can_rerun(), reason="the engine for pages is not built; make web wasm")
 
 
 @needs_engine

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.process
 __all__ = ["done"]
 
 needs_pages = pytest.mark.skipif(
-    not BUILT or not seeing.can_run_again(), reason="engine or pages are not built; make web wasm"
+    not BUILT or not seeing.can_rerun(), reason="engine or pages are not built; make web wasm"
 )
 
 

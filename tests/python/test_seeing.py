@@ -151,7 +151,7 @@ def test_a_result_shows_itself(tmp_path: Path) -> None:
     assert "<script" not in frame, "the page is an attribute's text"
 
 
-@pytest.mark.skipif(not seeing.can_run_again(), reason="the engine for pages is not built; make wasm")
+@pytest.mark.skipif(not seeing.can_rerun(), reason="the engine for pages is not built; make wasm")
 def test_shared_parts_of_reports_are_compressed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = []
     compress = gzip.compress

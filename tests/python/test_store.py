@@ -103,7 +103,7 @@ def test_dying_between_any_two_file_operations_loses_no_committed_run(
 ) -> None:
     monkeypatch.setattr(execution, "FLUSH_RUNS", 4)
     monkeypatch.setattr(store, "Enclosure", Unenclosed)
-    monkeypatch.setattr(campaign, "rehearse", lambda study: None)  # Touches no file.
+    monkeypatch.setattr(campaign, "validate_queries", lambda study: None)  # Touches no file.
     expected = rows(campaign.run_study(toy, size="quick", jobs=1, out=tmp_path / "whole").directory)
     operations, finished = 0, False
     while not finished:
@@ -135,7 +135,7 @@ def _committed(directory: Path) -> set[str]:
 def test_a_batch_without_its_runs_is_swept(tmp_path: Path) -> None:
     frame = pl.DataFrame({"run_id": ["a"], "part": ["p"]})
     with writing(tmp_path / "r", MANIFEST) as writer:
-        writer.note_planned(frame)
+        writer.write_planned(frame)
         writer.commit(
             {
                 "runs": frame.select("run_id"),

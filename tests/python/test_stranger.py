@@ -19,7 +19,7 @@ from synthetic import SMALL
 from vazao import ResultsError, Store, StudyError
 from vazao.cli import rendering, terminal
 from vazao.figures import Drawing, drawing, files
-from vazao.files import MOST_BYTES
+from vazao.files import MAX_BYTES
 from vazao.results import campaign, database, execution
 from vazao.results.enclosure import Enclosure, Limits
 from vazao.results.parts import TABLES
@@ -327,7 +327,7 @@ def _with_figure(results: Path) -> Path:
 @pytest.mark.parametrize("asking", ["check", "run", "compare"])
 def test_a_file_is_a_regular_file_of_some_size(asking: str, tmp_path: Path, command: Vazao) -> None:
     os.mkfifo(tmp_path / "fifo.toml")
-    (tmp_path / "large.toml").write_bytes(b"#" * (MOST_BYTES + 1))
+    (tmp_path / "large.toml").write_bytes(b"#" * (MAX_BYTES + 1))
     for path, message in {
         tmp_path / "fifo.toml": "it is a device or a pipe; a regular file is needed",
         Path("/dev/zero"): "it is a device or a pipe; a regular file is needed",

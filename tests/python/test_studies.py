@@ -131,7 +131,7 @@ def test_a_portuguese_reader_meets_no_english(
 ) -> None:
     if ran.name not in TRANSLATED:
         pytest.skip("has no translation")
-    translated = ran.done.told_in("pt")
+    translated = ran.done.in_language("pt")
     page = report.write(translated.study, translated.store, translated.findings, tmp_path).read_text(encoding="utf-8")
     assert english_in(seen(page)) == []
     for name in ("letter.tex", "ledger.tex"):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from vazao.errors import ResultsError, StudyError
-from vazao.results import Store, load_study, rehearse
+from vazao.results import Store, load_study, validate_queries
 from vazao.study import built_in_studies, is_study, parse_study, plan
 from vazao.study.source import Source
 
@@ -243,4 +243,4 @@ def test_a_figures_mistake_names_file_line_and_key(
 ) -> None:
     """Covers mistakes that only the database finds (`python -m fuzz`, seeds 7700744 and 7701014)."""
     with pytest.raises(StudyError, match=r"^toy\.toml:\d+: figure\.0: figure utilisation: " + re.escape(message)):
-        rehearse(parse_study(edited(old, new), "toy.toml"))
+        validate_queries(parse_study(edited(old, new), "toy.toml"))

@@ -104,7 +104,7 @@ def run(
 
         rendering.show_run(f"{only.name} ({point.label})", result.scenario.run_id, result.rows())
         rendering.show_places({"captures": pcap, "logs": qlog}, len(result.samples_stream()) if measures else 0)
-        say(f"\nrun {point.run_id} of {source}: {one.told()} ({stored.told_engine()})")
+        say(f"\nrun {point.run_id} of {source}: {one.told()} ({stored.engine_label()})")
     check([one])
 
 
@@ -144,7 +144,7 @@ def check(done: Sequence[results.Repeated]) -> None:
 
 def _print_summary(stored: results.Stored, done: Sequence[results.Repeated]) -> None:
     same = sum(one.same for one in done)
-    say(f"{same} of {len(done)} runs are the same to the bit ({stored.told_engine()})")
+    say(f"{same} of {len(done)} runs are the same to the bit ({stored.engine_label()})")
     others = [one for one in done if not one.same]
     for one in others[:MOST]:
         say(f"  {one.point.run_id} ({one.point.label}): {one.told()}")

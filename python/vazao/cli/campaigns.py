@@ -175,7 +175,7 @@ def _ended(campaigns: Sequence[results.Campaign], asked: Demands) -> None:
             command = f"vazao gc {done.directory}"
             err.print(words.say("terminal.left_out", reasons=reasons, command=command), soft_wrap=True)
         if done.not_run.height:
-            err.print(studies.told_not_run(studies.reasons(done.not_run), words))
+            err.print(studies.not_run_message(studies.reasons(done.not_run), words))
     record(campaigns, asked)
     for done in campaigns:
         if failures := done.failures():

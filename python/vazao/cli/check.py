@@ -90,7 +90,7 @@ def _notes(only: _core.Scenario) -> Iterator[str]:
 
 def _check_study(path: Path, text: str, overrides: Sequence[tuple[str, Any]], seed: int | None, as_json: bool) -> None:
     study = studies.parse_study(text, str(path)).changed(overrides, seed)
-    results.rehearse(study)
+    results.validate_queries(study)
     results.joined(study)
     cores = os.cpu_count() or 1
     sizes = [_Size(study, size, cores) for size in _SIZES]

@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from vazao.cli.terminal import out
-from vazao.comparing import FULL_BYTES, Comparison, Parting, basis, titled, told, windows
+from vazao.comparing import FULL_BYTES, Comparison, Divergence, basis, titled, told, windows
 from vazao.units import cell, quantity
 
-MOST_FLOWS = 8
+MAX_FLOWS = 8
 """Maximum number of flows that are shown; others are only counted."""
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -30,11 +30,11 @@ def show(made: Comparison, name: str) -> None:
     if made.replications:
         out.print(Text(f"  {basis(made.replications)}", style="dim"))
     flows = next(iter(made.results.values())).flows
-    for row in flows.head(MOST_FLOWS).iter_rows(named=True):
+    for row in flows.head(MAX_FLOWS).iter_rows(named=True):
         _show_flow(made, row)
-    if flows.height > MOST_FLOWS:
-        out.print(f"\n … and {flows.height - MOST_FLOWS} more flows; --json has them all")
-    if made.partings:
+    if flows.height > MAX_FLOWS:
+        out.print(f"\n … and {flows.height - MAX_FLOWS} more flows; --json has them all")
+    if made.divergences:
         out.print(Text(f"\n{_explanation(made)}", style="dim"))
 
 
@@ -68,7 +68,7 @@ def _show_flow(made: Comparison, row: dict[str, Any]) -> None:
         out.print(Text(f"\n  congestion window{first}"))
         for line in lines:
             out.print(line)
-    found = [parted for parted in made.partings if parted.flow == flow]
+    found = [parted for parted in made.divergences if parted.flow == flow]
     for parted in found:
         _show_parting(*parted.runs, parted.packets, "the traces")
         if parted.data.first != parted.packets.first and any(parted.data.packets):
@@ -122,7 +122,7 @@ def _peaks(steps: list[tuple[float, float]], end: float, width: int) -> list[flo
     return peaks
 
 
-def _show_parting(one: str, other: str, found: Parting, traces: str) -> None:
+def _show_parting(one: str, other: str, found: Divergence, traces: str) -> None:
     """Print where two traces diverge, with the packets around that point."""
     ours, theirs = (cell("packets", count) for count in found.packets)
     if found.identical:
@@ -142,7 +142,7 @@ def _show_parting(one: str, other: str, found: Parting, traces: str) -> None:
     out.print(_packets(one, other, found))
 
 
-def _packets(one: str, other: str, found: Parting) -> Table:
+def _packets(one: str, other: str, found: Divergence) -> Table:
     """Table of the packets around the divergence: equal ones with both times, the others with their own."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for name, justify in (

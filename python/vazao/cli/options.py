@@ -90,7 +90,7 @@ Junit = Annotated[
     Path | None, typer.Option("--junit", metavar="FILE", help="Verdicts as JUnit's XML, for continuous integration.")
 ]
 
-MOST_SEEDS = 10_000
+MAX_SEEDS = 10_000
 """Maximum number of runs of each combination of a sweep."""
 
 
@@ -116,10 +116,10 @@ def seeds(text: str | None, seed: int | None) -> tuple[int | None, int | None]:
         count = int(last) - int(first) + 1 if dash else int(first)
         if dash and seed is not None:
             raise ScenarioError(f"--seeds {text!r} says where seeds begin; leave --seed {seed} out")
-        if 1 <= count <= MOST_SEEDS:
+        if 1 <= count <= MAX_SEEDS:
             return (int(first) if dash else seed), count
     raise ScenarioError(
-        f"--seeds {text!r}: write how many, 1 to {MOST_SEEDS}, or from-to, as in --seeds 10 or --seeds 1-10"
+        f"--seeds {text!r}: write how many, 1 to {MAX_SEEDS}, or from-to, as in --seeds 10 or --seeds 1-10"
     )
 
 

@@ -72,7 +72,7 @@ def show(directory: Directory, lang: Lang = None, as_json: AsJson = False) -> No
     out.print(done.study.title)
     out.print(words.say("terminal.of_runs", runs=done.runs.height, all=store.manifest["runs"], size=size))
     if done.not_run.height:
-        out.print(study.told_not_run(study.reasons(done.not_run), words))
+        out.print(study.not_run_message(study.reasons(done.not_run), words))
     if done.study.findings:
         out.print()
         rendering.show_findings(done.findings, words, explained=True, measurements=done.measurements)

@@ -26,7 +26,7 @@ _VERDICTS = {"reproduced": "green", "differs": "yellow", "undecided": "magenta",
 _PROSE = 100
 """Maximum line length of the ledger's texts, regardless of the terminal's width."""
 
-MOST_ROWS = 24
+MAX_ROWS = 24
 """Maximum number of flows or links shown for a run."""
 
 _CC = pl.when(pl.col("cc") == "none").then(pl.lit("")).otherwise(pl.format(" {}", "cc"))
@@ -67,9 +67,9 @@ def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None
     out.print(Text.assemble((name, "bold"), f"   run {run_id}"))
     for each, columns in ("flows", FLOWS), ("links", LINKS):
         rows = tables[each]
-        out.print(_narrowed(rows.head(MOST_ROWS).select(columns), f"\n{each}"))
-        if rows.height > MOST_ROWS:
-            out.print(f" … and {rows.height - MOST_ROWS} more; --json prints all, --out DIR keeps them for `vazao sql`")
+        out.print(_narrowed(rows.head(MAX_ROWS).select(columns), f"\n{each}"))
+        if rows.height > MAX_ROWS:
+            out.print(f" … and {rows.height - MAX_ROWS} more; --json prints all, --out DIR keeps them for `vazao sql`")
     for flow, problem in problems(tables["flows"]):
         out.print(f" flow {flow}: {problem}")
     _show_output(tables["flows"])
@@ -99,7 +99,7 @@ def failures(flows: pl.DataFrame) -> list[tuple[int, str]]:
     return flows.filter(pl.col("failure").is_not_null()).select("flow", "failure").rows()
 
 
-MOST_LINES = 30
+MAX_LINES = 30
 """Maximum number of lines shown of a program's output; the flow's row has all of it."""
 
 
@@ -109,9 +109,9 @@ def _show_output(flows: pl.DataFrame) -> None:
         sides = ["client", "server"] if row["failure"] else ["client"]
         for side in sides:
             lines = row[f"{side}_output"].rstrip().splitlines()
-            left_out = f", the last {MOST_LINES} of {len(lines)} lines" if len(lines) > MOST_LINES else ""
+            left_out = f", the last {MAX_LINES} of {len(lines)} lines" if len(lines) > MAX_LINES else ""
             out.print(f"\nflow {row['flow']}, what the {side} printed{left_out}")
-            for line in lines[-MOST_LINES:]:
+            for line in lines[-MAX_LINES:]:
                 out.print(f" {line}", highlight=False, soft_wrap=True)
 
 

@@ -150,7 +150,7 @@ class _Campaign:
         if shard != results.WHOLE:
             asked_for = {"--fail-on": self.fail_on, "--junit": self.junit, "--measurements": list(self.measurements)}
             _refuse("--shard", "shard", asked_for)
-        translated = studies.told_in(study(), self.lang)
+        translated = studies.in_language(study(), self.lang)
         where = self.place()
         out = self.directory or place
         campaigns.run_study(

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vazao.cli.texts import clean
-from vazao.units import heading, told_columns
+from vazao.units import displayed_columns, heading
 from vazao.words import ENGLISH, Words
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def grid(frame: pl.DataFrame, *, title: str = "", raw: bool = False, words: Word
 
 def _formatted(frame: pl.DataFrame, raw: bool, words: Words) -> tuple[dict[str, str], dict[str, list[str]]]:
     """Headings and cells of the displayed columns."""
-    columns = dict.fromkeys(frame.columns) if raw else told_columns(frame.columns)
+    columns = dict.fromkeys(frame.columns) if raw else displayed_columns(frame.columns)
     names = {name: name if raw else words.column(heading(name)) for name in columns}
     return names, {name: _cells(frame, name, half, raw, words) for name, half in columns.items()}
 

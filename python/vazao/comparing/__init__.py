@@ -7,7 +7,7 @@ from vazao import lazy
 if TYPE_CHECKING:
     from vazao.comparing.comparison import (
         Comparison as Comparison,
-        Parted as Parted,
+        TraceComparison as TraceComparison,
         Trial as Trial,
         compare as compare,
         default_directory as default_directory,
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from vazao.comparing.traces import (
         FULL_BYTES as FULL_BYTES,
         TOLERANCE_S as TOLERANCE_S,
-        Parting as Parting,
+        Divergence as Divergence,
+        first_divergence as first_divergence,
         packets as packets,
-        parting as parting,
     )
     from vazao.comparing.variants import STACKS as STACKS
     from vazao.comparing.window_plot import windows as windows

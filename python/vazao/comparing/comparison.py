@@ -14,7 +14,7 @@ import polars as pl
 from vazao import _core, display
 from vazao.comparing import page
 from vazao.comparing.replications import MEASURES, Replications, replicate
-from vazao.comparing.traces import TOLERANCE_S, Parting, of_flow, parting, with_data
+from vazao.comparing.traces import TOLERANCE_S, Divergence, first_divergence, of_flow, with_data
 from vazao.comparing.variants import Variant, plays, variants
 from vazao.comparing.window_plot import draw
 from vazao.errors import RunError, ScenarioError
@@ -38,14 +38,14 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Parted:
+class TraceComparison:
     """The points at which the traces of one flow in two runs diverge."""
 
     flow: int
     runs: tuple[str, str]
-    packets: Parting
+    packets: Divergence
     """Divergence over all packets."""
-    data: Parting
+    data: Divergence
     """Divergence over packets with data only: for a while one extra acknowledgement may be the only difference."""
 
 
@@ -115,7 +115,7 @@ class Comparison:
         return next(iter(self.results.values())).flows.height
 
     @cached_property
-    def partings(self) -> list[Parted]:
+    def divergences(self) -> list[TraceComparison]:
         """Divergences of traces for each flow and two neighbouring runs, over all packets and over those with data.
 
         Flows whose packets captures cannot distinguish have none.
@@ -132,10 +132,12 @@ class Comparison:
                     found.append(self._parted(flow, (one, other), (traces[one], traces[other])))
         return found
 
-    def _parted(self, flow: int, runs: tuple[str, str], traces: tuple[pl.DataFrame, pl.DataFrame]) -> Parted:
+    def _parted(self, flow: int, runs: tuple[str, str], traces: tuple[pl.DataFrame, pl.DataFrame]) -> TraceComparison:
         ours, theirs = traces
-        every = parting(ours, theirs, self.tolerance_s)
-        return Parted(flow, runs, every, parting(with_data(ours), with_data(theirs), self.tolerance_s))
+        every = first_divergence(ours, theirs, self.tolerance_s)
+        return TraceComparison(
+            flow, runs, every, first_divergence(with_data(ours), with_data(theirs), self.tolerance_s)
+        )
 
     def draw(self, folder: Path) -> list[Path]:
         """Draw the congestion windows of all runs over time, as SVG, PDF, PNG and HTML; return the files.
@@ -154,7 +156,7 @@ class Comparison:
             "differences": self.differences.to_dicts(),
             "traces": [
                 {"flow": p.flow, "runs": p.runs, **_parting_json(p.packets), "data": _parting_json(p.data)}
-                for p in self.partings
+                for p in self.divergences
             ],
         }
 
@@ -182,7 +184,7 @@ def _trial_json(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _parting_json(found: Parting) -> dict[str, Any]:
+def _parting_json(found: Divergence) -> dict[str, Any]:
     return {
         "identical": found.identical,
         "packets": list(found.packets),

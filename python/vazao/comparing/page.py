@@ -26,7 +26,7 @@ SCALED = [name for name in MEASURES if name.endswith(("_s", "_bps"))]
 BARE = replace(PAPER, background="transparent")
 """The theme of a figure on a page that may be dark."""
 
-MOST_FLOWS = 8
+MAX_FLOWS = 8
 """Maximum number of flows with a table and a panel: the first ones."""
 
 _STYLE = """
@@ -45,7 +45,7 @@ def tables(made: Compared) -> list[tuple[str, list[list[str]]]]:
     """Title and table of texts for each of the first flows, with the headings first."""
     if not made.results:
         return []
-    rows = texts.flows(made, MOST_FLOWS)
+    rows = texts.flows(made, MAX_FLOWS)
     titled_tables = [(texts.titled(row), texts.told(made, row["flow"])) for row in rows if made.played(row["flow"])]
     return [(title, [one.headings, *one.lines]) for title, one in titled_tables]
 
@@ -53,7 +53,7 @@ def tables(made: Compared) -> list[tuple[str, list[list[str]]]]:
 def differences(made: Replications) -> Drawing | None:
     """Chart of paired differences relative to the other stack's mean, with intervals; None where there are none."""
     # A small count may differ by a large factor, beside which nothing else would be visible.
-    drawn = pl.col("measure").is_in(SCALED) & pl.col("relative").is_not_null() & (pl.col("flow") < MOST_FLOWS)
+    drawn = pl.col("measure").is_in(SCALED) & pl.col("relative").is_not_null() & (pl.col("flow") < MAX_FLOWS)
     shares = made.differences.filter(drawn)
     if shares.is_empty():
         return None

@@ -96,7 +96,7 @@ def _other(ends: list[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Parting:
+class Divergence:
     """The point at which two traces of one flow diverge."""
 
     packets: tuple[int, int]
@@ -120,7 +120,7 @@ class Parting:
         return not self.differs
 
 
-def parting(ours: pl.DataFrame, theirs: pl.DataFrame, tolerance_s: float = TOLERANCE_S) -> Parting:
+def first_divergence(ours: pl.DataFrame, theirs: pl.DataFrame, tolerance_s: float = TOLERANCE_S) -> Divergence:
     """The first packet at which two traces from `of_flow` diverge.
 
     The n-th packet sent is compared with the n-th sent, the n-th received with the n-th received, so the order in which
@@ -137,11 +137,11 @@ def parting(ours: pl.DataFrame, theirs: pl.DataFrame, tolerance_s: float = TOLER
     counts = ours.height, theirs.height
     differ = pairs.select(pl.any_horizontal(f"{name}?" for name in fields).arg_true()).to_series()
     if differ.is_empty():
-        return Parting(counts, pairs.height, differs=())
+        return Divergence(counts, pairs.height, differs=())
     same = pairs.head(differ[0])
     found = pairs.row(same.height, named=True)
     names = ["missing"] if found["missing?"] else [name for name in fields if found[f"{name}?"]]
-    return Parting(
+    return Divergence(
         counts,
         same.height,
         tuple(names),

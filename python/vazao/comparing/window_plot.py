@@ -14,7 +14,7 @@ from vazao.files import make_directory, write_atomically
 from vazao.results import Result
 from vazao.study import Figure
 
-MOST_FLOWS = 8
+MAX_FLOWS = 8
 """Maximum number of panels: one for each of the first flows."""
 
 
@@ -42,7 +42,7 @@ def drawing(results: Mapping[str, Result]) -> Drawing | None:
     frame = windows(results)
     if frame.is_empty():
         return None
-    shown = frame["flow"].unique().sort().head(MOST_FLOWS)
+    shown = frame["flow"].unique().sort().head(MAX_FLOWS)
     frame = frame.filter(pl.col("flow").is_in(shown.to_list())).with_columns(flow=pl.format("flow {}", "flow"))
     title, unit = MEASURES["cwnd"]
     figure = Figure(

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MOST_BYTES = 100_000
+MAX_BYTES = 100_000
 """Maximum size of a request's body."""
 
 POLICY = (
@@ -80,7 +80,7 @@ class Guard:
     def _is_small_json(self, headers: Headers) -> bool:
         length = headers.get("content-length", "")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        return kind == "application/json" and length.isdecimal() and len(length) < 9 and int(length) <= MOST_BYTES
+        return kind == "application/json" and length.isdecimal() and len(length) < 9 and int(length) <= MAX_BYTES
 
     def _kept(self, headers: Headers) -> str:
         """The token in the cookie or the header of a request; empty where there is none."""

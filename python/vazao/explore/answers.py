@@ -12,7 +12,7 @@ from vazao.errors import ResultsError, did_you_mean
 from vazao.explore.columns import RESULTS
 from vazao.explore.directories import Directory, plain
 from vazao.explore.queries import Ask, Dimension
-from vazao.explore.sql import MOST_ROWS, Binning, Builder, Domain, Statement
+from vazao.explore.sql import MAX_ROWS, Binning, Builder, Domain, Statement
 
 
 class Answers:
@@ -114,7 +114,7 @@ class Answers:
         """Run a statement and record its SQL, ready to copy."""
         result["sql"].append({RESULTS: each.label, "path": str(each.path), "sql": statement.shown()})
         rows = each.query(statement.sql, statement.parameters)
-        result["truncated"] |= rows.height >= MOST_ROWS
+        result["truncated"] |= rows.height >= MAX_ROWS
         return rows
 
     def _rows(

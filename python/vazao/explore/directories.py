@@ -17,7 +17,7 @@ from vazao.errors import ResultsError, VazaoError
 from vazao.explore import columns
 from vazao.results import Store
 
-MOST_DIRECTORIES = 12
+MAX_DIRECTORIES = 12
 
 
 class Directory:
@@ -123,7 +123,7 @@ def _describe(facts: dict[str, Any], described: study.Study, size: study.Size) -
 def opened(paths: Iterable[str | Path]) -> list[Directory]:
     """Open directories, each under a unique label: its name, or its path where names clash. Raises `ResultsError`."""
     given = list(dict.fromkeys(str(path) for path in paths))
-    if len(given) > MOST_DIRECTORIES:
+    if len(given) > MAX_DIRECTORIES:
         raise ResultsError(f"{len(given)} results directories are too many to be seen beside each other; name fewer")
     names = [Path(path).resolve().name or path for path in given]
     labels = [path if names.count(name) > 1 else name for path, name in zip(given, names, strict=True)]

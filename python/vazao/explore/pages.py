@@ -18,10 +18,10 @@ from starlette.types import ASGIApp
 
 from vazao.errors import ResultsError, VazaoError
 from vazao.explore import queries
-from vazao.explore.access import MOST_BYTES, Guard
+from vazao.explore.access import MAX_BYTES, Guard
 from vazao.explore.answers import Answers
 from vazao.explore.directories import Directory
-from vazao.explore.run_page import POLICY, OpenRuns, Pages, Run, UnaskedError, open_runs as run_again
+from vazao.explore.run_page import POLICY, OpenRuns, Pages, PermissionNeededError, Run, open_runs as run_again
 
 HERE = Path(__file__).parent
 STATIC = {"explore.js": "text/javascript", "explore.css": "text/css"}
@@ -92,7 +92,7 @@ class _Site:
 
     async def ask(self, request: Request) -> Response:
         content = await request.body()
-        return await _answered(lambda: self._answers.answer(queries.read(content[: MOST_BYTES + 1])))
+        return await _answered(lambda: self._answers.answer(queries.read(content[: MAX_BYTES + 1])))
 
     async def findings(self, _: Request) -> Response:
         return await _answered(lambda: {"findings": [self._ledger(each) for each in self._answers.directories]})
@@ -125,7 +125,7 @@ class _Site:
         content = await request.body()
         try:
             page = await run_in_threadpool(self._made, queries.look(content))
-        except UnaskedError as unasked:
+        except PermissionNeededError as unasked:
             return JSONResponse({"asked": unasked.told, "leave": unasked.leave})
         except VazaoError as error:
             return JSONResponse({"error": str(error)}, status_code=400)

@@ -14,7 +14,7 @@ Table = Literal["runs", "flows", "paths", "links"]
 Kind = Literal["mean", "points", "heat", "box", "ecdf", "hist", "counts", "runs", "domain"]
 Value = str | int | float | bool | None
 
-MOST_BINS = 400
+MAX_BINS = 400
 
 D = TypeVar("D", bound="_Described")
 
@@ -36,7 +36,7 @@ class Dimension(_Described):
     """A column to group rows by; with `bins`, numbers fall into that many bins of equal width (or ratio: `log`)."""
 
     column: Name
-    bins: int | None = Field(default=None, ge=1, le=MOST_BINS)
+    bins: int | None = Field(default=None, ge=1, le=MAX_BINS)
     log: bool = False
 
 
@@ -70,7 +70,7 @@ class Look(_Described):
     beside_dir: Label = ""
     beside: str = Field(default="", max_length=200)
     leave: list[Name] = Field(default=[], max_length=8)
-    """Permissions that the user has granted, each the `leave` of an `UnaskedError`."""
+    """Permissions that the user has granted, each the `leave` of an `PermissionNeededError`."""
 
 
 def read(content: bytes) -> Ask:

@@ -24,11 +24,11 @@ OpenRuns = Callable[[Sequence[Run], Collection[str]], str]
 POLICY = "frame-ancestors 'none'"
 """Policy that the server adds to the page's own, which allows only the page's script and style."""
 
-MOST_PAGES = 4
+MAX_PAGES = 4
 """Maximum number of runs' pages that are kept, the latest ones; some have tens of megabytes."""
 
 
-class UnaskedError(Exception):
+class PermissionNeededError(Exception):
     """Programs or code that a run names and the user has not allowed."""
 
     def __init__(self, name: str, asked: Asked) -> None:
@@ -40,10 +40,10 @@ class UnaskedError(Exception):
 
 
 def open_runs(runs: Sequence[Run], leave: Collection[str]) -> str:
-    """Re-run stored runs and return their page. Raises `UnaskedError`, and `VazaoError` where one cannot be re-run."""
+    """Re-run stored runs and return their page. Raises `PermissionNeededError`; `VazaoError` if one cannot be."""
 
     def gate(name: str, asked: Asked) -> frozenset[str]:
-        unasked = UnaskedError(name, asked)
+        unasked = PermissionNeededError(name, asked)
         if unasked.leave not in leave:
             raise unasked
         return asked.leave
@@ -64,7 +64,7 @@ class Pages:
         key = secrets.token_urlsafe(16)
         with self._lock:
             self._pages[key] = page
-            for old in list(self._pages)[:-MOST_PAGES]:
+            for old in list(self._pages)[:-MAX_PAGES]:
                 del self._pages[old]
         return key
 

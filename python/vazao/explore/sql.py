@@ -11,10 +11,10 @@ from vazao.errors import ResultsError, did_you_mean
 from vazao.explore.columns import OWN, RESULTS, Column, Tables
 from vazao.explore.queries import Ask, Dimension, Filter, Value
 
-MOST_ROWS = 200_000
+MAX_ROWS = 200_000
 """Maximum number of rows in an answer; a grouping by a column that differs in each row has more and is truncated."""
 
-MOST_RUNS = 500
+MAX_RUNS = 500
 """Maximum number of runs behind a point that are listed."""
 
 QUANTILES = 200
@@ -120,7 +120,7 @@ class Builder:
         return Statement(
             f'SELECT {", ".join(names)}{", a" if active else ""}, grouping({", ".join(names)}) AS "set", '
             f"count(*) AS n\nFROM (SELECT {', '.join(chosen)}\n{_indented(source)})\n"
-            f"GROUP BY GROUPING SETS ({sets})\nLIMIT {MOST_ROWS}",
+            f"GROUP BY GROUPING SETS ({sets})\nLIMIT {MAX_ROWS}",
             self._parameters,
         )
 
@@ -148,7 +148,7 @@ class Builder:
         return (
             f"SELECT {by}avg(v) AS mean, ci95(v) AS ci, count(v) AS n\n"
             f"FROM (SELECT {', '.join(inner)}\n{_indented(source)}\n      GROUP BY ALL)\n"
-            f"GROUP BY ALL{_ordered(groups)}\nLIMIT {MOST_ROWS}"
+            f"GROUP BY ALL{_ordered(groups)}\nLIMIT {MAX_ROWS}"
         )
 
     def _points(self) -> str:
@@ -168,14 +168,14 @@ class Builder:
         if self._ask.z is None:
             chosen = ", ".join(f"{sql} AS {name}" for name, sql in groups)
             count = "count(*) AS mean, NULL AS ci, count(DISTINCT t.run_id) AS n"
-            return f"SELECT {chosen}, {count}\n{self._source()}\nGROUP BY ALL\nORDER BY x, y\nLIMIT {MOST_ROWS}"
+            return f"SELECT {chosen}, {count}\n{self._source()}\nGROUP BY ALL\nORDER BY x, y\nLIMIT {MAX_ROWS}"
         z = self._number(self._ask.z)
         inner = [*(f"{sql} AS {name}" for name, sql in groups), "t.run_id", f"avg({z}) AS v"]
         source = self._source(also=[f"{z} IS NOT NULL"])
         return (
             "SELECT x, y, avg(v) AS mean, ci95(v) AS ci, count(v) AS n\n"
             f"FROM (SELECT {', '.join(inner)}\n{_indented(source)}\n      GROUP BY ALL)\n"
-            f"GROUP BY ALL\nORDER BY x, y\nLIMIT {MOST_ROWS}"
+            f"GROUP BY ALL\nORDER BY x, y\nLIMIT {MAX_ROWS}"
         )
 
     def _box(self) -> str:
@@ -188,7 +188,7 @@ class Builder:
         source = self._source(also=[f"{y} IS NOT NULL"])
         return (
             f"SELECT {chosen}{marks}, min({y}) AS low, max({y}) AS high, count({y}) AS n\n{source}\n"
-            f"GROUP BY ALL{_ordered(groups)}\nLIMIT {MOST_ROWS}"
+            f"GROUP BY ALL{_ordered(groups)}\nLIMIT {MAX_ROWS}"
         )
 
     def _ecdf(self) -> str:
@@ -197,7 +197,7 @@ class Builder:
         steps = f"[n / {QUANTILES} for n in range(0, {QUANTILES + 1})]"
         source = self._source(also=[f"{y} IS NOT NULL"])
         by = f"\nGROUP BY ALL{_ordered(groups)}" if groups else ""
-        return f"SELECT {chosen}quantile_disc({y}, {steps}) AS q, count({y}) AS n\n{source}{by}\nLIMIT {MOST_ROWS}"
+        return f"SELECT {chosen}quantile_disc({y}, {steps}) AS q, count({y}) AS n\n{source}{by}\nLIMIT {MAX_ROWS}"
 
     def _hist(self) -> str:
         if self._ask.y is None:
@@ -205,7 +205,7 @@ class Builder:
         groups = [("bin", self._grouped(self._ask.y)), *(each for each in self._groups() if each[0] != "x")]
         chosen = "".join(f"{sql} AS {name}, " for name, sql in groups)
         source = self._source(also=[f"{self._column(self._ask.y.column)} IS NOT NULL"])
-        return f"SELECT {chosen}count(*) AS n\n{source}\nGROUP BY ALL{_ordered(groups)}\nLIMIT {MOST_ROWS}"
+        return f"SELECT {chosen}count(*) AS n\n{source}\nGROUP BY ALL{_ordered(groups)}\nLIMIT {MAX_ROWS}"
 
     def _behind(self) -> str:
         """The runs behind these rows, with their factors and the means of the drawn columns."""
@@ -220,7 +220,7 @@ class Builder:
                 chosen.append(f"avg({self._column(name)}) AS {quoted(name)}")
         return (
             f"SELECT t.run_id AS run_id, {''.join(f'{one}, ' for one in chosen)}count(*) AS rows, "
-            f"count(*) OVER () AS total\n{self._source()}\nGROUP BY t.run_id\nORDER BY t.run_id\nLIMIT {MOST_RUNS}"
+            f"count(*) OVER () AS total\n{self._source()}\nGROUP BY t.run_id\nORDER BY t.run_id\nLIMIT {MAX_RUNS}"
         )
 
     def _groups(self) -> list[tuple[str, str]]:

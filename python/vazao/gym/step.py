@@ -79,8 +79,8 @@ class Observer:
                 raise ScenarioError(f"observe: {name} over {scale}; a scale is a number above zero")
         if not scales:
             raise ScenarioError(f"observe: nothing is named; there are {', '.join(Step._fields)}")
-        if not 1 <= history <= MOST_STEPS:
-            raise ScenarioError(f"history: {history} steps; give 1 to {MOST_STEPS}")
+        if not 1 <= history <= MAX_STEPS:
+            raise ScenarioError(f"history: {history} steps; give 1 to {MAX_STEPS}")
         self._shown = [(Step._fields.index(name), 1.0 / scale) for name, scale in scales.items()]
         self._values: list[float] = []
         self._count = len(scales) * history
@@ -100,5 +100,5 @@ class Observer:
         return np.array(self._values, np.float32)
 
 
-MOST_STEPS = 1000
+MAX_STEPS = 1000
 """Maximum number of steps in an observation."""

@@ -13,7 +13,7 @@ from vazao import _core
 from vazao.errors import ScenarioError
 from vazao.gym.agent import Agent, own
 from vazao.gym.randomisation import draw_of, extremes
-from vazao.results import Experiment, load as load_experiment, refuse_unasked
+from vazao.results import Experiment, load as load_experiment, reject_unapproved_code
 from vazao.scenario import Flow, Network, Plugins, document, link, load, point_to_point, upload
 
 Described = Network | str | Path | Experiment | None
@@ -48,7 +48,7 @@ class World:
         ends = [] if until is None else [("until", until)]
         self._changes: list[tuple[str, Any]] = [*changes, *ends, *agents]
         self._draws = {key: draw_of(key, given) for key, given in (vary or {}).items()}
-        refuse_unasked([self._load(1, {})])
+        reject_unapproved_code([self._load(1, {})])
         for key, draw in self._draws.items():
             for value in extremes(draw):
                 self._check(key, value)

@@ -83,7 +83,7 @@ def build(
     check_tools({**TOOLS, **origin.tools})
     try:
         kernel = _build(origin, name, hz, jobs or os.cpu_count() or 1, progress)
-    except NotDownloaded:
+    except DownloadFailedError:
         if older := None if force else _equivalent(series, hz):
             return Outcome(older, built=False, remark=f"{name} could not be downloaded; what is there is used")
         raise
@@ -139,12 +139,12 @@ def _has_headers() -> bool:
     return Path(answer.stdout.strip()).is_absolute()
 
 
-class NotDownloaded(BuildError):  # noqa: N818
+class DownloadFailedError(BuildError):
     """The package could not be downloaded."""
 
 
 def _build(origin: Package | Tree, name: str, hz: int | None, jobs: int, progress: Progress) -> Kernel:
-    with cache.at_work() as workplace, explained(cache.root(), "build there"):
+    with cache.build_lock() as workplace, explained(cache.root(), "build there"):
         log = Log(workplace / "log.txt")
         patience: float | None = PATIENCE
         try:
@@ -254,5 +254,5 @@ def _failure(error: ToolError, log: Log, name: str) -> BuildError:
     report = f"{error}; {kept} is its log, which ends so:\n{log.last_lines()}"
     if isinstance(error, DownloadError):
         advice = "If the network is there, the package lists may be old: run `apt-get update` as root."
-        return NotDownloaded(f"the download failed: {report}\n{advice}")
+        return DownloadFailedError(f"the download failed: {report}\n{advice}")
     return BuildError(f"the build failed: {report}")

@@ -141,7 +141,7 @@ def keep(kernel: Kernel, name: str, workplace: Path) -> Kernel:
 def clean() -> None:
     """Remove leftovers of builds that were killed, or interrupted during clean-up, unless a build is running."""
     if _leftovers():
-        with suppress(VazaoError), at_work() as workplace:
+        with suppress(VazaoError), build_lock() as workplace:
             workplace.rmdir()
 
 
@@ -150,7 +150,7 @@ def _leftovers() -> list[Path]:
 
 
 @contextmanager
-def at_work() -> Iterator[Path]:
+def build_lock() -> Iterator[Path]:
     """Lock the cache and yield an empty directory to build in, which the caller must empty.
 
     Leftovers of killed builds are removed first. Raises `KernelError` if another build is running.

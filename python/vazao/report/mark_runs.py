@@ -27,7 +27,7 @@ from vazao.study import Figure, Study
 TABLES = ("runs", "flows", "paths", "links", "samples", "planned")
 """Result tables whose rows have a `run_id`."""
 
-MOST_MARKS = 600
+MAX_MARKS = 600
 """Maximum number of marks; above it each series is one mark, as nobody can hit one point of so many."""
 
 DIGITS = 6
@@ -70,7 +70,7 @@ def marks(figure: Figure, study: Study, store: Store) -> Marks | None:
     there, wanted = (frame.select(keys).unique().sort(keys) for frame in (rows, own))
     if not there.equals(wanted):
         return None
-    if wanted.height > MOST_MARKS:
+    if wanted.height > MAX_MARKS:
         keys = [column for column in keys if column != figure.x]
     if not keys:
         return None

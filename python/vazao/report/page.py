@@ -31,11 +31,11 @@ from vazao.study import (
     Summary,
     built_in_studies,
     counted,
+    not_run_message,
     reasons,
     registration,
-    told_not_run,
 )
-from vazao.units import heading, told_columns
+from vazao.units import displayed_columns, heading
 from vazao.words import ENGLISH, Words
 
 CSS = {"reproduced": "reproduced", "differs": "differs", "undecided": "undecided", "not testable": "open"}
@@ -128,7 +128,7 @@ def context(
             study, answer=answers, summary=ledger, tables=study.tables, results=sections, letter=paragraphs,
             ledger=ledger, measurements=measurements,
         ),
-        "not_run": told_not_run(reasons(not_run), words), "script": _json(words.script),
+        "not_run": not_run_message(reasons(not_run), words), "script": _json(words.script),
     }  # fmt: skip
 
 
@@ -372,7 +372,7 @@ def _toml(value: Any) -> str:
 
 def _table(summary: Summary, store: Store, words: Words) -> dict[str, Any]:
     rows = store.query(summary.sql)
-    columns = told_columns(rows.columns)
+    columns = displayed_columns(rows.columns)
     numeric = [rows.schema[name].is_numeric() for name in columns]
     cells = [
         [words.cell(name, row[name], row[half] if half else None) for name, half in columns.items()]

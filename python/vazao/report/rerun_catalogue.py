@@ -13,15 +13,15 @@ import polars as pl
 from vazao.errors import VazaoError
 from vazao.report import mark_runs
 from vazao.results import Store, planned_runs
-from vazao.seeing import can_run_again
+from vazao.seeing import can_rerun
 from vazao.study import Cell, Figure, PlannedRun, Study
 from vazao.units import unit_of
 from vazao.words import Words
 
-MOST_FLOWS = 12
+MAX_FLOWS = 12
 """Maximum number of flows whose stored goodput is shown beside the new run's; the first ones are kept."""
 
-MOST_RUNS = 40
+MAX_RUNS = 40
 """Maximum number of a mark's runs that a reader can choose from; the first ones are kept."""
 
 
@@ -30,7 +30,7 @@ def content(study: Study, store: Store, explorer: str = "") -> dict[str, Any] | 
 
     `explorer` is the address of the explorer's page, where a server has one.
     """
-    if not can_run_again():
+    if not can_rerun():
         return None
     runs: dict[str, PlannedRun] = {}
     with suppress(VazaoError):  # the study cannot be planned here, or this version reads it differently
@@ -134,7 +134,7 @@ def _mark(figure: Figure, columns: tuple[str, ...], mark: mark_runs.Mark, catalo
     return [
         list(mark.values),
         " · ".join(named),
-        [catalogue.place(run_id) for run_id in known[:MOST_RUNS]],
+        [catalogue.place(run_id) for run_id in known[:MAX_RUNS]],
         len(mark.runs),
     ]
 
@@ -145,5 +145,5 @@ def _stored(store: Store, run_ids: Iterable[str]) -> dict[str, list[Any]]:
     runs = store.query("SELECT DISTINCT run_id, events FROM runs").join(wanted, on="run_id")
     flows = store.query("SELECT run_id, flow, goodput_bps FROM flows").join(wanted, on="run_id")
     goodputs = flows.sort("run_id", "flow").group_by("run_id", maintain_order=True)
-    by_run = dict(goodputs.agg(pl.col("goodput_bps").head(MOST_FLOWS)).iter_rows())
+    by_run = dict(goodputs.agg(pl.col("goodput_bps").head(MAX_FLOWS)).iter_rows())
     return {run_id: [events, by_run.get(run_id, [])] for run_id, events in runs.iter_rows()}

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from vazao.results.merging import merge as merge
     from vazao.results.output_cache import product as product
     from vazao.results.pace import SMALLEST as SMALLEST, Pace as Pace, measured as measured
-    from vazao.results.query_validation import rehearse as rehearse
+    from vazao.results.query_validation import validate_queries as validate_queries
     from vazao.results.readings import name_of as name_of
     from vazao.results.readme import PAPERS as PAPERS
     from vazao.results.reruns import Gate as Gate, stored_scenario as stored_scenario
     from vazao.results.result import Result as Result, run as run, run_scenario as run_scenario, table as table
     from vazao.results.shard import WHOLE as WHOLE, Shard as Shard
-    from vazao.results.simulation import refuse_unasked as refuse_unasked, run_many as run_many
+    from vazao.results.simulation import reject_unapproved_code as reject_unapproved_code, run_many as run_many
     from vazao.results.single import (
         StoredResult as StoredResult,
         check_place as check_place,

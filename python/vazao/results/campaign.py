@@ -20,9 +20,9 @@ from vazao.results.execution import Progress, Silent, run_missing
 from vazao.results.growth import left_out, planned_rows
 from vazao.results.manifest import check_usable, read_manifest
 from vazao.results.output_cache import Product, product
-from vazao.results.query_validation import rehearse
+from vazao.results.query_validation import validate_queries
 from vazao.results.shard import WHOLE, Shard
-from vazao.results.simulation import refuse_unasked
+from vazao.results.simulation import reject_unapproved_code
 from vazao.results.store import PLANNED, STUDY, Store
 from vazao.results.version import versions
 from vazao.results.writer import writing
@@ -34,11 +34,11 @@ from vazao.study import (
     design_columns,
     find,
     findings,
+    in_language,
     parse_as,
     plan,
     read_text,
     sources,
-    told_in,
 )
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def load_study(name: str | Path, *, lang: str | None = None, allow_programs: boo
     permits running algorithms from files that the study names (`mine.py:Cautious`), whoever wrote them.
     """
     path = find(str(name))
-    study = told_in(parse_as(Study, read_text(path), str(path)), lang)
+    study = in_language(parse_as(Study, read_text(path), str(path)), lang)
     return study.allowing() if allow_programs else study
 
 
@@ -95,12 +95,12 @@ class Campaign:
     ledger: list[findings.Ruling] | None = field(default=None, repr=False)
     """Findings from an earlier evaluation, if nothing has changed since."""
 
-    def told_in(self, lang: str | None = None) -> Campaign:
+    def in_language(self, lang: str | None = None) -> Campaign:
         """The campaign with the texts of its figures, findings and report in another language."""
-        study = told_in(self.study, lang)
+        study = in_language(self.study, lang)
         return self if study.telling == self.study.telling else self._with_texts(study)
 
-    def in_its_own_words(self) -> Campaign:
+    def with_original_texts(self) -> Campaign:
         """The campaign with the original texts of the study's own file, as in the stored ledger."""
         return self if self.study.original is self.study else self._with_texts(self.study.original)
 
@@ -109,7 +109,7 @@ class Campaign:
         # The rows are the same, so cached query results stay valid.
         translated.__dict__["store"] = self.store
         if "measurements" in self.__dict__:
-            translated.__dict__["measurements"] = [one.told_in(study) for one in self.measurements]
+            translated.__dict__["measurements"] = [one.in_language(study) for one in self.measurements]
         return translated
 
     def __repr__(self) -> str:
@@ -182,7 +182,7 @@ class Campaign:
 
     def write_ledger(self) -> list[Path]:
         """Store the verdicts, also those from measurements, with the study's original texts; return the files."""
-        own = self.in_its_own_words()
+        own = self.with_original_texts()
         return [
             findings.write(own.findings, self.directory),
             *measurement_files.write(self.directory, own.measurements),
@@ -298,12 +298,12 @@ def run_study(
     lang, study = study.words.lang, study.original
     sets = measurement_files.joined(study, directory, list(map(Path, measurements)))
     if measurement_files.are_kept(directory, sets) and (done := _finished(study, size, directory)):
-        return done.told_in(lang)
-    rehearse(study)
+        return done.in_language(lang)
+    validate_queries(study)
     begun = read_manifest(directory) or {}
     study = study.with_inputs({**study.inputs, **inputs.kept(directory, begun)})
     planned = plan(study, size or begun.get("size", "quick"))
-    refuse_unasked(cell.scenario for cell in planned.cells if cell.needs.code)
+    reject_unapproved_code(cell.scenario for cell in planned.cells if cell.needs.code)
     # A directory that was started as full keeps the full plan, even if only the quick runs are requested.
     whole = plan(study, "full") if begun.get("size") == "full" and planned.size == "quick" else planned
     manifest = _grown(begun, manifest_of(whole), whole)
@@ -318,18 +318,18 @@ def run_study(
         stored = Store(directory) if existing and owned(directory / PLANNED) else None
         rows = planned_rows(whole, stored)
         left = left_out(whole, rows, stored) if stored else []
-        writer.note_planned(rows)
+        writer.write_planned(rows)
         wanted = rows if whole is planned else planned_rows(planned, stored)
         started, lacking = run_missing(planned, wanted, writer, executor, progress or Silent(), shard)
     if shard != WHOLE:
-        return Campaign(study, directory, started, left, ledger=[]).told_in(lang)
+        return Campaign(study, directory, started, left, ledger=[]).in_language(lang)
     complete = None if lacking else _product(study, size, directory)
     campaign = Campaign(study, directory, started, left)
     written = campaign.write_ledger()
     # Another process may have added rows in the meantime.
     if complete and complete == _product(study, size, directory):
         complete.note([*written, *inputs.copies(directory, planned.inputs)])
-    return campaign.told_in(lang)
+    return campaign.in_language(lang)
 
 
 def _executor(jobs: int | None, on: On | Cluster | None) -> int | Cluster:
@@ -389,7 +389,7 @@ def open_campaign(directory: str | Path, *, lang: str | None = None) -> Campaign
         owned(text)
     study = parse_as(Study, read_text(path), str(path))
     study = study.changed(store.manifest["overrides"], store.manifest["seed"])
-    return Campaign(told_in(study.with_inputs(inputs.kept(directory, store.manifest)), lang), directory)
+    return Campaign(in_language(study.with_inputs(inputs.kept(directory, store.manifest)), lang), directory)
 
 
 def manifest_of(planned: Plan) -> dict[str, Any]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     On: TypeAlias = str | distributed.Client | DaskCluster
     """Specification of a cluster: `local:8`, `dask://HOST:PORT`, or a Dask client or cluster."""
 
-MOST_WORKERS = 1024
+MAX_WORKERS = 1024
 """Largest number of workers to start on this machine."""
 
 CONNECT_SECONDS = 10
@@ -110,14 +110,14 @@ def cluster_of(on: On, asked: str = "on") -> Cluster:
     if isinstance(on, str):
         if found := re.fullmatch(r"local(?::(\d{1,4}))?", on):
             workers = int(found[1]) if found[1] else os.cpu_count() or 1
-            if 1 <= workers <= MOST_WORKERS:
+            if 1 <= workers <= MAX_WORKERS:
                 _need_dask(name)
                 return Cluster(on, name, local=workers)
         if found := re.fullmatch(r"dask://(\[[0-9A-Fa-f:]+\]|[^\s:/\[\]@]+):(\d{1,5})", on):
             _need_dask(name)
             return Cluster(on, name, address=f"tcp://{found[1]}:{found[2]}")
         raise ClusterError(
-            f"{asked} {on!r}: write local:8 for 8 workers (1 to {MOST_WORKERS}) on this machine, or dask://HOST:PORT "
+            f"{asked} {on!r}: write local:8 for 8 workers (1 to {MAX_WORKERS}) on this machine, or dask://HOST:PORT "
             "for a Dask scheduler"
         )
     _need_dask(name)

@@ -42,7 +42,7 @@ LOOK_SECONDS = 1.0
 """Interval at which the cluster's workers are counted."""
 GONE_SECONDS = 10.0
 """Time after which an unreachable scheduler is considered gone."""
-MOST_DEATHS = 3
+MAX_DEATHS = 3
 """Times that Dask may report a run's worker dead, each after trying several workers, before the run is given up."""
 
 
@@ -268,7 +268,7 @@ class Dispatch:
         if kind == "KilledWorker":
             for place in chunk.places:
                 self._deaths[place] = self._deaths.get(place, 0) + 1
-                if len(chunk.places) == 1 and self._deaths[place] >= MOST_DEATHS:
+                if len(chunk.places) == 1 and self._deaths[place] >= MAX_DEATHS:
                     problem = "each worker that ran it died; its memory may have been too small"
                     raise RunError(f"{self._name}: run {self._runs[place].run_id}: {problem}") from None
             self._alone.update(chunk.places)

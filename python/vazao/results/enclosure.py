@@ -43,7 +43,7 @@ class Limits:
     seconds: float
     gigabytes: float
 
-    def or_as_told(self) -> Limits:
+    def with_environment(self) -> Limits:
         """Return the limits in force: these, unless environment variables override them."""
         return Limits(
             _positive("VAZAO_QUERY_SECONDS", self.seconds), _positive("VAZAO_QUERY_GIGABYTES", self.gigabytes)
@@ -66,7 +66,7 @@ class Enclosure:
 
     def __init__(self, prepare: Callable[[], duckdb.DuckDBPyConnection], limits: Limits) -> None:
         """Start the child process. Raises `ResultsError` when `prepare` does."""
-        self._limits = limits.or_as_told()
+        self._limits = limits.with_environment()
         here, there = socket.socketpair()
         with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
             # A new interpreter would take half a second to import modules. The forked child of a process with threads

@@ -144,7 +144,7 @@ def _note_not_run(rows: pl.DataFrame, batch: _Batch) -> None:
             others = store.query("SELECT * FROM planned ANTI JOIN runs USING (run_id)")
             earlier = earlier.join(others, on=key, how="semi", nulls_equal=True)
             now = pl.concat([earlier.join(now, on=key, how="anti", nulls_equal=True), now])
-    batch.writer.note_not_run(in_order(now))
+    batch.writer.write_not_run(in_order(now))
 
 
 WINDOW = 4096

@@ -12,7 +12,7 @@ import polars as pl
 from vazao.errors import ResultsError
 from vazao.files import write_atomically
 from vazao.results.latex import tabular
-from vazao.units import heading, interval, told_columns
+from vazao.units import displayed_columns, heading, interval
 
 
 def write_table(rows: pl.DataFrame, path: str | Path) -> Path:
@@ -66,7 +66,7 @@ FORMS: dict[str, Callable[[pl.DataFrame], bytes]] = {
 
 def _formatted(rows: pl.DataFrame) -> tuple[list[str], list[bool], list[list[str]]]:
     """Headings, whether each column is numeric, and the cells, formatted for display."""
-    columns = told_columns(rows.columns)
+    columns = displayed_columns(rows.columns)
     lines = [
         [interval(name, row[name], row[half] if half else None) for name, half in columns.items()]
         for row in rows.iter_rows(named=True)

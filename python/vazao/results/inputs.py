@@ -16,7 +16,7 @@ INPUTS = "inputs"
 """Folder of a results directory for these copies, each named by the SHA-256 of its content."""
 
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """Size limit of a file that a scenario names, in bytes."""
 
 
@@ -48,9 +48,9 @@ def copy(path: Path, directory: Path) -> None:
     """Copy an input file of another results directory into `directory`."""
     make_folder(directory / INPUTS)
     with explained(path, "read"), path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ResultsError(f"{path}: is larger than {MOST_BYTES >> 20} MiB, the most that a scenario may name")
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ResultsError(f"{path}: is larger than {MAX_BYTES >> 20} MiB, the most that a scenario may name")
     write_atomically(directory / INPUTS / hashlib.sha256(content).hexdigest(), content)
 
 

@@ -14,18 +14,18 @@ from typing import Any
 
 import polars as pl
 
-from vazao.units import PERCENT_COLUMNS, SCALED, cell, heading, told_columns, unit_of
+from vazao.units import PERCENT_COLUMNS, SCALED, cell, displayed_columns, heading, unit_of
 
 DIGITS = 4
 """Significant digits of a column's largest value if its uncertainty is unknown."""
 
-MOST_DIGITS = 6
+MAX_DIGITS = 6
 """Upper limit on the significant digits of a column's largest value."""
 
 
 def tabular(rows: pl.DataFrame) -> str:
     """Format rows as a `tabular` with `booktabs` rules; a column `± name` is set beside the column `name`."""
-    columns = [_column(rows, name, half) for name, half in told_columns(rows.columns).items()]
+    columns = [_column(rows, name, half) for name, half in displayed_columns(rows.columns).items()]
     body = [_line(column.cell(row) for column in columns) for row in rows.iter_rows(named=True)]
     lines = [
         "% \\usepackage{booktabs}",
@@ -124,7 +124,7 @@ def _decimals(values: Sequence[float], halves: Sequence[float]) -> int:
         return 0
     greatest = max(values)
     needed = max(_places(max(halves), 2), _places(min(halves), 1)) if halves else _places(greatest, DIGITS)
-    return min(needed, _places(greatest, MOST_DIGITS))
+    return min(needed, _places(greatest, MAX_DIGITS))
 
 
 def _places(value: float, digits: int) -> int:

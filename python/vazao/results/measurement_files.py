@@ -19,7 +19,7 @@ from vazao.study import Source, Study, read_text
 TOLD = "measurements.json"
 """File of a results directory with a summary of each set that joined, and its verdicts."""
 
-MOST_SETS = 20
+MAX_SETS = 20
 """Largest number of sets that may join a study."""
 
 _COPY = re.compile(r"([a-z0-9][a-z0-9._-]*)\.csv")
@@ -31,8 +31,8 @@ def kept_measurements(directory: Path) -> dict[str, Path]:
     if not owned(folder, folder=True):
         return {}
     found = {name[1]: path for path in sorted(folder.iterdir()) if (name := _COPY.fullmatch(path.name)) and owned(path)}
-    if len(found) > MOST_SETS:
-        raise ResultsError(f"{folder}: has {len(found)} files; at most {MOST_SETS} sets of measurements join a study")
+    if len(found) > MAX_SETS:
+        raise ResultsError(f"{folder}: has {len(found)} files; at most {MAX_SETS} sets of measurements join a study")
     return found
 
 
@@ -89,9 +89,9 @@ def together(directory: Path, others: Sequence[Path]) -> dict[str, bytes]:
             there, known = found.setdefault(name, (place, content))
             if content != known:
                 raise ResultsError(f"{path}: is another set than that of this name that {there} has; rename one")
-    if len(found) > MOST_SETS:
+    if len(found) > MAX_SETS:
         raise ResultsError(
-            f"{directory}: would have {len(found)} sets of measurements; at most {MOST_SETS} join a study"
+            f"{directory}: would have {len(found)} sets of measurements; at most {MAX_SETS} join a study"
         )
     return {name: content for name, (place, content) in found.items() if place != directory}
 
@@ -125,8 +125,8 @@ def _files(study: Study, directory: Path | None, given: Sequence[Path]) -> dict[
         files[name] = path
     before = _named_before(directory) if directory and copies else set()
     files |= {name: path for name, path in copies.items() if name not in files and name not in before}
-    if len(files) > MOST_SETS:
-        raise StudyError(f"{study.file}: {len(files)} sets of measurements; at most {MOST_SETS} join a study")
+    if len(files) > MAX_SETS:
+        raise StudyError(f"{study.file}: {len(files)} sets of measurements; at most {MAX_SETS} join a study")
     return files
 
 

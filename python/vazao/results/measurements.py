@@ -23,7 +23,7 @@ from vazao.results.query_validation import Stage, columns_of
 from vazao.results.readings import SETTINGS, MeasuredRun, Readings
 from vazao.results.result import table
 from vazao.study import (
-    MOST_LOOKED_AT,
+    MAX_LOOKED_AT,
     Figure,
     Finding,
     Label,
@@ -45,10 +45,10 @@ KEYS = {"run_id", "flow", "part", "replication", "failure"}
 BEGINNING_S = 1e-6
 """Simulated time after which a run has the settings of its flows."""
 
-MOST_STAGES = 2
+MAX_STAGES = 2
 """Number of databases kept open, one per set of runs: each is a separate process."""
 
-MOST_TOLD = 3
+MAX_TOLD = 3
 """Number of missing combinations that are listed one by one."""
 
 _NO_TEXTS = dict.fromkeys(("explanation", "if_reproduced", "if_differs", "if_undecided"), "") | {"answer": None}
@@ -109,7 +109,7 @@ class Measured:
         """Run a query on the tables of this set alone. Raises `ResultsError`."""
         return self._rows.stage(self._rows.ids).query(sql, parameters)
 
-    def told_in(self, study: Study) -> Measured:
+    def in_language(self, study: Study) -> Measured:
         """The set with the study in another language."""
         return self if study is self.study else replace(self, study=study)
 
@@ -266,7 +266,7 @@ class _Rows:
         """Tables of some runs; the least recently used ones are closed once nothing refers to them."""
         made = self._stages.pop(kept, None)
         if made is None:
-            while len(self._stages) >= MOST_STAGES:
+            while len(self._stages) >= MAX_STAGES:
                 del self._stages[next(iter(self._stages))]
             made = Stage(self._study, {"runs": self._runs_of(kept), "flows": self._flows_of(kept)})
         self._stages[kept] = made
@@ -296,12 +296,12 @@ class _Rows:
                 if needed and (part.name, labels) not in covered:
                     varied = zip(part.factors, labels, strict=True)
                     absent.append(", ".join(f"{one.name} {label}" for one, label in varied if len(one.levels) > 1))
-        return absent if len(absent) <= MOST_TOLD else [*absent[:MOST_TOLD], f"… (+{len(absent) - MOST_TOLD})"]
+        return absent if len(absent) <= MAX_TOLD else [*absent[:MAX_TOLD], f"… (+{len(absent) - MAX_TOLD})"]
 
     def _design(self, part: Part) -> tuple[dict[str, list[Label]], list[tuple[Label, ...]]]:
         """Labels of a part's quick size, and combinations of its full size."""
         if part.name not in self._designs:
-            every = islice(combinations_of(part, "full"), MOST_LOOKED_AT)
+            every = islice(combinations_of(part, "full"), MAX_LOOKED_AT)
             self._designs[part.name] = labels_run(part, "quick"), list(dict.fromkeys(map(labels_of, every)))
         return self._designs[part.name]
 
@@ -374,7 +374,7 @@ class _Answers:
 
     def _unknown(self, columns: Sequence[str]) -> list[str]:
         """Displayed columns that depend on something these runs lack."""
-        shown = [name for name in findings.told_columns(self._finding) if name in columns]
+        shown = [name for name in findings.displayed_columns(self._finding) if name in columns]
         sql = self._finding.sql or ""
         needed = {name: self._rows.reads(sql, [name], self._parameters) for name in shown}
         return [name for name, columns in needed.items() if not self._kept <= self._rows.having(columns)]
@@ -387,7 +387,7 @@ class _Answers:
         if not flows or not columns:
             return ()
         known = self._rows.stage(self._kept).query(sql, self._parameters)
-        shown = ["holds", *(name for name in findings.told_columns(self._finding) if name in known.columns)]
+        shown = ["holds", *(name for name in findings.displayed_columns(self._finding) if name in known.columns)]
         for amount in (0.0, 1e12):
             others = {column: _typed(self._rows.flows.schema[column], amount) for column in columns if column}
             probed = self._rows.completed(self._kept, others or {"completed": True}).query(sql, self._parameters)

@@ -59,7 +59,7 @@ def merge(sources: Sequence[str | Path], out: str | Path) -> Merged:
             for copy in inputs.kept(store.directory, store.manifest).values():
                 inputs.copy(copy, directory)
         rows = _planned(best)
-        writer.note_planned(rows)
+        writer.write_planned(rows)
         there = set(Store(directory).stored["run_id"])
         added = sum(_copy_runs(writer, store, there) for store in stores)
         whole = Store(directory)
@@ -127,4 +127,4 @@ def _note_not_run(writer: Writer, whole: Store, stores: Sequence[Store]) -> None
         rows = pl.concat(noted, how="diagonal_relaxed").unique(subset=pl.exclude("reason"), maintain_order=True)
         missing = whole.query("SELECT * EXCLUDE (run_id) FROM planned ANTI JOIN runs USING (run_id)")
         key = [name for name in rows.columns if name != "reason"]
-        writer.note_not_run(rows.join(missing, on=key, how="semi", nulls_equal=True, maintain_order="left"))
+        writer.write_not_run(rows.join(missing, on=key, how="semi", nulls_equal=True, maintain_order="left"))

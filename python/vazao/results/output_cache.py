@@ -24,7 +24,7 @@ from vazao.errors import VazaoError
 from vazao.results import parts
 from vazao.results.manifest import MANIFEST, read_manifest
 from vazao.results.store import MEASUREMENTS, NOT_RUN, PLANNED, STUDY
-from vazao.scenario import kernels_at_hand
+from vazao.scenario import available_stacks
 from vazao.study import Study
 
 MOST = 500
@@ -92,7 +92,13 @@ def tree(folder: Path) -> str:
 
 def _study_key(study: Study) -> list[Any]:
     """The study's text, translation, overrides and seed, and the kernels available here for its guests."""
-    return [study.text, *study.telling, repr(study.overrides), study.seed, kernels_at_hand(study.text, study.overrides)]
+    return [
+        study.text,
+        *study.telling,
+        repr(study.overrides),
+        study.seed,
+        available_stacks(study.text, study.overrides),
+    ]
 
 
 def _stored_digests(directory: Path) -> Iterator[tuple[str, str]]:

@@ -21,7 +21,7 @@ TABLE_FUNCTIONS = {"range", "generate_series", "unnest", "repeat", "json_each", 
 )
 """Functions allowed in FROM. Others read files, take memory addresses, run text as SQL, set options."""
 
-MOST_LETTERS = 100_000
+MAX_LETTERS = 100_000
 """Maximum length of a query in characters."""
 
 
@@ -35,8 +35,8 @@ class Named:
 
 def check(connection: duckdb.DuckDBPyConnection, sql: str) -> Named:
     """Validate a query and return its names. Raises `ResultsError` for anything but one SELECT, `duckdb.Error`."""
-    if len(sql) > MOST_LETTERS:
-        raise ResultsError(f"a query has at most {MOST_LETTERS:,} letters, and this one {len(sql):,}")
+    if len(sql) > MAX_LETTERS:
+        raise ResultsError(f"a query has at most {MAX_LETTERS:,} letters, and this one {len(sql):,}")
     statements = connection.extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         hint = "; give PIVOT its values: ON column IN (…)" if re.search(r"\bPIVOT\b", sql, re.IGNORECASE) else ""

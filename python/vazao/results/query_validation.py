@@ -22,7 +22,7 @@ LIMITS = Limits(seconds=60, gigabytes=1)
 """Limits of a query on tables without rows."""
 
 
-def rehearse(study: Study) -> None:
+def validate_queries(study: Study) -> None:
     """Run every finding, table and figure of a study once, on tables with all columns and no rows.
 
     Raises `StudyError` for a query that fails, a finding without `holds`, a text or figure that names an unknown

@@ -21,16 +21,16 @@ from vazao.errors import StudyError, did_you_mean, nearest
 from vazao.files import read_file
 from vazao.study import Combination, Factor, Label, Level, Part, Study, design_columns, is_run, labels_of, readable
 
-MOST_ROWS, MOST_COLUMNS, LONGEST = 10_000, 200, 200
+MAX_ROWS, MAX_COLUMNS, LONGEST = 10_000, 200, 200
 """Limits on the rows and columns of a file and the characters of a cell. `files` limits the bytes too."""
 
-MOST_SAID = 2_000
+MAX_SAID = 2_000
 """Limit on the characters of the leading lines that start with `#`."""
 
 GREATEST = 1e18
 """Largest number accepted as a measure."""
 
-MOST_NUMBERED = 10**6
+MAX_NUMBERED = 10**6
 """Exclusive upper bound of the numbers of flows and replications."""
 
 SETTINGS = (
@@ -103,8 +103,8 @@ def read(
     lines = list(StringIO(text, newline=""))
     commented = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
     notes = " ".join(line.lstrip("#").strip() for line in lines[:commented]).strip()
-    if len(notes) > MOST_SAID:
-        raise StudyError(f"{path}: its lines that start with # have {len(notes)} letters; at most {MOST_SAID} are read")
+    if len(notes) > MAX_SAID:
+        raise StudyError(f"{path}: its lines that start with # have {len(notes)} letters; at most {MAX_SAID} are read")
     source = source or notes
     rows = _cells(path, lines[commented:], commented)
     first = next(rows, None)
@@ -149,13 +149,13 @@ def _cells(path: Path, lines: Sequence[str], before: int) -> Iterator[tuple[int,
             raise StudyError(f"{path}:{line}: is no row of a CSV: {error}") from None
         if cells is None:
             return
-        if len(cells) > MOST_COLUMNS:
-            raise StudyError(f"{path}:{line}: has {len(cells)} columns; at most {MOST_COLUMNS} are read")
+        if len(cells) > MAX_COLUMNS:
+            raise StudyError(f"{path}:{line}: has {len(cells)} columns; at most {MAX_COLUMNS} are read")
         if not any(cell.strip() for cell in cells):
             continue
         count += 1
-        if count > MOST_ROWS + 1:
-            raise StudyError(f"{path}: has more than {MOST_ROWS:,} rows, the most that are read")
+        if count > MAX_ROWS + 1:
+            raise StudyError(f"{path}: has more than {MAX_ROWS:,} rows, the most that are read")
         yield line, [cell.strip() for cell in cells]
 
 
@@ -374,7 +374,7 @@ class _Reader:
         if text is None:
             return default
         if not re.fullmatch(r"[0-9]{1,6}", text):
-            raise self._error(line, name, f"{_short(text)!r} is no number from 0 to {MOST_NUMBERED - 1}")
+            raise self._error(line, name, f"{_short(text)!r} is no number from 0 to {MAX_NUMBERED - 1}")
         return int(text)
 
     def _value(self, line: int, heading: str, column: _Measure, text: str) -> Value:

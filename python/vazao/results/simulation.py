@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     """Outcome of a run: its tables, or why there are none."""
 
 
-def refuse_unasked(scenarios: Iterable[_core.Scenario]) -> None:
+def reject_unapproved_code(scenarios: Iterable[_core.Scenario]) -> None:
     """Reject scenarios with code from a file that was not allowed to run. Raises `ScenarioError`."""
     for scenario in scenarios:
         if refused := [name for name, allowed in scenario.code if not allowed]:
@@ -36,7 +36,7 @@ def run(
     """Run one scenario like `_core.run`. Raises `ScenarioError` for files that another simulator cannot write."""
     if snap is not None and pcap is None:
         raise ScenarioError("--snap: cuts the packets of captures; name a directory for them, as in --pcap captures")
-    refuse_unasked([scenario])
+    reject_unapproved_code([scenario])
     if not ns2.plays(scenario):
         return _core.run(scenario, pcap=pcap, snap=snap, qlog=qlog, on_tick=on_tick)
     if option := "pcap" if pcap else "qlog" if qlog else None:
@@ -52,7 +52,7 @@ def run_many(
     on_tick: Callable[[], None],
 ) -> None:
     """Run scenarios like `_core.run_many`: the engine's first, then those of other simulators, a process per core."""
-    refuse_unasked(scenarios)
+    reject_unapproved_code(scenarios)
     foreign = [index for index, scenario in enumerate(scenarios) if ns2.plays(scenario)]
     ours = sorted(set(range(len(scenarios))) - set(foreign))
     for indices, simulate in ((ours, _core.run_many), (foreign, ns2.run_many)):

@@ -30,7 +30,7 @@ NOT_RUN = "not_run.parquet"
 MEASUREMENTS = "measurements"
 """Folder of an author's own measurements, with a copy of each file under the name of its set."""
 
-MOST_KEPT = 4_000_000
+MAX_KEPT = 4_000_000
 """Size in bytes of the largest query result that is cached."""
 
 FEW = 500_000_000
@@ -113,7 +113,7 @@ class Store:
         # A report queries most rows twice: for the figures' files, and for its page.
         if key not in self._answers:
             rows = enclosure.query(sql, parameters)
-            if rows.estimated_size() > MOST_KEPT:
+            if rows.estimated_size() > MAX_KEPT:
                 return rows
             self._answers[key] = rows
         return self._answers[key].clone()

@@ -108,7 +108,7 @@ class Stored:
         """Versions of the engine that produced them, and of the present one."""
         return str(self.store.manifest["versions"].get("engine", "")), _core.ENGINE_VERSION
 
-    def told_engine(self) -> str:
+    def engine_label(self) -> str:
         """The engine's version as text, or both versions if they differ."""
         there, here = self.engines
         return f"engine {here}" if there == here else f"engine {here} here, {there} there"

@@ -44,11 +44,11 @@ class Writer:
         parts.write(self.directory, f"{self._next:06}", tables, self._origin, samples, replaces)
         self._next += 1
 
-    def note_planned(self, rows: pl.DataFrame) -> None:
+    def write_planned(self, rows: pl.DataFrame) -> None:
         """Record which runs the tables contain, in order: `run_id` and the columns of the design."""
         write_atomically(self.directory / PLANNED, parts.as_parquet(rows))
 
-    def note_not_run(self, rows: pl.DataFrame) -> None:
+    def write_not_run(self, rows: pl.DataFrame) -> None:
         """Record which planned runs could not be run: the columns of the design, and the `reason`."""
         path = self.directory / NOT_RUN
         if rows.height or path.exists():

@@ -40,7 +40,7 @@ def load(
     return scenario
 
 
-def kernels_at_hand(text: str, overrides: Sequence[tuple[str, object]] = ()) -> list[str]:
+def available_stacks(text: str, overrides: Sequence[tuple[str, object]] = ()) -> list[str]:
     """Kernels and simulators available to a text here, and why others are not: they determine what can be run."""
     at_hand: list[str] = []
     if _may_name("linux", text, overrides):

@@ -38,7 +38,7 @@ name may be a different one.
 
 _NAME = re.compile(r"([^:\0]+\.py)(?::(.*))?")
 
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 """Maximum size of a file."""
 
 _Place = Callable[[str], Path | None]
@@ -116,8 +116,8 @@ class Finder:
             return None
         try:
             content = read_file(path, links=True)
-            if len(content) > MOST_BYTES:
-                raise ScenarioError(f"{path}: has {len(content)} bytes; the most are {MOST_BYTES}")
+            if len(content) > MAX_BYTES:
+                raise ScenarioError(f"{path}: has {len(content)} bytes; the most are {MAX_BYTES}")
             text = Text(name, path, content.decode())
         except (OSError, UnicodeDecodeError) as error:
             reason = in_words(error) if isinstance(error, OSError) else "it is no text in UTF-8"

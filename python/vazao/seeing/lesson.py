@@ -13,7 +13,7 @@ from vazao import _core
 from vazao.errors import ScenarioError, StudyError, did_you_mean
 from vazao.study import Source, read_text
 
-MOST_STEPS = 40
+MAX_STEPS = 40
 """Maximum number of steps in a lesson."""
 
 _RESERVED = {"__proto__", "constructor", "prototype"}
@@ -85,7 +85,7 @@ class Lesson(_Table):
     title: Text
     about: Text
     place: int = 0
-    step: list[Step] = Field(min_length=1, max_length=MOST_STEPS)
+    step: list[Step] = Field(min_length=1, max_length=MAX_STEPS)
 
 
 def own_lesson(path: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from vazao.seeing.page import FOLDER, built, digest, packed, packed_file, page
 _FILES = ("engine.wasm", "again.js", "again.css", "viewer.js", "viewer.css")
 
 
-def can_run_again() -> bool:
+def can_rerun() -> bool:
     """Whether all that a page needs to re-run runs is built."""
     return all((FOLDER / "static" / name).is_file() for name in _FILES)
 

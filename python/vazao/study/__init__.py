@@ -12,7 +12,7 @@ if TYPE_CHECKING:
         registration as registration,
     )
     from vazao.study.design import (
-        MOST_LOOKED_AT as MOST_LOOKED_AT,
+        MAX_LOOKED_AT as MAX_LOOKED_AT,
         Combination as Combination,
         combinations as combinations,
         combinations_of as combinations_of,
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from vazao.study.needs import (
         Asked as Asked,
         Present as Present,
+        not_run_message as not_run_message,
         reasons as reasons,
-        told_not_run as told_not_run,
     )
     from vazao.study.planning import (
         Cell as Cell,
@@ -72,6 +72,6 @@ if TYPE_CHECKING:
         variation as variation,
         varied_flows as varied_flows,
     )
-    from vazao.study.translation import sources as sources, told_in as told_in
+    from vazao.study.translation import in_language as in_language, sources as sources
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

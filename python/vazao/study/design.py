@@ -12,7 +12,7 @@ Combination = dict[str, Level]
 """One level per factor, by the factor's name, in the file's order."""
 
 
-MOST_LOOKED_AT = 100_000
+MAX_LOOKED_AT = 100_000
 """Limit on the combinations of a design that are examined to find the labels in use."""
 
 
@@ -34,7 +34,7 @@ def combinations_of(part: Part, size: Size) -> Iterator[Combination]:
 def labels_run(part: Part, size: Size) -> dict[str, list[Label]]:
     """Labels of each factor that a part runs at a size, in the file's order. Of a huge design, only the first ones."""
     seen: dict[str, set[Label]] = {factor.name: set() for factor in part.factors}
-    for combination in islice(_DESIGNS[part.design](part, size), MOST_LOOKED_AT):
+    for combination in islice(_DESIGNS[part.design](part, size), MAX_LOOKED_AT):
         if not _excluded(part, combination):
             for name, level in combination.items():
                 seen[name].add(level.label)

@@ -54,7 +54,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class GivenUp:
+class AbandonedCriterion:
     """A criterion that was changed after results had been seen, and the reason."""
 
     criterion: str
@@ -74,7 +74,7 @@ class Ruling:
     measured: str
     explanation: str
     criterion: str = ""
-    earlier: list[GivenUp] = field(default_factory=list)
+    earlier: list[AbandonedCriterion] = field(default_factory=list)
     numbers: list[Pair] = field(default_factory=list)
     answer: str = ""
     """Sentence that the claim contributes to the answer to the study's question; empty if there is none."""
@@ -143,14 +143,14 @@ def decide(
         verdict: Verdict, measured: str = "", explanation: str = "", row: dict[str, Any] | None = None, answer: str = ""
     ) -> Ruling:
         claim = (finding.id, finding.claim, finding.reported, finding.per, level)
-        earlier = [GivenUp(one.criterion, one.because) for one in finding.earlier]
+        earlier = [AbandonedCriterion(one.criterion, one.because) for one in finding.earlier]
         numbers = [_pair(number, row or {}, where) for number in finding.numbers]
         return Ruling(*claim, verdict, measured, explanation, finding.criterion, earlier, numbers, answer)
 
     if finding.sql is None:
         return ruling("not testable", explanation=finding.not_testable or "")
     if not_run is not None and (lost := needs.lost(finding, study, not_run, parameters)).height:
-        missing = words.say("page.missing_runs", told=needs.told_not_run(needs.reasons(lost), words))
+        missing = words.say("page.missing_runs", told=needs.not_run_message(needs.reasons(lost), words))
         return ruling("not testable", explanation=missing)
     try:
         rows = store.query(finding.sql, parameters)
@@ -266,7 +266,7 @@ class _Formatter(string.Formatter):
         return (_Missing() if value is None else value), field_name
 
 
-def told_columns(finding: Finding) -> list[str]:
+def displayed_columns(finding: Finding) -> list[str]:
     """Columns of a finding's query that are displayed next to its verdict, in a text or as numbers."""
     text = "{measured}" if finding.measured is None else finding.measured
     named = [name for _, name, _, _ in string.Formatter().parse(text) if name]

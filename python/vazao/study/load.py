@@ -13,7 +13,7 @@ from vazao.study.source import Key, Source
 
 S = TypeVar("S", bound=Study)
 
-MOST_ERRORS = 8
+MAX_ERRORS = 8
 """Limit on the problems of one file that are listed; the rest are only counted."""
 
 _TABLES = ("study", "scenario", "part", "view", "table", "figure", "finding", "measurements", "design", "factor")
@@ -89,8 +89,8 @@ def _translate(error: ValidationError, source: Source, single: bool) -> StudyErr
         key = _toml_key((*detail["loc"], *context.get("key", ())), source, single)
         problems.append(str(source.error(key, _problem(dict(detail), context))))
     problems = list(dict.fromkeys(problems))
-    if len(problems) > MOST_ERRORS:
-        problems[MOST_ERRORS:] = [f"… and {len(problems) - MOST_ERRORS} more problems"]
+    if len(problems) > MAX_ERRORS:
+        problems[MAX_ERRORS:] = [f"… and {len(problems) - MAX_ERRORS} more problems"]
     return StudyError("\n".join(problems))
 
 

@@ -45,7 +45,7 @@ def reasons(not_run: pl.DataFrame) -> dict[str, int]:
     return dict(not_run.group_by("reason").len().sort("reason").iter_rows())
 
 
-def told_not_run(counts: Mapping[str, int], words: Words = ENGLISH) -> str:
+def not_run_message(counts: Mapping[str, int], words: Words = ENGLISH) -> str:
     """Sentence with the number of planned runs that were not run, and the reasons."""
     return "; ".join(f"{words.many('page.not_run', count)}: {words.reason(reason)}" for reason, count in counts.items())
 

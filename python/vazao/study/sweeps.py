@@ -14,7 +14,7 @@ from vazao import units
 from vazao.errors import StudyError
 from vazao.study.model import RESERVED
 
-MOST_LEVELS = 1000
+MAX_LEVELS = 1000
 """Maximum number of values for one key."""
 
 _RANGE = re.compile(r"([^:]+):([^:]+):(\d+)")
@@ -30,8 +30,8 @@ class Variation:
     values: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.values) <= MOST_LEVELS:
-            raise StudyError(f"--vary {self.key}: {len(self.values)} values; give 1 to {MOST_LEVELS}")
+        if not 1 <= len(self.values) <= MAX_LEVELS:
+            raise StudyError(f"--vary {self.key}: {len(self.values)} values; give 1 to {MAX_LEVELS}")
 
 
 def variation(text: str) -> Variation:
@@ -66,8 +66,8 @@ def _spread(text: str, first: str, last: str, count: str) -> Iterable[float | in
     if unit and unit != other:
         raise StudyError(f"--vary {text!r}: both ends need the same unit; write 5 ms:50 ms:4 or 5:50 ms:4")
     steps = int(count) - 1
-    if steps >= MOST_LEVELS:
-        raise StudyError(f"--vary {text!r}: {count} values; give 2 to {MOST_LEVELS}")
+    if steps >= MAX_LEVELS:
+        raise StudyError(f"--vary {text!r}: {count} values; give 2 to {MAX_LEVELS}")
     whole = low.lstrip("+-").isdecimal() and high.lstrip("+-").isdecimal() and (int(high) - int(low)) % steps == 0
     for n in range(steps + 1):
         exact = float(low) + (float(high) - float(low)) * n / steps
@@ -133,7 +133,7 @@ def sweep(
     return tomli_w.dumps(study)
 
 
-MOST_TOLD = 6
+MAX_TOLD = 6
 """Maximum number of a key's levels that are listed one by one."""
 
 
@@ -150,7 +150,7 @@ def _description(variations: Sequence[Variation], replications: int, seed: int, 
 
 def _values(varied: Variation) -> str:
     labels = [f"{level:g}" if isinstance(level, float) else str(level) for level in _levels(varied)["levels"]]
-    if len(labels) > MOST_TOLD:
+    if len(labels) > MAX_TOLD:
         return f"{len(labels)} levels from {labels[0]} to {labels[-1]}"
     return ", ".join(labels)
 

@@ -29,7 +29,7 @@ _FINDING = (
 _FIGURE = ("title", "caption", "x_title", "y_title", "color_title", "facet_title")
 
 
-def told_in(study: S, lang: str | None = None) -> S:
+def in_language(study: S, lang: str | None = None) -> S:
     """Study translated into a language, by default the one it asks for; untranslated texts stay as they are.
 
     Raises `StudyError` for an unknown language, and for a translation file that does not fit the study.

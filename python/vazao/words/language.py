@@ -18,7 +18,7 @@ LANGUAGES = ("en", "pt")
 
 DEFAULT = "en"
 
-MOST_LETTERS = 500
+MAX_LETTERS = 500
 """Maximum length of a reason that is matched with the program's own: a stranger's results may contain any text."""
 
 _NUMBER = r"(?<![\w.,/])(?<![A-Za-z]-)(?<!TLS )\d+(?:,\d{3})*(?:\.\d+)?(?!\d|[.,]\d)"
@@ -79,7 +79,7 @@ class Words:
 
     def reason(self, text: str) -> str:
         """A reason for missing runs, translated from the English that the program writes, with the section `reason`."""
-        if len(text) > MOST_LETTERS:
+        if len(text) > MAX_LETTERS:
             return text
         for key, template in table(DEFAULT)["reason"].items():
             if found := _pattern(template).fullmatch(text):
