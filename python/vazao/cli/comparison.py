@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vazao.cli.terminal import out
-from vazao.comparing import FULL_BYTES, Comparison, Divergence, basis, titled, told, windows
+from vazao.comparing import FULL_BYTES, Comparison, Divergence, flow_table, flow_title, seeds_note, windows
 from vazao.units import cell, quantity
 
 MAX_FLOWS = 8
@@ -28,7 +28,7 @@ def show(made: Comparison, name: str) -> None:
         for note in trial.notes:
             out.print(Text(f"         {note}", style="dim"))
     if made.replications:
-        out.print(Text(f"  {basis(made.replications)}", style="dim"))
+        out.print(Text(f"  {seeds_note(made.replications)}", style="dim"))
     flows = next(iter(made.results.values())).flows
     for row in flows.head(MAX_FLOWS).iter_rows(named=True):
         _show_flow(made, row)
@@ -60,7 +60,7 @@ def _show_flow(made: Comparison, row: dict[str, Any]) -> None:
     """Print a flow's differences, its windows, and where its traces diverge."""
     flow = row["flow"]
     out.print()
-    out.print(Text(titled(row), style="bold"))
+    out.print(Text(flow_title(row), style="bold"))
     if made.played(flow):
         out.print(_differences(made, flow))
     if lines := list(_sparklines(made, flow)):
@@ -81,7 +81,7 @@ def _show_flow(made: Comparison, row: dict[str, Any]) -> None:
 
 def _differences(made: Comparison, flow: int) -> Table:
     """Table with a row for each measure: every run's value, and their differences."""
-    rows = told(made, flow)
+    rows = flow_table(made, flow)
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for n, name in enumerate(rows.headings):
         table.add_column(name, justify="right" if n else "left", overflow="fold")

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
         default_directory as default_directory,
     )
     from vazao.comparing.replications import MEASURES as MEASURES, Replications as Replications
-    from vazao.comparing.texts import Told as Told, basis as basis, titled as titled, told as told
+    from vazao.comparing.texts import (
+        FlowTable as FlowTable,
+        flow_table as flow_table,
+        flow_title as flow_title,
+        seeds_note as seeds_note,
+    )
     from vazao.comparing.traces import (
         FULL_BYTES as FULL_BYTES,
         TOLERANCE_S as TOLERANCE_S,

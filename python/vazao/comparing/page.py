@@ -46,7 +46,9 @@ def tables(made: Compared) -> list[tuple[str, list[list[str]]]]:
     if not made.results:
         return []
     rows = texts.flows(made, MAX_FLOWS)
-    titled_tables = [(texts.titled(row), texts.told(made, row["flow"])) for row in rows if made.played(row["flow"])]
+    titled_tables = [
+        (texts.flow_title(row), texts.flow_table(made, row["flow"])) for row in rows if made.played(row["flow"])
+    ]
     return [(title, [one.headings, *one.lines]) for title, one in titled_tables]
 
 
@@ -96,7 +98,7 @@ def write(made: Compared, folder: Path) -> list[Path]:
 
 def _html(made: Compared, replications: Replications, drawn: Drawing | None) -> str:
     title = escape(f"{made.name}: stacks compared")
-    parts = [f"<h1>{title}</h1>", f'<p class="soft">{escape(texts.basis(replications))}.</p>']
+    parts = [f"<h1>{title}</h1>", f'<p class="soft">{escape(texts.seeds_note(replications))}.</p>']
     for trial in made.trials:
         notes = "; ".join(filter(None, [trial.problem, *trial.notes]))
         parts.append(f'<p class="soft">{escape(trial.name)}: {escape(notes or "as written")}</p>')

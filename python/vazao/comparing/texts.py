@@ -38,19 +38,19 @@ class Compared(Protocol):
 
 
 @dataclass(frozen=True)
-class Told:
+class FlowTable:
     """The table of a flow: its headings, and a line of texts for each measure."""
 
     headings: list[str]
     lines: list[list[str]]
 
 
-def told(made: Compared, flow: int) -> Told:
+def flow_table(made: Compared, flow: int) -> FlowTable:
     """The table of a flow: the values of every run that carried it, and their differences."""
     return _once(made, flow) if made.replications is None else _replicated(made.replications, flow)
 
 
-def _once(made: Compared, flow: int) -> Told:
+def _once(made: Compared, flow: int) -> FlowTable:
     """The table of one seed: values, and the difference of each from the yardstick's."""
     rows = made.differences.filter(pl.col("flow") == flow)
     *others, yardstick = made.played(flow)
@@ -59,10 +59,10 @@ def _once(made: Compared, flow: int) -> Told:
         of = {row["run"]: row for row in rows.filter(pl.col("measure") == measure).iter_rows(named=True)}
         values = [_value(measure, row["value"]) for row in of.values()]
         lines.append([_name(measure), *values, *(_difference(of[name]) for name in others)])
-    return Told(["", *others, yardstick, *(f"{name} against {yardstick}" for name in others)], lines)
+    return FlowTable(["", *others, yardstick, *(f"{name} against {yardstick}" for name in others)], lines)
 
 
-def _replicated(made: Replications, flow: int) -> Told:
+def _replicated(made: Replications, flow: int) -> FlowTable:
     """The table of several seeds: means with intervals, and paired differences of our stack from each other one."""
     means = made.intervals.filter(pl.col("flow") == flow)
     pairs = made.differences.filter(pl.col("flow") == flow)
@@ -73,7 +73,7 @@ def _replicated(made: Replications, flow: int) -> Told:
         of, apart = _by_run(means, measure), _by_run(pairs, measure)
         values = [interval(measure, row["mean"], row["half"]) if (row := of.get(run)) else "–" for run in runs]
         lines.append([_name(measure), *values, *(_paired(apart.get(run)) for run in others)])
-    return Told(["", *runs, *(f"{OURS} against {run}" for run in others)], lines)
+    return FlowTable(["", *runs, *(f"{OURS} against {run}" for run in others)], lines)
 
 
 def _by_run(rows: pl.DataFrame, measure: str) -> Mapping[str, dict[str, Any]]:
@@ -120,7 +120,7 @@ def _difference(row: dict[str, Any]) -> str:
     return f"{difference:+.4g}" if relative is None else f"{difference:+.0f}"
 
 
-def titled(row: Mapping[str, Any]) -> str:
+def flow_title(row: Mapping[str, Any]) -> str:
     """The title of a flow, from its row."""
     control = "" if row["cc"] in (None, "none") else f" {row['cc']}"
     return f"flow {row['flow']}: {row['client']} → {row['server']}, {row['app']} over {row['transport']}{control}"
@@ -131,7 +131,7 @@ def flows(made: Compared, most: int) -> Iterator[dict[str, Any]]:
     return next(iter(made.results.values())).flows.head(most).iter_rows(named=True)
 
 
-def basis(made: Replications) -> str:
+def seeds_note(made: Replications) -> str:
     """A sentence that explains the numbers of several seeds."""
     first, last = made.seeds[0], made.seeds[-1]
     if first == last:

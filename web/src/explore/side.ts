@@ -6,7 +6,7 @@ import { word } from "../shell";
 import { told } from "./columns";
 import { label, type Mark } from "./marks";
 import type { State } from "./state";
-import type { Directory, Figure, Ledger, Told, Value } from "./types";
+import type { Directory, Figure, Ledger, Statement, Value } from "./types";
 
 const SIGNS: Record<string, string> = { reproduced: "✓", differs: "✗", undecided: "?", "not testable": "–" };
 const MOST_NUMBERS = 400;
@@ -82,7 +82,7 @@ export function findings(
 }
 
 /** SQL behind the view; the copy button gives a `vazao sql` command, quoted for a shell whatever its values. */
-export function sql(statements: Told[], ms: number): HTMLElement {
+export function sql(statements: Statement[], ms: number): HTMLElement {
   const root = el(
     "div",
     { class: "sql" },

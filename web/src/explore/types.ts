@@ -89,13 +89,13 @@ export interface Counted {
   n: number[];
   a: (number | null)[];
 }
-export interface Told {
+export interface Statement {
   results: string;
   path: string;
   sql: string;
 }
 export interface Answer {
-  sql: Told[];
+  sql: Statement[];
   truncated: boolean;
   bins: Record<string, Bins | null>;
   version: string;

@@ -1,5 +1,5 @@
 import { el } from "../dom";
-import type { Told } from "../play/host";
+import type { HostMessage } from "../play/host";
 
 /** A widget's model in the notebook's host, as anywidget defines it. */
 interface Model {
@@ -31,11 +31,11 @@ function render({ model, el: home }: Place): () => void {
     if (typeof toml !== "string" || toml === latest) return;
     latest = toml;
     // The frame's opaque origin cannot be named; only the document set below can be in it.
-    frame.contentWindow?.postMessage({ vazao: { toml } } satisfies { vazao: Told }, "*");
+    frame.contentWindow?.postMessage({ vazao: { toml } } satisfies { vazao: HostMessage }, "*");
   };
   const receive = ({ source, data }: MessageEvent) => {
     if (!frame.contentWindow || source !== frame.contentWindow) return;
-    const message = data?.vazao as Told | undefined;
+    const message = data?.vazao as HostMessage | undefined;
     if (message?.ready) send();
     else if (typeof message?.toml === "string") {
       latest = message.toml;

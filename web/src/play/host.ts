@@ -1,7 +1,7 @@
 import type { Lab } from "./lab";
 
 /** Message between a page and the notebook around it. */
-export interface Told {
+export interface HostMessage {
   /** The page is ready to receive a scenario. */
   ready?: true;
   /** The scenario. */
@@ -24,7 +24,7 @@ export function follow(lab: Lab): void {
     }, 200);
   });
   addEventListener("message", ({ source, data }) => {
-    const toml = (data?.vazao as Told | undefined)?.toml;
+    const toml = (data?.vazao as HostMessage | undefined)?.toml;
     if (source !== parent || typeof toml !== "string" || toml === lab.text) return;
     last = toml;
     void lab.load(toml);
@@ -32,7 +32,7 @@ export function follow(lab: Lab): void {
   send({ ready: true });
 }
 
-function send(message: Told): void {
+function send(message: HostMessage): void {
   // The surrounding document provided the page; its origin is not known here.
   parent.postMessage({ vazao: message }, "*");
 }
