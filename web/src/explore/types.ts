@@ -1,4 +1,4 @@
-/** Queries to the server and its answers; `python/vazao/explore/queries.py` and `answering.py` are the other side. */
+/** Queries to the server and its answers; `python/vazao/explore/queries.py` and `answers.py` are the other side. */
 
 export type Value = string | number | boolean | null;
 export type Kind = "mean" | "points" | "heat" | "box" | "ecdf" | "hist";
