@@ -23,7 +23,7 @@ MARK = "\0"
 
 def main(wheel: Path) -> int:
     """Install the wheel, play README, say what differs; the number of failures."""
-    shown = [block for block in fenced(ROOT / "README.md") if block.told("not compared:") is None]
+    shown = [block for block in fenced(ROOT / "README.md") if block.comment("not compared:") is None]
     with tempfile.TemporaryDirectory() as directory:
         place, environment = Path(directory), Path(directory) / "environment"
         subprocess.run([sys.executable, "-m", "venv", environment], check=True)

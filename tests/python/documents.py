@@ -49,7 +49,7 @@ class Block:
     text: str
     comments: tuple[str, ...]
 
-    def told(self, word: str) -> str | None:
+    def comment(self, word: str) -> str | None:
         """Text after a word in the comments above the block; None if no comment begins with the word."""
         return next((told.removeprefix(word).strip() for told in self.comments if told.startswith(word)), None)
 
@@ -79,7 +79,7 @@ def blocks(path: Path, language: str) -> list[str]:
 
 def saved() -> dict[str, str]:
     """Files that the documents ask their reader to save: name and text."""
-    files = [(file, block.text) for path in DOCUMENTS for block in fenced(path) if (file := block.told("saved as"))]
+    files = [(file, block.text) for path in DOCUMENTS for block in fenced(path) if (file := block.comment("saved as"))]
     assert len(dict(files)) == len(files), "one name, one file: commands of other documents read it too"
     return dict(files)
 

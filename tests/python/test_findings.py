@@ -129,10 +129,10 @@ def test_a_number_of_the_original_stands_beside_ours_with_its_effect() -> None:
     (found,) = evaluate(f'{numbers}\nsql = "SELECT {columns} FROM runs WHERE y < 5"\n')
     first, share, none, rate = found.numbers
     assert (first.reported, first.measured, first.effect, first.unit) == (2, 2.5, 1.25, "s")
-    assert first.told() == ("2 s", "2.5 s ± 2.1 s", "1.25")  # 3.182 √(5/3) / 2 for 1, 2, 3, 4
-    assert share.told() == ("20.8 %", "10.4 %", "0.50")
-    assert none.told() == ("0 %", "10.4 %", "–")
-    assert rate.told() == ("4 Mbit/s", "–", "–")
+    assert first.formatted() == ("2 s", "2.5 s ± 2.1 s", "1.25")  # 3.182 √(5/3) / 2 for 1, 2, 3, 4
+    assert share.formatted() == ("20.8 %", "10.4 %", "0.50")
+    assert none.formatted() == ("0 %", "10.4 %", "–")
+    assert rate.formatted() == ("4 Mbit/s", "–", "–")
 
 
 def test_a_criterion_that_was_changed_says_so_with_the_earlier_one() -> None:

@@ -308,14 +308,14 @@ def test_what_cannot_be_run_is_told_in_the_language(
 def test_figures_are_described_in_no_other_language(tmp_path: Path) -> None:
     study, store = synthetic.study(), synthetic.store(tmp_path)
     for lang, described in (("en", True), ("pt", False)):
-        translated = study.told(Words(lang))
+        translated = study.with_texts(Words(lang))
         figure = next(one for one in translated.figures if one.facet == "setting")
         assert ("titled '" in figures.drawing(translated, store, figure).svg()) is described
 
 
 def test_a_drawing_has_the_languages_numbers(tmp_path: Path) -> None:
     study, store = synthetic.study(), synthetic.store(tmp_path)
-    translated = study.told(Words("pt", {"historic": "histórico"}))
+    translated = study.with_texts(Words("pt", {"historic": "histórico"}))
     figure = next(one for one in translated.figures if one.facet == "setting")
     svg = figures.drawing(translated, store, figure).svg()
     assert "histórico" in svg

@@ -28,12 +28,12 @@ CONSOLES = [block for path in DOCUMENTS for block in fenced(path) if block.langu
 
 
 def compared(block: Block) -> bool:
-    return block.told("not compared:") is None
+    return block.comment("not compared:") is None
 
 
 @pytest.mark.parametrize("block", [block for block in CONSOLES if compared(block)], ids=str)
 def test_commands_print_what_is_shown(block: Block, tmp_path: Path) -> None:
-    wanted, there = block.told("needs Linux"), kernel.find()
+    wanted, there = block.comment("needs Linux"), kernel.find()
     if wanted and not (there and there.release == wanted):
         pytest.skip(f"no Linux {wanted} for guests: its output is not compared")
     save(tmp_path)
@@ -72,7 +72,7 @@ def test_every_output_is_compared_or_says_why_not() -> None:
         before = ""
         for block in fenced(path):
             if not compared(block):
-                assert block.told("not compared:"), f"{block}: does not say why it is not compared"
+                assert block.comment("not compared:"), f"{block}: does not say why it is not compared"
                 excused[name(path)] = excused.get(name(path), 0) + 1
             elif block.language == "text":
                 known = before in ("python", "{code-cell} ipython3")

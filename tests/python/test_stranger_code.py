@@ -167,7 +167,7 @@ def test_a_copy_of_code_runs_where_it_has_run_before_or_was_asked_about(home: Pa
         run_study(own(home), out=bob)
     cells = plan(own(home, False).with_inputs(kept_inputs(bob)), "quick").cells
     asked = Asked.of(cell.scenario for cell in cells)
-    assert f"mine.py:Plain ({copy})" in asked.told("own.toml")
+    assert f"mine.py:Plain ({copy})" in asked.message("own.toml")
     assert run_study(own(home, asked.leave), out=bob).runs.height == 3
 
 
@@ -236,7 +236,7 @@ def test_everything_that_would_run_is_told_with_its_place(home: Path, tmp_path: 
     for n in range(30):
         (home / f"m{n}.py").write_text("")
     (home / "mine.py").write_text(MINE + "".join(f"import m{n}\n" for n in range(30)))
-    listed = Asked.of([load(SCENARIO, file=str(home / "one.toml"))]).told("one.toml")
+    listed = Asked.of([load(SCENARIO, file=str(home / "one.toml"))]).message("one.toml")
     assert f"    mine.py:Plain ({home}/mine.py)\n" in listed
     assert f"    beside.py ({home}/beside.py, which is {tmp_path}/elsewhere.py), imported\n" in listed
     assert all(f"    m{n}.py ({home}/m{n}.py), imported\n" in listed for n in range(30))

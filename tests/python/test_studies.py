@@ -147,7 +147,7 @@ def test_the_front_page_shows_what_the_demonstration_finds(
 ) -> None:
     """README shows an excerpt of `make demo`, on a terminal of 120 columns with neither a guest kernel nor ns-2."""
     readme = next(path for path in DOCUMENTS if path.name == "README.md")
-    ((_, shown),) = exchanges(next(block for block in fenced(readme) if block.told("not compared:")))
+    ((_, shown),) = exchanges(next(block for block in fenced(readme) if block.comment("not compared:")))
     found, totals = shown.split(f"\n{len(ran.done.findings)} findings: ")
     monkeypatch.setattr(terminal.out, "width", 120)
     rendering.show_findings(ran.done.findings)

@@ -98,13 +98,13 @@ def run(
         from vazao.cli.json_tables import write_result
 
         there, here = stored.engines
-        write_result(result, {"again": told(one) | {"engine": here, "stored_engine": there}})
+        write_result(result, {"again": as_data(one) | {"engine": here, "stored_engine": there}})
     else:
         from vazao.cli import rendering
 
         rendering.show_run(f"{only.name} ({point.label})", result.scenario.run_id, result.rows())
         rendering.show_places({"captures": pcap, "logs": qlog}, len(result.samples_stream()) if measures else 0)
-        say(f"\nrun {point.run_id} of {source}: {one.told()} ({stored.engine_label()})")
+        say(f"\nrun {point.run_id} of {source}: {one.summary()} ({stored.engine_label()})")
     check([one])
 
 
@@ -138,7 +138,7 @@ def check(done: Sequence[results.Repeated]) -> None:
     """Raise `RunError` if any repeated run differs."""
     if differ := [one for one in done if one.differences]:
         raise RunError(
-            f"{len(differ)} of {len(done)} runs differ; the first, {differ[0].point.run_id}: {differ[0].told()}"
+            f"{len(differ)} of {len(done)} runs differ; the first, {differ[0].point.run_id}: {differ[0].summary()}"
         )
 
 
@@ -147,7 +147,7 @@ def _print_summary(stored: results.Stored, done: Sequence[results.Repeated]) -> 
     say(f"{same} of {len(done)} runs are the same to the bit ({stored.engine_label()})")
     others = [one for one in done if not one.same]
     for one in others[:MOST]:
-        say(f"  {one.point.run_id} ({one.point.label}): {one.told()}")
+        say(f"  {one.point.run_id} ({one.point.label}): {one.summary()}")
     if len(others) > MOST:
         say(f"  … and {len(others) - MOST} more; --json has all of them")
 
@@ -156,12 +156,12 @@ def _summary(stored: results.Stored, done: Sequence[results.Repeated]) -> dict[s
     there, here = stored.engines
     return {
         "directory": str(stored.store.directory), "engine": here, "stored_engine": there, "runs": len(done),
-        "same": sum(one.same for one in done), "differing": [told(one) for one in done if one.differences],
+        "same": sum(one.same for one in done), "differing": [as_data(one) for one in done if one.differences],
         "not_run": [{"run_id": one.point.run_id, "reason": one.not_run} for one in done if one.not_run is not None],
     }  # fmt: skip
 
 
-def told(one: results.Repeated) -> dict[str, Any]:
+def as_data(one: results.Repeated) -> dict[str, Any]:
     """A repeated run as data for JSON."""
     scenario = [{"key": key, "stored": was, "now": now} for key, (was, now) in one.scenario.items()]
     rows = [asdict(each) for each in one.differences]
@@ -180,4 +180,4 @@ def _case(one: results.Repeated) -> Case:
         return Case(name, "skipped", "not run", one.not_run)
     if one.same:
         return Case(name)
-    return Case(name, "failure", "differs", one.told(), "\n".join(map(str, one.differences)))
+    return Case(name, "failure", "differs", one.summary(), "\n".join(map(str, one.differences)))

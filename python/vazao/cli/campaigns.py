@@ -131,7 +131,7 @@ def _data(done: results.Campaign) -> dict[str, Any]:
     return {
         "study": done.study.name, "directory": str(done.directory), "runs": done.runs.height, "started": done.started,
         "not_run": studies.reasons(done.not_run), "findings": [asdict(result) for result in done.findings],
-        "measurements": [one.told() for one in done.measurements],
+        "measurements": [one.as_data() for one in done.measurements],
     }  # fmt: skip
 
 

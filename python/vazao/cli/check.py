@@ -72,7 +72,7 @@ def check(
     for note in notes:
         say(f"    {note}")
     if runs:
-        say(runs.told(str(path)))
+        say(runs.message(str(path)))
 
 
 def _notes(only: _core.Scenario) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _check_study(path: Path, text: str, overrides: Sequence[tuple[str, Any]], se
     for each in sizes:
         each.say(path)
     if runs:
-        say(runs.told(str(path)))
+        say(runs.message(str(path)))
     say(f"{path}: a valid study: {len(study.figures)} figures, {len(study.findings)} findings")
 
 

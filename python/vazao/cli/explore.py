@@ -59,4 +59,4 @@ def serve(directories: list[str], *, port: int, browser: bool, as_json: bool, fr
         if browser and not as_json and sys.stdout.isatty():
             webbrowser.open(address)
 
-    explorer.serve(explorer.opened(directories), port=port, told=announce, front=front)
+    explorer.serve(explorer.opened(directories), port=port, on_listening=announce, front=front)

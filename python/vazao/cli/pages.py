@@ -1,4 +1,4 @@
-"""`vazao view`: a page that draws runs packet by packet. `vazao play`: a page to change scenarios interactively."""
+"""Commands that make pages: `vazao view` draws runs packet by packet, `vazao play` varies a scenario live."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _serve(page: Page, told: dict[str, Any] | None, *, port: int, browser: bool)
         if browser and told is None and sys.stdout.isatty():
             webbrowser.open(address)
 
-    explore.play(page, port=port, told=say_address)
+    explore.play(page, port=port, on_listening=say_address)
 
 
 def _deliver(page: Page, html: Path | None, name: str, told: dict[str, Any] | None, *, browser: bool) -> None:

@@ -47,7 +47,7 @@ def ask(file: str, asked: Asked) -> None:
     """Ask the user to allow what a file runs. Raises `ScenarioError` on refusal, or without a terminal to ask on."""
     if not asked:
         return
-    question = asked.told(file)
+    question = asked.message(file)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise ScenarioError(f"{question}\nIf you trust this file, say so with --allow-programs")
     typer.echo(question, err=True)

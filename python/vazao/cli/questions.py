@@ -113,7 +113,7 @@ def _write_json(done: Campaign) -> None:
             "planned": done.store.manifest["runs"],
             "not_run": study.reasons(done.not_run),
             "findings": [asdict(result) for result in done.findings],
-            "measurements": [one.told() for one in done.measurements],
+            "measurements": [one.as_data() for one in done.measurements],
             "counted": study.counted(done.findings, words),
         },
         {"tables": {one.id: done.table(one.id) for one in done.study.tables}, "summary": summary},

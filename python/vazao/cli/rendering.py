@@ -196,7 +196,7 @@ def _joined(one: Measured, words: Words) -> str:
 
 def _side_by_side(pair: Pair, words: Words) -> str:
     """A number of the original next to ours: `SACK: 70 s reported, 66.9 s measured, 0.96 times`."""
-    reported, measured, effect = pair.told(words)
+    reported, measured, effect = pair.formatted(words)
     of = f"{pair.of}: " if pair.of else ""
     numbers = of + words.say("terminal.side_by_side", reported=reported, measured=measured)
     return numbers if pair.effect is None else f"{numbers}, {words.say('terminal.times', effect=effect)}"

@@ -1,4 +1,4 @@
-"""`vazao run --vary`: a scenario with some of its keys varied, stored as the campaign of a study."""
+"""Sweeps of a scenario (`vazao run` with `--vary`, `--seeds` or `--until-precision`), stored as a campaign."""
 
 from __future__ import annotations
 

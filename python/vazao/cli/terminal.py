@@ -1,4 +1,4 @@
-"""Terminal output: consoles that printed text cannot control, and tables with units."""
+"""Terminal output: consoles that print any text literally, and tables with units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The explorer's web application: one page, its script and style, and answers as JSON."""
+"""Web application of `vazao explore`: the page, JSON answers, figures as images, and runs simulated again."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class _Site:
         try:
             page = await run_in_threadpool(self._made, queries.look(content))
         except PermissionNeededError as unasked:
-            return JSONResponse({"asked": unasked.told, "leave": unasked.leave})
+            return JSONResponse({"asked": unasked.summary, "leave": unasked.leave})
         except VazaoError as error:
             return JSONResponse({"error": str(error)}, status_code=400)
         return JSONResponse({"page": self._pages.keep(page)})

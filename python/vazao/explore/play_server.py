@@ -19,9 +19,9 @@ from vazao.explore.server import listen
 from vazao.seeing import Page
 
 
-def play(page: Page, *, port: int = 0, told: Callable[[str], None]) -> None:
+def play(page: Page, *, port: int = 0, on_listening: Callable[[str], None]) -> None:
     """Serve the laboratory until Ctrl-C; `told` gets the address once the server listens. Raises `ResultsError`."""
-    listen(lambda token, taken: laboratory(page, token=token, port=taken), port=port, told=told)
+    listen(lambda token, taken: laboratory(page, token=token, port=taken), port=port, on_listening=on_listening)
 
 
 def laboratory(page: Page, *, token: str, port: int) -> ASGIApp:

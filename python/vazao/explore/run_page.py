@@ -32,11 +32,11 @@ class PermissionNeededError(Exception):
     """Programs or code that a run names and the user has not allowed."""
 
     def __init__(self, name: str, asked: Asked) -> None:
-        self.told = asked.told(name)
+        self.summary = asked.message(name)
         """Sentences that list the programs and code to be run."""
-        self.leave = hashlib.sha256("\n".join([self.told, *sorted(asked.leave)]).encode()).hexdigest()
+        self.leave = hashlib.sha256("\n".join([self.summary, *sorted(asked.leave)]).encode()).hexdigest()
         """Permission to run exactly these."""
-        super().__init__(self.told)
+        super().__init__(self.summary)
 
 
 def open_runs(runs: Sequence[Run], leave: Collection[str]) -> str:

@@ -35,22 +35,22 @@ def serve(
     directories: Sequence[Directory],
     *,
     port: int = 0,
-    told: Callable[[str], None],
+    on_listening: Callable[[str], None],
     open_runs: OpenRuns = run_again,
     front: str | None = None,
 ) -> None:
-    """Serve directories until Ctrl-C; `told` gets the address once the server listens. Raises `ResultsError`.
+    """Serve directories until Ctrl-C; `on_listening` gets the address once the server listens. Raises `ResultsError`.
 
     `front` is a page served at `/` in place of the explorer's.
     """
     listen(
         lambda token, taken: application(directories, token=token, port=taken, open_runs=open_runs, front=front),
         port=port,
-        told=told,
+        on_listening=on_listening,
     )
 
 
-def listen(made: Callable[[str, int], ASGIApp], *, port: int, told: Callable[[str], None]) -> None:
+def listen(made: Callable[[str, int], ASGIApp], *, port: int, on_listening: Callable[[str], None]) -> None:
     """Serve the application that `made` builds for a secret and a port, until Ctrl-C. Raises `ResultsError`."""
     with listening(port) as one:
         one.listen(128)
@@ -62,7 +62,7 @@ def listen(made: Callable[[str, int], ASGIApp], *, port: int, told: Callable[[st
         )  # fmt: skip
         address = f"http://{LOOPBACK}:{port}/?token={token}"
         with suppress(KeyboardInterrupt):
-            _Server(config, lambda: told(address)).run(sockets=[one])
+            _Server(config, lambda: on_listening(address)).run(sockets=[one])
 
 
 class _Server(uvicorn.Server):

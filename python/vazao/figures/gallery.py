@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from vazao.errors import StudyError, did_you_mean
 from vazao.figures.channels import Face, Plot
 from vazao.figures.faces import Drawing, files
-from vazao.figures.rows import UNDRAWN, Measurements, prepare, told
+from vazao.figures.rows import UNDRAWN, Measurements, prepare, translated
 from vazao.figures.theme import PAPER
 from vazao.files import make_folder, write_atomically
 from vazao.study import Asked, Figure, Study
@@ -34,7 +34,7 @@ def drawer(study: Study, asked: Asked, measurements: Sequence[Measurements] = ()
         figure = figure.model_copy(update=dict(_texts(figure)))
         columns = [column for column in (figure.x, figure.color, figure.facet) if column]
         try:
-            rows = told(prepare(figure, asked, words, measurements), columns, words)
+            rows = translated(prepare(figure, asked, words, measurements), columns, words)
         except StudyError as error:
             raise study.placed(figure, error) from None
         orders = {column: [words.label(label) for label in known(column)] for column in columns}

@@ -298,7 +298,7 @@ def _note(drawn: int, all_rows: int, words: Words) -> str:
     return words.say("figure.thinned", drawn=words.number(f"{drawn:,}"), all=words.number(f"{all_rows:,}"))
 
 
-def told(rows: Rows, columns: Iterable[str], words: Words) -> Rows:
+def translated(rows: Rows, columns: Iterable[str], words: Words) -> Rows:
     """The rows with the labels of these columns in the language of `words`."""
 
     def labelled(frame: pl.DataFrame) -> pl.DataFrame:

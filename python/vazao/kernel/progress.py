@@ -1,4 +1,4 @@
-"""Progress of a build."""
+"""Interface through which the build of a guest kernel reports its steps; `vazao kernel build` shows them."""
 
 from __future__ import annotations
 

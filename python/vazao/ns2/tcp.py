@@ -35,7 +35,7 @@ class Control:
 
     recoveries: tuple[str, ...]
     profile: str
-    told: Mapping[str, tuple[Word, float | None]]
+    adjustable: Mapping[str, tuple[Word, float | None]]
     """Adjustable parameters: the variable, and the value if the scenario leaves it to the profile."""
     fixed: Mapping[str, Any]
     """Parameters that are fixed in ns-2, and their values."""
@@ -158,7 +158,7 @@ def _of_control(cc: Table, control: Control) -> Settings:
     for key, value in control.fixed.items():
         cc.only(key, value)
     settings = []
-    for key, (variable, otherwise) in control.told.items():
+    for key, (variable, otherwise) in control.adjustable.items():
         value = cc.take(key, otherwise)
         settings.append((variable, value))
     cc.finish()

@@ -145,7 +145,7 @@ def _label(page_context: Context, value: Any) -> str:
 
 
 def _pair(words: Words) -> Callable[[Pair], tuple[str, str, str]]:
-    return lambda one: one.told(words)
+    return lambda one: one.formatted(words)
 
 
 def _style() -> Markup:

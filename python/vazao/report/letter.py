@@ -131,8 +131,17 @@ class _Growth:
 
 def _growth_text(parts: Sequence[_Growth], words: Words) -> str:
     """The growth of parts in words, empty where there is none."""
-    counts = dict.fromkeys(part.replications for part in parts if part.replications[1] > part.replications[0])
-    changes = [words.say("page.more_replicated", now=now, more=more) for now, more in counts]
+    grown = [part.replications for part in parts if part.replications[1] > part.replications[0]]
+    changes = []
+    if grown:
+        now, more = (_span(counts) for counts in zip(*grown, strict=True))
+        changes.append(words.say("page.more_replicated", now=now, more=more))
     if factors := dict.fromkeys(words.label(one) for part in parts for one in part.factors):
         changes.append(words.say("page.more_levels", factors=", ".join(factors)))
     return "; ".join(changes)
+
+
+def _span(counts: Sequence[int]) -> str:
+    """The least and the greatest of some counts."""
+    least, most = min(counts), max(counts)
+    return str(least) if least == most else f"{least}–{most}"

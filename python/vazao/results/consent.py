@@ -49,7 +49,7 @@ class Asked:
         """The request for a built-in file: its own programs are trusted, so only code from the command line remains."""
         return Asked([], self.code, self.files)
 
-    def told(self, file: str) -> str:
+    def message(self, file: str) -> str:
         """Message that lists the programs and code that `file` runs."""
         lines: list[str] = []
         if self.programs:

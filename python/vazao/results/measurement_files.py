@@ -110,7 +110,7 @@ def write(directory: Path, sets: Sequence[Measured]) -> list[Path]:
         if owned(path):
             remove(path)
         return []
-    write_json(path, [one.told() for one in sets])
+    write_json(path, [one.as_data() for one in sets])
     return [path]
 
 

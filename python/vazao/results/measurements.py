@@ -129,7 +129,7 @@ class Measured:
         kept = self._rows.having(needed)
         return self._rows.stage(kept) if kept else None
 
-    def told(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, Any]:
         """Summary of the set and its verdicts, as data for JSON."""
         rows = {"runs": self.runs.height, "flows": self.flows.height, "measures": list(self.readings.measures)}
         facts = {"name": self.name, "title": self.title, "source": self.source} | rows

@@ -1,4 +1,4 @@
-"""Shards of a campaign's runs, for machines that work independently."""
+"""One machine's share of a campaign's runs (`--shard 3/40`); every run belongs to exactly one shard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dispatch of scenarios to their simulator: this engine or another one."""
+"""Runs each scenario on its simulator, Vazão's engine or ns-2, after refusing code that was not allowed."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Repeated:
         """Whether it ran and all of its tables are bit-identical."""
         return self.not_run is None and not self.differences
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Result as one sentence."""
         if self.not_run is not None:
             return f"was not run: {self.not_run}"

@@ -1,4 +1,4 @@
-"""A keyboard interrupt that ends even code that catches every exception."""
+"""Keyboard interrupt for users' algorithms that swallow Ctrl-C; the engine's Python bindings throw it."""
 
 from __future__ import annotations
 

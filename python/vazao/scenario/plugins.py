@@ -1,4 +1,4 @@
-"""Custom algorithms in a scenario: classes are replaced by names, and identified by a digest of their code."""
+"""Algorithm classes given to a scenario in Python: replaced by names, identified by a digest of their code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that draw runs: templates filled with the built scripts and with recordings."""
+"""Self-contained HTML pages: a template with its script, style and data; `view` fills one with recordings."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Pair:
     ci: float | None
     effect: float | None
 
-    def told(self, words: Words = ENGLISH) -> tuple[str, str, str]:
+    def formatted(self, words: Words = ENGLISH) -> tuple[str, str, str]:
         """The reported number, the measured one with its interval, and the effect, formatted for people."""
         unit = Unit(self.unit)
         interval = "" if self.ci is None else f" ± {unit.text(self.ci, 2)}"

@@ -511,7 +511,7 @@ class Study(Table):
         study._overrides, study._inputs, study._allows = self._overrides, self._inputs, self._allows
         return study
 
-    def told(self, words: Words, texts: Mapping[str, Any] | None = None, source: str = "") -> Self:
+    def with_texts(self, words: Words, texts: Mapping[str, Any] | None = None, source: str = "") -> Self:
         """Translated copy of the study: `texts` has the fields that differ, `source` the text of their file."""
         original = self.original
         study = original.model_copy(update=dict(texts or {}))

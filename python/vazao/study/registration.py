@@ -1,4 +1,4 @@
-"""Registers of the built-in studies: the commits that introduced and changed each criterion and the size of each part.
+"""Change history of the built-in studies: commits that set each finding's criterion and each part's size.
 
 `docs/register.py` writes a register from the history of the study's file. A study whose criterion differs from the
 register's, such as a reader's own copy, is reported as changed since.

@@ -1,4 +1,4 @@
-"""TOML files with the lines of their keys, for errors that name the line."""
+"""Reading and parsing of TOML files, with errors that name the file, the line and the key."""
 
 import errno
 import re

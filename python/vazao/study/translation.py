@@ -36,7 +36,7 @@ def in_language(study: S, lang: str | None = None) -> S:
     """
     lang = checked(lang or study.lang)
     source = _source(study.original, lang)
-    return study.told(Words(lang)) if source is None else _translated(study, source, lang)
+    return study.with_texts(Words(lang)) if source is None else _translated(study, source, lang)
 
 
 def sources(study: Study) -> dict[str, Source]:
@@ -90,7 +90,7 @@ def _translated(study: S, source: Source, lang: str) -> S:
         return flat.get(at) or words.get(text) or text
 
     fields = _mapped(study.original, say)
-    return study.told(Words(lang, words), fields, source.text)
+    return study.with_texts(Words(lang, words), fields, source.text)
 
 
 def _flat(value: Any, at: Key = ()) -> Iterator[tuple[Key, Any]]:

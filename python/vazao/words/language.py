@@ -1,4 +1,4 @@
-"""The texts of one language: a table of sentences by key, its number format, and a study's own words."""
+"""Texts of reports and terminal in one language: sentences by key, number format, a study's translated labels."""
 
 from __future__ import annotations
 
