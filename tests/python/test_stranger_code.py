@@ -16,7 +16,7 @@ import pytest
 
 from vazao import ResultsError, ScenarioError, StudyError
 from vazao.cli import programs
-from vazao.results import Asked, Study, kept_inputs, load_study, merge, run_study
+from vazao.results import CodeRequest, Study, kept_inputs, load_study, merge, run_study
 from vazao.results.manifest import read_manifest
 from vazao.results.shard import Shard
 from vazao.scenario import installed, load, own as own_module
@@ -166,7 +166,7 @@ def test_a_copy_of_code_runs_where_it_has_run_before_or_was_asked_about(home: Pa
     with pytest.raises(StudyError, match=rf"mine\.py: there is no such file; .*never run here.* cp {copy} "):
         run_study(own(home), out=bob)
     cells = plan(own(home, False).with_inputs(kept_inputs(bob)), "quick").cells
-    asked = Asked.of(cell.scenario for cell in cells)
+    asked = CodeRequest.of(cell.scenario for cell in cells)
     assert f"mine.py:Plain ({copy})" in asked.message("own.toml")
     assert run_study(own(home, asked.leave), out=bob).runs.height == 3
 
@@ -236,7 +236,7 @@ def test_everything_that_would_run_is_told_with_its_place(home: Path, tmp_path: 
     for n in range(30):
         (home / f"m{n}.py").write_text("")
     (home / "mine.py").write_text(MINE + "".join(f"import m{n}\n" for n in range(30)))
-    listed = Asked.of([load(SCENARIO, file=str(home / "one.toml"))]).message("one.toml")
+    listed = CodeRequest.of([load(SCENARIO, file=str(home / "one.toml"))]).message("one.toml")
     assert f"    mine.py:Plain ({home}/mine.py)\n" in listed
     assert f"    beside.py ({home}/beside.py, which is {tmp_path}/elsewhere.py), imported\n" in listed
     assert all(f"    m{n}.py ({home}/m{n}.py), imported\n" in listed for n in range(30))

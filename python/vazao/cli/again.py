@@ -41,7 +41,7 @@ def stored_run(name: str) -> tuple[str, str] | None:
 def asked_for(directory: str, run_ids: Sequence[str], allow: bool) -> results.Stored:
     """Stored runs with permission to run their programs and custom algorithms. Raises `ScenarioError` if refused."""
     stored = results.stored_runs(directory, run_ids)
-    asked = results.Asked.of(point.read() for point in stored.points)
+    asked = results.CodeRequest.of(point.read() for point in stored.points)
     return results.stored_runs(directory, run_ids, allow_programs=programs.gate(allow)(directory, asked))
 
 

@@ -60,7 +60,11 @@ def check(
         _check_study(path, text, overrides, seed, as_json)
         return
     only = scenario.load(text, file=str(path), overrides=overrides, seed=seed)
-    estimate, needs, runs = _estimate([only], 1), list(_needs([scenario.needs_of(only)])), results.Asked.of([only])
+    estimate, needs, runs = (
+        _estimate([only], 1),
+        list(_needs([scenario.needs_of(only)])),
+        results.CodeRequest.of([only]),
+    )
     notes = list(_notes(only))
     if as_json:
         data = {"file": str(path), "kind": "scenario", "runs": 1, "run_id": only.run_id, **asdict(estimate)}

@@ -14,26 +14,26 @@ from vazao import _core, results, scenario, study
 from vazao.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from vazao.results import Asked, Experiment, Gate
+    from vazao.results import CodeRequest, Experiment, Gate
     from vazao.scenario import Allowed
     from vazao.study import Study
 
 
-def of_study(asked: Study, text: str, overrides: Sequence[tuple[str, Any]]) -> Asked:
+def of_study(asked: Study, text: str, overrides: Sequence[tuple[str, Any]]) -> CodeRequest:
     """Programs and code of a study at full size, which includes the quick size."""
     return (
-        results.Asked.of(cell.scenario for cell in study.plan(asked, "full").cells)
+        results.CodeRequest.of(cell.scenario for cell in study.plan(asked, "full").cells)
         if may_have(text, overrides)
-        else results.Asked([], [])
+        else results.CodeRequest([], [])
     )
 
 
-def of_experiment(asked: Experiment) -> Asked:
+def of_experiment(asked: Experiment) -> CodeRequest:
     """Programs and code of a scenario under all values of its varied keys. Raises `ScenarioError`."""
     only = asked.scenario
     given = (*asked.overrides, *((each.key, each.values) for each in asked.variations))
     if not asked.variations or not may_have(asked.text, given):
-        return results.Asked.of([only])
+        return results.CodeRequest.of([only])
     return of_study(asked.study(), asked.text, given)
 
 
@@ -43,7 +43,7 @@ def may_have(text: str, overrides: Sequence[tuple[str, Any]] = ()) -> bool:
     return "'command'" in content or ".py:" in content
 
 
-def ask(file: str, asked: Asked) -> None:
+def ask(file: str, asked: CodeRequest) -> None:
     """Ask the user to allow what a file runs. Raises `ScenarioError` on refusal, or without a terminal to ask on."""
     if not asked:
         return
@@ -55,7 +55,7 @@ def ask(file: str, asked: Asked) -> None:
         raise ScenarioError(f"{file}: its programs were not allowed")
 
 
-def ask_for(path: Path, asked: Asked, built_in: bool) -> Allowed:
+def ask_for(path: Path, asked: CodeRequest, built_in: bool) -> Allowed:
     """Ask the user to allow what a file would run; for a built-in file, only what the command line adds.
 
     The permission covers exactly the code that was asked about, not code that replaces it in the meantime.
@@ -74,7 +74,7 @@ def permitted(path: Path, text: str, more: dict[str, Any], allow: bool, built_in
     leave: Allowed = True
     if not allow:
         only = scenario.load(text, **more)
-        asked = results.Asked.of([only])
+        asked = results.CodeRequest.of([only])
         leave = ask_for(path, asked, built_in)
         if not asked.code:
             return only

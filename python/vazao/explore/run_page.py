@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from vazao import results, seeing
-from vazao.results import Asked
+from vazao.results import CodeRequest
 
 Run = tuple[Path, str]
 """A results directory and a `run_id` stored there."""
@@ -31,7 +31,7 @@ MAX_PAGES = 4
 class PermissionNeededError(Exception):
     """Programs or code that a run names and the user has not allowed."""
 
-    def __init__(self, name: str, asked: Asked) -> None:
+    def __init__(self, name: str, asked: CodeRequest) -> None:
         self.summary = asked.message(name)
         """Sentences that list the programs and code to be run."""
         self.leave = hashlib.sha256("\n".join([self.summary, *sorted(asked.leave)]).encode()).hexdigest()
@@ -42,7 +42,7 @@ class PermissionNeededError(Exception):
 def open_runs(runs: Sequence[Run], leave: Collection[str]) -> str:
     """Re-run stored runs and return their page. Raises `PermissionNeededError`; `VazaoError` if one cannot be."""
 
-    def gate(name: str, asked: Asked) -> frozenset[str]:
+    def gate(name: str, asked: CodeRequest) -> frozenset[str]:
         unasked = PermissionNeededError(name, asked)
         if unasked.leave not in leave:
             raise unasked

@@ -15,13 +15,13 @@ from vazao.figures.faces import Drawing, files
 from vazao.figures.rows import UNDRAWN, Measurements, prepare, translated
 from vazao.figures.theme import PAPER
 from vazao.files import make_folder, write_atomically
-from vazao.study import Asked, Figure, Study
+from vazao.study import Figure, Queryable, Study
 
 if TYPE_CHECKING:
     from vazao.figures.faces import AnyChart
 
 
-def drawer(study: Study, asked: Asked, measurements: Sequence[Measurements] = ()) -> Callable[[Figure], Drawing]:
+def drawer(study: Study, asked: Queryable, measurements: Sequence[Measurements] = ()) -> Callable[[Figure], Drawing]:
     """Return a function that draws the figures of a study, with `measurements` beside their rows.
 
     The function queries a figure's rows and determines the order and colours of labels, once per column. It raises
@@ -44,7 +44,7 @@ def drawer(study: Study, asked: Asked, measurements: Sequence[Measurements] = ()
     return draw
 
 
-def drawing(study: Study, asked: Asked, figure: Figure, measurements: Sequence[Measurements] = ()) -> Drawing:
+def drawing(study: Study, asked: Queryable, figure: Figure, measurements: Sequence[Measurements] = ()) -> Drawing:
     """One figure of a study; see `drawer`."""
     return drawer(study, asked, measurements)(figure)
 
@@ -57,12 +57,12 @@ def _texts(figure: Figure) -> Iterator[tuple[str, str]]:
             yield name, re.sub(UNDRAWN, " ", text).replace("\\", "\N{SET MINUS}")
 
 
-def drawings(study: Study, asked: Asked, measurements: Sequence[Measurements] = ()) -> Iterator[Drawing]:
+def drawings(study: Study, asked: Queryable, measurements: Sequence[Measurements] = ()) -> Iterator[Drawing]:
     """Every figure of the study."""
     return map(drawer(study, asked, measurements), study.figures)
 
 
-def chart(study: Study, asked: Asked, figure_id: str, measurements: Sequence[Measurements] = ()) -> AnyChart:
+def chart(study: Study, asked: Queryable, figure_id: str, measurements: Sequence[Measurements] = ()) -> AnyChart:
     """The figure with this id as an Altair chart: hover shows values, a click in the legend picks a series.
 
     Raises `StudyError` when the study has no such figure or it cannot be drawn.
@@ -74,7 +74,7 @@ def chart(study: Study, asked: Asked, figure_id: str, measurements: Sequence[Mea
     raise StudyError(f"the study has no figure {figure_id!r}{hint}")
 
 
-def render(study: Study, asked: Asked, out_dir: Path, measurements: Sequence[Measurements] = ()) -> dict[str, Path]:
+def render(study: Study, asked: Queryable, out_dir: Path, measurements: Sequence[Measurements] = ()) -> dict[str, Path]:
     """Write every figure as `out_dir/figures/ID.{svg,pdf,png,json}`; returns file name to path.
 
     A figure without rows has no files.
@@ -94,7 +94,7 @@ def render(study: Study, asked: Asked, out_dir: Path, measurements: Sequence[Mea
     return written
 
 
-def labels(study: Study, asked: Asked, column: str) -> list[str]:
+def labels(study: Study, asked: Queryable, column: str) -> list[str]:
     """All labels of a column in the study, in order; a label's index determines its colour in every figure.
 
     A factor's labels are its levels as written. Any other column's labels are those in the figures that it colours, in

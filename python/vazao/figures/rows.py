@@ -9,7 +9,7 @@ import polars as pl
 
 from vazao.errors import ResultsError, StudyError, did_you_mean
 from vazao.statistics import t_quantile
-from vazao.study import Asked, Figure
+from vazao.study import Figure, Queryable
 from vazao.units import FRACTIONS, measure, unit_of
 from vazao.words import ENGLISH, Words
 
@@ -49,7 +49,7 @@ class Measurements(Protocol):
     def name(self) -> str:
         """The name of the set."""
 
-    def asked(self, figure: Figure) -> Asked | None:
+    def asked(self, figure: Figure) -> Queryable | None:
         """Tables with everything that a figure draws; None where there are no such rows."""
 
 
@@ -82,7 +82,9 @@ class Rows:
         return pl.concat([self.frame, *others], how="diagonal_relaxed") if others else self.frame
 
 
-def prepare(figure: Figure, asked: Asked, words: Words = ENGLISH, measurements: Sequence[Measurements] = ()) -> Rows:
+def prepare(
+    figure: Figure, asked: Queryable, words: Words = ENGLISH, measurements: Sequence[Measurements] = ()
+) -> Rows:
     """Rows of a figure: queried, checked, aggregated by `error` and `kind`, thinned; with reported and measured rows.
 
     The note is in the language of `words`.
@@ -160,7 +162,7 @@ def _own(figure: Figure, frame: pl.DataFrame, words: Words) -> Rows:
     )
 
 
-def query(figure: Figure, asked: Asked) -> pl.DataFrame:
+def query(figure: Figure, asked: Queryable) -> pl.DataFrame:
     """The rows of the figure's query, with its columns checked and series converted to labels.
 
     Raises `StudyError` when the query fails, lacks a column or gives no value for `y`.

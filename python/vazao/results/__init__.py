@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     )
     from vazao.results.cleanup import clean as clean
     from vazao.results.cluster import Cluster as Cluster, cluster_of as cluster_of
-    from vazao.results.consent import Asked as Asked
+    from vazao.results.consent import CodeRequest as CodeRequest
     from vazao.results.execution import Progress as Progress
     from vazao.results.experiment import (
         Experiment as Experiment,

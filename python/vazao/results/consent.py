@@ -15,7 +15,7 @@ MOST, LONGEST = 20, 200
 
 
 @dataclass(frozen=True)
-class Asked:
+class CodeRequest:
     """Guest programs and in-process Python code that a file would run."""
 
     programs: list[str]
@@ -25,7 +25,7 @@ class Asked:
     """All files that contain the code."""
 
     @classmethod
-    def of(cls, scenarios: Iterable[_core.Scenario]) -> Asked:
+    def of(cls, scenarios: Iterable[_core.Scenario]) -> CodeRequest:
         """Collect the programs and code of scenarios, without duplicates, in order of appearance."""
         programs: dict[str, None] = {}
         code: dict[str, None] = {}
@@ -45,9 +45,9 @@ class Asked:
         """Permission to run exactly this code, as it was when read (`vazao.scenario.Allowed`)."""
         return frozenset(digest for _, _, digest in self.files)
 
-    def trusted(self) -> Asked:
+    def trusted(self) -> CodeRequest:
         """The request for a built-in file: its own programs are trusted, so only code from the command line remains."""
-        return Asked([], self.code, self.files)
+        return CodeRequest([], self.code, self.files)
 
     def message(self, file: str) -> str:
         """Message that lists the programs and code that `file` runs."""

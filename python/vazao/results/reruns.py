@@ -10,10 +10,10 @@ from typing import TypeAlias
 from vazao import _core, study
 from vazao.errors import ResultsError
 from vazao.results.campaign import open_campaign
-from vazao.results.consent import Asked
+from vazao.results.consent import CodeRequest
 from vazao.scenario import Allowed
 
-Gate: TypeAlias = Callable[[str, Asked], Allowed]
+Gate: TypeAlias = Callable[[str, CodeRequest], Allowed]
 """Callback that asks the user to allow what a stored run (its first argument) would execute.
 
 It returns the permission, or raises.
@@ -44,7 +44,7 @@ def stored_scenario(directory: str | Path, run_id: str, gate: Gate) -> tuple[str
         raise ResultsError(f"{directory}: run {wanted} {problem}")
     labels = [f"{factor} {label}" for factor, label in run.labels.items()]
     scenario = run.scenario
-    if asked := Asked.of([scenario]):
+    if asked := CodeRequest.of([scenario]):
         allowed = gate(f"{directory}/{wanted}", asked)
         recipe = replace(run.cell.recipe, allow_programs=allowed)
         scenario = replace(run, cell=replace(run.cell, recipe=recipe)).scenario

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
         theses as theses,
     )
     from vazao.study.needs import (
-        Asked as Asked,
         Present as Present,
+        Queryable as Queryable,
         not_run_message as not_run_message,
         reasons as reasons,
     )

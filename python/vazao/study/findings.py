@@ -19,7 +19,7 @@ from vazao.files import explained, read_file, write_json
 from vazao.study import needs
 from vazao.study.fields import Label
 from vazao.study.model import Finding, Number, Study
-from vazao.study.needs import Asked
+from vazao.study.needs import Queryable
 from vazao.units import Unit
 from vazao.words import ENGLISH, Words
 
@@ -80,7 +80,7 @@ class Ruling:
     """Sentence that the claim contributes to the answer to the study's question; empty if there is none."""
 
 
-def evaluate(study: Study, store: Asked, not_run: pl.DataFrame | None = None) -> list[Ruling]:
+def evaluate(study: Study, store: Queryable, not_run: pl.DataFrame | None = None) -> list[Ruling]:
     """Decide every finding, in the file's order and for each level of its `per` factor.
 
     `not_run` are planned runs that could not be run, with the `reason`: a finding that needs one of them is not
@@ -129,7 +129,7 @@ def levels(finding: Finding, study: Study) -> list[tuple[str | None, dict[str, L
 def decide(
     finding: Finding,
     study: Study,
-    store: Asked,
+    store: Queryable,
     not_run: pl.DataFrame | None,
     present: needs.Present,
     level: str | None,

@@ -16,7 +16,7 @@ from vazao.study.model import Finding, Study
 from vazao.words import ENGLISH, Words
 
 
-class Asked(Protocol):
+class Queryable(Protocol):
     """Tables that can be queried."""
 
     def query(self, sql: str, parameters: Mapping[str, object] | None = None) -> pl.DataFrame:
@@ -62,7 +62,7 @@ class Present:
     """Further items that every finding lacks."""
 
     @classmethod
-    def of(cls, study: Study, store: Asked) -> Self:
+    def of(cls, study: Study, store: Queryable) -> Self:
         """Levels that have runs in `store`."""
         try:
             columns = store.query("SELECT * FROM runs LIMIT 0").columns
