@@ -113,7 +113,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     monkeypatch.setattr(kernel, "build", lambda *_, **__: Outcome(made, True))
     monkeypatch.setattr(kernel, "use", lambda _: None)
     monkeypatch.setattr(explore, "is_built", lambda: True)
-    monkeypatch.setattr(explore, "serve", lambda *_, told, **__: told("http://127.0.0.1:1/?token=x"))
+    monkeypatch.setattr(explore, "serve", lambda *_, on_listening, **__: on_listening("http://127.0.0.1:1/?token=x"))
     return caller(monkeypatch, capsys)
 
 
