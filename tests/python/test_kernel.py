@@ -325,6 +325,7 @@ def test_a_tree_has_the_same_digest_built_or_not_and_in_git_or_not(tmp_path: Pat
     assert tree.read_tree(tmp_path).digest != plain
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("tool", "how"),
     [("apt-get", signal.SIGINT), ("dpkg-deb", signal.SIGINT), ("make", signal.SIGINT), ("make", signal.SIGTERM)],
