@@ -42,7 +42,7 @@ def test_a_campaign_starts_a_database_for_its_rehearsal_and_one_for_its_findings
     monkeypatch.setattr(enclosure.Enclosure, "__init__", counted)
     done = campaign.run_study(toy, size="quick", out=tmp_path / "r")
     assert len(started) == 2
-    # The same answer as the database gives.
+    # `not_run` opens no database, and must agree with a query to one.
     assert done.not_run.equals(done.sql("SELECT * FROM not_run"))
     assert done.not_run.schema == done.sql("SELECT * FROM not_run").schema
 

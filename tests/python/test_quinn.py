@@ -151,7 +151,7 @@ levels = ["vazao", "quinn"]
     rows = done.sql("SELECT stack, completed, completion_s FROM flows ORDER BY stack")
     assert rows["stack"].to_list() == ["quinn", "vazao"]
     assert rows["completed"].all()
-    # The same megabyte with the same control on a path without losses.
+    # Both stacks send 1 MB under one congestion control over a path without losses.
     assert rows["completion_s"][0] == pytest.approx(rows["completion_s"][1], rel=0.1)
 
 

@@ -1,7 +1,7 @@
 //! Speed of guests, in processor time of this process and all it starts: what else a machine does adds little to it.
 //!
 //! A guest mostly hands frames from process to process and copies them, so a machine's own time for that is measured
-//! beside each run (`Yardstick`), and a slow machine has so much more. Bounds are the promised times and a half.
+//! beside each run ([`slowdown`]), and a slow machine has so much more. Bounds are the promised times and a half.
 //! `cargo test --release -p vazao-guest --test speed -- --nocapture` prints both times.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
@@ -26,34 +26,29 @@ fn processor_time() -> f64 {
     fields.map(|field| field.parse::<f64>().unwrap()).sum::<f64>() / 100.0
 }
 
-/// What a machine does in as much time as it takes: 100 000 frames go to a process and come back, on one core as a
-/// guest's do, and each time 16 kB of 64 MB are copied.
-struct Yardstick;
+/// Seconds of the yardstick on a machine where guests take the promised times.
+const YARDSTICK: f64 = 1.0;
 
-impl Yardstick {
-    /// Seconds that it takes where a guest's times are the promised ones.
-    const PROMISED: f64 = 1.0;
-
-    /// How many times as long it takes here and now; one where it takes less.
-    fn slowdown() -> f64 {
-        let all = sched_getaffinity(None).unwrap();
-        let mut one = CpuSet::new();
-        one.set(sched_getcpu());
-        sched_setaffinity(None, &one).unwrap();
-        let before = processor_time();
-        let mut echo = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (mut to, mut from) = (echo.stdin.take().unwrap(), echo.stdout.take().unwrap());
-        let (mut frame, memory, mut copy) = ([7; 1514], vec![1; 64 << 20], [0; 16 << 10]);
-        for block in memory.chunks(16 << 10).cycle().take(100_000) {
-            to.write_all(&frame).unwrap();
-            from.read_exact(&mut frame).unwrap();
-            black_box(&mut copy).copy_from_slice(block);
-        }
-        drop(to);
-        assert!(echo.wait().unwrap().success());
-        sched_setaffinity(None, &all).unwrap();
-        ((processor_time() - before) / Self::PROMISED).max(1.0)
+/// Slowness of this machine now, as a multiple of [`YARDSTICK`], at least 1. The yardstick does what a guest's work consists
+/// of, on one core: it sends 100 000 frames to another process and back, and copies 16 kB for each.
+fn slowdown() -> f64 {
+    let all = sched_getaffinity(None).unwrap();
+    let mut one = CpuSet::new();
+    one.set(sched_getcpu());
+    sched_setaffinity(None, &one).unwrap();
+    let before = processor_time();
+    let mut echo = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut to, mut from) = (echo.stdin.take().unwrap(), echo.stdout.take().unwrap());
+    let (mut frame, memory, mut copy) = ([7; 1514], vec![1; 64 << 20], [0; 16 << 10]);
+    for block in memory.chunks(16 << 10).cycle().take(100_000) {
+        to.write_all(&frame).unwrap();
+        from.read_exact(&mut frame).unwrap();
+        black_box(&mut copy).copy_from_slice(block);
     }
+    drop(to);
+    assert!(echo.wait().unwrap().success());
+    sched_setaffinity(None, &all).unwrap();
+    ((processor_time() - before) / YARDSTICK).max(1.0)
 }
 
 /// Runs guests to their end and says how long that took, in all. The quickest of up to three runs counts, since others on
@@ -61,7 +56,7 @@ impl Yardstick {
 fn measure(name: &str, promised: f64, run: impl Fn() -> Lab) {
     let mut least = f64::INFINITY;
     for _ in 0..3 {
-        let slowdown = Yardstick::slowdown();
+        let slowdown = slowdown();
         let (start, before) = (Instant::now(), processor_time());
         let Lab { now, packets, .. } = run();
         let (took, used) = (start.elapsed(), processor_time() - before);

@@ -58,7 +58,8 @@ def _paragraph(paragraph: Paragraph, words: Words) -> str:
             for level, measured in line.measured
         )
         text = f"{results}." if results else ""
-        items.append(rf"  \item \textbf{{{_plain(line.claim)}:}} {text} {_plain(f'{line.why} {line.full}')}".rstrip())
+        why = _plain(" ".join(filter(None, (line.why, line.full))))
+        items.append(rf"  \item \textbf{{{_plain(line.claim)}:}} {text} {why}".rstrip())
     listed = "\n".join(items)
     note = f"{_plain(paragraph.note)}\n" if paragraph.note else ""
     return f"\\section*{{{_plain(paragraph.title)}}}\n{note}\\begin{{itemize}}\n{listed}\n\\end{{itemize}}"

@@ -6,7 +6,7 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -170,9 +170,12 @@ def _keep(connection: duckdb.DuckDBPyConnection, asked: set[str]) -> None:
         for each in named:
             keep(each)
         view, table = quoted(name), quoted(f"{name} as kept")
-        # If some row fails to compute, the view stays: a query may not need that row.
-        with suppress(duckdb.Error):
+        try:
             connection.sql(f"CREATE TABLE {table} AS FROM {view}")
+        except duckdb.Error:
+            # A query may not need the row that fails to compute: the view stays as it is, and is not tried again.
+            connection.sql(f"COMMENT ON VIEW {view} IS NULL")
+        else:
             connection.sql(f"DROP VIEW {view}; ALTER TABLE {table} RENAME TO {view}")
 
     for key in sorted(asked):
