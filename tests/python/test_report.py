@@ -151,6 +151,7 @@ def test_the_author_is_told_each_claim_by_what_came_out(html: str) -> None:
     assert "A queue of one bandwidth-delay product hides most of the fall." in fails
     assert "<code>vazao run invented --full</code> runs the full size." in letter
     assert "What was claimed, by 668 runs: what was measured, and why it differs. ± is half the width of" in letter
+    assert "Unless brackets say otherwise, the numbers are from 1–5 runs of each cell." in letter
 
 
 def test_the_letter_tells_what_the_original_claims_where_it_claims_it(tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def test_the_letter_says_once_what_would_decide_several_open_claims() -> None:
         )
     )
     rulings = [replace(one, verdict="undecided", explanation="It is so. Open: SACK.") for one in synthetic.FINDINGS]
-    (quick,), (full,) = (letter(study, rulings, size) for size in ("quick", "full"))
+    (quick,), (full,) = (letter(study, rulings, size).paragraphs for size in ("quick", "full"))
     expected = (
         "`vazao run invented --full` runs the full size. Where nothing else is said it has 30 replications, not 5."
     )
@@ -182,7 +183,7 @@ def test_the_letter_says_once_what_would_decide_several_open_claims() -> None:
     assert {line.full for line in quick.lines} == {""}
     assert {line.id: line.why for line in quick.lines if line.why} == {"recovery": "Open: SACK."}
     assert full.note == "Deciding them may take more replications than the full size has."
-    (one,) = letter(study, [one for one in rulings if one.id == "seed"], "quick")
+    (one,) = letter(study, [one for one in rulings if one.id == "seed"], "quick").paragraphs
     assert (one.note, [line.full for line in one.lines]) == (
         "`vazao run invented --full` runs the full size.", ["In full: 30 replications, not 5."],
     )  # fmt: skip

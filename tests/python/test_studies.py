@@ -8,16 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from command import caller
 from documents import DOCUMENTS, ROOT, exchanges, fenced, shows
 from portuguese import english_in, seen
-from vazao import figures, kernel, ns2, report
+from vazao import _core, figures, kernel, ns2, report
 from vazao.cli import rendering, terminal
 from vazao.results import Campaign, Study, campaign, load_study
 from vazao.study import built_in_studies
 from vazao.study.findings import Ruling
+from vazao.study.planning import PlannedRun, plan
 
 pytestmark = pytest.mark.study
 
@@ -74,6 +76,20 @@ def test_a_built_in_study_runs_and_concludes(ran: Run) -> None:
     figures.render(study, done.store, done.directory)
     page = report.write(study, done.store, done.findings, done.directory)
     assert "No stored run answers" not in page.read_text(encoding="utf-8")
+
+
+def test_a_part_in_which_nothing_is_random_ignores_the_seed(ran: Run) -> None:
+    planned = plan(ran.study, "quick").runs
+    for part in (part.name for part in ran.study.parts if not part.random):
+        runs = sorted((run for run in planned if run.part == part and not run.lacking), key=lambda run: run.work().hops)
+        for run in {run.run_id: run for run in (*runs[:2], *runs[len(runs) // 2 :][:1])}.values():
+            first, second = (flows_under(run, seed) for seed in (run.seed, run.seed + 1))
+            assert first.equals(second), f"{part}: {run.labels}"
+
+
+def flows_under(run: PlannedRun, seed: int) -> pl.DataFrame:
+    """The flows' rows of a run under a seed."""
+    return pl.DataFrame(_core.run(run.cell.recipe.read(seed)).table("flows")).drop("run_id")
 
 
 Verdicts = Mapping[str, str]

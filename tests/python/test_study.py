@@ -42,6 +42,12 @@ def line_of(text: str, piece: str) -> int:
         ("full = 3 }", "full = 1 }", "part.0.replications.quick", "more than the 1 full"),
         ('name = "bandwidth"', 'name = "utilisation"', "part.0.factor.0.name", "is a column of every run already"),
         ('name = "bandwidth"', 'name = "Band width"', "part.0.factor.0.name", "is no name; use small letters"),
+        (
+            'name = "again"',
+            'name = "again"\nrandom = false',
+            "part.1.random",
+            "there are replications, which would all be",
+        ),
         ('name = "again"', 'name = "grid"', "part.1", "two parts are called 'grid'"),
         ('name = "again"', 'name = "again"\ndesign = "list"', "part.1.runs", "come together"),
         ('name = "again"', 'name = "again"\ndesign = "factorail"', "part.1.design", "did you mean 'factorial'?"),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import get_args
 
 from vazao.study import Part, Ruling, Size, Study, Verdict, labels_run
-from vazao.words import Words
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-ZÀ-Ý`*])")
 """Boundary between two sentences."""
@@ -24,10 +23,12 @@ class Line:
     claim: str
     measured: list[tuple[str, str]]
     """Pairs of a level, empty where the claim has only one, and the measurement there."""
+    basis: str
+    """What the measurements rest on, empty where it is what most of the letter's rest on."""
     why: str
     """First sentence of the explanation; for an open claim, the sentence on what keeps it open."""
     full: str = ""
-    """Growth from the quick size to the full one, for an open claim."""
+    """For an open claim, a sentence on what the full size has more, empty where the paragraph's note says it."""
 
 
 @dataclass(frozen=True)
@@ -41,43 +42,73 @@ class Paragraph:
     """The experiment that would decide the open claims."""
 
 
-def letter(study: Study, findings: Sequence[Ruling], size: Size) -> list[Paragraph]:
+@dataclass(frozen=True)
+class Letter:
+    """The claims that one would tell an original's author."""
+
+    basis: str
+    """What most measurements rest on; empty where nothing was measured."""
+    paragraphs: list[Paragraph]
+
+
+def letter(study: Study, findings: Sequence[Ruling], size: Size) -> Letter:
     """The original's claims that the letter presents, at the levels of its own setting, grouped by verdict."""
     chosen = [one for one in _own(study, findings) if not study.letter or one.id in study.letter]
-    growing = {part.name: _Growth.of(part) for part in study.parts} if size == "quick" else {}
-    times = Counter(ruling.id for ruling in chosen)
+    bases = {one.id: _basis(study, one.id, size) for one in chosen if one.measured}
+    shared = _most_common(bases.values())
+    levels = Counter(ruling.id for ruling in chosen)
     paragraphs: list[Paragraph] = []
     for verdict in get_args(Verdict):
         lines = []
         for name, ruled in groupby((one for one in chosen if one.verdict == verdict), key=lambda one: one.id):
             rulings = list(ruled)
-            measured = [(one.level or "" if times[name] > 1 else "", one.measured) for one in rulings if one.measured]
+            measured = [(one.level or "" if levels[name] > 1 else "", one.measured) for one in rulings if one.measured]
+            basis = bases[name] if measured and bases[name] != shared else ""
             reasons = {_why(study, ruling) for ruling in rulings}
-            full = _growth(study, name, growing) if verdict == "undecided" else ""
-            lines.append(Line(name, rulings[0].claim, measured, reasons.pop() if len(reasons) == 1 else "", full))
+            why = reasons.pop() if len(reasons) == 1 else ""
+            lines.append(Line(name, rulings[0].claim, measured, basis, why))
         if lines:
-            if verdict == "undecided":
-                paragraphs.append(_left_open(study, size, lines))
-            else:
-                paragraphs.append(Paragraph(verdict, study.words.of("letter", verdict), lines))
-    return paragraphs
+            note, lines = _left_open(study, size, lines) if verdict == "undecided" else ("", lines)
+            paragraphs.append(Paragraph(verdict, study.words.of("letter", verdict), lines, note))
+    return Letter(shared, paragraphs)
 
 
-def _left_open(study: Study, size: Size, lines: list[Line]) -> Paragraph:
-    """The open claims with the experiment that would decide them; the most common growth is stated only once."""
+def _basis(study: Study, name: str, size: Size) -> str:
+    """What the measurements of a finding rest on: runs in which nothing is random, or a number of runs of each cell."""
+    words, parts = study.words, _parts(study, name)
+    counts = [getattr(part.replications, size) for part in parts if part.random]
+    if not counts:
+        return words.say("page.exact") if parts else ""
+    return words.say("page.runs_of_cell", counts=_span(counts)) if max(counts) > 1 else words.say("page.one_run")
+
+
+def _parts(study: Study, name: str) -> list[Part]:
+    """The parts whose runs decide a finding."""
+    named = {part for one in study.findings if one.id == name for part in study.named_parts(one.sql or "")}
+    return [part for part in study.parts if part.name in named]
+
+
+def _left_open(study: Study, size: Size, lines: list[Line]) -> tuple[str, list[Line]]:
+    """Note on the experiment that would decide the open claims, and these, each with what the full size has more.
+
+    What it has more for the largest number of them stands only in the note, if that is more than one.
+    """
     words = study.words
     if size == "full":
-        return Paragraph("undecided", words.of("letter", "undecided"), lines, words.say("page.more_replications"))
-    ((most, times),) = Counter(line.full for line in lines).most_common(1)
-    shared = most if times > 1 else ""
+        return words.say("page.more_replications"), lines
+    growth = {line.id: growth_to_full(study, [line.id]) for line in lines}
+    most = _most_common(growth.values())
+    shared = most if list(growth.values()).count(most) > 1 else ""
     note = words.say("page.full_size", command=f"vazao run {study.name} --full")
     if shared:
         note = f"{note} {words.say('page.else_in_full', changes=shared)}"
-    open_lines = [
-        replace(line, full=words.say("page.in_full", changes=line.full) if line.full not in {"", shared} else "")
-        for line in lines
-    ]
-    return Paragraph("undecided", words.of("letter", "undecided"), open_lines, note)
+    own = {name: words.say("page.in_full", changes=more) for name, more in growth.items() if more not in {"", shared}}
+    return note, [replace(line, full=own.get(line.id, "")) for line in lines]
+
+
+def _most_common(texts: Iterable[str]) -> str:
+    """The most common of some texts, the first of equals; empty if there is none."""
+    return next((text for text, _ in Counter(texts).most_common(1)), "")
 
 
 def left_to_the_ledger(study: Study, findings: Sequence[Ruling]) -> list[Ruling]:
@@ -107,38 +138,25 @@ def _why(study: Study, ruling: Ruling) -> str:
             return sentences[0]
 
 
-def _growth(study: Study, name: str, growing: Mapping[str, _Growth]) -> str:
-    """The growth of the parts that decide a finding, in words."""
-    parts = [part for one in study.findings if one.id == name for part in study.named_parts(one.sql or "")]
-    return _growth_text([growing[part] for part in parts if part in growing], study.words)
-
-
-@dataclass(frozen=True)
-class _Growth:
-    """Growth of a part from the quick size to the full one."""
-
-    replications: tuple[int, int]
-    """Replications in the quick size and in the full one."""
-    factors: list[str]
-    """Titles of the factors that have more levels in the full size."""
-
-    @classmethod
-    def of(cls, part: Part) -> _Growth:
-        quick, full = labels_run(part, "quick"), labels_run(part, "full")
-        more = [one.title or one.name for one in part.factors if len(full[one.name]) > len(quick[one.name])]
-        return cls((part.replications.quick, part.replications.full), more)
-
-
-def _growth_text(parts: Sequence[_Growth], words: Words) -> str:
-    """The growth of parts in words, empty where there is none."""
-    grown = [part.replications for part in parts if part.replications[1] > part.replications[0]]
+def growth_to_full(study: Study, names: Sequence[str]) -> str:
+    """What the full size has more than the quick one of the runs that decide findings, in words; empty if nothing."""
+    words, parts = study.words, [part for name in names for part in _parts(study, name)]
+    grown = [part.replications for part in parts if part.replications.full > part.replications.quick]
     changes = []
     if grown:
-        now, more = (_span(counts) for counts in zip(*grown, strict=True))
+        now, more = _span([one.quick for one in grown]), _span([one.full for one in grown])
         changes.append(words.say("page.more_replicated", now=now, more=more))
-    if factors := dict.fromkeys(words.label(one) for part in parts for one in part.factors):
+    if factors := dict.fromkeys(words.label(one) for part in parts for one in _extended(part)):
         changes.append(words.say("page.more_levels", factors=", ".join(factors)))
     return "; ".join(changes)
+
+
+def _extended(part: Part) -> Iterator[str]:
+    """Titles of a part's factors that have more levels in the full size."""
+    quick, full = labels_run(part, "quick"), labels_run(part, "full")
+    for one in part.factors:
+        if len(full[one.name]) > len(quick[one.name]):
+            yield one.title or one.name
 
 
 def _span(counts: Sequence[int]) -> str:

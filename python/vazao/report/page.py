@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from vazao.errors import ScenarioError
 from vazao.figures import PAGE, Drawing, Face, drawer, shape_of
 from vazao.report import network
-from vazao.report.letter import left_to_the_ledger, letter
+from vazao.report.letter import growth_to_full, left_to_the_ledger, letter
 from vazao.report.shell import joined, quoted
 from vazao.results import Measured, Store
 from vazao.scenario import load
@@ -107,7 +107,7 @@ def context(
     ]
     loose = [one for one in ledger.values() if one.id not in shown]
     size: Size = store.manifest["size"]
-    paragraphs = letter(study, findings, size)
+    to_author = letter(study, findings, size)
     answers = answer(findings)
     headline = next((one for one in study.figures if one.id == study.headline), None)
     return {
@@ -116,7 +116,8 @@ def context(
         "answers": answers, "headline": headline and _headline(draw(headline)),
         "measurements": [measured_set(one, findings, words) for one in measurements],
         "theirs": theirs(measurements),
-        "letter": paragraphs, "letter_note": letter_note(study, store), "letter_rest": letter_rest(study, findings),
+        "letter": to_author.paragraphs, "letter_note": letter_note(study, store, to_author.basis),
+        "letter_rest": letter_rest(study, findings, size),
         "asked_beyond": asked_beyond(study, findings),
         "tables": [_table(one, store, words) for one in study.tables],
         "ledger": apart(study, ledger.values()), "tally": tally(findings, levels, words),
@@ -125,7 +126,7 @@ def context(
         "versions": store.manifest["versions"], "hash": study.hash, "facts": facts(study, store),
         "commands": commands(study, store), "questions": questions(study),
         "contents": _contents(
-            study, answer=answers, summary=ledger, tables=study.tables, results=sections, letter=paragraphs,
+            study, answer=answers, summary=ledger, tables=study.tables, results=sections, letter=to_author.paragraphs,
             ledger=ledger, measurements=measurements,
         ),
         "not_run": not_run_message(reasons(not_run), words), "script": _json(words.script),
@@ -196,18 +197,25 @@ def apart(study: Study, ledger: Iterable[Claim]) -> list[tuple[str, list[Claim]]
     return [(study.words.say("page.of_original"), own), (study.words.say("page.beyond"), others)]
 
 
-def letter_note(study: Study, store: Store) -> str:
-    """Sentences above the letter: its subject, the number of runs, and the uncertainty of its numbers."""
+def letter_note(study: Study, store: Store, basis: str) -> str:
+    """Sentences above the letter: its subject, the number of runs, and how sure its numbers are."""
     words = study.words
     runs = words.many("page.runs", store.manifest["runs"])
     kind = "page.letter_note" if study.claimed_at else "page.letter_note_all"
-    return words.say(kind, runs=runs, half=words.say("page.letter_half"))
+    sure = [words.say("page.letter_half"), *([words.say("page.letter_basis", basis=basis)] if basis else [])]
+    return words.say(kind, runs=runs, sure=" ".join(sure))
 
 
-def letter_rest(study: Study, findings: Sequence[Ruling]) -> str:
-    """Verdict counts of the original's claims that the letter leaves to the ledger."""
-    rest = left_to_the_ledger(study, findings)
-    return study.words.say("page.letter_rest", counted=counted(rest, study.words)) if rest else ""
+def letter_rest(study: Study, findings: Sequence[Ruling], size: Size) -> str:
+    """Verdict counts of the original's claims that are left to the ledger, and what may decide the open ones."""
+    words, rest = study.words, left_to_the_ledger(study, findings)
+    if not rest:
+        return ""
+    sentence = words.say("page.letter_rest", counted=counted(rest, words))
+    undecided = list(dict.fromkeys(one.id for one in rest if one.verdict == "undecided"))
+    changes = growth_to_full(study, undecided) if size == "quick" else ""
+    more = words.say("page.rest_in_full", command=f"vazao run {study.name} --full", changes=changes)
+    return f"{sentence} {more}" if changes else sentence
 
 
 def asked_beyond(study: Study, findings: Iterable[Ruling]) -> str:

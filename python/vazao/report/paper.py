@@ -57,7 +57,8 @@ def _paragraph(paragraph: Paragraph, words: Words) -> str:
             (rf"\emph{{{_plain(words.label(level))}}}: " if level else "") + _plain(measured)
             for level, measured in line.measured
         )
-        text = f"{results}." if results else ""
+        basis = f" [{line.basis}]" if line.basis else ""
+        text = f"{results}{basis}." if results else ""
         why = _plain(" ".join(filter(None, (line.why, line.full))))
         items.append(rf"  \item \textbf{{{_plain(line.claim)}:}} {text} {why}".rstrip())
     listed = "\n".join(items)

@@ -17,7 +17,7 @@ MAX_ERRORS = 8
 """Limit on the problems of one file that are listed; the rest are only counted."""
 
 _TABLES = ("study", "scenario", "part", "view", "table", "figure", "finding", "measurements", "design", "factor")
-_DESIGN = {"kind": "design", "replications": "replications", "exclude": "exclude", "runs": "runs"}
+_DESIGN = {"kind": "design", "replications": "replications", "random": "random", "exclude": "exclude", "runs": "runs"}
 """Keys of [design], which replaces [[part]] in a study of one part, with the fields of the part that they set."""
 _WHOLE = ("scenario", "view", "table", "figure", "finding", "measurements")
 """Tables of the file that become fields of the study unchanged."""

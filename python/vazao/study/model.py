@@ -167,6 +167,8 @@ class Part(Table):
     scenario: dict[str, Any] = {}
     design: Literal["factorial", "one-at-a-time", "two-level", "list"] = "factorial"
     replications: Annotated[Replications, BeforeValidator(_read_replications)] = Replications(quick=1, full=1)
+    random: bool = True
+    """Whether the seed matters; where it does not, the one run of a combination is exact."""
     exclude: list[dict[str, Annotated[list[LabelField], BeforeValidator(as_list)]]] = []
     runs: list[dict[str, LabelField]] = []
     factors: list[Factor] = Field(default=[], alias="factor")
@@ -176,6 +178,8 @@ class Part(Table):
         unique((factor.name for factor in self.factors), "factors", "factor")
         if "seed" in self.scenario:
             wrong("the seed belongs to [study]: replication r runs with study.seed + r", "scenario", "seed")
+        if not self.random and self.replications.full > 1:
+            wrong("is false, but there are replications, which would all be equal; write one of the two", "random")
         if (self.design == "list") != bool(self.runs):
             wrong('design = "list" and `runs`, a list of { factor = label }, come together', "runs")
         for n, run in enumerate(self.runs):
