@@ -12,7 +12,7 @@ from vazao.cli import rendering, terminal
 from vazao.errors import StudyError
 from vazao.results import database, load_study
 from vazao.study import Study, built_in_studies, findings, parse_study
-from vazao.words import ENGLISH
+from vazao.words import ENGLISH, Words
 
 HEAD = """
 [study]
@@ -105,6 +105,13 @@ def test_a_value_that_rounds_to_zero_has_no_sign() -> None:
     texts = "SELECT -0.004 AS x, '-0 ± 0 %; -0.30 %; a-0; 1-0' AS shown, true AS holds"
     (found,) = evaluate(f'sql = "{texts}"\nmeasured = "{{x:.1f}} s, {{x:.1%}}, {{x:+.3f}}; {{shown}}"\n')
     assert found.measured == "0.0 s, -0.4 %, -0.004; 0 ± 0 %; -0.30 %; a-0; 1-0"
+
+
+def test_a_decimal_comma_loses_no_sign() -> None:
+    sql = "SELECT -0.6 AS x, '-0.6 ± 4.1 %; -0.0' AS shown, true AS holds"
+    one = study(f'sql = "{sql}"\nmeasured = "{{x:.1f}} s, {{x:+.1%}}; {{shown}}"\n').with_texts(Words("pt"))
+    (found,) = findings.evaluate(one, Rows())  # type: ignore[arg-type]
+    assert found.measured == "-0,6 s, -60,0 %; -0,6 ± 4,1 %; 0,0"
 
 
 def test_null_is_a_dash_in_a_text() -> None:

@@ -146,7 +146,7 @@ def growth_to_full(study: Study, names: Sequence[str]) -> str:
     if grown:
         now, more = _span([one.quick for one in grown]), _span([one.full for one in grown])
         changes.append(words.say("page.more_replicated", now=now, more=more))
-    if factors := dict.fromkeys(words.label(one) for part in parts for one in _extended(part)):
+    if factors := dict.fromkeys(_within_sentence(words.label(one)) for part in parts for one in _extended(part)):
         changes.append(words.say("page.more_levels", factors=", ".join(factors)))
     return "; ".join(changes)
 
@@ -157,6 +157,11 @@ def _extended(part: Part) -> Iterator[str]:
     for one in part.factors:
         if len(full[one.name]) > len(quick[one.name]):
             yield one.title or one.name
+
+
+def _within_sentence(label: str) -> str:
+    """A label as it stands within a sentence: its first letter is small unless an abbreviation begins with it."""
+    return label[:1].lower() + label[1:] if label[1:2].islower() else label
 
 
 def _span(counts: Sequence[int]) -> str:

@@ -252,17 +252,16 @@ class _Formatter(string.Formatter):
         if re.search(r"\d{3}", format_spec):
             raise ValueError(f"{format_spec!r} is wider than any text here")
         text = str(super().format_field(value, format_spec))
-        text = NEGATIVE_ZERO.sub("", text)
         if format_spec.endswith("%") and text.endswith("%"):
             text = f"{text[:-1]} %"
-        return self.words.number(text) if isinstance(value, int | float) else text
+        return self.words.number(NEGATIVE_ZERO.sub("", text)) if isinstance(value, int | float) else text
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, str]:  # noqa: ARG002
         if field_name not in kwargs:
             raise KeyError(field_name)
         value = kwargs[field_name]
         if isinstance(value, str):
-            return self.words.phrase(value), field_name
+            return self.words.phrase(NEGATIVE_ZERO.sub("", value)), field_name
         return (_Missing() if value is None else value), field_name
 
 
