@@ -150,8 +150,8 @@ def test_the_author_is_told_each_claim_by_what_came_out(html: str) -> None:
     assert "from 97 % to 88 % on average" not in holds
     assert "A queue of one bandwidth-delay product hides most of the fall." in fails
     assert "<code>vazao run invented --full</code> runs the full size." in letter
-    assert "What was claimed, by 668 runs: what was measured, and why it differs. ± is half the width of" in letter
-    assert "Unless brackets say otherwise, the numbers are from 1–5 runs of each cell." in letter
+    assert "What was claimed, tested by 668 runs: what was measured, and where and why it differs. ± is half the width of" in letter
+    assert "Unless brackets say otherwise, the numbers are from 1–5 runs of each cell; a cell is a " in letter
 
 
 def test_the_letter_tells_what_the_original_claims_where_it_claims_it(tmp_path: Path) -> None:

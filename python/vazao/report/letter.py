@@ -10,9 +10,13 @@ from itertools import groupby
 from typing import get_args
 
 from vazao.study import Part, Ruling, Size, Study, Verdict, labels_run
+from vazao.words import Words
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-ZÀ-Ý`*])")
 """Boundary between two sentences."""
+
+FEW = 3
+"""Number of levels that are listed by name; more are counted."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,8 @@ class Line:
     """What the measurements rest on, empty where it is what most of the letter's rest on."""
     why: str
     """First sentence of the explanation; for an open claim, the sentence on what keeps it open."""
+    criterion: str = ""
+    """For an open claim, a sentence with what its criterion asks for."""
     full: str = ""
     """For an open claim, a sentence on what the full size has more, empty where the paragraph's note says it."""
 
@@ -62,11 +68,10 @@ def letter(study: Study, findings: Sequence[Ruling], size: Size) -> Letter:
         lines = []
         for name, ruled in groupby((one for one in chosen if one.verdict == verdict), key=lambda one: one.id):
             rulings = list(ruled)
+            reasons = {_why(study, ruling) for ruling in rulings}
             measured = [(one.level or "" if levels[name] > 1 else "", one.measured) for one in rulings if one.measured]
             basis = bases[name] if measured and bases[name] != shared else ""
-            reasons = {_why(study, ruling) for ruling in rulings}
-            why = reasons.pop() if len(reasons) == 1 else ""
-            lines.append(Line(name, rulings[0].claim, measured, basis, why))
+            lines.append(Line(name, rulings[0].claim, measured, basis, reasons.pop() if len(reasons) == 1 else ""))
         if lines:
             note, lines = _left_open(study, size, lines) if verdict == "undecided" else ("", lines)
             paragraphs.append(Paragraph(verdict, study.words.of("letter", verdict), lines, note))
@@ -96,14 +101,23 @@ def _left_open(study: Study, size: Size, lines: list[Line]) -> tuple[str, list[L
     words = study.words
     if size == "full":
         return words.say("page.more_replications"), lines
-    growth = {line.id: growth_to_full(study, [line.id]) for line in lines}
+    growth = {line.id: _growth(_parts(study, line.id), words) for line in lines}
     most = _most_common(growth.values())
     shared = most if list(growth.values()).count(most) > 1 else ""
     note = words.say("page.full_size", command=f"vazao run {study.name} --full")
     if shared:
         note = f"{note} {words.say('page.else_in_full', changes=shared)}"
     own = {name: words.say("page.in_full", changes=more) for name, more in growth.items() if more not in {"", shared}}
-    return note, [replace(line, full=own.get(line.id, "")) for line in lines]
+    criteria = {one.id: _first_clause(one.criterion) for one in study.findings}
+    asked = {name: words.say("page.criterion_asks", criterion=text) for name, text in criteria.items() if text}
+    return note, [replace(line, criterion=asked.get(line.id, ""), full=own.get(line.id, "")) for line in lines]
+
+
+def _first_clause(criterion: str) -> str:
+    """What a criterion asks for, without what follows: what it takes to contradict it, and remarks."""
+    ends = (found.start() for found in re.finditer("; ", criterion))
+    outside = (end for end in ends if criterion.count("(", 0, end) == criterion.count(")", 0, end))
+    return SENTENCE.split(criterion[: next(outside, None)])[0].rstrip(".")
 
 
 def _most_common(texts: Iterable[str]) -> str:
@@ -138,25 +152,37 @@ def _why(study: Study, ruling: Ruling) -> str:
             return sentences[0]
 
 
-def growth_to_full(study: Study, names: Sequence[str]) -> str:
-    """What the full size has more than the quick one of the runs that decide findings, in words; empty if nothing."""
-    words, parts = study.words, [part for name in names for part in _parts(study, name)]
+def _growth(parts: Sequence[Part], words: Words) -> str:
+    """What the full size of parts has more than the quick one, in words; empty if nothing.
+
+    Levels that are many are counted, and told only where there is nothing else to tell.
+    """
     grown = [part.replications for part in parts if part.replications.full > part.replications.quick]
-    changes = []
+    changes, counted = [], []
     if grown:
-        now, more = _span([one.quick for one in grown]), _span([one.full for one in grown])
-        changes.append(words.say("page.more_replicated", now=now, more=more))
-    if factors := dict.fromkeys(_within_sentence(words.label(one)) for part in parts for one in _extended(part)):
-        changes.append(words.say("page.more_levels", factors=", ".join(factors)))
-    return "; ".join(changes)
+        span = {"now": _span([one.quick for one in grown]), "more": _span([one.full for one in grown])}
+        changes.append(words.say("page.more_replicated", **span))
+    for factor, (now, new) in _new_levels(parts).items():
+        name = _within_sentence(words.label(factor))
+        if len(new) <= FEW:
+            levels = ", ".join(words.label(label) for label in new)
+            changes.append(words.say("page.new_levels", factor=name, levels=levels))
+        else:
+            counted.append(words.say("page.more_levels", factor=name, now=now, more=now + len(new)))
+    return "; ".join(changes or counted)
 
 
-def _extended(part: Part) -> Iterator[str]:
-    """Titles of a part's factors that have more levels in the full size."""
-    quick, full = labels_run(part, "quick"), labels_run(part, "full")
-    for one in part.factors:
-        if len(full[one.name]) > len(quick[one.name]):
-            yield one.title or one.name
+def _new_levels(parts: Sequence[Part]) -> dict[str, tuple[int, list[str]]]:
+    """By factor title: the number of quick levels, and those only in the full size; of several parts, the most."""
+    found: dict[str, tuple[int, list[str]]] = {}
+    for part in parts:
+        quick, full = labels_run(part, "quick"), labels_run(part, "full")
+        for one in part.factors:
+            new = [str(label) for label in full[one.name] if label not in quick[one.name]]
+            title = one.title or one.name
+            if new and len(new) > len(found.get(title, (0, []))[1]):
+                found[title] = len(quick[one.name]), new
+    return found
 
 
 def _within_sentence(label: str) -> str:

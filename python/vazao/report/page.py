@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from vazao.errors import ScenarioError
 from vazao.figures import PAGE, Drawing, Face, drawer, shape_of
 from vazao.report import network
-from vazao.report.letter import growth_to_full, left_to_the_ledger, letter
+from vazao.report.letter import left_to_the_ledger, letter
 from vazao.report.shell import joined, quoted
 from vazao.results import Measured, Store
 from vazao.scenario import load
@@ -212,10 +212,9 @@ def letter_rest(study: Study, findings: Sequence[Ruling], size: Size) -> str:
     if not rest:
         return ""
     sentence = words.say("page.letter_rest", counted=counted(rest, words))
-    undecided = list(dict.fromkeys(one.id for one in rest if one.verdict == "undecided"))
-    changes = growth_to_full(study, undecided) if size == "quick" else ""
-    more = words.say("page.rest_in_full", command=f"vazao run {study.name} --full", changes=changes)
-    return f"{sentence} {more}" if changes else sentence
+    if size == "full" or all(one.verdict != "undecided" for one in rest):
+        return sentence
+    return f"{sentence} {words.say('page.rest_in_full', command=f'vazao run {study.name} --full')}"
 
 
 def asked_beyond(study: Study, findings: Iterable[Ruling]) -> str:

@@ -59,7 +59,7 @@ def _paragraph(paragraph: Paragraph, words: Words) -> str:
         )
         basis = f" [{line.basis}]" if line.basis else ""
         text = f"{results}{basis}." if results else ""
-        why = _plain(" ".join(filter(None, (line.why, line.full))))
+        why = _plain(" ".join(filter(None, (line.criterion, line.why, line.full))))
         items.append(rf"  \item \textbf{{{_plain(line.claim)}:}} {text} {why}".rstrip())
     listed = "\n".join(items)
     note = f"{_plain(paragraph.note)}\n" if paragraph.note else ""

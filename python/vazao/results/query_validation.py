@@ -83,7 +83,7 @@ def _staged(study: Study, columns: Mapping[str, pa.Table], telling: bool) -> duc
     database.add_dynamics(connection)
     for view in study.views:
         try:
-            database.add_view(connection, view.name, view.sql)
+            database.add_view(connection, view.name, view.sql, keep=not telling)
         except ResultsError as error:
             raise ResultsError(f"view {view.name!r}: {error}") from None
     return connection
