@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import get_args
 
 from vazao.study import Part, Ruling, Size, Study, Verdict, labels_run
@@ -108,16 +108,15 @@ def _left_open(study: Study, size: Size, lines: list[Line]) -> tuple[str, list[L
     if shared:
         note = f"{note} {words.say('page.else_in_full', changes=shared)}"
     own = {name: words.say("page.in_full", changes=more) for name, more in growth.items() if more not in {"", shared}}
-    criteria = {one.id: _first_clause(one.criterion) for one in study.findings}
+    criteria = {one.id: _asked(one.criterion, words) for one in study.findings}
     asked = {name: words.say("page.criterion_asks", criterion=text) for name, text in criteria.items() if text}
     return note, [replace(line, criterion=asked.get(line.id, ""), full=own.get(line.id, "")) for line in lines]
 
 
-def _first_clause(criterion: str) -> str:
-    """What a criterion asks for, without what follows: what it takes to contradict it, and remarks."""
-    ends = (found.start() for found in re.finditer("; ", criterion))
-    outside = (end for end in ends if criterion.count("(", 0, end) == criterion.count(")", 0, end))
-    return SENTENCE.split(criterion[: next(outside, None)])[0].rstrip(".")
+def _asked(criterion: str, words: Words) -> str:
+    """The first sentence of a criterion up to what it takes to contradict it."""
+    clauses = SENTENCE.split(criterion)[0].rstrip(".").split("; ")
+    return "; ".join(takewhile(lambda clause: words.say("page.contradicts") not in clause, clauses))
 
 
 def _most_common(texts: Iterable[str]) -> str:

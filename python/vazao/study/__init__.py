@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         find as find,
         is_all_theses as is_all_theses,
         is_built_in as is_built_in,
+        is_shipped as is_shipped,
         is_study as is_study,
         theses as theses,
     )

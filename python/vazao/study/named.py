@@ -50,6 +50,12 @@ def is_built_in(name: str) -> bool:
     return not is_there(Path(name)) and name in built_in_studies() | built_in_scenarios()
 
 
+def is_shipped(name: str, text: str) -> bool:
+    """Whether a study's text is exactly that of the built-in study of this name."""
+    path = built_in_studies().get(name)
+    return path is not None and path.read_text(encoding="utf-8") == text
+
+
 def is_study(text: str) -> bool:
     """Whether a TOML text is meant as a study, valid or not; otherwise it is a scenario."""
     return re.search(r"^[ \t]*\[[ \t]*study[ \t]*\]", text, re.MULTILINE) is not None
