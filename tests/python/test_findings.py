@@ -114,6 +114,13 @@ def test_a_decimal_comma_loses_no_sign() -> None:
     assert found.measured == "-0,6 s, -60,0 %; -0,6 ± 4,1 %; 0,0"
 
 
+def test_a_portuguese_plural_begins_at_two() -> None:
+    text = "{x:.2f} ± 0,09 vezes, {y:.1f} vezes, 11,5 vezes, {x:.2f} vezes"
+    one = study(f'sql = "SELECT 1.54 AS x, 2.0 AS y, true AS holds"\nmeasured = "{text}"\n').with_texts(Words("pt"))
+    (found,) = findings.evaluate(one, Rows())  # type: ignore[arg-type]
+    assert found.measured == "1,54 ± 0,09 vez, 2,0 vezes, 11,5 vezes, 1,54 vez"
+
+
 def test_null_is_a_dash_in_a_text() -> None:
     (found,) = evaluate('sql = "SELECT NULL::DOUBLE AS x, NULL::BOOLEAN AS holds"\nmeasured = "{x:.3f} s"\n')
     assert (found.verdict, found.measured) == ("undecided", "– s")

@@ -39,6 +39,8 @@ def keys(lang: str) -> dict[str, str]:
     """Every sentence of a language, by dotted key."""
     found = {}
     for section, entries in table(lang).items():
+        if section == "agreement":  # Rules of a language's own grammar.
+            continue
         for name, value in entries.items():
             forms = value.items() if isinstance(value, dict) else [("", value)]
             found |= {f"{section}.{name}{form and f'.{form}'}": text for form, text in forms}

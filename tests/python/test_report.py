@@ -150,7 +150,10 @@ def test_the_author_is_told_each_claim_by_what_came_out(html: str) -> None:
     assert "from 97 % to 88 % on average" not in holds
     assert "A queue of one bandwidth-delay product hides most of the fall." in fails
     assert "<code>vazao run invented --full</code> runs the full size." in letter
-    assert "What was claimed, tested by 668 runs: what was measured, and where and why it differs. ± is half the width of" in letter
+    assert (
+        "What was claimed, tested by 668 runs: what was measured, and where and why it differs. ± is half the width of"
+        in letter
+    )
     assert "Unless brackets say otherwise, the numbers are from 1–5 runs of each cell; a cell is a " in letter
 
 

@@ -275,7 +275,7 @@ def displayed_columns(finding: Finding) -> list[str]:
 
 def _fill(text: str, row: dict[str, Any], where: str, words: Words = ENGLISH) -> str:
     try:
-        return _Formatter(words).vformat(text, (), row)
+        return words.agreed(_Formatter(words).vformat(text, (), row))
     except KeyError as error:
         known = ", ".join(row)
         raise StudyError(f"{where}: {error} in {text!r} is no column of its query (columns: {known})") from None

@@ -86,6 +86,12 @@ class Words:
                 return self.say(f"reason.{key}", **found.groupdict())
         return text
 
+    def agreed(self, text: str) -> str:
+        """A text with its nouns in agreement with their numbers, where those were not known when it was written."""
+        for written, agreeing in table(self.lang).get("agreement", {}).items():
+            text = re.sub(written, agreeing, text)
+        return text
+
     def number(self, text: str) -> str:
         """A text with its English-style numbers in this language's format: `1,024.5` becomes `1.024,5`."""
         return text if self._is_plain else re.sub(_NUMBER, lambda found: self._marked(found[0]), text)
