@@ -1,7 +1,7 @@
 //! Recording of time series.
 
 use crate::endpoint::{Body, EndId, Notice};
-use crate::measures::series::{MEASURES, Measure, SenderState, Source};
+use crate::measures::series::{MEASURES, Measure, PathState, SenderState, Source};
 use crate::model::scenario::TraceSpec;
 use crate::record::samples::Sample;
 use vazao_application::Progress;
@@ -16,6 +16,8 @@ const QUEUE_INTERVAL: Duration = Duration::from_millis(1);
 pub(crate) struct Trace {
     /// Measures of senders, with their numbers among all measures.
     of_senders: Vec<(u32, &'static Measure)>,
+    /// Whether one of these is of each path.
+    of_paths: bool,
     of_visits: Vec<(u32, &'static Measure)>,
     of_queues: Option<u32>,
     notices: Option<u32>,
@@ -86,6 +88,7 @@ impl Trace {
         let fresh = FlowTrace { seen: Time::ZERO, end: Time::ZERO, series: Vec::new() };
         Trace {
             of_senders: of(|source| matches!(source, Source::Path(_) | Source::Sender(_))).collect(),
+            of_paths: of(|source| matches!(source, Source::Path(_))).next().is_some(),
             of_visits: of(|source| matches!(source, Source::Visit(_))).collect(),
             of_queues: of(|source| matches!(source, Source::Queue)).map(|(number, _)| number).next(),
             notices: of(|source| matches!(source, Source::Notices)).map(|(number, _)| number).next(),
@@ -110,13 +113,16 @@ impl Trace {
         }
         let flow = &mut self.flows[number as usize];
         flow.seen = now;
-        flow.series.resize(sender.paths(), vec![Series::EMPTY; self.of_senders.len()]);
+        // What is measured once for all paths stands with the first; the state of 25 is not asked for it.
+        let paths = if self.of_paths { sender.paths() } else { sender.paths().min(1) };
+        if flow.series.len() != paths {
+            flow.series.resize(paths, vec![Series::EMPTY; self.of_senders.len()]);
+        }
         for (path, all) in flow.series.iter_mut().enumerate() {
-            let state = sender.path(path);
+            let state = if self.of_paths { sender.path(path) } else { PathState::default() };
             for (series, (_, measure)) in all.iter_mut().zip(&self.of_senders) {
                 match measure.source {
                     Source::Path(value) => series.see(now, value(&state).unwrap_or(f64::NAN)),
-                    // Recorded once for all paths.
                     Source::Sender(value) if path == 0 => series.see(now, value(sender)),
                     _ => {}
                 }
