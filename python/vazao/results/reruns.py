@@ -36,10 +36,9 @@ def stored_scenario(directory: str | Path, run_id: str, gate: Gate) -> tuple[str
     ids = matching["run_id"].unique()
     if len(ids) > 1:
         raise ResultsError(f"{directory}: {run_id!r} begins {len(ids)} runs; write more of it")
-    size: study.Size = "full" if campaign.store.manifest["size"] == "full" else "quick"
     wanted = ids[0]
-    run = next((run for run in study.plan(campaign.study, size).runs if run.run_id == wanted), None)
-    if run is None:
+    run = study.planned_run(campaign.study, matching.row(0, named=True))
+    if run is None or run.run_id != wanted:
         problem = "is another one with this engine; `vazao run` runs the study again"
         raise ResultsError(f"{directory}: run {wanted} {problem}")
     labels = [f"{factor} {label}" for factor, label in run.labels.items()]

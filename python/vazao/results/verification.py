@@ -21,7 +21,7 @@ from vazao.results.result import table
 from vazao.results.simulation import run_many
 from vazao.results.single import recipe_of
 from vazao.results.store import Store
-from vazao.study import PlannedRun, Size, Study, plan
+from vazao.study import PlannedRun, Size, Study, plan, planned_run
 
 if TYPE_CHECKING:
     from vazao.results.simulation import Outcome
@@ -236,11 +236,21 @@ def stored_runs(directory: str | Path, run_ids: Sequence[str] = (), *, allow_pro
     if store.manifest["kind"] == "scenario":
         found = [_only(store, allow_programs)]
     else:
-        study = open_campaign(directory).study
-        planned = planned_runs(study.allowing(allow_programs), store)
+        study = open_campaign(directory).study.allowing(allow_programs)
+        planned = _runs_of(study, store, run_ids) if run_ids else planned_runs(study, store)
         stored = set(store.stored["run_id"])
         found = [_point(run_id, run) for run_id, run in planned.items() if run_id in stored]
     return Stored(store, [_named(store, found, run_id) for run_id in run_ids] if run_ids else found)
+
+
+def _runs_of(study: Study, store: Store, prefixes: Sequence[str]) -> dict[str, PlannedRun]:
+    """The runs whose stored `run_id` has one of the prefixes, each built from its row alone. Raises `StudyError`."""
+    planned = store.planned
+    if planned is None:
+        return {}
+    named = planned.filter(pl.any_horizontal(pl.col("run_id").str.starts_with(prefix) for prefix in prefixes))
+    rows = named.unique("run_id", keep="first", maintain_order=True).iter_rows(named=True)
+    return {row["run_id"]: run for row in rows if (run := planned_run(study, row))}
 
 
 def planned_runs(study: Study, store: Store) -> dict[str, PlannedRun]:

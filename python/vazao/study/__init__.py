@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         PlannedRun as PlannedRun,
         design_columns as design_columns,
         plan as plan,
+        planned_run as planned_run,
         scenario_of as scenario_of,
     )
     from vazao.study.reference import Meaning as Meaning
