@@ -1,4 +1,4 @@
-"""Errors that Vazão raises. Each message is written for the person who caused it."""
+"""Exceptions that Vazão raises, and helpers for their messages: escaping, suggestions for misspelt names."""
 
 import difflib
 from collections.abc import Iterable

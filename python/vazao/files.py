@@ -1,4 +1,4 @@
-"""Atomic file writes, guarded reads, and a write lock on a directory."""
+"""Atomic writes, guarded reads, ownership checks, directory locks, clear I/O errors, and the cache folder."""
 
 from __future__ import annotations
 

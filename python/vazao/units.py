@@ -1,4 +1,4 @@
-"""Quantities with units: parses user input (`"10 Mbps"`) and formats column values (`9.57 Mbit/s`).
+"""Quantities with units: parsing, formatting, column titles, and Vega expressions for axes and tooltips.
 
 A column names its unit by its suffix: `_s` seconds, `_bps` bits per second, `_bytes` bytes, `_packets` packets.
 """

@@ -1,4 +1,4 @@
-"""`vazao verify`, and `vazao run` of stored results: repeats stored runs and compares them bit by bit."""
+"""`vazao verify`, and `vazao run` of a stored run (compared bit by bit) or campaign (run anew)."""
 
 from __future__ import annotations
 

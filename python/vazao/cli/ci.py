@@ -1,4 +1,4 @@
-"""Verdicts for continuous integration: as an exit code, and as a JUnit XML file, which such services display."""
+"""Verdicts on a study's claims for continuous integration: an exit code and a JUnit XML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vazao compare`: one scenario on every stack."""
+"""`vazao compare`: one scenario on Vazão's stack, the Linux kernel's and, for QUIC, quinn."""
 
 from __future__ import annotations
 

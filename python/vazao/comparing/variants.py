@@ -1,4 +1,4 @@
-"""One scenario adapted to every stack: the flows that each can carry, and the settings left out."""
+"""Variants of a scenario on each comparable stack (vazao, linux, quinn), with notes on what differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results directories explored side by side, each with its tables, its study, and queries one at a time."""
+"""Results directories open in the explorer: tables, findings and figures of each."""
 
 from __future__ import annotations
 

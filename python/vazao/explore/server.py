@@ -1,4 +1,4 @@
-"""Serving on loopback: a socket that only this machine reaches, a secret in the address, an end by Ctrl-C."""
+"""HTTP server of the explorer: bound to loopback, with a secret token in its URL, stopped by Ctrl-C."""
 
 from __future__ import annotations
 

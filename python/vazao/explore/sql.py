@@ -1,4 +1,4 @@
-"""SQL of a described view: identifiers are quoted, values are parameters, and nothing else comes from a page."""
+"""SQL of a view that the explorer page requests: quoted identifiers, bound values, no SQL from the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoding channels that a figure's layers share: how its columns become positions, colours and shapes."""
+"""Vega-Lite encodings that a figure's layers share: axes, colours, shapes, tooltips, legends and panel sizes."""
 
 import json
 import math

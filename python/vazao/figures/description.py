@@ -1,4 +1,4 @@
-"""Vega-Lite description of a figure.
+"""Vega-Lite specification of a figure for three media: still image, notebook chart, and report page.
 
 A figure is a set of layers over prepared rows (`rows.py`), perhaps split into panels. Three
 *faces* of the same description differ only in what a reader can do: a still drawing for files, an

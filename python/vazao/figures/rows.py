@@ -1,4 +1,4 @@
-"""Preparation of a figure's query rows for drawing: statistics, order, and a cap on their number."""
+"""Rows of a figure: queried, checked, aggregated, ordered, thinned, with reported and measured values."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Measurements of a step, from which observations and rewards are computed."""
+"""Measurements of a step of an episode, and the observations built from them."""
 
 from __future__ import annotations
 

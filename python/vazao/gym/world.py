@@ -1,4 +1,4 @@
-"""Worlds of episodes: a scenario with agents in it, its seed, and what varies."""
+"""Scenarios of an environment: each episode runs one, with a random seed and random values of the varied keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Script with which ns-2 runs an experiment: fixed procedures, called with numbers and words from a fixed vocabulary.
+"""Generation of the Tcl script for an ns-2 experiment, from numbers and a fixed vocabulary only.
 
 Nothing else can be injected: a line accepts numbers and members of `Word`, but no text.
 """

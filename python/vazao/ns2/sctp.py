@@ -1,4 +1,4 @@
-"""SCTP in ns-2: the University of Delaware's agents, `Agent/SCTP` and, with `cmt`, `Agent/SCTP/CMT`.
+"""Mapping of an SCTP association to ns-2: agent, variables, upload size, and disjoint paths.
 
 As in `tcp`, the tables list everything that ns-2 supports, and other keys of a transport are rejected. Comments name
 functions of ns-2.35's `sctp/`: in `sctp.cc`, or with `cmt` in `sctp-cmt.cc`.

@@ -1,4 +1,4 @@
-"""Tables of a run by ns-2, with the columns of any run; columns that ns-2 does not provide are NULL."""
+"""Tables of an ns-2 run, with the same columns as the engine's; values that ns-2 does not report are NULL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TCP in ns-2: an agent, a receiver and variables.
+"""Mapping of TCP settings to ns-2 agents and variables; settings outside the supported subset are rejected.
 
 The tables below list everything that ns-2 supports. Every key of a resolved transport is checked, whether the user
 wrote it or not: other keys are rejected, so that ns-2 never runs anything but the scenario.

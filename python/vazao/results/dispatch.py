@@ -1,4 +1,4 @@
-"""Dispatch of a campaign's runs to the workers of a Dask cluster, in chunks, and of their rows to the writer.
+"""Dispatch of a campaign's runs to a Dask cluster in chunks; runs of lost workers are resubmitted.
 
 A run is either pending or in exactly one chunk in flight, and it ends once. Chunks of lost workers are run again.
 """

@@ -1,4 +1,4 @@
-"""Forecast of run times: a short piece of each kind of run is simulated, and its traffic extrapolated to the rest."""
+"""Run-time forecasts, extrapolated from pieces of sampled runs and the machine's measured speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Growth of a campaign: which stored runs a changed study still has, and why the others are excluded.
+"""Stored runs that a changed study can reuse, and why the others are excluded.
 
 Runs are identified by content: a `run_id` is a digest of the resolved scenario with its seed, of every file that it
 names and of the engine. A study may therefore gain or lose levels, factors and replications. Stored runs of other

@@ -1,4 +1,4 @@
-"""Conversion of Python scenarios and files to the text that the laboratory with sliders plays."""
+"""`vz.play`: opens a Python scenario, an experiment or a TOML file in the laboratory, as a notebook widget."""
 
 from __future__ import annotations
 

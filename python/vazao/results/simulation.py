@@ -1,4 +1,4 @@
-"""Runs each scenario on its simulator, Vazão's engine or ns-2, after refusing code that was not allowed."""
+"""Runs scenarios on Vazão's engine or ns-2; rejects those with Python code that the user has not allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks of a campaign's runs on a worker of a cluster: its orders, their simulation and its answers.
+"""Simulation of a chunk of a campaign's runs on a Dask worker, checking each `run_id` first.
 
 A worker reads each scenario itself and runs it only if its `run_id` is the planned one: another engine, file or
 algorithm would be another run. It answers after a second or so, with the runs that have finished by then.

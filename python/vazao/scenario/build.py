@@ -1,8 +1,8 @@
 """Scenarios in Python: functions that build the same tables as in TOML.
 
-Quantities are strings with a unit, as in TOML: `"10 Mbps"`, `"50 ms"`, `"1 MB"`, `"1 bdp"`. Keyword arguments that a
-function does not list become keys of the TOML table of that name (`vazao explain tcp` lists them). Everything is
-checked when the scenario is run, with the same messages as for a TOML file.
+Quantities are strings with a unit, as in TOML: `"10 Mbps"`, `"50 ms"`, `"1 MB"`, `"1 bdp"`. Other keyword
+arguments become keys of the table that the function builds (`vazao explain tcp` lists them). Everything is checked
+when the scenario is run, with the same messages as for a TOML file.
 """
 
 from __future__ import annotations

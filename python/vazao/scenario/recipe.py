@@ -1,4 +1,4 @@
-"""Recipes: everything needed to load a scenario again, under another seed or on another machine."""
+"""Recipes: all arguments for loading a scenario except its seed; input files are given by path."""
 
 from __future__ import annotations
 

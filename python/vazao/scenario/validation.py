@@ -1,4 +1,4 @@
-"""Validation of a user-defined class before use: members that would have no effect are rejected."""
+"""Validation of user-defined classes: base class, method names, signatures and constructor parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""User-written lessons: a TOML file, validated before it is put into a page (docs/play.md)."""
+"""User-written lessons in TOML, validated and converted for the laboratory page (docs/play.md)."""
 
 from __future__ import annotations
 

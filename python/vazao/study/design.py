@@ -1,4 +1,4 @@
-"""Experimental designs: which combinations of levels are run."""
+"""Experimental designs (full factorial, one factor at a time, listed runs): which combinations of levels are run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lookup of the file that a user names, and whether it is a study."""
+"""Resolution of a path or built-in name, the built-in studies, and the test for study or scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps: a scenario and keys to vary, written as a study, so that it is run, stored, drawn and extended like one."""
+"""Sweeps: parses `--vary KEY=VALUES` and writes the study that runs every combination of the values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Access to the widgets: the extra that they need, and the notebooks that can show them."""
+"""Checks for notebook widgets: whether anywidget is installed and this notebook can display them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Widgets, each a page in an isolated frame that sends the notebook its state and can reach nothing in it."""
+"""Notebook widgets for the viewer and the laboratory, each a page in a sandboxed iframe."""
 
 from __future__ import annotations
 
