@@ -185,11 +185,30 @@ def test_the_letter_says_once_what_would_decide_several_open_claims() -> None:
     assert quick.note == expected
     assert {line.full for line in quick.lines} == {""}
     assert {line.id: line.why for line in quick.lines if line.why} == {"recovery": "Open: SACK."}
+    assert [line.criterion for line in full.lines] == [line.criterion for line in quick.lines]
     assert full.note == "Deciding them may take more replications than the full size has."
     (one,) = letter(study, [one for one in rulings if one.id == "seed"], "quick").paragraphs
     assert (one.note, [line.full for line in one.lines]) == (
         "`vazao run invented --full` runs the full size.", ["In full: 30 replications, not 5."],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("criterion", "asked"),
+    [
+        ("More than 2 %; contradicted by a cell only as far as one of so many may be.", "Criterion: More than 2 %."),
+        ("Both (LIA, OLIA; only in full): less; with 160 more. Nothing is random.",
+         "Criterion: Both (LIA, OLIA; only in full): less; with 160 more."),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_a_letter_shows_what_a_criterion_asks_for(criterion: str, asked: str) -> None:
+    study = synthetic.study()
+    findings = [one.model_copy(update={"criterion": criterion}) for one in study.findings]
+    study = study.model_copy(update={"findings": findings})
+    open_ones = [replace(one, verdict="undecided") for one in synthetic.FINDINGS]
+    (paragraph,) = letter(study, open_ones, "quick").paragraphs
+    assert {line.criterion for line in paragraph.lines if line.id in {one.id for one in findings}} == {asked}
 
 
 def test_a_letter_tells_what_its_study_chooses_and_counts_the_rest(tmp_path: Path) -> None:

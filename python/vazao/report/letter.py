@@ -99,6 +99,8 @@ def _left_open(study: Study, size: Size, lines: list[Line]) -> tuple[str, list[L
     What it has more for the largest number of them stands only in the note, if that is more than one.
     """
     words = study.words
+    asked = {one.id: _asked(one.criterion, words) for one in study.findings}
+    lines = [replace(line, criterion=asked.get(line.id, "")) for line in lines]
     if size == "full":
         return words.say("page.more_replications"), lines
     growth = {line.id: _growth(_parts(study, line.id), words) for line in lines}
@@ -108,15 +110,14 @@ def _left_open(study: Study, size: Size, lines: list[Line]) -> tuple[str, list[L
     if shared:
         note = f"{note} {words.say('page.else_in_full', changes=shared)}"
     own = {name: words.say("page.in_full", changes=more) for name, more in growth.items() if more not in {"", shared}}
-    criteria = {one.id: _asked(one.criterion, words) for one in study.findings}
-    asked = {name: words.say("page.criterion_asks", criterion=text) for name, text in criteria.items() if text}
-    return note, [replace(line, criterion=asked.get(line.id, ""), full=own.get(line.id, "")) for line in lines]
+    return note, [replace(line, full=own.get(line.id, "")) for line in lines]
 
 
 def _asked(criterion: str, words: Words) -> str:
-    """The first sentence of a criterion up to what it takes to contradict it."""
+    """Sentence with what a criterion asks for: its first one, up to what it takes to contradict it."""
     clauses = SENTENCE.split(criterion)[0].rstrip(".").split("; ")
-    return "; ".join(takewhile(lambda clause: words.say("page.contradicts") not in clause, clauses))
+    text = "; ".join(takewhile(lambda clause: words.say("page.contradicts") not in clause, clauses))
+    return words.say("page.criterion_asks", criterion=text) if text else ""
 
 
 def _most_common(texts: Iterable[str]) -> str:
