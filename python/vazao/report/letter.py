@@ -28,7 +28,7 @@ class Line:
     measured: list[tuple[str, str]]
     """Pairs of a level, empty where the claim has only one, and the measurement there."""
     basis: str
-    """What the measurements rest on, empty where it is what most of the letter's rest on."""
+    """Basis of the measurements (exact, or a number of runs), empty where it is that of most in the letter."""
     why: str
     """First sentence of the explanation; for an open claim, the sentence on what keeps it open."""
     criterion: str = ""
@@ -53,7 +53,7 @@ class Letter:
     """The claims that one would tell an original's author."""
 
     basis: str
-    """What most measurements rest on; empty where nothing was measured."""
+    """Basis of most measurements; empty where nothing was measured."""
     paragraphs: list[Paragraph]
 
 
@@ -79,7 +79,7 @@ def letter(study: Study, findings: Sequence[Ruling], size: Size) -> Letter:
 
 
 def _basis(study: Study, name: str, size: Size) -> str:
-    """What the measurements of a finding rest on: runs in which nothing is random, or a number of runs of each cell."""
+    """Basis of a finding's measurements: runs in which nothing is random, or a number of runs of each cell."""
     words, parts = study.words, _parts(study, name)
     counts = [getattr(part.replications, size) for part in parts if part.random]
     if not counts:
@@ -153,7 +153,7 @@ def _why(study: Study, ruling: Ruling) -> str:
 
 
 def _growth(parts: Sequence[Part], words: Words) -> str:
-    """What the full size of parts has more than the quick one, in words; empty if nothing.
+    """Additions of the full size of parts to the quick one, in words; empty if there are none.
 
     Levels that are many are counted, and told only where there is nothing else to tell.
     """

@@ -8,6 +8,7 @@ from pathlib import Path
 from vazao.errors import StudyError, did_you_mean
 from vazao.files import is_there
 from vazao.scenario import built_in, built_in_scenarios
+from vazao.study.source import read_text
 from vazao.words import LANGUAGES
 
 
@@ -53,7 +54,7 @@ def is_built_in(name: str) -> bool:
 def is_shipped(name: str, text: str) -> bool:
     """Whether a study's text is exactly that of the built-in study of this name."""
     path = built_in_studies().get(name)
-    return path is not None and path.read_text(encoding="utf-8") == text
+    return path is not None and read_text(path) == text
 
 
 def is_study(text: str) -> bool:
