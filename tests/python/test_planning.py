@@ -38,6 +38,7 @@ def test_run_ids_are_those_of_the_scenarios(text: str, count: int) -> None:
 @pytest.mark.parametrize("name", built_in_studies())
 def test_each_row_of_a_plan_gives_its_run_back(name: str) -> None:
     study = load_study(name)
+    # One study in full, since quick has a part of its levels.
     planned = plan(study, "full" if name == "tcp-bakeoff" else "quick")
     runs = planned.runs[:: max(1, len(planned.runs) // 25)]
     for run, row in zip(runs, planned.rows(runs).iter_rows(named=True), strict=True):

@@ -207,14 +207,14 @@ def letter_note(study: Study, store: Store, basis: str) -> str:
 
 
 def letter_rest(study: Study, findings: Sequence[Ruling], size: Size) -> str:
-    """Verdict counts of the original's claims that are left to the ledger, and what may decide the open ones."""
+    """Verdict counts of the original's claims that are left to the ledger, and the command for open ones."""
     words, rest = study.words, left_to_the_ledger(study, findings)
     if not rest:
         return ""
     sentence = words.say("page.letter_rest", counted=counted(rest, words))
     if size == "full" or all(one.verdict != "undecided" for one in rest):
         return sentence
-    return f"{sentence} {words.say('page.rest_in_full', command=f'vazao run {study.name} --full')}"
+    return f"{sentence} {words.say('page.full_size', command=f'vazao run {study.name} --full')}"
 
 
 def asked_beyond(study: Study, findings: Iterable[Ruling]) -> str:

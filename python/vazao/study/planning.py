@@ -208,11 +208,9 @@ def _part_runs(study: Study, part: Part, size: Size) -> list[PlannedRun]:
     seeds = range(study.seed, study.seed + getattr(part.replications, size))
     runs = []
     for combination in combinations(part, size):
-        recipe, first = _first(study, part, combination)
-        needs = needs_of(first)
-        cell = Cell(part.name, combination, recipe, first.run_id, study.seed, first.work(), needs)
+        cell, first = _cell(study, part, combination)
         try:
-            run_ids = recipe.run_ids(first, seeds)
+            run_ids = cell.recipe.run_ids(first, seeds)
         except ScenarioError as error:
             raise StudyError(f"{_where(study, part, combination)}: {error}") from None
         if len(set(run_ids)) < len(run_ids):
@@ -239,9 +237,14 @@ def planned_run(study: Study, row: Mapping[str, Any]) -> PlannedRun | None:
         combination[factor.name] = level
     if not is_run(part, combination):
         return None
+    cell, first = _cell(study, part, combination)
+    return PlannedRun(cell, replication, cell.recipe.run_ids(first, [study.seed, study.seed + replication])[-1])
+
+
+def _cell(study: Study, part: Part, combination: Combination) -> tuple[Cell, _core.Scenario]:
+    """Cell of a combination, and the scenario of its first replication. Raises `StudyError`."""
     recipe, first = _first(study, part, combination)
-    cell = Cell(part.name, combination, recipe, first.run_id, study.seed, first.work(), needs_of(first))
-    return PlannedRun(cell, replication, recipe.run_ids(first, [study.seed, study.seed + replication])[-1])
+    return Cell(part.name, combination, recipe, first.run_id, study.seed, first.work(), needs_of(first)), first
 
 
 def scenario_of(study: Study, part: Part, combination: Combination) -> _core.Scenario:

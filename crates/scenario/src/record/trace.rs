@@ -113,7 +113,7 @@ impl Trace {
         }
         let flow = &mut self.flows[number as usize];
         flow.seen = now;
-        // What is measured once for all paths stands with the first; the state of 25 is not asked for it.
+        // Measures of the sender as a whole are recorded with path 0 and need no state of a path: a full mesh has 25.
         let paths = if self.of_paths { sender.paths() } else { sender.paths().min(1) };
         if flow.series.len() != paths {
             flow.series.resize(paths, vec![Series::EMPTY; self.of_senders.len()]);
