@@ -104,8 +104,26 @@ impl Source {
 
     /// Returns whether it has neither a size nor a duration nor a number of messages, nor a script, which may end it.
     pub fn is_endless(&self) -> bool {
+        self.duration.is_none() && self.is_unbounded()
+    }
+    /// Returns whether nothing but its duration ends it.
+    fn is_unbounded(&self) -> bool {
         let may_end = self.paced.as_ref().is_some_and(|paced| paced.pattern.is_scripted());
-        self.size.is_none() && self.duration.is_none() && self.count().is_none() && !may_end
+        self.size.is_none() && self.count().is_none() && !may_end
+    }
+    /// Returns the time up to which it writes, if it is not before `start` that it begins to: zero if that is not known.
+    pub fn writes_until(&self, start: Time) -> Time {
+        match self.duration {
+            _ if self.finished || !self.is_unbounded() => Time::ZERO,
+            None => Time::NEVER,
+            Some(duration) if !self.started => start.saturating_add(duration),
+            Some(_) => self.deadline,
+        }
+    }
+    /// Returns the bytes that are still to be written and sent, of which `unsent` are written; none, if it may end before.
+    pub fn remaining(&self, unsent: u64) -> u64 {
+        let unwritten = self.size.map_or(0, |size| size - self.written);
+        if self.duration.is_none() { unwritten + unsent } else { 0 }
     }
     /// Bytes it will send, if it has a size.
     pub fn size(&self) -> Option<u64> {

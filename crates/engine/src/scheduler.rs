@@ -35,6 +35,8 @@ pub trait EventScheduler {
     fn cancel(&mut self, slot: Slot);
     /// Removes and returns the first pending slot.
     fn pop(&mut self) -> Option<(Time, Slot)>;
+    /// Returns whether the event of a slot at `time` comes before that of another one at the same time.
+    fn precedes(&self, slot: Slot, other: Slot, time: Time) -> bool;
     /// Returns when the first pending slot is due; `NEVER` when nothing is pending. Slower than `pop`: for rare questions.
     fn next_time(&self) -> Time;
 }
@@ -298,6 +300,11 @@ impl EventScheduler for Wheel {
         }
     }
 
+    fn precedes(&self, slot: Slot, other: Slot, time: Time) -> bool {
+        let place = |slot: Slot| Place::new(self.kinds[slot as usize], slot, time.as_nanos());
+        place(slot) < place(other)
+    }
+
     fn next_time(&self) -> Time {
         if self.due.iter().any(|Reverse(place)| self.entries[place.slot() as usize].bucket == NOW) {
             return Time::from_nanos(self.now);
@@ -347,6 +354,10 @@ impl EventScheduler for Heap {
             }
         }
         None
+    }
+    fn precedes(&self, slot: Slot, other: Slot, time: Time) -> bool {
+        let place = |slot: Slot| Place::new(self.slots[slot as usize].0, slot, time.as_nanos());
+        place(slot) < place(other)
     }
     fn next_time(&self) -> Time {
         self.slots.iter().map(|slot| slot.1).min().unwrap_or(Time::NEVER)

@@ -3,6 +3,7 @@
 //! A [`Network`] moves packets over links along routes that were computed once. It knows no protocol: whoever runs it
 //! hands packets in, is told of each that reaches the end of its route or is dropped, and reads what the links saw.
 
+pub mod ahead;
 pub mod delay;
 mod direction;
 mod graph;
@@ -19,6 +20,7 @@ pub mod rate;
 mod routing;
 pub mod topology;
 
+pub use ahead::Path;
 pub use delay::DELAYS;
 pub use direction::{Direction, ImpairmentSpec, QueueSpec};
 pub use graph::{Duplex, Graph, GraphError, Node, NodeKind, Step};

@@ -19,22 +19,21 @@ pub(crate) struct Server {
 
 /// One direction of a link.
 ///
-/// Fast path (drop-tail): the departure is computed on arrival, so a packet costs one event. What waits is what has not
-/// left the transmitter; `sending` is a cursor to the first such packet and advances lazily, which keeps the count exact
-/// for packets of any size.
+/// Fast path (drop-tail): the departure is computed on arrival, so a packet costs one event, or none where it may move
+/// [ahead of time](crate::ahead). What waits is noted with the time at which the transmitter is free for it and is counted
+/// down lazily, which is exact for packets of any size.
 ///
 /// Fields that every packet touches come first and fit two cache lines; the rest is boxed.
 #[repr(align(64))]
 pub(crate) struct Link {
     transmitter: Transmitter,
     delay: u64,
-    /// Packets accepted and not yet at the far end, in order.
+    /// Packets accepted and not yet at the far end, in order; those that have moved ahead are not among them.
     head: PacketId,
     tail: PacketId,
-    /// The first of them that has not left the transmitter yet, and when it will have.
-    sending: PacketId,
-    sent_at: u64,
-    /// Packets and bytes that wait behind it.
+    /// Fast path: time at which the last accepted packet has been sent.
+    busy_until: u64,
+    /// Packets and bytes that wait, that being sent not counted.
     backlog: u32,
     backlog_bytes: u64,
     max_bytes: u64,
@@ -57,6 +56,8 @@ struct Cold {
     wire: BinaryHeap<Reverse<(u64, u64, PacketId)>>,
     /// Arrival of the last packet that keeps its order.
     last: u64,
+    /// Fast path: packets of the backlog in their order, each with the time at which the one before it has been sent.
+    waiting: VecDeque<(u64, u32)>,
     /// Sends in place of the transmitter, where the rate varies.
     service: Option<Box<dyn Service>>,
     server: Option<Server>,
@@ -124,8 +125,7 @@ impl Link {
             delay: delay.as_nanos(),
             head: NIL,
             tail: NIL,
-            sending: NIL,
-            sent_at: 0,
+            busy_until: 0,
             backlog: 0,
             backlog_bytes: 0,
             max_bytes,
@@ -226,55 +226,110 @@ impl Link {
         self.cold().server = Some(Server { discipline, slot, serving: NIL });
     }
 
-    /// Moves the cursor behind every packet that has left the transmitter by `now`.
+    /// Returns whether nothing happens to a packet but that it is sent, or dropped where the queue is full: all that becomes of
+    /// it follows from when it comes.
+    pub fn is_plain(&self) -> bool {
+        !self.serves && !self.impaired
+    }
+
+    /// Returns whether no packet is on the way to its far end, but for those that have moved ahead.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head == NIL
+    }
+
+    /// Returns its rate in bits per second; `None`: it varies.
+    pub fn rate(&self) -> Option<u64> {
+        let varies = self.cold.as_ref().is_some_and(|cold| cold.service.is_some());
+        (!varies).then_some(self.transmitter.rate)
+    }
+
+    /// Takes what is being sent by `now` off the backlog.
     #[inline(always)]
-    fn settle<B>(&mut self, now: u64, nodes: &[Packet<B>]) {
-        while self.sending != NIL && self.sent_at <= now {
-            self.pass(nodes[self.sending as usize].next, nodes);
+    fn settle(&mut self, now: u64) {
+        if self.backlog > 0 {
+            self.settle_backlog(now);
         }
     }
 
-    /// Moves the cursor to the next packet.
     #[inline]
-    fn pass<B>(&mut self, next: PacketId, nodes: &[Packet<B>]) {
-        self.sending = next;
-        if next != NIL {
-            let node = &nodes[next as usize];
-            fetch_element(nodes, node.next as usize);
-            self.sent_at = node.arrival - self.delay;
+    fn settle_backlog(&mut self, now: u64) {
+        let Some(cold) = &mut self.cold else { return };
+        while let Some(&(free, size)) = cold.waiting.front()
+            && free <= now
+        {
+            cold.waiting.pop_front();
             self.backlog -= 1;
-            self.backlog_bytes -= u64::from(node.size);
+            self.backlog_bytes -= u64::from(size);
         }
     }
 
-    /// Returns whether the queue takes a packet of `size` bytes; an idle transmitter always does.
-    #[inline]
-    fn has_room(&self, size: u32) -> bool {
-        self.sending == NIL || self.backlog < self.max_packets && self.backlog_bytes + u64::from(size) <= self.max_bytes
-    }
-
-    /// Fast path: takes a packet, or refuses it. `Some(time)` when the link's next delivery is now at `time`.
+    /// Fast path: returns whether the queue takes a packet of `size` bytes at `now`; an idle transmitter always does.
     #[inline(always)]
-    pub fn accept<B>(&mut self, now: u64, id: PacketId, nodes: &mut [Packet<B>]) -> Result<Option<u64>, ()> {
-        self.settle(now, nodes);
-        let size = nodes[id as usize].size;
-        if !self.has_room(size) {
-            let admitted = 2 * self.packets;
-            let cold = self.cold();
-            cold.drops_queue += 1;
-            cold.queue_runs.add(admitted);
-            return Err(());
-        }
+    pub fn has_room(&mut self, now: u64, size: u32) -> bool {
+        self.settle(now);
+        self.busy_until <= now
+            || self.backlog < self.max_packets && self.backlog_bytes + u64::from(size) <= self.max_bytes
+    }
+
+    /// Fast path: counts a packet that the queue has refused.
+    #[cold]
+    pub fn refuse(&mut self) {
+        let admitted = 2 * self.packets;
+        let cold = self.cold();
+        cold.drops_queue += 1;
+        cold.queue_runs.add(admitted);
+    }
+
+    /// Fast path: takes a packet for which there [is room](Self::has_room) at `now`. Returns when it has been sent.
+    #[inline(always)]
+    fn admit(&mut self, now: u64, size: u32) -> u64 {
+        let free = self.busy_until;
         let (start, end) = self.transmit(now, size);
-        let first = self.launch(id, end, nodes);
-        if self.sending == NIL {
-            (self.sending, self.sent_at) = (id, end);
-        } else {
+        self.busy_until = end;
+        self.count(size, start - now);
+        if free > now {
+            self.cold().waiting.push_back((free, size));
             self.backlog += 1;
             self.backlog_bytes += u64::from(size);
         }
-        self.count(size, start - now);
-        Ok(first)
+        end
+    }
+
+    /// Fast path: takes a packet for which there [is room](Self::has_room) at `now` on a [plain](Self::is_plain) link. Returns
+    /// when it will arrive at the far end.
+    #[inline(always)]
+    pub fn pass(&mut self, now: u64, size: u32) -> u64 {
+        self.admit(now, size) + self.delay
+    }
+
+    /// Fast path: takes a packet for which there [is room](Self::has_room) at `now` on an impaired link. `Some(time)` when its
+    /// next delivery is now at `time`.
+    pub fn accept<B>(&mut self, now: u64, id: PacketId, nodes: &mut [Packet<B>]) -> Option<u64> {
+        let end = self.admit(now, nodes[id as usize].size);
+        self.launch(id, end, nodes)
+    }
+
+    /// Returns whether its wire does something to packets.
+    #[inline]
+    pub fn is_impaired(&self) -> bool {
+        self.impaired
+    }
+
+    /// Puts a packet that will arrive at `arrival` behind all others. Returns whether it is the first.
+    #[inline(always)]
+    pub fn push<B>(&mut self, id: PacketId, arrival: u64, nodes: &mut [Packet<B>]) -> bool {
+        let node = &mut nodes[id as usize];
+        node.arrival = arrival;
+        node.next = NIL;
+        let is_first = self.head == NIL;
+        if is_first {
+            self.head = id;
+        } else {
+            nodes[self.tail as usize].next = id;
+        }
+        self.tail = id;
+        is_first
     }
 
     #[inline]
@@ -286,26 +341,15 @@ impl Link {
         }
     }
 
-    /// Puts a packet that leaves the transmitter at `end` on the wire.
-    #[inline(always)]
+    /// Puts a packet that leaves the transmitter at `end` on the wire. `Some(time)` when the next delivery is now at `time`.
     fn launch<B>(&mut self, id: PacketId, end: u64, nodes: &mut [Packet<B>]) -> Option<u64> {
-        let arrival = end + self.delay;
-        let node = &mut nodes[id as usize];
-        node.arrival = arrival;
-        node.next = NIL;
         if self.impaired
-            && let Some(first) = self.harm(id, end, node)
+            && let Some(first) = self.harm(id, end, &mut nodes[id as usize])
         {
             return first;
         }
-        if self.head == NIL {
-            self.head = id;
-            self.tail = id;
-            return Some(arrival);
-        }
-        nodes[self.tail as usize].next = id;
-        self.tail = id;
-        None
+        let arrival = end + self.delay;
+        self.push(id, arrival, nodes).then_some(arrival)
     }
 
     /// Does to a packet what the wire does; and where packets arrive in another order, puts it on that wire.
@@ -362,11 +406,7 @@ impl Link {
         if id == NIL {
             return self.deliver_first();
         }
-        let node = &nodes[id as usize];
-        if self.sending == id {
-            self.pass(node.next, nodes);
-        }
-        self.head = node.next;
+        self.head = nodes[id as usize].next;
         if self.head == NIL {
             return (id, None);
         }
@@ -479,16 +519,16 @@ impl Link {
     }
 
     /// Bytes that wait, the packet being sent not counted.
-    pub fn queue_bytes<B>(&mut self, now: u64, nodes: &[Packet<B>]) -> u64 {
+    pub fn queue_bytes(&mut self, now: u64) -> u64 {
         if !self.serves {
-            self.settle(now, nodes);
+            self.settle(now);
         }
         self.backlog_bytes
     }
 
     /// Returns the link's counts from the start to `now`.
-    pub fn report<B>(&mut self, now: u64, nodes: &[Packet<B>]) -> LinkReport {
-        let waiting_bytes = self.queue_bytes(now, nodes);
+    pub fn report(&mut self, now: u64) -> LinkReport {
+        let waiting_bytes = self.queue_bytes(now);
         let waiting = u64::from(self.backlog);
         // The fast path counts a packet when it comes.
         let (unsent_packets, unsent_bytes) = if self.serves { (0, 0) } else { (waiting, waiting_bytes) };

@@ -3,7 +3,7 @@
 use crate::impairment::Impairments;
 use crate::link::{Link, LinkReport};
 use crate::packet::{
-    ALTERED, CORRUPT, FOLLOWED, HOP, INSPECTED, LOST, NIL, Outgoing, Packet, PacketId, Slab, TWICE, ecn_bits,
+    ALTERED, CORRUPT, FLAGS, FOLLOWED, HOP, INSPECTED, LOST, NIL, Outgoing, Packet, PacketId, Slab, TWICE, ecn_bits,
 };
 use crate::queue::{Discipline, Drops};
 use crate::rate::Service;
@@ -43,6 +43,9 @@ pub enum Fate {
     Crossed(PacketId),
     /// Packet at the end of its route: [`Network::take`] it.
     Delivered(PacketId),
+    /// Packet that is known to be at the end of its route at this time, and whose addressee may have it
+    /// [ahead of time](crate::ahead): [`Network::take`] it.
+    Foreseen(PacketId, Time),
     /// Dropped packet: [`Network::take`] it, and then those of [`Network::next_dropped`], as a queue may drop several.
     Dropped(PacketId, DropCause),
     /// Duplicated packet at the end of a link: [`Network::duplicate`] it and [`Network::pass`] both on.
@@ -51,23 +54,31 @@ pub enum Fate {
     Inspected(PacketId, Inspection),
 }
 
+/// Set in the table of routes where packets may go on [ahead of time](crate::ahead).
+pub(crate) const AHEAD: u32 = 1 << 31;
 /// Marks the end of a route in the table.
-const END: u32 = NIL;
+pub(crate) const END: u32 = AHEAD - 1;
 
 /// Number of links of which all stay in the cache.
 const IN_CACHE: usize = 1 << 10;
 
 /// All links, routes and packets of a run. `B` is what a packet carries.
 pub struct Network<B> {
-    links: Vec<Link>,
+    pub(crate) links: Vec<Link>,
     /// Links of the servers' slots, from slot `links.len()` on.
     servers: Vec<LinkId>,
-    /// The links of every route in order, each route closed by `END`.
-    routes: Vec<u32>,
+    /// The links of every route in order, each route closed by `END`; with `AHEAD`, where that applies.
+    pub(crate) routes: Vec<u32>,
+    /// Time up to which packets may move ahead; zero: none does.
+    pub(crate) horizon: u64,
+    /// Links whose first packet goes on ahead of time.
+    ready: Vec<LinkId>,
     packets: Slab<B>,
     /// Drops of the last used queue that nobody has taken yet.
     drops: Drops,
     hops: u64,
+    /// Those of the hops that took no event.
+    passed: u64,
     /// Flag of the packets to be sent: `FOLLOWED`, or none.
     mark: u32,
 }
@@ -79,9 +90,12 @@ impl<B: Copy> Network<B> {
             links: Vec::with_capacity(directions),
             servers: Vec::new(),
             routes: Vec::new(),
+            horizon: 0,
+            ready: Vec::new(),
             packets: Slab::new(),
             drops: Drops::default(),
             hops: 0,
+            passed: 0,
             mark: 0,
         }
     }
@@ -153,21 +167,124 @@ impl<B: Copy> Network<B> {
         let Outgoing { route, to, size, ecn, body } = packet;
         let hop = route | ecn_bits(ecn) | self.mark;
         let id = self.packets.insert(Packet { body, sent: now, size, to, arrival: 0, hop, next: NIL });
-        self.enter(now, self.routes[route as usize], id, scheduler)
+        self.enter(now, id, scheduler, true)
     }
 
+    /// Lets a packet enter the next link of its route; for `waits` see [`walk`](Self::walk).
     #[inline(always)]
-    fn enter(&mut self, now: Time, link: LinkId, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
+    fn enter(&mut self, now: Time, id: PacketId, scheduler: &mut impl EventScheduler, waits: bool) -> Fate {
+        let Packet { hop, size, .. } = self.packets.nodes[id as usize];
+        let link = self.routes[(hop & HOP) as usize] & !AHEAD;
         let l = &mut self.links[link as usize];
         if l.serves() {
             return self.enqueue(now, link, id, scheduler);
         }
-        match l.accept(now.as_nanos(), id, &mut self.packets.nodes) {
-            Ok(Some(time)) => scheduler.set(link, Time::from_nanos(time)),
-            Ok(None) => {}
-            Err(()) => return Fate::Dropped(id, DropCause::Queue),
+        if !l.has_room(now.as_nanos(), size) {
+            l.refuse();
+            return Fate::Dropped(id, DropCause::Queue);
+        }
+        if l.is_impaired() {
+            if let Some(time) = l.accept(now.as_nanos(), id, &mut self.packets.nodes) {
+                scheduler.set(link, Time::from_nanos(time));
+            }
+            return Fate::Moving;
+        }
+        let arrival = l.pass(now.as_nanos(), size);
+        self.walk(link, id, arrival, scheduler, waits)
+    }
+
+    /// Moves a packet that will be at the end of `link` at `arrival` over the links behind it as far as it may go ahead. If it
+    /// `waits`, its addressee may not have it at once.
+    #[inline(always)]
+    fn walk(
+        &mut self,
+        mut link: LinkId,
+        id: PacketId,
+        mut arrival: u64,
+        scheduler: &mut impl EventScheduler,
+        waits: bool,
+    ) -> Fate {
+        let Packet { mut hop, size, .. } = self.packets.nodes[id as usize];
+        let goes_on = loop {
+            let next = self.routes[(hop & HOP) as usize + 1];
+            if next & AHEAD == 0 || arrival > self.horizon || hop & FLAGS != 0 {
+                break false;
+            }
+            if next == END | AHEAD {
+                if !waits && self.links[link as usize].is_empty() {
+                    self.hops += 1;
+                    self.passed += 1;
+                    self.packets.nodes[id as usize].hop = hop;
+                    return Fate::Foreseen(id, Time::from_nanos(arrival));
+                }
+                break true;
+            }
+            let next = next & !AHEAD;
+            // Nothing overtakes what is stored, and where there is no room, the packet is dropped when it comes.
+            if !self.links[link as usize].is_empty() || !self.links[next as usize].has_room(arrival, size) {
+                break false;
+            }
+            arrival = self.links[next as usize].pass(arrival, size);
+            (link, hop) = (next, hop + 1);
+            self.hops += 1;
+            self.passed += 1;
+        };
+        self.packets.nodes[id as usize].hop = hop;
+        if self.links[link as usize].push(id, arrival, &mut self.packets.nodes) {
+            if goes_on {
+                self.ready.push(link);
+            } else {
+                scheduler.set(link, Time::from_nanos(arrival));
+            }
         }
         Fate::Moving
+    }
+
+    /// Has the first packet of a link go on at `arrival`, or before, if it may.
+    #[inline]
+    fn await_first(&mut self, link: LinkId, first: PacketId, arrival: u64, scheduler: &mut impl EventScheduler) {
+        if arrival <= self.horizon && self.goes_ahead(first, arrival) {
+            self.ready.push(link);
+        } else {
+            scheduler.set(link, Time::from_nanos(arrival));
+        }
+    }
+
+    /// Returns whether a packet at the end of a link may go on ahead of time.
+    fn goes_ahead(&mut self, id: PacketId, arrival: u64) -> bool {
+        let Packet { hop, size, .. } = self.packets.nodes[id as usize];
+        let next = self.routes[(hop & HOP) as usize + 1];
+        if next & AHEAD == 0 || hop & FLAGS != 0 {
+            return false;
+        }
+        next == END | AHEAD || self.links[(next & !AHEAD) as usize].has_room(arrival, size)
+    }
+
+    /// Returns whether a packet may go ahead of time.
+    #[inline(always)]
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Takes a link whose first packet may go ahead of time: let it, with [`go_ahead`](Self::go_ahead). Ask until there is none
+    /// after all that may have sent or moved packets.
+    #[inline(always)]
+    pub fn next_ready(&mut self) -> Option<LinkId> {
+        self.ready.pop()
+    }
+
+    /// Moves the first packet of a link on. Returns when it is at the end of the link, and its fate there; whom it is
+    /// [delivered](Fate::Delivered) to must have done before what it does earlier.
+    #[inline(always)]
+    pub fn go_ahead(&mut self, link: LinkId, scheduler: &mut impl EventScheduler) -> (Time, Fate) {
+        let (id, next) = self.links[link as usize].deliver(&self.packets.nodes);
+        let time = Time::from_nanos(self.packets.nodes[id as usize].arrival);
+        self.hops += 1;
+        let fate = self.forward(time, id, scheduler);
+        if let Some((first, arrival)) = next {
+            self.await_first(link, first, arrival, scheduler);
+        }
+        (time, fate)
     }
 
     /// Hands a packet to a link's discipline. Apart, so that what most links do stays small enough to be inlined.
@@ -199,21 +316,22 @@ impl<B: Copy> Network<B> {
         }
         let link = &mut self.links[slot as usize];
         let (id, next) = link.deliver(&self.packets.nodes);
-        if let Some((following, time)) = next {
-            scheduler.set(slot, Time::from_nanos(time));
-            if self.links.len() > IN_CACHE {
-                self.fetch_next_link(following);
-            }
-        }
         self.hops += 1;
         let hop = self.packets.nodes[id as usize].hop;
-        if hop & (LOST | TWICE | INSPECTED | FOLLOWED) != 0 {
-            if hop & FOLLOWED != 0 {
-                return Fate::Crossed(id);
+        let fate = if hop & (LOST | TWICE | INSPECTED | FOLLOWED) == 0 {
+            self.forward(now, id, scheduler)
+        } else if hop & FOLLOWED == 0 {
+            self.go_on(now, id, scheduler)
+        } else {
+            Fate::Crossed(id)
+        };
+        if let Some((first, arrival)) = next {
+            self.await_first(slot, first, arrival, scheduler);
+            if self.links.len() > IN_CACHE {
+                self.fetch_next_link(first);
             }
-            return self.go_on(now, id, scheduler);
         }
-        self.forward(now, id, scheduler)
+        fate
     }
 
     /// Moves a packet on that has [crossed](Fate::Crossed) a link, after the impairments left for it there: a duplicated one is
@@ -242,10 +360,10 @@ impl<B: Copy> Network<B> {
     fn forward(&mut self, now: Time, id: PacketId, scheduler: &mut impl EventScheduler) -> Fate {
         let node = &mut self.packets.nodes[id as usize];
         node.hop += 1;
-        match self.routes[(node.hop & HOP) as usize] {
+        match self.routes[(node.hop & HOP) as usize] & !AHEAD {
             END if node.hop & CORRUPT != 0 => self.refuse(id),
             END => Fate::Delivered(id),
-            link => self.enter(now, link, id, scheduler),
+            _ => self.enter(now, id, scheduler, false),
         }
     }
 
@@ -253,7 +371,7 @@ impl<B: Copy> Network<B> {
     #[cold]
     fn refuse(&mut self, id: PacketId) -> Fate {
         let end = (self.packets.nodes[id as usize].hop & HOP) as usize;
-        self.links[self.routes[end - 1] as usize].count_corrupt();
+        self.links[(self.routes[end - 1] & !AHEAD) as usize].count_corrupt();
         Fate::Dropped(id, DropCause::Corruption)
     }
 
@@ -295,9 +413,17 @@ impl<B: Copy> Network<B> {
         links().for_each(Link::fetch);
         links().for_each(|link| fetch_element(nodes, link.next_arrival() as usize));
         for packet in links().filter_map(|link| nodes.get(link.next_arrival() as usize)) {
-            match self.routes[(packet.hop & HOP) as usize + 1] {
-                END => arrives(packet.to),
-                link => self.links[link as usize].fetch(),
+            let mut places = self.routes[(packet.hop & HOP) as usize + 1..].iter();
+            let next = places.next();
+            // With the next place all that it will reach at once.
+            for &place in next.into_iter().chain(places.take_while(|&&place| place & AHEAD != 0)) {
+                match place & !AHEAD {
+                    END => {
+                        arrives(packet.to);
+                        break;
+                    }
+                    link => self.links[link as usize].fetch(),
+                }
             }
         }
     }
@@ -307,14 +433,14 @@ impl<B: Copy> Network<B> {
     #[inline]
     fn fetch_next_link(&self, id: PacketId) {
         let hop = self.packets.nodes[id as usize].hop & HOP;
-        if let Some(link) = self.links.get(self.routes[hop as usize + 1] as usize) {
+        if let Some(link) = self.links.get((self.routes[hop as usize + 1] & !AHEAD) as usize) {
             link.fetch();
         }
     }
 
     /// Returns the first link of a route.
     fn first_link(&self, route: RouteId) -> &Link {
-        &self.links[self.routes[route as usize] as usize]
+        &self.links[(self.routes[route as usize] & !AHEAD) as usize]
     }
 
     /// Fetches the first link of a route into the cache.
@@ -341,8 +467,8 @@ impl<B: Copy> Network<B> {
     /// has arrived.
     pub fn link_of(&self, id: PacketId) -> LinkId {
         let hop = (self.packets.nodes[id as usize].hop & HOP) as usize;
-        match self.routes[hop] {
-            END => self.routes[hop - 1],
+        match self.routes[hop] & !AHEAD {
+            END => self.routes[hop - 1] & !AHEAD,
             link => link,
         }
     }
@@ -373,13 +499,18 @@ impl<B: Copy> Network<B> {
         self.hops
     }
 
+    /// Returns the number of those hops for which nobody was called.
+    pub fn passed(&self) -> u64 {
+        self.passed
+    }
+
     /// Bytes that wait at a link, the packet being sent not counted.
     pub fn queue_bytes(&mut self, link: LinkId, now: Time) -> u64 {
-        self.links[link as usize].queue_bytes(now.as_nanos(), &self.packets.nodes)
+        self.links[link as usize].queue_bytes(now.as_nanos())
     }
 
     /// Returns a link's counts from the start to `now`.
     pub fn report(&mut self, link: LinkId, now: Time) -> LinkReport {
-        self.links[link as usize].report(now.as_nanos(), &self.packets.nodes)
+        self.links[link as usize].report(now.as_nanos())
     }
 }

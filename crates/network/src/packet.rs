@@ -55,6 +55,8 @@ pub(crate) const INSPECTED: u32 = 1 << 26;
 pub(crate) const ALTERED: u32 = 1 << 25;
 /// Set in `hop` for a packet whose way is followed from link to link.
 pub(crate) const FOLLOWED: u32 = 1 << 24;
+/// All these flags.
+pub(crate) const FLAGS: u32 = LOST | CORRUPT | TWICE | INSPECTED | ALTERED | FOLLOWED;
 /// Position of the ECN codepoint in `hop`.
 const ECN: u32 = 28;
 /// The bits of `hop` that are the position in the table of routes.

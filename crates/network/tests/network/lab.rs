@@ -5,7 +5,9 @@ use vazao_engine::registry::{Parameters, Raw};
 use vazao_engine::{Duration, EventScheduler, Heap, RandomStream, Rate, Time};
 use vazao_network::queue::{Discipline, DropTail, QUEUES, Setting};
 use vazao_network::rate::Service;
-use vazao_network::{DropCause, Ecn, Fate, Impairments, Inspection, LinkId, LossModel, Network, Outgoing, RouteId};
+use vazao_network::{
+    DropCause, Ecn, Fate, Impairments, Inspection, LinkId, LossModel, Network, Outgoing, Path, RouteId,
+};
 
 /// Fate of a packet: its number, when, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +84,13 @@ impl Lab {
         lab
     }
 
+    /// Has packets go ahead of time up to `horizon`, in nanoseconds.
+    pub fn ahead(mut self, horizon: u64) -> Lab {
+        self.network.look_ahead(&[Path { route: self.route, from: 1, to: self.flow, is_isolated: true }]);
+        self.network.set_horizon(Time::from_nanos(horizon));
+        self
+    }
+
     pub fn lossy(self, model: Box<dyn LossModel>) -> Lab {
         self.impaired(Impairments { loss: Some(model), ..Impairments::default() })
     }
@@ -105,6 +114,7 @@ impl Lab {
             }
             let fate = self.network.advance(time, slot, &mut self.scheduler);
             self.note(time.as_nanos(), fate);
+            self.go_ahead();
         }
     }
 
@@ -121,6 +131,15 @@ impl Lab {
         let packet = Outgoing { route: self.route, to: self.flow, size, ecn: self.ecn, body: number };
         let fate = self.network.send(time, packet, &mut self.scheduler);
         self.note(now, fate);
+        self.go_ahead();
+    }
+
+    /// Moves packets on that go ahead of time.
+    fn go_ahead(&mut self) {
+        while let Some(link) = self.network.next_ready() {
+            let (time, fate) = self.network.go_ahead(link, &mut self.scheduler);
+            self.note(time.as_nanos(), fate);
+        }
     }
 
     fn note(&mut self, now: u64, fate: Fate) {
@@ -145,6 +164,7 @@ impl Lab {
                 return self.note(now, fate);
             }
             Fate::Delivered(id) => Event::Arrived(self.network.take(id).body, now),
+            Fate::Foreseen(id, time) => Event::Arrived(self.network.take(id).body, time.as_nanos()),
             Fate::Dropped(id, DropCause::Queue) => Event::Refused(self.network.take(id).body, now),
             Fate::Dropped(id, DropCause::Loss) => Event::Lost(self.network.take(id).body, now),
             Fate::Dropped(id, DropCause::Corruption) => Event::Corrupt(self.network.take(id).body, now),

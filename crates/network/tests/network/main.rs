@@ -1,6 +1,7 @@
 //! Links, queues, losses and routes against sums that can be done by hand.
 
 mod active;
+mod ahead;
 mod courses;
 mod disciplines;
 mod entrance;

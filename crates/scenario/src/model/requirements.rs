@@ -38,6 +38,21 @@ impl Scenario {
         programs
     }
 
+    /// Returns whether algorithms of the user's own take part in it, or content is altered on the way.
+    pub(crate) fn has_own_code(&self) -> bool {
+        let directions = self.graph.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
+        let mut links =
+            directions.map(|way| way.own_loss.is_some() || way.own_queue.is_some() || way.impairments.middlebox != 0);
+        let flows = |flow: &FlowSpec| {
+            let transport = &flow.transport;
+            transport.control.plugin.is_some()
+                || transport.slow_start.plugin.is_some()
+                || transport.multipath.as_ref().is_some_and(|spec| spec.scheduler.plugin.is_some())
+                || flow.script.is_some()
+        };
+        links.any(|own| own) || self.described().any(flows)
+    }
+
     fn transports(&self) -> impl Iterator<Item = &TransportSpec> {
         self.described().map(|flow| &*flow.transport)
     }

@@ -123,7 +123,7 @@ fn complete<P: Probe>(
         }),
         utilisation,
         end: world.now,
-        events: world.events,
+        events: world.events + world.network.passed(),
         hops: world.network.hops(),
         kernels: kernels(scenario),
     };

@@ -126,6 +126,9 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     if scenario.trace.measures.is_empty() && !captures && !logs && recording.is_none() {
         let mut world = build(scenario, &planned, libraries, Silent, false);
         add_guests(&mut world, &planned, start, stop)?;
+        if !scenario.has_own_code() {
+            world.look_ahead();
+        }
         guarded(&mut world, scenario, |world| world.run(scenario.until, stop, clock))?;
         return Ok(conclude(&id, scenario, world, &[]));
     }

@@ -1,9 +1,8 @@
 //! Dropped packets.
 
 use crate::endpoint::Body;
+use crate::world::World;
 use crate::world::probe::Probe;
-use crate::world::{End, World};
-use vazao_engine::Time;
 use vazao_network::{DropCause, Packet, PacketId};
 
 impl<P: Probe> World<P> {
@@ -45,14 +44,5 @@ impl<P: Probe> World<P> {
             self.count_loss(flow, packet.sent);
             self.close_unheard(flow);
         }
-    }
-
-    /// Counts a packet of a flow's sender that was dropped.
-    fn count_loss(&mut self, flow: usize, sent: Time) {
-        let mut rtt = None;
-        if let End::Machine(index) = self.flows[flow].sender() {
-            self.ends[index as usize].machine.with_state(&mut |sender| rtt = sender.path(0).srtt);
-        }
-        self.flows[flow].measure.on_drop(sent, rtt);
     }
 }

@@ -6,7 +6,8 @@ use crate::packs::tcp::Tcp;
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
 use vazao_application::Application;
-use vazao_engine::Time;
+use vazao_engine::{Duration, Time};
+use vazao_transport::ByteStream;
 
 /// Endpoint of a flow.
 // Stored in place, as every event uses it.
@@ -69,6 +70,29 @@ impl Machine {
         if let Machine::Tcp(tcp) = self {
             tcp.connection.fetch_parts();
         }
+    }
+    /// Returns the smoothed round-trip time of its first path, if it has one.
+    pub fn srtt(&self) -> Option<Duration> {
+        match self {
+            Machine::Tcp(tcp) => tcp.srtt(),
+            Machine::Other(end) => {
+                let mut srtt = None;
+                end.with_state(&mut |sender| srtt = sender.path(0).srtt);
+                srtt
+            }
+        }
+    }
+    /// Returns whether it shares nothing with other endpoints and asks nobody but the packets that come and its timers.
+    pub fn is_isolated(&self) -> bool {
+        if let Machine::Tcp(tcp) = self { tcp.tls.is_none() && tcp.connection.is_isolated() } else { false }
+    }
+    /// Returns the bytes that its application has written and that were never sent, where that is known.
+    pub fn unsent(&self) -> u64 {
+        if let Machine::Tcp(tcp) = self { tcp.connection.unsent() } else { 0 }
+    }
+    /// Returns a time before which it cannot give up, as seen at `now`.
+    pub fn stands_until(&self, now: Time) -> Time {
+        if let Machine::Tcp(tcp) = self { tcp.connection.stands_until(now) } else { now }
     }
     #[inline]
     pub fn is_over(&self) -> bool {

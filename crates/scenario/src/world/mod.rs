@@ -1,5 +1,6 @@
 //! World of a run: endpoints on a network, advanced from event to event.
 
+pub(crate) mod ahead;
 pub(crate) mod drops;
 pub(crate) mod guests;
 pub(crate) mod machine;
@@ -13,6 +14,7 @@ pub(crate) mod window;
 use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, EndId, Endpoint};
 use crate::guests::Guests;
 use crate::measures::measure::FlowMeasure;
+use crate::world::ahead::Ahead;
 use crate::world::probe::{Leaves, Leaving, Probe};
 use crate::world::sampler::Sampler;
 use crate::world::visits::Visited;
@@ -126,6 +128,8 @@ pub(crate) struct World<P> {
     pub flows: Vec<Flow>,
     pub probe: P,
     pub now: Time,
+    /// Slot of the event that is being handled.
+    slot: Slot,
     /// Flow whose end acts, or acted last.
     pub acting: u32,
     pub events: u64,
@@ -138,6 +142,7 @@ pub(crate) struct World<P> {
     pub sampler: Option<Sampler>,
     pub window: Option<Windowed>,
     pub guests: Guests,
+    ahead: Ahead,
     /// Slots that are due soon.
     imminent: Vec<Slot>,
     /// Ends to which packets arrive soon.
@@ -158,6 +163,7 @@ impl<P: Probe> World<P> {
             flows: Vec::with_capacity(flows),
             probe,
             now: Time::ZERO,
+            slot: 0,
             acting: u32::MAX,
             events: 0,
             end: Time::NEVER,
@@ -167,6 +173,7 @@ impl<P: Probe> World<P> {
             sampler: None,
             window: None,
             guests: Guests::default(),
+            ahead: Ahead::default(),
             imminent: Vec::new(),
             addressees: Vec::new(),
         }
@@ -228,7 +235,7 @@ impl<P: Probe> World<P> {
     pub fn run(&mut self, until: Option<Time>, stop: &AtomicBool, clock: &dyn Fn(Time)) -> Result<(), Stopped> {
         let end = until.unwrap_or(Time::NEVER);
         self.end = end;
-        let mut pause = end.min(self.next_total());
+        let mut pause = self.extend_horizon(self.now, end.min(self.next_total()));
         let network_slots = self.network.slots();
         while self.open > 0 {
             let next = self.scheduler.pop();
@@ -242,22 +249,19 @@ impl<P: Probe> World<P> {
                 if time > end {
                     break;
                 }
-                pause = end.min(self.next_total());
+                pause = self.extend_horizon(time, end.min(self.next_total()));
             }
             if self.scheduler.has_imminent() {
                 self.fetch_ahead();
             }
-            self.now = time;
-            self.events += 1;
-            if self.events.is_multiple_of(STOP_CHECK) {
-                if stop.load(Ordering::Relaxed) {
-                    return Err(Stopped::Cancelled);
-                }
-                clock(time);
-                self.probe.check().map_err(Stopped::Probe)?;
-            }
+            self.begin(time, slot, stop, clock)?;
+            self.ahead.reached = (time, slot);
             self.fire(slot, network_slots);
+            if self.network.has_ready() {
+                self.run_ahead(stop, clock)?;
+            }
         }
+        self.conclude_ahead();
         if let Some(problem) = self.guests.failure.take() {
             return Err(if stop.load(Ordering::Relaxed) { Stopped::Cancelled } else { Stopped::Guest(problem) });
         }
@@ -265,6 +269,21 @@ impl<P: Probe> World<P> {
             self.now = until;
         }
         self.probe.check().map_err(Stopped::Probe)
+    }
+
+    /// Begins an event, and looks now and then whether to stop.
+    #[inline(always)]
+    fn begin(&mut self, time: Time, slot: Slot, stop: &AtomicBool, clock: &dyn Fn(Time)) -> Result<(), Stopped> {
+        (self.now, self.slot) = (time, slot);
+        self.events += 1;
+        if self.events.is_multiple_of(STOP_CHECK) {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Stopped::Cancelled);
+            }
+            clock(time);
+            self.probe.check().map_err(Stopped::Probe)?;
+        }
+        Ok(())
     }
 
     /// Runs through the events until `pause`, itself included, but through `most` of them at most. Returns whether it is
@@ -289,7 +308,7 @@ impl<P: Probe> World<P> {
             if self.scheduler.has_imminent() {
                 self.fetch_ahead();
             }
-            self.now = time;
+            (self.now, self.slot) = (time, slot);
             self.events += 1;
             self.fire(slot, network_slots);
         }
@@ -357,6 +376,7 @@ impl<P: Probe> World<P> {
             Fate::Crossed(id) => self.cross(id),
             Fate::Duplicated(id) => self.duplicate(id),
             Fate::Inspected(id, inspection) => self.inspect(id, inspection),
+            Fate::Foreseen(id, time) => self.foresee(id, time),
             Fate::Delivered(id) => {
                 if P::ON {
                     self.probe.on_arrival(self.now, id);

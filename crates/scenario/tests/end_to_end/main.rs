@@ -1,5 +1,6 @@
 //! Whole runs, from TOML to tables, against closed forms and published numbers.
 
+mod ahead;
 mod applications;
 mod associations;
 mod bbr;

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use vazao_application::{Application, Sides};
 use vazao_congestion::Steering;
 use vazao_engine::registry::{Entry, Parameter, Parameters};
-use vazao_engine::{RandomStream, Time};
+use vazao_engine::{Duration, RandomStream, Time};
 use vazao_transport::tcp::{Config, Connection, Cookies, Metrics};
 use vazao_transport::tls::{self, Session};
 
@@ -32,6 +32,13 @@ use vazao_transport::tls::{self, Session};
 pub(crate) struct Tcp {
     pub connection: Connection,
     pub tls: Option<Box<Session>>,
+}
+
+impl Tcp {
+    /// Returns the smoothed round-trip time, if there is one.
+    pub fn srtt(&self) -> Option<Duration> {
+        super::measured(self.connection.rtt().srtt())
+    }
 }
 
 impl Endpoint for Tcp {

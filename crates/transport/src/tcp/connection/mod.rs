@@ -265,6 +265,19 @@ impl Connection {
         self.tx.is_repairing()
     }
 
+    /// Whether it shares nothing with other connections: no memory of paths, no cookies.
+    pub fn is_isolated(&self) -> bool {
+        self.metrics.is_none() && self.fast_open.is_none()
+    }
+    /// Time before which it does not give up, as seen at `now`: timeouts in a row that are still allowed are at least the least
+    /// timeout apart.
+    pub fn stands_until(&self, now: Time) -> Time {
+        if self.state != State::Established {
+            return now;
+        }
+        now.saturating_add(self.config.min_rto * u64::from(self.config.retries.saturating_sub(self.tx.expiries)))
+    }
+
     /// Aborts the connection and resets the peer, unless there is none or it has closed too (RFC 9293 section 3.10.5).
     pub fn abort(&mut self) {
         use State::{CloseWait, Established, FinWait1, FinWait2, SynReceived};

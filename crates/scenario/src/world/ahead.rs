@@ -1,0 +1,215 @@
+//! Ends ahead of the run: those that see nothing but the packets of one link and their own timers have them as soon as these
+//! are known; see [`vazao_network::ahead`].
+
+use crate::measures::measure::FlowMeasure;
+use crate::world::probe::Probe;
+use crate::world::{End, Flow, FlowEnd, Peer, Stopped, World};
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
+use vazao_application::Application;
+use vazao_engine::{Duration, EventScheduler, Slot, Time};
+use vazao_network::{Fate, PacketId, Path};
+
+/// State of a run whose ends may be ahead of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ahead {
+    /// Whether it may happen at all.
+    is_possible: bool,
+    /// Event that the run has come to: its time and slot.
+    pub reached: (Time, Slot),
+    /// Number of events before which the end of the run is not estimated anew.
+    review: u64,
+}
+
+/// What a sender that is ahead of the run has to say of the time between.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Foresight {
+    /// Acknowledgements that it has had: when each came, and the round-trip time that it knew before.
+    acks: VecDeque<(Event, Option<Duration>)>,
+    /// Packets of it that its first link has dropped.
+    drops: VecDeque<(Event, Drop)>,
+}
+
+/// Event of a run: its time and slot.
+type Event = (Time, Slot);
+
+/// Packet that was dropped.
+#[derive(Clone, Copy, Debug)]
+struct Drop {
+    sent: Time,
+    /// Round-trip time that its sender knew.
+    rtt: Option<Duration>,
+}
+
+impl<P: Probe> World<P> {
+    /// Prepares to run ahead: nobody observes the run, nobody's own code takes part in it, and no guests do.
+    pub fn look_ahead(&mut self) {
+        let mut paths = Vec::with_capacity(self.ends.len());
+        for (index, end) in (0..).zip(&self.ends) {
+            let Peer::Own(to) = end.peer else { return };
+            let is_isolated = self.ends[to as usize].is_isolated();
+            let path = |route| Path { route, from: index, to, is_isolated };
+            match &end.ways[..] {
+                [] => paths.push(path(end.route)),
+                ways => paths.extend(ways.iter().copied().map(path)),
+            }
+        }
+        self.network.look_ahead(&paths);
+        self.ahead.is_possible = true;
+    }
+
+    /// Has the ends run ahead as far as they may before `limit`, at `now`. Returns when to ask again.
+    #[cold]
+    pub(super) fn extend_horizon(&mut self, now: Time, limit: Time) -> Time {
+        if !self.ahead.is_possible {
+            return limit;
+        }
+        // The estimate looks at all flows: it must not take more time than it saves.
+        if self.events < self.ahead.review {
+            return now;
+        }
+        self.ahead.review = self.events + 64 + 4 * self.flows.len() as u64;
+        let lasts = self.flows.iter().filter(|flow| !flow.ended).map(|flow| self.lasts(flow, now)).max();
+        let horizon = lasts.unwrap_or(now).min(limit);
+        self.network.set_horizon(horizon);
+        horizon.max(now)
+    }
+
+    /// Returns a time at which a flow, and the run with it, will not be over yet.
+    fn lasts(&self, flow: &Flow, now: Time) -> Time {
+        let [End::Machine(sender), End::Machine(receiver)] = [flow.sender(), flow.receiver()] else { return now };
+        let [sender, receiver] = [sender, receiver].map(|index| &self.ends[index as usize]);
+        let Application::Source(source) = &sender.application else { return now };
+        let begins = now.max(flow.start);
+        let left = source.remaining(sender.machine.unsent());
+        let sent = self.network.slowest(sender.route).map_or(begins, |rate| begins.saturating_add(time_of(left, rate)));
+        let writes = source.writes_until(flow.start).min(self.end);
+        // A connection may fail before.
+        let stands = sender.machine.stands_until(begins).min(receiver.machine.stands_until(begins));
+        sent.max(writes).min(stands)
+    }
+
+    /// Handles everything that ends may have ahead of the run.
+    #[inline(never)]
+    pub(super) fn run_ahead(&mut self, stop: &AtomicBool, clock: &dyn Fn(Time)) -> Result<(), Stopped> {
+        while let Some(link) = self.network.next_ready() {
+            let (time, fate) = self.network.go_ahead(link, &mut self.scheduler);
+            if let Fate::Delivered(id) = fate {
+                self.prepare(self.network.packet(id).to as usize, time, link);
+            }
+            self.begin(time, link, stop, clock)?;
+            self.handle_fate(fate);
+        }
+        Ok(())
+    }
+
+    /// Lets an end have a packet that will come at `time`.
+    #[inline(always)]
+    pub(super) fn foresee(&mut self, id: PacketId, time: Time) {
+        let (now, slot, link) = (self.now, self.slot, self.network.link_of(id));
+        self.prepare(self.network.packet(id).to as usize, time, link);
+        (self.now, self.slot) = (time, link);
+        self.handle_fate(Fate::Delivered(id));
+        (self.now, self.slot) = (now, slot);
+    }
+
+    /// Prepares an end for a packet that comes ahead of the run, by `link`.
+    #[inline(always)]
+    fn prepare(&mut self, index: usize, time: Time, link: Slot) {
+        if self.ends[index].due < time {
+            self.act_before(index, time);
+        }
+        if self.ends[index].sends {
+            self.remember(index, time, link);
+        }
+    }
+
+    /// Has an end do by itself what it does before `time`.
+    #[inline(never)]
+    fn act_before(&mut self, index: usize, time: Time) {
+        while self.ends[index].due < time {
+            let FlowEnd { slot, due, .. } = self.ends[index];
+            self.scheduler.cancel(slot);
+            (self.now, self.slot) = (due, slot);
+            self.events += 1;
+            self.wake(index);
+        }
+    }
+
+    /// Keeps what a sender knows of its round-trip time before an acknowledgement that it has ahead of the run.
+    fn remember(&mut self, index: usize, time: Time, slot: Slot) {
+        let (end, (reached, _)) = (&self.ends[index], self.ahead.reached);
+        let acks = &mut self.flows[end.flow as usize].measure.foresight.get_or_insert_default().acks;
+        while acks.front().is_some_and(|((time, _), _)| *time < reached) {
+            acks.pop_front();
+        }
+        acks.push_back(((time, slot), end.machine.srtt()));
+    }
+
+    /// Returns whether an event comes before another one.
+    fn precedes(&self, (time, slot): Event, (other_time, other): Event) -> bool {
+        time < other_time || time == other_time && self.scheduler.precedes(slot, other, time)
+    }
+
+    /// Counts a packet of a flow's sender that was dropped at the event that is being handled, in the order of events.
+    pub(super) fn count_loss(&mut self, flow: usize, sent: Time) {
+        let event = (self.now, self.slot);
+        let dropped = Drop { sent, rtt: self.rtt_at(event, &self.flows[flow]) };
+        if event != self.ahead.reached
+            && let Some(foresight) = &mut self.flows[flow].measure.foresight
+        {
+            foresight.drops.push_back((event, dropped));
+            return;
+        }
+        self.count_foreseen(flow, event);
+        self.flows[flow].measure.on_drop(sent, dropped.rtt);
+    }
+
+    /// Returns the round-trip time that the sender of a flow knew at an event.
+    fn rtt_at(&self, event: Event, flow: &Flow) -> Option<Duration> {
+        let End::Machine(sender) = flow.sender() else { return None };
+        let mut acks = flow.measure.foresight.iter().flat_map(|foresight| &foresight.acks);
+        match acks.find(|(ack, _)| self.precedes(event, *ack)) {
+            Some((_, before)) => *before,
+            None => self.ends[sender as usize].machine.srtt(),
+        }
+    }
+
+    /// Counts the packets of a flow's sender that were dropped ahead of the run before an event.
+    fn count_foreseen(&mut self, flow: usize, event: Event) {
+        while let Some(&(first, Drop { sent, rtt })) = self.flows[flow].measure.foreseen_drop()
+            && self.precedes(first, event)
+        {
+            let measure = &mut self.flows[flow].measure;
+            if let Some(foresight) = &mut measure.foresight {
+                foresight.drops.pop_front();
+            }
+            measure.on_drop(sent, rtt);
+        }
+    }
+
+    /// Counts what was dropped ahead of the run, which is over.
+    pub(super) fn conclude_ahead(&mut self) {
+        (0..self.flows.len()).for_each(|flow| self.count_foreseen(flow, (Time::NEVER, 0)));
+    }
+}
+
+impl FlowMeasure {
+    /// Returns the first packet that was dropped ahead of the run.
+    fn foreseen_drop(&self) -> Option<&(Event, Drop)> {
+        self.foresight.as_ref()?.drops.front()
+    }
+}
+
+impl FlowEnd {
+    /// Returns whether nothing but its packets and timers has to do with what it does.
+    fn is_isolated(&self) -> bool {
+        !self.concerns_others && self.machine.is_isolated()
+    }
+}
+
+/// Returns the time that bytes take at a rate in bits per second.
+fn time_of(bytes: u64, rate: u64) -> Duration {
+    let nanos = u128::from(bytes) * 8_000_000_000 / u128::from(rate);
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
