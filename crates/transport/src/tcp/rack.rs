@@ -88,6 +88,13 @@ impl Rack {
         self.newest = newest.unwrap_or(self.newest).max(self.newest);
     }
 
+    /// Steps 1 to 3 for the last of newly acknowledged segments that were sent once and arrived in order: its send time and end.
+    #[inline(always)]
+    pub fn on_arrival(&mut self, now: Time, sent: (Time, u64)) {
+        (self.rtt, self.advanced) = (now.since(sent.0), true);
+        self.newest = self.newest.max(sent);
+    }
+
     /// Step 2: whether the last transmission of a segment arrived. An earlier one did if the round-trip time would be
     /// below the minimum, or if a cumulative acknowledgement echoes an earlier timestamp (tcp_skb_spurious_retrans in
     /// Linux); beyond a hole the echo is that of the segment before it (RFC 7323 section 4.3) and says nothing.

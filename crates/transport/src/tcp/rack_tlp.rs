@@ -26,6 +26,22 @@ impl RackTlp {
     pub fn new(host: &'static Personality) -> Self {
         RackTlp { rack: Rack::new(host), probe: LossProbe::default(), reports: 0, late: false, rested: None }
     }
+
+    /// Returns whether a probe is unanswered, or what `duplicates` says that the peer has reported is to be looked at.
+    #[inline(always)]
+    pub fn is_disturbed(&self, duplicates: u64) -> bool {
+        self.late || self.reports != duplicates || self.probe.is_unanswered()
+    }
+
+    /// Handles an acknowledgement in order whose last segment, which ends at an octet, was sent at a time.
+    #[inline(always)]
+    pub fn on_arrival(&mut self, now: Time, sent: Time, end: u64, adapts: bool) {
+        self.rack.on_arrival(now, (sent, end));
+        if adapts {
+            self.rack.adapt(now, Some(sent));
+        }
+        self.rested = None;
+    }
 }
 
 /// Delivery state before an acknowledgement.

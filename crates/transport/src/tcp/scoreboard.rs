@@ -315,6 +315,32 @@ impl Scoreboard {
         acked
     }
 
+    /// Removes everything before `offset` if that is whole segments, each sent once, all that is in flight is in order, and so
+    /// was what arrived before. Returns when the first and the last of them were sent; `None`: nothing is done.
+    #[inline(always)]
+    pub fn acknowledge_in_order(&mut self, offset: u64) -> Option<(Time, Time)> {
+        let newly_acked = self.newly_acked.as_mut()?;
+        if self.sacked | self.lost | self.resent != 0 || !self.ranges.is_empty() {
+            return None;
+        }
+        let first = *self.segments.front().filter(|first| first.start >= newly_acked.highest)?;
+        let (mut sent, mut count) = (first, 1);
+        while sent.state.is_plain() && sent.order().1 < offset {
+            sent = *self.segments.get(count)?;
+            count += 1;
+        }
+        if !sent.state.is_plain() || sent.order().1 != offset {
+            return None;
+        }
+        self.segments.drain(..count);
+        self.base += count as u64;
+        self.total -= offset - first.start;
+        newly_acked.highest = offset;
+        self.late.1 |= first.start < self.late.0;
+        debug_assert!(self.is_consistent());
+        Some((first.at, sent.at))
+    }
+
     #[cold]
     fn acknowledge_marked(&mut self, sent: Sent) {
         self.forget(sent.state, u64::from(sent.span));

@@ -1,6 +1,7 @@
 //! Sending half of a connection: what may be sent, and processing of acknowledgements.
 
 mod duplicates;
+mod fast_path;
 mod fetch;
 mod outgoing;
 mod report;
@@ -62,6 +63,8 @@ pub(crate) struct Acknowledgement {
 }
 
 pub(crate) struct Sender {
+    /// Whether segments in order take the [fast path](fast_path).
+    fast: bool,
     pub control: Box<dyn CongestionControl>,
     /// Congestion window, cached to save calls of the congestion control.
     pub cwnd: u64,
@@ -151,6 +154,7 @@ impl Sender {
         let (recovery, host) = (config.recovery.with_peer(selective), config.host.personality());
         let rules = Rules::new(config, mss);
         Sender {
+            fast: false,
             cwnd: control.cwnd(),
             initial: control.cwnd(),
             paced: Paced::new(config, &*control),
@@ -300,6 +304,7 @@ impl Sender {
         }
         self.control.on_established(rtt);
         self.cwnd = self.control.cwnd();
+        self.fast = self.has_fast_path();
     }
 
     /// Handles a lost SYN: the window starts at one segment (RFC 5681 section 3.1), and without an RTT sample the RTO

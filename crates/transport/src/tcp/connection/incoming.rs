@@ -344,11 +344,22 @@ impl Connection {
             self.tx.on_empty_ack(start, window);
             return true;
         }
+        let bare = segment.length == 0 && !segment.flags.has(Flags::FIN);
+        let echoes = self.negotiated.timestamps && segment.has_timestamps && segment.echo != 0;
+        let echo_rtt = || echoes.then(|| elapsed(now, segment.echo));
+        let is_partial = self.tx.una < offset && offset < self.tx.nxt;
+        if is_partial
+            && bare
+            && extra.is_none()
+            && !echo
+            && self.tx.on_ack_in_order(now, offset, start, window, echo_rtt)
+        {
+            return true;
+        }
         let sacked = match extra {
             Some(extra) if self.tx.selective => self.handle_sack(extra, offset),
             _ => 0,
         };
-        let echoes = self.negotiated.timestamps && segment.has_timestamps && segment.echo != 0;
         let ack = Acknowledgement {
             offset,
             start,
@@ -356,8 +367,8 @@ impl Connection {
             sacked,
             echo,
             blocks: extra.is_some(),
-            bare: segment.length == 0 && !segment.flags.has(Flags::FIN),
-            echo_rtt: echoes.then(|| elapsed(now, segment.echo)),
+            bare,
+            echo_rtt: echo_rtt(),
             return_delay_ms: echoes.then(|| timestamp(now).wrapping_sub(segment.timestamp) as i32),
         };
         if offset < self.tx.una {

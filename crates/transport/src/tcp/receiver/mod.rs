@@ -115,6 +115,8 @@ pub(crate) struct Receiver {
     due: AckDue,
     /// Whether the window of the pending acknowledgement is already chosen, regardless of later reads.
     window_chosen: bool,
+    /// Whether the window would be chosen again as it is: nothing has happened since it was.
+    settled: bool,
     /// Octet of a block that is reported only by the acknowledgement after the next one.
     late: Option<u64>,
     policy: Policy,
@@ -147,6 +149,7 @@ impl Receiver {
             edge: 1 + first,
             due: AckDue::Never,
             window_chosen: false,
+            settled: false,
             late: None,
             policy,
         }
@@ -211,6 +214,7 @@ impl Receiver {
     #[inline]
     pub fn on_data(&mut self, now: Time, start: u64, span: u64, fin: bool, arrived: &Arrived) -> Arrival {
         let end = start + span;
+        self.settled = false;
         if start == self.nxt && self.ranges.is_empty() && end <= self.edge && !fin {
             if self.is_out_of_memory() {
                 return Arrival::Outside;
@@ -280,6 +284,7 @@ impl Receiver {
     /// them (tcp_fastopen_add_skb in Linux).
     pub fn on_syn_data(&mut self, span: u64) {
         self.nxt = (self.nxt + span).min(self.edge);
+        self.settled = false;
         if let Policy::Linux(linux) = &mut self.policy {
             linux.on_syn_data();
         }
@@ -418,8 +423,11 @@ impl Receiver {
     /// Records that an acknowledgement leaves; returns the window to advertise, whose right edge never moves back.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Time) -> u64 {
-        if !std::mem::take(&mut self.window_chosen) {
+        let is_open = !std::mem::take(&mut self.window_chosen);
+        if is_open && !(self.settled && self.due == AckDue::Never) {
+            let edge = self.edge;
             self.advertise(matches!(self.due, AckDue::At(due) if due <= now));
+            self.settled = self.edge == edge;
         }
         self.due = AckDue::Never;
         self.state().offered()
@@ -479,6 +487,7 @@ impl Receiver {
         }
         let start = self.read - 1;
         self.read += count;
+        self.settled = false;
         let state = self.state();
         let opens = match &mut self.policy {
             Policy::Rfc(rfc) => rfc.on_read(&state),

@@ -11,9 +11,13 @@ impl Sender {
     #[inline(always)]
     pub fn next(&mut self, now: Time) -> Option<Chunk> {
         // The normal case of a connection that only receives.
-        if self.finish() == 1 { None } else { self.next_chunk(now) }
+        if self.finish() == 1 {
+            return None;
+        }
+        if self.continues() { self.next_full(now) } else { self.next_chunk(now) }
     }
 
+    #[inline(never)]
     fn next_chunk(&mut self, now: Time) -> Option<Chunk> {
         if self.rack_tlp.as_ref().is_some_and(|rack_tlp| rack_tlp.probe.due) {
             return self.next_probe(now);

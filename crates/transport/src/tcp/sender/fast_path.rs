@@ -1,0 +1,107 @@
+//! Fast path of a transfer in order, after Jacobson's header prediction (1990): acknowledgements that say no more than that what
+//! was sent has arrived, and full segments of new data while nothing is lost. Most segments of most connections take it. It does
+//! what [`Sender::on_ack`] and the general way of sending do for them, without asking for what cannot be.
+
+use super::report::AckReport;
+use super::{Chunk, Sender};
+use crate::tcp::recovery::Episode;
+use vazao_engine::{Duration, Time};
+
+impl Sender {
+    /// Returns whether the connection has none of what acts on every segment: pacing, bursts, rate samples, one-way delays, the
+    /// measure of RFC 7661; and detects losses by time.
+    pub(super) fn has_fast_path(&self) -> bool {
+        let acts = self.paced.is_some() || self.bursts.is_some() || self.pipe_ack.is_some();
+        !acts && !self.board.measures_rates() && !self.wants_one_way && self.rack_tlp.is_some()
+    }
+
+    /// Returns whether there is nothing to repair, undo, reduce or make up for.
+    #[inline(always)]
+    fn is_undisturbed(&self) -> bool {
+        self.fast && self.episode == Episode::None && self.short.is_empty()
+    }
+
+    /// Handles an acknowledgement of `offset`, of part of what is in flight, without data, SACK blocks and congestion mark, if all of
+    /// that was sent once and arrived in order; `echo_rtt` is its round-trip time by the timestamp echo. Returns whether it was so;
+    /// if not, nothing is done.
+    #[inline(always)]
+    pub fn on_ack_in_order(
+        &mut self,
+        now: Time,
+        offset: u64,
+        start: Option<u64>,
+        window: u64,
+        echo_rtt: impl FnOnce() -> Option<Duration>,
+    ) -> bool {
+        let disturbed = !self.is_undisturbed()
+            || self.credit > 0
+            || self.vegas_checks > 0
+            || self.undo.has_dsack()
+            || self.reduction.is_under_way()
+            || self.reduction.is_lossless();
+        let Some(rack_tlp) = self.rack_tlp.as_mut().filter(|_| !disturbed) else { return false };
+        if rack_tlp.is_disturbed(self.stats.duplicate_reports) {
+            return false;
+        }
+        let flight = self.board.outstanding();
+        let Some((first, last)) = self.board.acknowledge_in_order(offset) else { return false };
+        rack_tlp.on_arrival(now, last, offset, self.host.counts_duplicates);
+        let same_window = self.window == window;
+        self.on_window(offset, start, window);
+        let newly = offset - self.una;
+        self.una = offset;
+        self.marks.echoed = false;
+        self.reduction.on_advance(false);
+        (self.duplicates, self.expiries) = (0, 0);
+        let coarse = if self.rules.rtt_by_timestamps { echo_rtt() } else { None };
+        let (exact, latest) = (now.since(first), now.since(last));
+        self.rtt.sample_with_flight(coarse.unwrap_or(exact).max(Duration::from_micros(1)), self.una..self.nxt);
+        self.stats.rtt.record(latest);
+        if self.host.measures_sacked {
+            self.rtt.observe(latest);
+        }
+        self.restart_timer(now);
+        let (rtt, echo_rtt, padding) = (Some(latest), None, [0; 2]);
+        let (delivered, advance, blocks, in_recovery) = (newly, newly, false, false);
+        let report = AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery, padding };
+        if let Some(held) = self.report_ack(now, report) {
+            self.follow_ack(held);
+        }
+        true
+    }
+
+    /// Returns whether what is to be sent is a full segment of new data that the peer's window admits, and nothing is to be done
+    /// before.
+    #[inline(always)]
+    pub(super) fn continues(&self) -> bool {
+        let octets = self.nxt + self.mss;
+        self.is_undisturbed()
+            && octets <= self.end.min(self.edge)
+            && self.nxt >= self.early
+            && self.idle_since == Time::NEVER
+            && !(self.fin || self.persisting || self.board.has_pending())
+            && !self.rack_tlp.as_ref().is_some_and(|rack_tlp| rack_tlp.probe.due)
+    }
+
+    /// Returns a full segment of new data where the transfer [continues](Self::continues), if the congestion window admits it.
+    #[inline(always)]
+    pub(super) fn next_full(&mut self, now: Time) -> Option<Chunk> {
+        self.chronograph.busy.begin(now);
+        self.chronograph.sndbuf_limited.end(now);
+        let pipe = self.board.pipe();
+        if pipe + self.mss > self.cwnd && pipe > 0 {
+            self.window_limited = true;
+            self.chronograph.rwnd_limited.end(now);
+            return None;
+        }
+        let (start, span) = (self.nxt, self.mss as u32);
+        self.board.push(start, span, now);
+        self.nxt += self.mss;
+        if self.timer == Time::NEVER {
+            self.restart_timer(now);
+        }
+        self.reduction.on_sent(span);
+        self.arm_probe(now);
+        Some(Chunk { start, span, fin: false, new: true })
+    }
+}
