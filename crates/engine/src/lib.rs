@@ -21,6 +21,6 @@ pub use distribution::{DISTRIBUTIONS, Dimension, Distribution, Law};
 pub use ecn::Ecn;
 pub use histogram::Histogram;
 pub use random::RandomStream;
-pub use scheduler::{EventScheduler, Heap, Kind, Slot, Wheel};
+pub use scheduler::{EventScheduler, Heap, Kind, Place, Slot, Wheel};
 pub use time::{Duration, Time};
 pub use units::{Bytes, Rate};

@@ -35,15 +35,15 @@ pub trait EventScheduler {
     fn cancel(&mut self, slot: Slot);
     /// Removes and returns the first pending slot.
     fn pop(&mut self) -> Option<(Time, Slot)>;
-    /// Returns whether the event of a slot at `time` comes before that of another one at the same time.
-    fn precedes(&self, slot: Slot, other: Slot, time: Time) -> bool;
+    /// Returns the place of a slot's event at `time` among those of the same time.
+    fn place(&self, slot: Slot, time: Time) -> Place;
     /// Returns when the first pending slot is due; `NEVER` when nothing is pending. Slower than `pop`: for rare questions.
     fn next_time(&self) -> Time;
 }
 
 /// Place of an event among those of its time: kind, lot and slot as one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(u64);
+pub struct Place(u64);
 
 impl Place {
     /// The lot mixes slot and time by multiplication and shifts, as splitmix64 does.
@@ -300,9 +300,8 @@ impl EventScheduler for Wheel {
         }
     }
 
-    fn precedes(&self, slot: Slot, other: Slot, time: Time) -> bool {
-        let place = |slot: Slot| Place::new(self.kinds[slot as usize], slot, time.as_nanos());
-        place(slot) < place(other)
+    fn place(&self, slot: Slot, time: Time) -> Place {
+        Place::new(self.kinds[slot as usize], slot, time.as_nanos())
     }
 
     fn next_time(&self) -> Time {
@@ -355,9 +354,8 @@ impl EventScheduler for Heap {
         }
         None
     }
-    fn precedes(&self, slot: Slot, other: Slot, time: Time) -> bool {
-        let place = |slot: Slot| Place::new(self.slots[slot as usize].0, slot, time.as_nanos());
-        place(slot) < place(other)
+    fn place(&self, slot: Slot, time: Time) -> Place {
+        Place::new(self.slots[slot as usize].0, slot, time.as_nanos())
     }
     fn next_time(&self) -> Time {
         self.slots.iter().map(|slot| slot.1).min().unwrap_or(Time::NEVER)

@@ -20,6 +20,8 @@ pub struct Measure {
 pub(crate) enum Source {
     /// State of each path of a flow's sender.
     Path(fn(&PathState) -> Option<f64>),
+    /// Loss recovery of each path of a flow's sender.
+    Repair(fn(&Repair) -> f64),
     /// State of a flow's sender as a whole.
     Sender(fn(&dyn SenderState) -> f64),
     /// Progress of a page or a video.
@@ -57,7 +59,6 @@ pub(crate) struct PathState {
     /// Phase of the congestion control, where it names any.
     pub phase: Option<&'static str>,
     pub flight: u64,
-    pub repair: Option<Repair>,
 }
 
 /// What a sender has sent.
@@ -93,6 +94,10 @@ pub(crate) trait SenderState {
     }
     /// State of one path.
     fn path(&self, number: usize) -> PathState;
+    /// Loss recovery of one path, if it is a TCP's. Apart from the rest, as it is found by asking the scoreboard.
+    fn repair(&self, _number: usize) -> Option<Repair> {
+        None
+    }
 }
 
 /// Declares the measures in their order: title and unit of each, its source by what it is found from, and its help.
@@ -120,11 +125,11 @@ measures! {
     "pacing_rate" ("Pacing rate", "bit/s"): Path(path) = path.pacing_rate.map(|rate| rate.as_bps() as f64),
         "rate in bit/s at which a sender that paces lets data leave";
     "flight" ("Bytes in flight", "B"): Path(path) = Some(path.flight as f64), "bytes that were sent and are not cumulatively acknowledged";
-    "ca_state" ("Congestion state", ""): Path(path) = path.repair.map(|repair| f64::from(repair.ca_state)),
+    "ca_state" ("Congestion state", ""): Repair(repair) = f64::from(repair.ca_state),
         "TCP's congestion state as Linux tells it (`tcpi_ca_state`), a number from 0 to 4";
-    "lost" ("Lost", "segments"): Path(path) = path.repair.map(|repair| repair.lost as f64),
+    "lost" ("Lost", "segments"): Repair(repair) = repair.lost as f64,
         "segments of TCP that are presumed lost (`tcpi_lost`)";
-    "sacked" ("SACKed", "segments"): Path(path) = path.repair.map(|repair| repair.sacked as f64),
+    "sacked" ("SACKed", "segments"): Repair(repair) = repair.sacked as f64,
         "segments of TCP that SACK blocks report (`tcpi_sacked`)";
     "sequence" ("Sequence number", "B"): Sender(sender) = sender.sent().bytes as f64,
         "bytes of payload that were sent at least once, over all paths together";

@@ -222,7 +222,7 @@ impl Journal {
     /// Explains a retransmission by the state of its sender.
     pub fn explain(&mut self, packet: PacketId, sender: &dyn SenderState) {
         let Some(entry) = self.of(packet).filter(|entry| entry.kind & kind::RETRANSMISSION != 0) else { return };
-        let state = sender.path(usize::from(entry.path).min(sender.paths().saturating_sub(1))).repair;
+        let state = sender.repair(usize::from(entry.path).min(sender.paths().saturating_sub(1)));
         entry.reason = match state {
             Some(repair) if repair.ca_state == CA_LOSS => 4,
             _ if sender.is_repairing() => 3,
@@ -272,7 +272,7 @@ impl Journal {
     /// Records a sender's state when it changes. The phase that a control names says more than that it repairs losses.
     pub fn see(&mut self, now: Time, flow: u32, sender: &dyn SenderState) {
         let path = sender.path(0);
-        let state = match (path.repair, path.phase) {
+        let state = match (sender.repair(0), path.phase) {
             (Some(repair), _) if repair.ca_state == CA_LOSS => 3,
             (_, Some(phase)) => self.number_of(phase),
             _ if sender.is_repairing() => 2,
@@ -340,7 +340,7 @@ impl Journal {
     /// Writes the time series, and returns what they are.
     fn write_series(&mut self, trace: &Trace, now: Time, sections: &mut Sections) -> Json {
         let mut series = BTreeMap::<(usize, u32, u8), Vec<(Time, f64)>>::new();
-        for sample in trace.samples.iter().filter(|sample| sample.event.is_none()) {
+        for sample in trace.turns.samples.iter().filter(|sample| sample.event.is_none()) {
             let key = (sample.measure as usize, sample.source, sample.path);
             series.entry(key).or_default().push((sample.time, sample.value));
         }

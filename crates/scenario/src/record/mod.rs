@@ -8,6 +8,7 @@ mod recording;
 pub(crate) mod samples;
 mod streams;
 pub(crate) mod trace;
+mod turns;
 
 /// Function that appends bytes to a named file, or says why it cannot.
 pub type Output<'a> = &'a mut dyn FnMut(&str, &[u8]) -> Result<(), String>;

@@ -4,6 +4,7 @@ use crate::endpoint::{Body, EndId, Notice};
 use crate::measures::series::{MEASURES, Measure, PathState, SenderState, Source};
 use crate::model::scenario::TraceSpec;
 use crate::record::samples::Sample;
+use crate::record::turns::Turns;
 use vazao_application::Progress;
 use vazao_engine::{Duration, Time};
 use vazao_network::Network;
@@ -16,8 +17,9 @@ const QUEUE_INTERVAL: Duration = Duration::from_millis(1);
 pub(crate) struct Trace {
     /// Measures of senders, with their numbers among all measures.
     of_senders: Vec<(u32, &'static Measure)>,
-    /// Whether one of these is of each path.
+    /// Whether one of these is of each path, and whether one needs the state of these.
     of_paths: bool,
+    of_states: bool,
     of_visits: Vec<(u32, &'static Measure)>,
     of_queues: Option<u32>,
     notices: Option<u32>,
@@ -25,7 +27,7 @@ pub(crate) struct Trace {
     every: Duration,
     flows: Vec<FlowTrace>,
     queues: Vec<u64>,
-    pub samples: Vec<Sample>,
+    pub turns: Turns,
 }
 
 /// Series of a flow's measures.
@@ -87,8 +89,10 @@ impl Trace {
         let of = |kind: fn(&Source) -> bool| all.clone().filter(move |(_, measure)| kind(&measure.source));
         let fresh = FlowTrace { seen: Time::ZERO, end: Time::ZERO, series: Vec::new() };
         Trace {
-            of_senders: of(|source| matches!(source, Source::Path(_) | Source::Sender(_))).collect(),
-            of_paths: of(|source| matches!(source, Source::Path(_))).next().is_some(),
+            of_senders: of(|source| matches!(source, Source::Path(_) | Source::Repair(_) | Source::Sender(_)))
+                .collect(),
+            of_paths: of(|source| matches!(source, Source::Path(_) | Source::Repair(_))).next().is_some(),
+            of_states: of(|source| matches!(source, Source::Path(_))).next().is_some(),
             of_visits: of(|source| matches!(source, Source::Visit(_))).collect(),
             of_queues: of(|source| matches!(source, Source::Queue)).map(|(number, _)| number).next(),
             notices: of(|source| matches!(source, Source::Notices)).map(|(number, _)| number).next(),
@@ -96,13 +100,18 @@ impl Trace {
             every: spec.every.unwrap_or(Duration::ZERO),
             flows: vec![fresh; flows],
             queues: vec![u64::MAX; 2 * links],
-            samples: Vec::new(),
+            turns: Turns::default(),
         }
     }
 
     /// Returns the interval of queue samples, if there are any.
     pub fn queue_interval(&self) -> Option<Duration> {
         self.of_queues.map(|_| if self.every > Duration::ZERO { self.every } else { QUEUE_INTERVAL })
+    }
+
+    /// Returns whether notifications are recorded, or latencies of messages.
+    pub fn hears_ends(&self) -> bool {
+        self.notices.is_some() || self.messages.is_some()
     }
 
     /// Observes the sender of a flow.
@@ -119,10 +128,11 @@ impl Trace {
             flow.series.resize(paths, vec![Series::EMPTY; self.of_senders.len()]);
         }
         for (path, all) in flow.series.iter_mut().enumerate() {
-            let state = if self.of_paths { sender.path(path) } else { PathState::default() };
+            let state = if self.of_states { sender.path(path) } else { PathState::default() };
             for (series, (_, measure)) in all.iter_mut().zip(&self.of_senders) {
                 match measure.source {
                     Source::Path(value) => series.see(now, value(&state).unwrap_or(f64::NAN)),
+                    Source::Repair(value) => series.see(now, sender.repair(path).as_ref().map_or(f64::NAN, value)),
                     Source::Sender(value) if path == 0 => series.see(now, value(sender)),
                     _ => {}
                 }
@@ -138,10 +148,10 @@ impl Trace {
         let flow = &mut self.flows[number as usize];
         for (path, series) in flow.series.iter_mut().enumerate() {
             for (series, &(measure, _)) in series.iter_mut().zip(&self.of_senders) {
-                let samples = &mut self.samples;
+                let turns = &mut self.turns;
                 series.close(|time, value| {
                     let path = path as u8;
-                    samples.push(Sample { time, measure, source: number, path, value, event: None });
+                    turns.push(Sample { time, measure, source: number, path, value, event: None });
                 });
             }
         }
@@ -157,7 +167,7 @@ impl Trace {
                     let (recorded, value) = (series.recorded, series.latest);
                     if !value.is_nan() && (recorded.0 < *seen || recorded.1 != value) {
                         let path = path as u8;
-                        self.samples.push(Sample { time: *seen, measure, source: number, path, value, event: None });
+                        self.turns.push(Sample { time: *seen, measure, source: number, path, value, event: None });
                     }
                 }
             }
@@ -167,7 +177,7 @@ impl Trace {
     /// Records a notification to an end of a flow.
     pub fn on_notice(&mut self, now: Time, (flow, side): EndId, notice: Notice) {
         if let Some(measure) = self.notices {
-            self.samples.push(Sample {
+            self.turns.push(Sample {
                 time: now,
                 measure,
                 source: flow as u32,
@@ -182,7 +192,7 @@ impl Trace {
     pub fn on_message(&mut self, now: Time, flow: u32, latency: Duration) {
         if let Some(measure) = self.messages {
             let value = latency.as_secs();
-            self.samples.push(Sample { time: now, measure, source: flow, path: 0, value, event: None });
+            self.turns.push(Sample { time: now, measure, source: flow, path: 0, value, event: None });
         }
     }
 
@@ -193,7 +203,7 @@ impl Trace {
                 && let Some(value) = value(&progress)
             {
                 let source = flow as u32;
-                self.samples.push(Sample { time: now, measure, source, path: 0, value, event: None });
+                self.turns.push(Sample { time: now, measure, source, path: 0, value, event: None });
             }
         }
     }
@@ -208,7 +218,7 @@ impl Trace {
             if bytes != *old {
                 *old = bytes;
                 let (source, value) = (link as u32, bytes as f64);
-                self.samples.push(Sample { time: now, measure, source, path: 0, value, event: None });
+                self.turns.push(Sample { time: now, measure, source, path: 0, value, event: None });
             }
         }
         is_any_waiting

@@ -18,6 +18,7 @@ use crate::record::log::Log;
 use crate::record::samples::Sample;
 use crate::record::trace::Trace;
 use crate::results::collect::{Outcome, conclude};
+use crate::world::ahead::Moment;
 use crate::world::probe::{Leaving, Probe, Silent};
 use crate::world::{Stopped, World};
 use build::{Planned, build};
@@ -150,13 +151,16 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     if let Some(interval) = interval {
         world.sample_links(interval);
     }
+    if !scenario.has_own_code() {
+        world.look_ahead();
+    }
     guarded(&mut world, scenario, |world| world.run(scenario.until, stop, clock))?;
     world.probe.flush(true).map_err(Stopped::Probe)?;
     world.probe.trace.finish();
     if let (Some(journal), Some(file)) = (&mut world.probe.journal, file) {
         *file = journal.file(scenario, [&id, ENGINE_VERSION], world.now, &world.probe.trace);
     }
-    let samples = if follows { Vec::new() } else { std::mem::take(&mut world.probe.trace.samples) };
+    let samples = if follows { Vec::new() } else { std::mem::take(&mut world.probe.trace.turns.samples) };
     Ok(conclude(&id, scenario, world, &samples))
 }
 
@@ -216,10 +220,11 @@ impl Recorder<'_> {
 
     fn spill(&mut self) -> Result<(), String> {
         let Some(spill) = &mut self.spill else { return Ok(()) };
-        if self.trace.samples.len() < HELD {
+        let samples = &mut self.trace.turns.samples;
+        if samples.len() < HELD {
             return Ok(());
         }
-        let records: Vec<u8> = self.trace.samples.drain(..).flat_map(Sample::to_record).collect();
+        let records: Vec<u8> = samples.drain(..).flat_map(Sample::to_record).collect();
         spill(&records)
     }
 }
@@ -227,6 +232,21 @@ impl Recorder<'_> {
 impl Probe for Recorder<'_> {
     const ON: bool = true;
 
+    fn follows_ends(&self) -> bool {
+        !self.keeps_contents() && self.journal.is_none() && self.trace.queue_interval().is_none()
+    }
+    fn hears_ends(&self) -> bool {
+        self.trace.hears_ends()
+    }
+    fn keeps_contents(&self) -> bool {
+        self.capture.is_some() || self.log.is_some()
+    }
+    fn on_moment(&mut self, moment: Moment) {
+        self.trace.turns.moment = Some(moment);
+    }
+    fn on_reached(&mut self, moment: Option<Moment>) {
+        self.trace.turns.reach(moment);
+    }
     fn on_packet(&mut self, now: Time, flow: usize, crossing: &Crossing<'_>) {
         if let Some((capture, _)) = &mut self.capture {
             capture.cross(now, flow, crossing);

@@ -7,7 +7,7 @@ use crate::world::{End, Flow, FlowEnd, Peer, Stopped, World};
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 use vazao_application::Application;
-use vazao_engine::{Duration, EventScheduler, Slot, Time};
+use vazao_engine::{Duration, EventScheduler, Place, Slot, Time};
 use vazao_network::{Fate, PacketId, Path};
 
 /// State of a run whose ends may be ahead of it.
@@ -33,6 +33,9 @@ pub(crate) struct Foresight {
 /// Event of a run: its time and slot.
 type Event = (Time, Slot);
 
+/// Place of an event in the order of all: its time, and its place among those of that time.
+pub(crate) type Moment = (Time, Place);
+
 /// Packet that was dropped.
 #[derive(Clone, Copy, Debug)]
 struct Drop {
@@ -42,8 +45,11 @@ struct Drop {
 }
 
 impl<P: Probe> World<P> {
-    /// Prepares to run ahead: nobody observes the run, nobody's own code takes part in it, and no guests do.
+    /// Prepares to run ahead, if the probe can be shown ends one after the other: nobody's own code may take part in the run.
     pub fn look_ahead(&mut self) {
+        if !self.probe.follows_ends() {
+            return;
+        }
         let mut paths = Vec::with_capacity(self.ends.len());
         for (index, end) in (0..).zip(&self.ends) {
             let Peer::Own(to) = end.peer else { return };
@@ -87,6 +93,24 @@ impl<P: Probe> World<P> {
         // A connection may fail before.
         let stands = sender.machine.stands_until(begins).min(receiver.machine.stands_until(begins));
         sent.max(writes).min(stands)
+    }
+
+    /// Tells the probe of which event it is shown more, if ends may be ahead of the run.
+    pub(super) fn tell_moment(&mut self) {
+        if self.ahead.is_possible {
+            self.probe.on_moment(self.moment((self.now, self.slot)));
+        }
+    }
+
+    /// Tells the probe what the run has come to.
+    pub(super) fn tell_reached(&mut self) {
+        if self.ahead.is_possible {
+            self.probe.on_reached(Some(self.moment(self.ahead.reached)));
+        }
+    }
+
+    fn moment(&self, (time, slot): Event) -> Moment {
+        (time, self.scheduler.place(slot, time))
     }
 
     /// Handles everything that ends may have ahead of the run.
@@ -148,7 +172,8 @@ impl<P: Probe> World<P> {
 
     /// Returns whether an event comes before another one.
     fn precedes(&self, (time, slot): Event, (other_time, other): Event) -> bool {
-        time < other_time || time == other_time && self.scheduler.precedes(slot, other, time)
+        let place = |slot| self.scheduler.place(slot, time);
+        time < other_time || time == other_time && place(slot) < place(other)
     }
 
     /// Counts a packet of a flow's sender that was dropped at the event that is being handled, in the order of events.
@@ -190,6 +215,9 @@ impl<P: Probe> World<P> {
 
     /// Counts what was dropped ahead of the run, which is over.
     pub(super) fn conclude_ahead(&mut self) {
+        if P::ON {
+            self.probe.on_reached(None);
+        }
         (0..self.flows.len()).for_each(|flow| self.count_foreseen(flow, (Time::NEVER, 0)));
     }
 }

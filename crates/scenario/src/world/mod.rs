@@ -200,7 +200,7 @@ impl<P: Probe> World<P> {
             if delivers {
                 machine.watch_messages(is_receiver);
             }
-            if P::ON {
+            if P::ON && self.probe.hears_ends() {
                 machine.watch_notices();
                 application.watch_latencies();
             }
@@ -281,6 +281,9 @@ impl<P: Probe> World<P> {
                 return Err(Stopped::Cancelled);
             }
             clock(time);
+            if P::ON {
+                self.tell_reached();
+            }
             self.probe.check().map_err(Stopped::Probe)?;
         }
         Ok(())
@@ -464,6 +467,9 @@ impl<P: Probe> World<P> {
     /// Runs an end's application, sends its packets, and sets its timer.
     #[inline(never)]
     pub fn service(&mut self, index: usize) {
+        if P::ON {
+            self.tell_moment();
+        }
         let end = &mut self.ends[index];
         self.acting = end.flow;
         end.machine.drive(self.now, &mut end.application);
@@ -503,7 +509,7 @@ impl<P: Probe> World<P> {
         let peer_index = peer as usize;
         let [own, peer] = self.ends.get_disjoint_mut([index, peer_index]).expect("the two ends of a flow are two");
         own.machine.credit(self.now, &own.application, &mut *peer.machine, &mut peer.application);
-        if P::ON {
+        if P::ON && self.probe.hears_ends() {
             self.show_latencies(peer_index);
         }
     }
@@ -511,7 +517,7 @@ impl<P: Probe> World<P> {
     /// Sends all packets that an end may send now.
     #[inline(always)]
     pub fn transmit(&mut self, index: usize) {
-        if P::ON {
+        if P::ON && self.probe.keeps_contents() {
             self.show_secrets(index);
         }
         while let Some(tcp) = self.ends[index].machine.in_place() {
@@ -521,7 +527,7 @@ impl<P: Probe> World<P> {
         while let Some(departure) = self.ends[index].machine.poll_transmit(self.now, &mut self.contents) {
             self.depart(index, &departure);
         }
-        if P::ON {
+        if P::ON && self.probe.keeps_contents() {
             self.show_log(index);
         }
     }

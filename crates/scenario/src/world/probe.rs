@@ -2,6 +2,7 @@
 
 use crate::endpoint::{Body, Crossing, EndId, Endpoint, Notice};
 use crate::measures::series::SenderState;
+use crate::world::ahead::Moment;
 use vazao_application::{Progress, Visit};
 use vazao_engine::{Duration, Time};
 use vazao_network::{DropCause, LinkId, Network, PacketId};
@@ -39,6 +40,23 @@ pub(crate) trait Probe {
     fn on_log(&mut self, _now: Time, _end: EndId, _records: &[u8]) {}
     /// Observes lines of a flow's key log.
     fn on_secrets(&mut self, _flow: usize, _lines: &str) {}
+    /// Returns whether it is content to be shown each end's events in their order, whatever those of others: it looks at no
+    /// packet and no link.
+    fn follows_ends(&self) -> bool {
+        true
+    }
+    /// Returns whether it wants to hear of notifications and messages.
+    fn hears_ends(&self) -> bool {
+        true
+    }
+    /// Returns whether it keeps the contents of packets, and keys and logs with them.
+    fn keeps_contents(&self) -> bool {
+        true
+    }
+    /// Learns the place of the event of which it is shown more, where ends may be ahead of the run.
+    fn on_moment(&mut self, _moment: Moment) {}
+    /// Learns what the run has come to, so that nothing more will be shown of before; `None`: its end.
+    fn on_reached(&mut self, _moment: Option<Moment>) {}
     /// Returns whether it follows packets over the links.
     fn follows(&self) -> bool {
         false

@@ -7,11 +7,10 @@ use vazao_application::Application;
 impl<P: Probe> World<P> {
     /// Shows the probe an end's notifications and the state of a sender or of a receiver.
     pub fn show(&mut self, index: usize) {
-        let end = &mut self.ends[index];
-        for notice in end.machine.notices() {
-            self.probe.on_notice(self.now, end.id(), notice);
+        if self.probe.hears_ends() {
+            self.show_notices(index);
+            self.show_latencies(index);
         }
-        self.show_latencies(index);
         let end = &mut self.ends[index];
         if end.sends {
             end.machine.with_state(&mut |sender| self.probe.on_sender(self.now, end.flow, sender));
@@ -21,6 +20,13 @@ impl<P: Probe> World<P> {
                 _ => None,
             };
             self.probe.on_receiver(self.now, end.id(), &*end.machine, visit);
+        }
+    }
+
+    fn show_notices(&mut self, index: usize) {
+        let end = &mut self.ends[index];
+        for notice in end.machine.notices() {
+            self.probe.on_notice(self.now, end.id(), notice);
         }
     }
 

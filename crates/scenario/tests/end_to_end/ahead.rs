@@ -1,6 +1,6 @@
 //! Ends and packets that are ahead of the run: a run in steps, in which each event has its turn, comes to the same to the bit.
 
-use crate::lab::{load, play};
+use crate::lab::{captured, load, play};
 use proptest::prelude::*;
 use proptest::sample::select;
 use vazao_engine::Time;
@@ -79,9 +79,15 @@ fn flow() -> impl Strategy<Value = String> {
 }
 
 fn scenario() -> impl Strategy<Value = String> {
-    let top = select(vec!["", "", "measure = { from = \"700 ms\", to = \"1500 ms\" }\n"]);
+    let top = select(vec![
+        "",
+        "",
+        "measure = { from = \"700 ms\", to = \"1500 ms\" }\n",
+        "trace = { measures = [\"cwnd\", \"sequence\", \"message_latency\"] }\n",
+        "trace = { measures = [\"srtt\", \"delivered\"], every = \"100 ms\" }\n",
+    ]);
     (top, network(), prop::collection::vec(flow(), 1..6))
-        .prop_map(|(top, network, flows)| format!("until = \"2500 ms\"\n{top}network = {network}\n{}", flows.concat()))
+        .prop_map(|(top, network, flows)| format!("{top}until = \"2500 ms\"\nnetwork = {network}\n{}", flows.concat()))
 }
 
 proptest! {
@@ -89,6 +95,8 @@ proptest! {
     fn a_run_ahead_comes_to_the_same_as_one_event_by_event(text in scenario(), seed in 0u64..100) {
         let (ahead, stepwise) = (play(&text, seed), stepwise(&text, seed));
         prop_assert_eq!(differing(&ahead, &stepwise), Vec::<String>::new());
-        prop_assert!(ahead == stepwise);
+        // A session has no time series; a run whose packets are captured does not go ahead.
+        let whole = if text.starts_with("trace") { captured(&text, seed).0 } else { stepwise };
+        prop_assert!(ahead == whole, "samples");
     }
 }

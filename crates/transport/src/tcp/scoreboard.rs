@@ -319,11 +319,13 @@ impl Scoreboard {
     /// was what arrived before. Returns when the first and the last of them were sent; `None`: nothing is done.
     #[inline(always)]
     pub fn acknowledge_in_order(&mut self, offset: u64) -> Option<(Time, Time)> {
-        let newly_acked = self.newly_acked.as_mut()?;
         if self.sacked | self.lost | self.resent != 0 || !self.ranges.is_empty() {
             return None;
         }
-        let first = *self.segments.front().filter(|first| first.start >= newly_acked.highest)?;
+        let first = *self.segments.front()?;
+        if self.newly_acked.as_ref().is_some_and(|newly_acked| first.start < newly_acked.highest) {
+            return None;
+        }
         let (mut sent, mut count) = (first, 1);
         while sent.state.is_plain() && sent.order().1 < offset {
             sent = *self.segments.get(count)?;
@@ -335,7 +337,9 @@ impl Scoreboard {
         self.segments.drain(..count);
         self.base += count as u64;
         self.total -= offset - first.start;
-        newly_acked.highest = offset;
+        if let Some(newly_acked) = &mut self.newly_acked {
+            newly_acked.highest = offset;
+        }
         self.late.1 |= first.start < self.late.0;
         debug_assert!(self.is_consistent());
         Some((first.at, sent.at))

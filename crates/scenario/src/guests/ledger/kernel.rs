@@ -10,6 +10,7 @@ use vazao_guest_protocol::{Sample, TcpInfo};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TcpState {
     pub path: PathState,
+    repair: Option<Repair>,
     sent: Sent,
     /// Observed reductions of the slow-start threshold.
     cuts: u64,
@@ -43,9 +44,9 @@ impl TcpState {
             ssthresh,
             srtt: srtt(info.rtt_us.into()),
             flight,
-            repair: Some(Repair { ca_state: info.ca_state, lost: info.lost.into(), sacked: info.sacked.into() }),
             ..PathState::default()
         };
+        self.repair = Some(Repair { ca_state: info.ca_state, lost: info.lost.into(), sacked: info.sacked.into() });
         let bytes = info.bytes_sent.saturating_sub(info.bytes_retrans);
         self.sent = Sent { segments: info.segs_out.into(), bytes, flight };
         self.cuts += u64::from(ssthresh.is_some_and(|new| old.is_none_or(|old| new < old)));
@@ -71,7 +72,7 @@ impl SenderState for TcpState {
         self.path.ssthresh.is_none_or(|threshold| self.path.cwnd < threshold)
     }
     fn is_repairing(&self) -> bool {
-        self.path.repair.is_some_and(|repair| repair.ca_state >= REPAIRING)
+        self.repair.is_some_and(|repair| repair.ca_state >= REPAIRING)
     }
     fn cuts(&self) -> u64 {
         self.cuts
@@ -81,6 +82,9 @@ impl SenderState for TcpState {
     }
     fn path(&self, _number: usize) -> PathState {
         self.path
+    }
+    fn repair(&self, _number: usize) -> Option<Repair> {
+        self.repair
     }
 }
 
@@ -215,7 +219,7 @@ mod tests {
         info.update(&sample);
         assert_eq!((info.cwnd(), info.ssthresh(), info.path.flight, info.cuts()), (20_000, None, 7_000, 0));
         assert!(info.in_slow_start() && !info.is_repairing());
-        assert_eq!(info.path(0).repair, Some(Repair { ca_state: 1, lost: 1, sacked: 2 }));
+        assert_eq!(info.repair(0), Some(Repair { ca_state: 1, lost: 1, sacked: 2 }));
         let times = [info.busy, info.rwnd_limited, info.sndbuf_limited];
         assert_eq!(times, [90, 20, 30].map(|ms| Some(Duration::from_millis(ms))));
         assert_eq!((info.reordering, info.timeouts), (Some(5), None));

@@ -13,7 +13,7 @@ use crate::document::reader::Table;
 use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Inflow, Turn, known};
 use crate::measures::counts::{Counts, PathReport, Tally};
 use crate::measures::measure::FlowMeasure;
-use crate::measures::series::{PathState, SenderState, Sent};
+use crate::measures::series::{PathState, Repair, SenderState, Sent};
 use crate::model::address::initial_sequences;
 use crate::model::multipath::MultipathSpec;
 use crate::model::plugin::SchedulerSpec;
@@ -258,5 +258,8 @@ impl SenderState for Connection {
     }
     fn path(&self, number: usize) -> PathState {
         SenderState::path(self.subflows()[number].tcp(), 0)
+    }
+    fn repair(&self, number: usize) -> Option<Repair> {
+        SenderState::repair(self.subflows()[number].tcp(), 0)
     }
 }

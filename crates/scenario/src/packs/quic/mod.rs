@@ -351,6 +351,6 @@ impl SenderState for Connection {
     fn path(&self, number: usize) -> PathState {
         let path = Connection::paths(self).nth(number).expect("a path that was used");
         let PathView { cwnd, ssthresh, srtt, latest_rtt, timeout: rto, pacing_rate, phase, flight, .. } = path;
-        PathState { cwnd, ssthresh, srtt, latest_rtt, rto, pacing_rate, phase, flight, ..PathState::default() }
+        PathState { cwnd, ssthresh, srtt, latest_rtt, rto, pacing_rate, phase, flight }
     }
 }

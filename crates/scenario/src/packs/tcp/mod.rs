@@ -278,12 +278,14 @@ impl SenderState for Connection {
         Sent { segments: self.stats().segments, bytes: self.sent_bytes(), flight: self.flight() }
     }
     fn path(&self, _number: usize) -> PathState {
-        let (lost, sacked) = (self.lost_segments(), self.sacked_segments());
         PathState {
-            repair: Some(Repair { ca_state: self.ca_state() as u8, lost, sacked }),
             pacing_rate: self.pacing_rate(),
             phase: self.control().phase(),
             ..path_state(Connection::cwnd(self), self.control().ssthresh(), self.rtt(), self.flight())
         }
+    }
+    fn repair(&self, _number: usize) -> Option<Repair> {
+        let (ca_state, lost, sacked) = (self.ca_state() as u8, self.lost_segments(), self.sacked_segments());
+        Some(Repair { ca_state, lost, sacked })
     }
 }

@@ -4,15 +4,15 @@
 
 use super::report::AckReport;
 use super::{Chunk, Sender};
-use crate::tcp::recovery::Episode;
+use crate::tcp::recovery::{Episode, Recovery};
 use vazao_engine::{Duration, Time};
 
 impl Sender {
     /// Returns whether the connection has none of what acts on every segment: pacing, bursts, rate samples, one-way delays, the
-    /// measure of RFC 7661; and detects losses by time.
+    /// measure of RFC 7661, and a count of what is in the network apart from the scoreboard's.
     pub(super) fn has_fast_path(&self) -> bool {
         let acts = self.paced.is_some() || self.bursts.is_some() || self.pipe_ack.is_some();
-        !acts && !self.board.measures_rates() && !self.wants_one_way && self.rack_tlp.is_some()
+        !acts && !self.board.measures_rates() && !self.wants_one_way && self.recovery != Recovery::Pipe
     }
 
     /// Returns whether there is nothing to repair, undo, reduce or make up for.
@@ -38,14 +38,16 @@ impl Sender {
             || self.vegas_checks > 0
             || self.undo.has_dsack()
             || self.reduction.is_under_way()
-            || self.reduction.is_lossless();
-        let Some(rack_tlp) = self.rack_tlp.as_mut().filter(|_| !disturbed) else { return false };
-        if rack_tlp.is_disturbed(self.stats.duplicate_reports) {
+            || self.reduction.is_lossless()
+            || self.rack_tlp.as_ref().is_some_and(|rack_tlp| rack_tlp.is_disturbed(self.stats.duplicate_reports));
+        if disturbed {
             return false;
         }
         let flight = self.board.outstanding();
         let Some((first, last)) = self.board.acknowledge_in_order(offset) else { return false };
-        rack_tlp.on_arrival(now, last, offset, self.host.counts_duplicates);
+        if let Some(rack_tlp) = &mut self.rack_tlp {
+            rack_tlp.on_arrival(now, last, offset, self.host.counts_duplicates);
+        }
         let same_window = self.window == window;
         self.on_window(offset, start, window);
         let newly = offset - self.una;
@@ -89,7 +91,7 @@ impl Sender {
         self.chronograph.busy.begin(now);
         self.chronograph.sndbuf_limited.end(now);
         let pipe = self.board.pipe();
-        if pipe + self.mss > self.cwnd && pipe > 0 {
+        if pipe + self.mss > self.allowance() && pipe > 0 {
             self.window_limited = true;
             self.chronograph.rwnd_limited.end(now);
             return None;
