@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "bench"))
 
-from instructions import program  # noqa: E402
+from instructions import built  # noqa: E402
 from run import ACCESS, CUBIC, bottleneck, dumbbell, path, two_paths  # noqa: E402
 
 PAGE = HERE / "performance.md"
@@ -146,7 +146,7 @@ def algorithms(executable: str) -> dict[str, Sequence[float]]:
 
 def main() -> None:
     """Count, and write the tables."""
-    executable = program()
+    executable = built("bench")
     tables = {}
     grown = {}
     for flows, spans in SPANS.items():

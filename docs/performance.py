@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "bench"))
 
 from drawing import draw  # noqa: E402
-from instructions import program  # noqa: E402
+from instructions import built  # noqa: E402
 from run import path  # noqa: E402
 
 PARTS = {
@@ -86,7 +86,7 @@ def part(file: str, function: str) -> str:
 
 def measure() -> dict[str, float]:
     """Count the instructions of each part for one data segment with its part of an acknowledgement."""
-    executable = program()
+    executable = built("bench")
     counts = []
     with tempfile.TemporaryDirectory() as folder:
         scenario, profile = Path(folder, "one.toml"), Path(folder, "profile")

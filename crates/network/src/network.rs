@@ -173,8 +173,10 @@ impl<B: Copy> Network<B> {
     /// Lets a packet enter the next link of its route; for `waits` see [`walk`](Self::walk).
     #[inline(always)]
     fn enter(&mut self, now: Time, id: PacketId, scheduler: &mut impl EventScheduler, waits: bool) -> Fate {
-        let Packet { hop, size, .. } = self.packets.nodes[id as usize];
-        let link = self.routes[(hop & HOP) as usize] & !AHEAD;
+        let nodes = &mut self.packets.nodes[..];
+        let Packet { hop, size, .. } = nodes[id as usize];
+        let position = (hop & HOP) as usize;
+        let link = self.routes[position] & !AHEAD;
         let l = &mut self.links[link as usize];
         if l.serves() {
             return self.enqueue(now, link, id, scheduler);
@@ -183,14 +185,19 @@ impl<B: Copy> Network<B> {
             l.refuse();
             return Fate::Dropped(id, DropCause::Queue);
         }
-        if l.is_impaired() {
-            if let Some(time) = l.accept(now.as_nanos(), id, &mut self.packets.nodes) {
-                scheduler.set(link, Time::from_nanos(time));
+        let first = if l.is_impaired() {
+            l.accept(now.as_nanos(), id, nodes)
+        } else {
+            let arrival = l.pass(now.as_nanos(), size);
+            if arrival <= self.horizon && self.routes[position + 1] & AHEAD != 0 {
+                return self.walk(link, id, arrival, scheduler, waits);
             }
-            return Fate::Moving;
+            l.push(id, arrival, nodes).then_some(arrival)
+        };
+        if let Some(time) = first {
+            scheduler.set(link, Time::from_nanos(time));
         }
-        let arrival = l.pass(now.as_nanos(), size);
-        self.walk(link, id, arrival, scheduler, waits)
+        Fate::Moving
     }
 
     /// Moves a packet that will be at the end of `link` at `arrival` over the links behind it as far as it may go ahead. If it
@@ -241,7 +248,7 @@ impl<B: Copy> Network<B> {
     }
 
     /// Has the first packet of a link go on at `arrival`, or before, if it may.
-    #[inline]
+    #[inline(always)]
     fn await_first(&mut self, link: LinkId, first: PacketId, arrival: u64, scheduler: &mut impl EventScheduler) {
         if arrival <= self.horizon && self.goes_ahead(first, arrival) {
             self.ready.push(link);
@@ -251,6 +258,7 @@ impl<B: Copy> Network<B> {
     }
 
     /// Returns whether a packet at the end of a link may go on ahead of time.
+    #[inline(always)]
     fn goes_ahead(&mut self, id: PacketId, arrival: u64) -> bool {
         let Packet { hop, size, .. } = self.packets.nodes[id as usize];
         let next = self.routes[(hop & HOP) as usize + 1];

@@ -17,9 +17,13 @@ pub(crate) struct Ahead {
     is_possible: bool,
     /// Event that the run has come to: its time and slot.
     pub reached: (Time, Slot),
-    /// Number of events before which the end of the run is not estimated anew.
+    /// Number of events before which it pays to estimate the end of the run anew, and the time that passes until then.
     review: u64,
+    pause: Duration,
 }
+
+/// Shortest time between two estimates of the end of a run that may come at any time.
+const LEAST_PAUSE: Duration = Duration::from_micros(100);
 
 /// What a sender that is ahead of the run has to say of the time between.
 #[derive(Clone, Debug, Default)]
@@ -70,29 +74,32 @@ impl<P: Probe> World<P> {
         if !self.ahead.is_possible {
             return limit;
         }
-        // The estimate looks at all flows: it must not take more time than it saves.
-        if self.events < self.ahead.review {
-            return now;
-        }
-        self.ahead.review = self.events + 64 + 4 * self.flows.len() as u64;
-        let lasts = self.flows.iter().filter(|flow| !flow.ended).map(|flow| self.lasts(flow, now)).max();
-        let horizon = lasts.unwrap_or(now).min(limit);
+        let Some(lasts) = self.flows.iter().filter(|flow| !flow.ended).filter_map(|flow| self.lasts(flow, now)).max()
+        else {
+            self.ahead.is_possible = false;
+            return limit;
+        };
+        let horizon = lasts.min(limit);
         self.network.set_horizon(horizon);
-        horizon.max(now)
+        // The estimate looks at all flows: it must not take more time than it saves.
+        let is_soon = self.events < self.ahead.review;
+        self.ahead.pause = if is_soon { self.ahead.pause * 2 } else { LEAST_PAUSE };
+        self.ahead.review = self.events + 64 + 4 * self.flows.len() as u64;
+        horizon.max(now.saturating_add(self.ahead.pause)).min(limit)
     }
 
-    /// Returns a time at which a flow, and the run with it, will not be over yet.
-    fn lasts(&self, flow: &Flow, now: Time) -> Time {
-        let [End::Machine(sender), End::Machine(receiver)] = [flow.sender(), flow.receiver()] else { return now };
+    /// Returns a time at which a flow, and the run with it, will not be over yet; `None`: that will never be known.
+    fn lasts(&self, flow: &Flow, now: Time) -> Option<Time> {
+        let [End::Machine(sender), End::Machine(receiver)] = [flow.sender(), flow.receiver()] else { return None };
         let [sender, receiver] = [sender, receiver].map(|index| &self.ends[index as usize]);
-        let Application::Source(source) = &sender.application else { return now };
+        let Application::Source(source) = &sender.application else { return None };
         let begins = now.max(flow.start);
         let left = source.remaining(sender.machine.unsent());
         let sent = self.network.slowest(sender.route).map_or(begins, |rate| begins.saturating_add(time_of(left, rate)));
         let writes = source.writes_until(flow.start).min(self.end);
         // A connection may fail before.
-        let stands = sender.machine.stands_until(begins).min(receiver.machine.stands_until(begins));
-        sent.max(writes).min(stands)
+        let stands = [sender, receiver].map(|end| end.machine.stands_until(begins)).into_iter().min().flatten();
+        Some(sent.max(writes).min(stands?))
     }
 
     /// Tells the probe of which event it is shown more, if ends may be ahead of the run.

@@ -1,6 +1,6 @@
 //! Storage of endpoints. The inner loop is made for TCP, which is stored in place; all others are behind a pointer.
 
-use crate::endpoint::{Arrival, Endpoint};
+use crate::endpoint::{Arrival, Contents, Departure, Endpoint};
 use crate::measures::measure::FlowMeasure;
 use crate::packs::tcp::Tcp;
 use std::any::Any;
@@ -54,10 +54,9 @@ impl Machine {
     pub fn drive(&mut self, now: Time, application: &mut Application) {
         dispatch!(self.drive(now, application))
     }
-    /// Returns the endpoint of TCP, if it is one.
     #[inline(always)]
-    pub fn in_place(&mut self) -> Option<&mut Tcp> {
-        if let Machine::Tcp(tcp) = self { Some(tcp) } else { None }
+    pub fn poll_transmit(&mut self, now: Time, contents: &mut Contents) -> Option<Departure> {
+        dispatch!(self.poll_transmit(now, contents))
     }
     /// Fetches what every event of TCP needs into the cache; of other endpoints nothing is known.
     pub fn fetch(&self) {
@@ -90,9 +89,9 @@ impl Machine {
     pub fn unsent(&self) -> u64 {
         if let Machine::Tcp(tcp) = self { tcp.connection.unsent() } else { 0 }
     }
-    /// Returns a time before which it cannot give up, as seen at `now`.
-    pub fn stands_until(&self, now: Time) -> Time {
-        if let Machine::Tcp(tcp) = self { tcp.connection.stands_until(now) } else { now }
+    /// Returns a time before which it cannot give up, as seen at `now`; `None`: that is never known.
+    pub fn stands_until(&self, now: Time) -> Option<Time> {
+        if let Machine::Tcp(tcp) = self { Some(tcp.connection.stands_until(now)) } else { None }
     }
     #[inline]
     pub fn is_over(&self) -> bool {

@@ -15,7 +15,7 @@ use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, EndId, Endpo
 use crate::guests::Guests;
 use crate::measures::measure::FlowMeasure;
 use crate::world::ahead::Ahead;
-use crate::world::probe::{Leaves, Leaving, Probe};
+use crate::world::probe::Probe;
 use crate::world::sampler::Sampler;
 use crate::world::visits::Visited;
 use crate::world::window::Windowed;
@@ -520,38 +520,23 @@ impl<P: Probe> World<P> {
         if P::ON && self.probe.keeps_contents() {
             self.show_secrets(index);
         }
-        while let Some(tcp) = self.ends[index].machine.in_place() {
-            let Some(departure) = tcp.poll_transmit(self.now, &mut self.contents) else { return };
-            self.depart(index, &departure);
-        }
-        while let Some(departure) = self.ends[index].machine.poll_transmit(self.now, &mut self.contents) {
-            self.depart(index, &departure);
+        loop {
+            let end = &mut self.ends[index];
+            let Some(departure) = end.machine.poll_transmit(self.now, &mut self.contents) else { break };
+            let Departure { body, size, way, ecn } = departure;
+            let route = end.ways.get(way).copied().unwrap_or(end.route);
+            let Peer::Own(to) = end.peer else {
+                self.send_to_guest(index, &departure, route);
+                continue;
+            };
+            if P::ON {
+                self.show_sent(index, &departure);
+            }
+            self.send(Outgoing { route, to, size, ecn, body });
         }
         if P::ON && self.probe.keeps_contents() {
             self.show_log(index);
         }
-    }
-
-    /// Sends a packet of one of our machines.
-    #[inline(always)]
-    fn depart(&mut self, index: usize, departure: &Departure) {
-        let end = &self.ends[index];
-        let Departure { body, size, way, ecn } = *departure;
-        let route = end.ways.get(way).copied().unwrap_or(end.route);
-        let Peer::Own(to) = end.peer else { return self.send_to_guest(index, departure, route) };
-        if P::ON {
-            let (flow, at) = end.id();
-            let crossing = Crossing { at, direction: Direction::Outbound, ecn, body: &body, contents: &self.contents };
-            self.probe.on_packet(self.now, flow, &crossing);
-            if self.probe.follows() {
-                let packet = self.network.next_packet();
-                let content = Leaves::Crossing(&crossing);
-                let leaving = Leaving { end: Some(end.id()), path: way, size, content };
-                self.probe.on_departure(self.now, packet, &leaving);
-                end.machine.with_state(&mut |sender| self.probe.on_reason(packet, sender));
-            }
-        }
-        self.send(Outgoing { route, to, size, ecn, body });
     }
 
     /// Sends a packet.

@@ -1,8 +1,10 @@
 //! What the observer of a run is shown of the ends of flows.
 
+use crate::endpoint::{Crossing, Departure};
 use crate::world::World;
-use crate::world::probe::Probe;
+use crate::world::probe::{Leaves, Leaving, Probe};
 use vazao_application::Application;
+use vazao_wire::pcapng::Direction;
 
 impl<P: Probe> World<P> {
     /// Shows the probe an end's notifications and the state of a sender or of a receiver.
@@ -27,6 +29,22 @@ impl<P: Probe> World<P> {
         let end = &mut self.ends[index];
         for notice in end.machine.notices() {
             self.probe.on_notice(self.now, end.id(), notice);
+        }
+    }
+
+    /// Shows the probe a packet that an end sends.
+    pub fn show_sent(&mut self, index: usize, departure: &Departure) {
+        let Departure { body, size, way, ecn } = departure;
+        let end = &self.ends[index];
+        let (flow, at) = end.id();
+        let crossing = Crossing { at, direction: Direction::Outbound, ecn: *ecn, body, contents: &self.contents };
+        self.probe.on_packet(self.now, flow, &crossing);
+        if self.probe.follows() {
+            let packet = self.network.next_packet();
+            let content = Leaves::Crossing(&crossing);
+            let leaving = Leaving { end: Some(end.id()), path: *way, size: *size, content };
+            self.probe.on_departure(self.now, packet, &leaving);
+            end.machine.with_state(&mut |sender| self.probe.on_reason(packet, sender));
         }
     }
 

@@ -1,24 +1,51 @@
 //! Sets of disjoint ranges of sequence space: data received out of order, data selectively acknowledged.
 
 /// Disjoint half-open ranges in ascending order; touching ranges are merged.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RangeSet(Vec<(u64, u64)>);
+#[derive(Clone, Debug, Default)]
+pub struct RangeSet {
+    all: Vec<(u64, u64)>,
+    /// Number of ranges at the front of the list that have been removed: holes are filled from below, one after the other, and
+    /// the rest is not moved for each.
+    gone: usize,
+}
+
+impl PartialEq for RangeSet {
+    fn eq(&self, other: &RangeSet) -> bool {
+        self.ranges() == other.ranges()
+    }
+}
+
+impl Eq for RangeSet {}
 
 impl RangeSet {
+    #[inline]
+    fn ranges(&self) -> &[(u64, u64)] {
+        &self.all[self.gone..]
+    }
+
+    /// Removes the first ranges.
+    fn remove_first(&mut self, count: usize) {
+        self.gone += count;
+        if 2 * self.gone > self.all.len() {
+            self.all.drain(..self.gone);
+            self.gone = 0;
+        }
+    }
+
     /// Frees unused memory.
     pub fn shrink(&mut self) {
-        self.0.shrink_to_fit();
+        self.all.shrink_to_fit();
     }
     /// Adds `start..end` and reports each part that was not in the set before, in ascending order. Apart from one
     /// binary search, the cost grows with the new parts, not with the size of the set.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) {
         // The common cases: the range continues the last one, or lies behind it.
-        let from = match self.0.last_mut() {
+        let from = match self.all.last_mut() {
             Some(last) if last.0 <= start && start <= last.1 && last.1 < end => std::mem::replace(&mut last.1, end),
             Some(last) if start <= last.1 => return self.insert_anywhere(start, end, &mut new),
             _ if start < end => {
-                self.0.push((start, end));
+                self.all.push((start, end));
                 start
             }
             _ => return,
@@ -31,15 +58,15 @@ impl RangeSet {
         if start >= end {
             return;
         }
-        let first = match self.0.last() {
+        let first = match self.ranges().last() {
             None => 0,
-            Some(&(_, last_end)) if start > last_end => self.0.len(),
-            Some(&(last_start, _)) if start >= last_start => self.0.len() - 1,
-            _ => self.0.partition_point(|&(_, e)| e < start),
+            Some(&(_, last_end)) if start > last_end => self.len(),
+            Some(&(last_start, _)) if start >= last_start => self.len() - 1,
+            _ => self.ranges().partition_point(|&(_, e)| e < start),
         };
         let mut after = first;
         let (mut low, mut high, mut cursor) = (start, end, start);
-        while let Some(&(s, e)) = self.0.get(after).filter(|&&(s, _)| s <= end) {
+        while let Some(&(s, e)) = self.ranges().get(after).filter(|&&(s, _)| s <= end) {
             if cursor < s {
                 new(cursor, s);
             }
@@ -52,11 +79,11 @@ impl RangeSet {
             new(cursor, end);
         }
         match after - first {
-            0 => self.0.insert(first, (low, high)),
+            0 => self.all.insert(self.gone + first, (low, high)),
             n => {
-                self.0[first] = (low, high);
+                self.all[self.gone + first] = (low, high);
                 if n > 1 {
-                    self.0.drain(first + 1..after);
+                    self.all.drain(self.gone + first + 1..self.gone + after);
                 }
             }
         }
@@ -66,17 +93,16 @@ impl RangeSet {
     #[inline]
     pub fn remove_below(&mut self, limit: u64) {
         if self.end() <= limit {
-            self.0.clear();
-        } else if self.0.first().is_some_and(|&(start, _)| start < limit) {
+            self.clear();
+        } else if self.ranges().first().is_some_and(|&(start, _)| start < limit) {
             self.cut_below(limit);
         }
     }
 
     #[inline(never)]
     fn cut_below(&mut self, limit: u64) {
-        let gone = self.0.partition_point(|&(_, end)| end <= limit);
-        self.0.drain(..gone);
-        if let Some(first) = self.0.first_mut() {
+        self.remove_first(self.ranges().partition_point(|&(_, end)| end <= limit));
+        if let Some(first) = self.all.get_mut(self.gone) {
             first.0 = first.0.max(limit);
         }
     }
@@ -84,17 +110,17 @@ impl RangeSet {
     /// Removes everything below `at` and the range that continues it; returns the end of that range, `at` at least.
     #[inline]
     pub fn take_through(&mut self, at: u64) -> u64 {
-        if self.0.first().is_some_and(|&(start, _)| start <= at) { self.join(at) } else { at }
+        if self.ranges().first().is_some_and(|&(start, _)| start <= at) { self.join(at) } else { at }
     }
 
     #[inline(never)]
     fn join(&mut self, mut at: u64) -> u64 {
         let mut joined = 0;
-        while let Some(&(_, end)) = self.0.get(joined).filter(|&&(start, _)| start <= at) {
+        while let Some(&(_, end)) = self.ranges().get(joined).filter(|&&(start, _)| start <= at) {
             at = at.max(end);
             joined += 1;
         }
-        self.0.drain(..joined);
+        self.remove_first(joined);
         at
     }
 
@@ -107,10 +133,10 @@ impl RangeSet {
     /// in ascending order each begins where the last one ended.
     #[inline]
     pub fn contains_from(&self, near: &mut usize, start: u64, end: u64) -> bool {
-        while self.0.get(*near).is_some_and(|&(_, e)| e < end) {
+        while self.ranges().get(*near).is_some_and(|&(_, e)| e < end) {
             *near += 1;
         }
-        self.0.get(*near).is_some_and(|&(s, _)| s <= start)
+        self.ranges().get(*near).is_some_and(|&(s, _)| s <= start)
     }
 
     /// The range that holds `at`.
@@ -120,32 +146,33 @@ impl RangeSet {
 
     /// The first range that reaches beyond `at`.
     pub fn first_beyond(&self, at: u64) -> Option<(u64, u64)> {
-        self.0.get(self.0.partition_point(|&(_, end)| end <= at)).copied()
+        self.ranges().get(self.ranges().partition_point(|&(_, end)| end <= at)).copied()
     }
 
     /// All ranges in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
-        self.0.iter().copied()
+        self.ranges().iter().copied()
     }
 
     /// The end of the highest range, zero when empty.
     pub fn end(&self) -> u64 {
-        self.0.last().map_or(0, |r| r.1)
+        self.ranges().last().map_or(0, |r| r.1)
     }
 
     /// Number of ranges.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.ranges().len()
     }
 
     /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.ranges().is_empty()
     }
 
     /// Removes all ranges.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.all.clear();
+        self.gone = 0;
     }
 }
 
@@ -175,7 +202,7 @@ mod tests {
             let left: Vec<_> = set.iter().flat_map(|(a, b)| a..b).collect();
             prop_assert_eq!(left, model.iter().copied().filter(|&x| x >= limit).collect::<Vec<_>>());
             // Merged: no two ranges touch.
-            prop_assert!(set.0.windows(2).all(|w| w[0].1 < w[1].0));
+            prop_assert!(set.ranges().windows(2).all(|w| w[0].1 < w[1].0));
         }
     }
 }
