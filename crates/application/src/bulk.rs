@@ -108,8 +108,7 @@ impl Source {
     }
     /// Returns whether nothing but its duration ends it.
     fn is_unbounded(&self) -> bool {
-        let may_end = self.paced.as_ref().is_some_and(|paced| paced.pattern.is_scripted());
-        self.size.is_none() && self.count().is_none() && !may_end
+        self.size.is_none() && self.count().is_none() && !self.is_scripted()
     }
     /// Returns the time up to which it writes, if it is not before `start` that it begins to: zero if that is not known.
     pub fn writes_until(&self, start: Time) -> Time {
@@ -120,10 +119,14 @@ impl Source {
             Some(_) => self.deadline,
         }
     }
-    /// Returns the bytes that are still to be written and sent, of which `unsent` are written; none, if it may end before.
+    /// Returns the bytes that are still to be written and sent, of which `unsent` are written; none, if something else than its size
+    /// may end it before.
     pub fn remaining(&self, unsent: u64) -> u64 {
-        let unwritten = self.size.map_or(0, |size| size - self.written);
-        if self.duration.is_none() { unwritten + unsent } else { 0 }
+        let may_end = self.duration.is_some() || self.count().is_some() || self.is_scripted();
+        if may_end { 0 } else { self.size.map_or(0, |size| size - self.written) + unsent }
+    }
+    fn is_scripted(&self) -> bool {
+        self.paced.as_ref().is_some_and(|paced| paced.pattern.is_scripted())
     }
     /// Bytes it will send, if it has a size.
     pub fn size(&self) -> Option<u64> {

@@ -1,9 +1,9 @@
 //! Movements ahead of time: where nothing can come between, a packet costs no event.
 //!
 //! When a packet enters a link whose queue is drop-tail and whose wire does nothing to it, it is known to the nanosecond when it
-//! leaves. If no other link and no end feeds the link behind, all that enters that one is known in its order as well: the packet
-//! passes both at once. An end to which one such link leads and that alone sends on its first link is a small world of its own: it
-//! sees the packets of that link and its own timers, and can have them before everything else has come so far.
+//! leaves. If the next link gets packets from this one only, their order there is known too, and a packet passes both in one step.
+//! An end that receives over one such link and is alone on the link it sends on depends on that link's packets and its own timers
+//! only: it may handle them before the rest of the run gets there.
 //!
 //! No result depends on it. The order of events names no history (see [`vazao_engine::EventScheduler`]), so that an event that is
 //! left out moves no other, and nothing moves beyond the *horizon*, before which nobody looks at the network and the run cannot
@@ -22,7 +22,7 @@ pub struct Path {
     pub from: u32,
     /// End that receives: [`Outgoing::to`](crate::Outgoing::to) of the packets.
     pub to: u32,
-    /// Whether nothing but its packets and timers has to do with what the end that receives does.
+    /// Whether the receiving end acts on its packets and timers alone, and concerns no other end.
     pub is_isolated: bool,
 }
 
@@ -126,6 +126,8 @@ impl<B: Copy> Network<B> {
             let (start, end) = (traffic[first as usize], traffic[last as usize]);
             let sends = start.started_by == Only::One(path.from) && start.fed_by == Only::None;
             let sends = sends && !self.links[first as usize].serves();
+            // Where a packet takes no time, a timer may come before or after what another one of the same time sends.
+            let sends = sends && links.iter().any(|link| self.links[(link & !AHEAD) as usize].takes_time());
             let receives = end.ends_at == Only::One(path.to) && !end.feeds && path.is_isolated;
             let receives = receives && Link::is_plain(&self.links[last as usize]);
             own[path.from as usize][0] += u32::from(sends);

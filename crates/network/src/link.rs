@@ -244,6 +244,11 @@ impl Link {
         (!varies).then_some(self.transmitter.rate)
     }
 
+    /// Returns whether every packet, of a header's 20 bytes at least, takes time to pass it.
+    pub fn takes_time(&self) -> bool {
+        self.delay > 0 || self.rate().is_some_and(|rate| rate <= 160_000_000_000)
+    }
+
     /// Takes what is being sent by `now` off the backlog.
     #[inline(always)]
     fn settle(&mut self, now: u64) {

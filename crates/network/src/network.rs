@@ -77,7 +77,7 @@ pub struct Network<B> {
     /// Drops of the last used queue that nobody has taken yet.
     drops: Drops,
     hops: u64,
-    /// Those of the hops that took no event.
+    /// Those of the hops that the caller was not told of.
     passed: u64,
     /// Flag of the packets to be sent: `FOLLOWED`, or none.
     mark: u32,
@@ -247,7 +247,7 @@ impl<B: Copy> Network<B> {
         Fate::Moving
     }
 
-    /// Has the first packet of a link go on at `arrival`, or before, if it may.
+    /// Lets a link's first packet go ahead if it may; otherwise schedules its arrival.
     #[inline(always)]
     fn await_first(&mut self, link: LinkId, first: PacketId, arrival: u64, scheduler: &mut impl EventScheduler) {
         if arrival <= self.horizon && self.goes_ahead(first, arrival) {
@@ -274,15 +274,15 @@ impl<B: Copy> Network<B> {
         !self.ready.is_empty()
     }
 
-    /// Takes a link whose first packet may go ahead of time: let it, with [`go_ahead`](Self::go_ahead). Ask until there is none
-    /// after all that may have sent or moved packets.
+    /// Returns a link whose first packet is to go ahead of time; pass it to [`go_ahead`](Self::go_ahead). Call it until there is
+    /// none after anything that sends or moves packets.
     #[inline(always)]
     pub fn next_ready(&mut self) -> Option<LinkId> {
         self.ready.pop()
     }
 
-    /// Moves the first packet of a link on. Returns when it is at the end of the link, and its fate there; whom it is
-    /// [delivered](Fate::Delivered) to must have done before what it does earlier.
+    /// Moves the first packet of a link on. Returns when it is at the end of the link, and its fate there. If it is
+    /// [delivered](Fate::Delivered), its addressee must first do what it does earlier by itself.
     #[inline(always)]
     pub fn go_ahead(&mut self, link: LinkId, scheduler: &mut impl EventScheduler) -> (Time, Fate) {
         let (id, next) = self.links[link as usize].deliver(&self.packets.nodes);
@@ -507,7 +507,7 @@ impl<B: Copy> Network<B> {
         self.hops
     }
 
-    /// Returns the number of those hops for which nobody was called.
+    /// Returns how many of these hops the caller was not told of, as nothing happened at their ends.
     pub fn passed(&self) -> u64 {
         self.passed
     }

@@ -115,20 +115,18 @@ impl FlowMeasure {
     }
 
     /// Records that a packet of the sender, sent at `sent`, was dropped, when the sender's round-trip time was `rtt`, if it
-    /// knows one.
+    /// knows one, and whether it was sent in the first slow start.
     ///
     /// It belongs to the latest loss event if it was sent within a round-trip time of that one's first packet (RFC 5348
     /// section 5.2); packets may be dropped in another order than they were sent in.
-    pub fn on_drop(&mut self, sent: Time, rtt: Option<Duration>) {
+    pub fn on_drop(&mut self, sent: Time, rtt: Option<Duration>, in_slow_start: bool) {
         self.lost += 1;
         let rtt = rtt.unwrap_or(self.base_rtt);
         if self.loss_event.is_none_or(|first| sent > first.saturating_add(rtt)) {
             self.loss_events += 1;
             self.loss_event = Some(sent);
         }
-        if sent < self.slow_start_end {
-            self.slow_start_lost += 1;
-        }
+        self.slow_start_lost += u64::from(in_slow_start);
     }
 
     /// Records the window after the sender has handled an acknowledgement or a timeout.
@@ -265,7 +263,7 @@ mod tests {
         let mut events = Vec::new();
         for (ms, rtt) in [(0, None), (50, None), (100, None), (101, None), (90, None), (151, Some(50)), (152, Some(50))]
         {
-            measure.on_drop(Time::from_nanos(ms * 1_000_000), rtt.map(Duration::from_millis));
+            measure.on_drop(Time::from_nanos(ms * 1_000_000), rtt.map(Duration::from_millis), false);
             events.push(measure.loss_events);
         }
         assert_eq!((events, measure.lost), (vec![1, 1, 1, 2, 2, 2, 3], 7));

@@ -17,13 +17,16 @@ pub(crate) struct Ahead {
     is_possible: bool,
     /// Event that the run has come to: its time and slot.
     pub reached: (Time, Slot),
-    /// Number of events before which it pays to estimate the end of the run anew, and the time that passes until then.
+    /// Number of events below which a new estimate of the run's end comes too soon, and the least time until the next one.
     review: u64,
     pause: Duration,
 }
 
 /// Shortest time between two estimates of the end of a run that may come at any time.
 const LEAST_PAUSE: Duration = Duration::from_micros(100);
+
+/// Longest time by which an end is ahead of the run: what it has to say of that time is kept.
+const LEAD: Duration = Duration::from_millis(100);
 
 /// What a sender that is ahead of the run has to say of the time between.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +49,7 @@ struct Drop {
     sent: Time,
     /// Round-trip time that its sender knew.
     rtt: Option<Duration>,
+    in_slow_start: bool,
 }
 
 impl<P: Probe> World<P> {
@@ -77,9 +81,14 @@ impl<P: Probe> World<P> {
         let Some(lasts) = self.flows.iter().filter(|flow| !flow.ended).filter_map(|flow| self.lasts(flow, now)).max()
         else {
             self.ahead.is_possible = false;
+            if P::ON {
+                self.probe.on_reached(None);
+            }
             return limit;
         };
-        let horizon = lasts.min(limit);
+        // At that time itself it may be over.
+        let before = Time::from_nanos(lasts.as_nanos().saturating_sub(1));
+        let horizon = before.min(now.saturating_add(LEAD)).min(limit);
         self.network.set_horizon(horizon);
         // The estimate looks at all flows: it must not take more time than it saves.
         let is_soon = self.events < self.ahead.review;
@@ -102,7 +111,12 @@ impl<P: Probe> World<P> {
         Some(sent.max(writes).min(stands?))
     }
 
-    /// Tells the probe of which event it is shown more, if ends may be ahead of the run.
+    /// Returns whether the event that is being handled is one that the run has not come to.
+    pub(super) fn is_ahead(&self) -> bool {
+        self.ahead.is_possible && self.now > self.ahead.reached.0
+    }
+
+    /// Tells the probe which event the following observations belong to, if ends may be ahead of the run.
     pub(super) fn tell_moment(&mut self) {
         if self.ahead.is_possible {
             self.probe.on_moment(self.moment((self.now, self.slot)));
@@ -123,7 +137,9 @@ impl<P: Probe> World<P> {
     /// Handles everything that ends may have ahead of the run.
     #[inline(never)]
     pub(super) fn run_ahead(&mut self, stop: &AtomicBool, clock: &dyn Fn(Time)) -> Result<(), Stopped> {
-        while let Some(link) = self.network.next_ready() {
+        while self.open > 0
+            && let Some(link) = self.network.next_ready()
+        {
             let (time, fate) = self.network.go_ahead(link, &mut self.scheduler);
             if let Fate::Delivered(id) = fate {
                 self.prepare(self.network.packet(id).to as usize, time, link);
@@ -186,22 +202,25 @@ impl<P: Probe> World<P> {
     /// Counts a packet of a flow's sender that was dropped at the event that is being handled, in the order of events.
     pub(super) fn count_loss(&mut self, flow: usize, sent: Time) {
         let event = (self.now, self.slot);
-        let dropped = Drop { sent, rtt: self.rtt_at(event, &self.flows[flow]) };
-        if event != self.ahead.reached
-            && let Some(foresight) = &mut self.flows[flow].measure.foresight
-        {
-            foresight.drops.push_back((event, dropped));
-            return;
+        let rtt = self.rtt_at(event, &self.flows[flow]);
+        let measure = &mut self.flows[flow].measure;
+        let in_slow_start = sent < measure.slow_start_end;
+        if self.ahead.is_possible && event != self.ahead.reached {
+            let dropped = Drop { sent, rtt, in_slow_start };
+            return measure.foresight.get_or_insert_default().drops.push_back((event, dropped));
         }
         self.count_foreseen(flow, event);
-        self.flows[flow].measure.on_drop(sent, dropped.rtt);
+        self.flows[flow].measure.on_drop(sent, rtt, in_slow_start);
     }
 
     /// Returns the round-trip time that the sender of a flow knew at an event.
     fn rtt_at(&self, event: Event, flow: &Flow) -> Option<Duration> {
         let End::Machine(sender) = flow.sender() else { return None };
-        let mut acks = flow.measure.foresight.iter().flat_map(|foresight| &foresight.acks);
-        match acks.find(|(ack, _)| self.precedes(event, *ack)) {
+        let later = flow.measure.foresight.as_ref().and_then(|foresight| {
+            let acks = &foresight.acks;
+            acks.get(acks.partition_point(|(ack, _)| !self.precedes(event, *ack)))
+        });
+        match later {
             Some((_, before)) => *before,
             None => self.ends[sender as usize].machine.srtt(),
         }
@@ -209,14 +228,14 @@ impl<P: Probe> World<P> {
 
     /// Counts the packets of a flow's sender that were dropped ahead of the run before an event.
     fn count_foreseen(&mut self, flow: usize, event: Event) {
-        while let Some(&(first, Drop { sent, rtt })) = self.flows[flow].measure.foreseen_drop()
+        while let Some(&(first, Drop { sent, rtt, in_slow_start })) = self.flows[flow].measure.foreseen_drop()
             && self.precedes(first, event)
         {
             let measure = &mut self.flows[flow].measure;
             if let Some(foresight) = &mut measure.foresight {
                 foresight.drops.pop_front();
             }
-            measure.on_drop(sent, rtt);
+            measure.on_drop(sent, rtt, in_slow_start);
         }
     }
 

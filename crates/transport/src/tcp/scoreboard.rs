@@ -315,8 +315,8 @@ impl Scoreboard {
         acked
     }
 
-    /// Removes everything before `offset` if that is whole segments, each sent once, all that is in flight is in order, and so
-    /// was what arrived before. Returns when the first and the last of them were sent; `None`: nothing is done.
+    /// Removes the segments before `offset` if it ends a segment, each was sent once, nothing in flight is SACKed, lost or sent
+    /// again, and nothing arrived out of order before. Returns when the first and the last of them were sent; `None`: nothing is done.
     #[inline(always)]
     pub fn acknowledge_in_order(&mut self, offset: u64) -> Option<(Time, Time)> {
         if self.sacked | self.lost | self.resent != 0 || !self.ranges.is_empty() {

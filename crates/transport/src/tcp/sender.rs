@@ -64,7 +64,7 @@ pub(crate) struct Acknowledgement {
 
 pub(crate) struct Sender {
     /// Whether segments in order take the [fast path](fast_path).
-    fast: bool,
+    pub fast: bool,
     pub control: Box<dyn CongestionControl>,
     /// Congestion window, cached to save calls of the congestion control.
     pub cwnd: u64,

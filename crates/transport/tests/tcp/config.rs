@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS, Setup, build, build_slow_start};
 use vazao_engine::Duration;
-use vazao_engine::registry::{self, Parameters};
+use vazao_engine::registry::{self, Parameters, Raw};
 use vazao_transport::ControlFactory;
 use vazao_transport::tcp::{Config, Host, Recovery, Validation};
 
 /// Congestion control by name, with initial window and ssthresh in segments.
 pub fn control(name: &'static str, window: u64, ssthresh: Option<u64>) -> ControlFactory {
     let known = registry::find("congestion control", CONGESTION_CONTROLS, name).expect(name).parameters;
-    let parameters = Parameters::defaults(known);
+    // CDG as Linux has it, whose window falls gradually.
+    let given = if name == "cdg" { &[("profile".to_owned(), Raw::Text("linux".to_owned()))][..] } else { &[] };
+    let parameters = Parameters::resolve(known, &given.iter().cloned().collect()).expect("its parameters");
     let standard = Parameters::defaults(SLOW_STARTS[0].parameters);
     Arc::new(move |mss, seed| {
         let setup = Setup {

@@ -174,6 +174,7 @@ impl Connection {
             self.config.host.personality().measures_resent_syn && self.negotiated.timestamps && segment.echo != 0;
         let echo_rtt = echoes.then(|| elapsed(now, segment.echo).max(Duration::from_millis(1)));
         self.tx.on_established(rtt.filter(|_| !self.syn_resent).or(echo_rtt));
+        self.tx.fast &= !self.is_general;
         if let Some(threshold) = self.metrics.as_ref().and_then(|(metrics, number)| metrics.threshold(*number)) {
             self.tx.control.recall(threshold);
         }

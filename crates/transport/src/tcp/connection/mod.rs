@@ -121,6 +121,8 @@ pub struct Connection {
     fast_open: Option<Box<FastOpen>>,
     /// What is remembered of this path, and its number there.
     metrics: Option<(Arc<Metrics>, u16)>,
+    /// Whether no segment takes the fast path.
+    is_general: bool,
 }
 
 impl Connection {
@@ -149,6 +151,7 @@ impl Connection {
             failure: None,
             fast_open: None,
             metrics: None,
+            is_general: false,
             config,
         }
     }
@@ -180,6 +183,11 @@ impl Connection {
     pub fn with_metrics(mut self, metrics: Option<Arc<Metrics>>, number: u16) -> Self {
         self.metrics = metrics.map(|metrics| (metrics, number));
         self
+    }
+
+    /// Has every segment go the general way, which comes to the same as the fast path: for tests that compare them.
+    pub fn disable_fast_path(&mut self) {
+        self.is_general = true;
     }
 
     /// Tells the memory of this path how the connection ended.
@@ -269,13 +277,16 @@ impl Connection {
     pub fn is_isolated(&self) -> bool {
         self.metrics.is_none() && self.fast_open.is_none()
     }
-    /// Time before which it does not give up, as seen at `now`: timeouts in a row that are still allowed are at least the least
-    /// timeout apart.
+    /// Time before which it does not give up, as seen at `now`: the timeouts in a row that are still allowed are no closer
+    /// together than the shortest one.
     pub fn stands_until(&self, now: Time) -> Time {
         if self.state != State::Established {
             return now;
         }
-        now.saturating_add(self.config.min_rto * u64::from(self.config.retries.saturating_sub(self.tx.expiries)))
+        let Config { initial_rto, min_rto, max_rto, retries, .. } = *self.config;
+        // What waits for reordered data may have the timer expire once sooner.
+        let left = retries.saturating_sub(self.tx.expiries + 1);
+        now.saturating_add(min_rto.min(max_rto).min(initial_rto) * u64::from(left))
     }
 
     /// Aborts the connection and resets the peer, unless there is none or it has closed too (RFC 9293 section 3.10.5).

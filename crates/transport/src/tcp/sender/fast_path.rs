@@ -8,11 +8,13 @@ use crate::tcp::recovery::{Episode, Recovery};
 use vazao_engine::{Duration, Time};
 
 impl Sender {
-    /// Returns whether the connection has none of what acts on every segment: pacing, bursts, rate samples, one-way delays, the
-    /// measure of RFC 7661, and a count of what is in the network apart from the scoreboard's.
+    /// Returns whether the connection has none of what acts on any segment: pacing, bursts, rate samples, one-way delays, the
+    /// measure of RFC 7661, a window that falls gradually without a loss, and a count of what is in the network apart from the
+    /// scoreboard's.
     pub(super) fn has_fast_path(&self) -> bool {
         let acts = self.paced.is_some() || self.bursts.is_some() || self.pipe_ack.is_some();
-        !acts && !self.board.measures_rates() && !self.wants_one_way && self.recovery != Recovery::Pipe
+        let asks = self.board.measures_rates() || self.wants_one_way || self.control.falls_gradually();
+        !acts && !asks && self.recovery != Recovery::Pipe
     }
 
     /// Returns whether there is nothing to repair, undo, reduce or make up for.
