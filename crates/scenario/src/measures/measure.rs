@@ -1,7 +1,6 @@
 //! Measurements of a flow while it runs, beside the counts of its endpoints.
 
 use super::series::SenderState;
-use crate::world::ahead::Foresight;
 use vazao_engine::{Duration, Histogram, Time, fetch};
 
 /// Delays, losses and window phases of a flow.
@@ -19,8 +18,6 @@ pub(crate) struct FlowMeasure {
     /// Loss events, and when the first packet of the latest one was sent.
     pub loss_events: u64,
     loss_event: Option<Time>,
-    /// What its sender has to say if it is ahead of the run.
-    pub foresight: Option<Box<Foresight>>,
     /// Round-trip time of the path without queues.
     base_rtt: Duration,
     phase: Phase,

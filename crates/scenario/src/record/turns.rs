@@ -1,7 +1,7 @@
 //! Samples in the order of events: those of ends that are [ahead of the run](crate::world::ahead) wait for their turn.
 
 use crate::record::samples::Sample;
-use crate::world::ahead::Moment;
+use crate::world::probe::Moment;
 
 /// Samples of a run.
 #[derive(Default)]

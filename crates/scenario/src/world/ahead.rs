@@ -1,13 +1,12 @@
 //! Ends ahead of the run: those that see nothing but the packets of one link and their own timers have them as soon as these
 //! are known; see [`vazao_network::ahead`].
 
-use crate::measures::measure::FlowMeasure;
-use crate::world::probe::Probe;
+use crate::world::probe::{Moment, Probe};
 use crate::world::{End, Flow, FlowEnd, Peer, Stopped, World};
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 use vazao_application::Application;
-use vazao_engine::{Duration, EventScheduler, Place, Slot, Time};
+use vazao_engine::{Duration, EventScheduler, Slot, Time};
 use vazao_network::{Fate, PacketId, Path};
 
 /// State of a run whose ends may be ahead of it.
@@ -39,9 +38,6 @@ pub(crate) struct Foresight {
 
 /// Event of a run: its time and slot.
 type Event = (Time, Slot);
-
-/// Place of an event in the order of all: its time, and its place among those of that time.
-pub(crate) type Moment = (Time, Place);
 
 /// Packet that was dropped.
 #[derive(Clone, Copy, Debug)]
@@ -186,7 +182,7 @@ impl<P: Probe> World<P> {
     /// Keeps what a sender knows of its round-trip time before an acknowledgement that it has ahead of the run.
     fn remember(&mut self, index: usize, time: Time, slot: Slot) {
         let (end, (reached, _)) = (&self.ends[index], self.ahead.reached);
-        let acks = &mut self.flows[end.flow as usize].measure.foresight.get_or_insert_default().acks;
+        let acks = &mut self.flows[end.flow as usize].foresight.get_or_insert_default().acks;
         while acks.front().is_some_and(|((time, _), _)| *time < reached) {
             acks.pop_front();
         }
@@ -203,11 +199,11 @@ impl<P: Probe> World<P> {
     pub(super) fn count_loss(&mut self, flow: usize, sent: Time) {
         let event = (self.now, self.slot);
         let rtt = self.rtt_at(event, &self.flows[flow]);
-        let measure = &mut self.flows[flow].measure;
-        let in_slow_start = sent < measure.slow_start_end;
+        let of = &mut self.flows[flow];
+        let in_slow_start = sent < of.measure.slow_start_end;
         if self.ahead.is_possible && event != self.ahead.reached {
             let dropped = Drop { sent, rtt, in_slow_start };
-            return measure.foresight.get_or_insert_default().drops.push_back((event, dropped));
+            return of.foresight.get_or_insert_default().drops.push_back((event, dropped));
         }
         self.count_foreseen(flow, event);
         self.flows[flow].measure.on_drop(sent, rtt, in_slow_start);
@@ -216,7 +212,7 @@ impl<P: Probe> World<P> {
     /// Returns the round-trip time that the sender of a flow knew at an event.
     fn rtt_at(&self, event: Event, flow: &Flow) -> Option<Duration> {
         let End::Machine(sender) = flow.sender() else { return None };
-        let later = flow.measure.foresight.as_ref().and_then(|foresight| {
+        let later = flow.foresight.as_ref().and_then(|foresight| {
             let acks = &foresight.acks;
             acks.get(acks.partition_point(|(ack, _)| !self.precedes(event, *ack)))
         });
@@ -228,13 +224,12 @@ impl<P: Probe> World<P> {
 
     /// Counts the packets of a flow's sender that were dropped ahead of the run before an event.
     fn count_foreseen(&mut self, flow: usize, event: Event) {
-        while let Some(&(first, Drop { sent, rtt, in_slow_start })) = self.flows[flow].measure.foreseen_drop()
-            && self.precedes(first, event)
+        let first = |flow: &Flow| flow.foresight.as_ref()?.drops.front().copied();
+        while let Some((dropped, Drop { sent, rtt, in_slow_start })) = first(&self.flows[flow])
+            && self.precedes(dropped, event)
         {
-            let measure = &mut self.flows[flow].measure;
-            if let Some(foresight) = &mut measure.foresight {
-                foresight.drops.pop_front();
-            }
+            let Flow { measure, foresight, .. } = &mut self.flows[flow];
+            foresight.iter_mut().for_each(|foresight| _ = foresight.drops.pop_front());
             measure.on_drop(sent, rtt, in_slow_start);
         }
     }
@@ -245,13 +240,6 @@ impl<P: Probe> World<P> {
             self.probe.on_reached(None);
         }
         (0..self.flows.len()).for_each(|flow| self.count_foreseen(flow, (Time::NEVER, 0)));
-    }
-}
-
-impl FlowMeasure {
-    /// Returns the first packet that was dropped ahead of the run.
-    fn foreseen_drop(&self) -> Option<&(Event, Drop)> {
-        self.foresight.as_ref()?.drops.front()
     }
 }
 

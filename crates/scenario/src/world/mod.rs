@@ -14,7 +14,7 @@ pub(crate) mod window;
 use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, EndId, Endpoint};
 use crate::guests::Guests;
 use crate::measures::measure::FlowMeasure;
-use crate::world::ahead::Ahead;
+use crate::world::ahead::{Ahead, Foresight};
 use crate::world::probe::Probe;
 use crate::world::sampler::Sampler;
 use crate::world::visits::Visited;
@@ -86,6 +86,8 @@ pub(crate) struct Flow {
     /// Whether the client sends the measured data.
     pub client_sends: bool,
     pub measure: FlowMeasure,
+    /// What its sender has to say if it is ahead of the run.
+    foresight: Option<Box<Foresight>>,
     /// Whether each end is done.
     pub over: [bool; 2],
     /// Whether it is over, as far as results are concerned.
@@ -228,7 +230,7 @@ impl<P: Probe> World<P> {
             });
             End::Machine(self.ends.len() as u32 - 1)
         });
-        self.flows.push(Flow { start, ends, client_sends, measure, over: [false; 2], ended: false });
+        self.flows.push(Flow { start, ends, client_sends, measure, foresight: None, over: [false; 2], ended: false });
         self.open += usize::from(start < Time::NEVER);
     }
 

@@ -2,11 +2,13 @@
 
 use crate::endpoint::{Body, Crossing, EndId, Endpoint, Notice};
 use crate::measures::series::SenderState;
-use crate::world::ahead::Moment;
 use vazao_application::{Progress, Visit};
-use vazao_engine::{Duration, Time};
+use vazao_engine::{Duration, Place, Time};
 use vazao_network::{DropCause, LinkId, Network, PacketId};
 use vazao_wire::pcapng::Direction;
+
+/// Place of an event in the order of all: its time, and its place among those of that time.
+pub(crate) type Moment = (Time, Place);
 
 /// Packet that is sent into the network.
 pub(crate) struct Leaving<'a> {

@@ -150,9 +150,8 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub fn new(config: &Config, mss: u64, seed: u64, selective: bool, rtt: RttEstimator) -> Self {
-        let control = (config.control)(mss, seed);
+        let (control, rules) = ((config.control)(mss, seed), Rules::new(config, mss));
         let (recovery, host) = (config.recovery.with_peer(selective), config.host.personality());
-        let rules = Rules::new(config, mss);
         Sender {
             fast: false,
             cwnd: control.cwnd(),
