@@ -9,7 +9,6 @@
 //! left out moves no other, and nothing moves beyond the *horizon*, before which nobody looks at the network and the run cannot
 //! end.
 
-use crate::link::Link;
 use crate::network::{AHEAD, END, LinkId, Network, RouteId};
 use vazao_engine::Time;
 
@@ -68,12 +67,8 @@ impl<B: Copy> Network<B> {
             let Traffic { started_by, fed_by, .. } = traffic[link as usize];
             started_by == Only::None && is_plain(fed_by) && self.links[link as usize].is_plain()
         };
-        let mut entries = Vec::new();
-        for (place, &link) in self.routes.iter().enumerate() {
-            if link != END && follows(link) {
-                entries.push(place);
-            }
-        }
+        let linked = |&(_, link): &(usize, &LinkId)| *link != END && follows(*link);
+        let mut entries: Vec<usize> = self.routes.iter().enumerate().filter(linked).map(|(place, _)| place).collect();
         let lone = self.lone_ends(paths, &traffic);
         for path in paths.iter().filter(|path| lone.get(path.to as usize) == Some(&true)) {
             entries.push(path.route as usize + self.route(path.route).len());
@@ -114,10 +109,10 @@ impl<B: Copy> Network<B> {
         traffic
     }
 
-    /// Returns for each end whether it is a small world of its own.
+    /// Returns for each end whether it depends on the packets of one link and its own timers only.
     fn lone_ends(&self, paths: &[Path], traffic: &[Traffic]) -> Vec<bool> {
         let count = paths.iter().map(|path| path.from.max(path.to) as usize + 1).max().unwrap_or(0);
-        // Paths from and to each end on which nothing else interferes, and all.
+        // Numbers of paths from and to each end: of those that it has for itself, and of all.
         let mut own = vec![[0_u32; 2]; count];
         let mut all = vec![[0_u32; 2]; count];
         for path in paths {
@@ -129,7 +124,7 @@ impl<B: Copy> Network<B> {
             // Where a packet takes no time, a timer may come before or after what another one of the same time sends.
             let sends = sends && links.iter().any(|link| self.links[(link & !AHEAD) as usize].takes_time());
             let receives = end.ends_at == Only::One(path.to) && !end.feeds && path.is_isolated;
-            let receives = receives && Link::is_plain(&self.links[last as usize]);
+            let receives = receives && self.links[last as usize].is_plain();
             own[path.from as usize][0] += u32::from(sends);
             own[path.to as usize][1] += u32::from(receives);
             all[path.from as usize][0] += 1;

@@ -77,7 +77,7 @@ pub struct Network<B> {
     /// Drops of the last used queue that nobody has taken yet.
     drops: Drops,
     hops: u64,
-    /// Those of the hops that the caller was not told of.
+    /// Hops that packets made in one step with an earlier one.
     passed: u64,
     /// Flag of the packets to be sent: `FOLLOWED`, or none.
     mark: u32,
@@ -507,7 +507,7 @@ impl<B: Copy> Network<B> {
         self.hops
     }
 
-    /// Returns how many of these hops the caller was not told of, as nothing happened at their ends.
+    /// Returns the number of hops that packets made in one step with an earlier one, and that took no event of their own.
     pub fn passed(&self) -> u64 {
         self.passed
     }

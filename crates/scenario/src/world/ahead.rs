@@ -173,8 +173,7 @@ impl<P: Probe> World<P> {
         while self.ends[index].due < time {
             let FlowEnd { slot, due, .. } = self.ends[index];
             self.scheduler.cancel(slot);
-            (self.now, self.slot) = (due, slot);
-            self.events += 1;
+            self.count(due, slot);
             self.wake(index);
         }
     }

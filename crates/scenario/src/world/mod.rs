@@ -276,11 +276,17 @@ impl<P: Probe> World<P> {
         self.probe.check().map_err(Stopped::Probe)
     }
 
+    /// Begins an event.
+    #[inline(always)]
+    fn count(&mut self, time: Time, slot: Slot) {
+        (self.now, self.slot) = (time, slot);
+        self.events += 1;
+    }
+
     /// Begins an event, and looks now and then whether to stop.
     #[inline(always)]
     fn begin(&mut self, time: Time, slot: Slot, stop: &AtomicBool, clock: &dyn Fn(Time)) -> Result<(), Stopped> {
-        (self.now, self.slot) = (time, slot);
-        self.events += 1;
+        self.count(time, slot);
         if self.events >= self.next_check {
             self.next_check = self.events + STOP_CHECK;
             if stop.load(Ordering::Relaxed) {
@@ -318,8 +324,7 @@ impl<P: Probe> World<P> {
             if self.scheduler.has_imminent() {
                 self.fetch_ahead();
             }
-            (self.now, self.slot) = (time, slot);
-            self.events += 1;
+            self.count(time, slot);
             self.fire(slot, network_slots);
         }
         true
