@@ -18,6 +18,47 @@ pub(crate) struct Chronograph {
     pub blocked: bool,
 }
 
+/// Reason why a sender stops sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Everything is acknowledged.
+    Finished,
+    /// Everything written is sent; whether only the send buffer keeps the application from writing more.
+    Application { lacks_buffer: bool },
+    /// The receiver's window is closed, or too small for a segment.
+    PeerWindow,
+    /// The congestion window is full.
+    CongestionWindow,
+    /// The pacer.
+    Pacer,
+    /// Nagle's algorithm keeps a short segment back.
+    Nagle,
+    /// A burst waits for the application to enlarge it.
+    Burst,
+    /// F-RTO waits for the answer to the new data that it let out (RFC 5682).
+    Answer,
+}
+
+impl Chronograph {
+    /// Notes what the sender waits for from now on.
+    #[inline]
+    pub fn on_wait(&mut self, now: Time, wait: Wait) {
+        match wait {
+            Wait::PeerWindow => self.rwnd_limited.begin(now),
+            Wait::Nagle => {}
+            _ => self.rwnd_limited.end(now),
+        }
+        match wait {
+            Wait::Finished => {
+                self.sndbuf_limited.end(now);
+                self.busy.end(now);
+            }
+            Wait::Application { lacks_buffer: true } => self.sndbuf_limited.begin(now),
+            _ => {}
+        }
+    }
+}
+
 /// Stopwatch: total time that a condition has held.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch {

@@ -1,7 +1,10 @@
 //! Congestion window validation: handling of a window that the application does not use.
 
-use super::sender::Sender;
+use super::octets::Octets;
+use super::window::CongestionWindow;
+use crate::common::RttEstimator;
 use std::collections::VecDeque;
+use std::ops::Range;
 use vazao_engine::registry::choice;
 use vazao_engine::{Duration, Time};
 
@@ -83,11 +86,11 @@ impl PipeAck {
 /// it remembers that the window was the limit, or else the maximum flight. In slow start, using half of the window
 /// suffices, since the next round trip may need all of it (tcp_is_cwnd_limited).
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Usage {
+struct Usage {
     /// Whether the window was the limit.
-    pub limited: bool,
+    limited: bool,
     /// Maximum flight.
-    pub most: u64,
+    most: u64,
     /// Octet whose acknowledgement ends the memory.
     until: u64,
     /// Send position at the last update.
@@ -97,44 +100,103 @@ pub(crate) struct Usage {
 impl Usage {
     /// Records the octets `una..nxt` in flight, `flight` bytes, and whether the window keeps more data back.
     #[inline]
-    pub fn update(&mut self, una: u64, nxt: u64, flight: u64, limited: bool) {
+    fn update(&mut self, una: u64, nxt: u64, flight: u64, limited: bool) {
         let changed = limited || self.sent != nxt;
         self.sent = nxt;
         if changed && (limited || una >= self.until || !self.limited && flight > self.most) {
             *self = Usage { limited, most: flight, until: nxt, sent: nxt };
         }
     }
+
+    /// Whether the window is used: it was the limit, or in slow start half of it is in use.
+    #[inline]
+    fn uses(&self, window: &CongestionWindow) -> bool {
+        self.limited || window.cwnd < 2 * self.most && window.control.in_slow_start()
+    }
 }
 
-impl Sender {
-    /// Adjusts the window when data leaves after an idle period.
+/// Use that the application makes of the congestion window, and the rule for what it does not use.
+#[derive(Debug)]
+pub(crate) struct WindowUse {
+    rule: Validation,
+    /// Whether only the congestion window kept data back when the sender last stopped.
+    pub is_limited: bool,
+    /// Linux's record of it, if the host keeps one.
+    recent: Option<Usage>,
+    pipe_ack: Option<Box<PipeAck>>,
+    /// Initial congestion window.
+    initial: u64,
+    /// Last transmission before the sender became idle, while nothing is in flight.
+    pub idle_since: Time,
+}
+
+impl WindowUse {
+    /// Creates the record for a rule and an initial window; `counts` says whether it is kept as in Linux.
+    pub fn new(rule: Validation, counts: bool, initial: u64) -> Self {
+        WindowUse {
+            rule,
+            is_limited: false,
+            recent: counts.then(Usage::default),
+            pipe_ack: (rule == Validation::PipeAck).then(Box::default),
+            initial,
+            idle_since: Time::NEVER,
+        }
+    }
+
+    /// Whether each acknowledgement is looked at for it ([`revalidate`](Self::revalidate)).
+    #[inline]
+    pub fn is_measured(&self) -> bool {
+        self.pipe_ack.is_some()
+    }
+
+    /// Whether the window limited the `flight` in `octets` on when an acknowledgement came.
+    #[inline]
+    pub fn is_window_limited(&mut self, octets: Range<u64>, flight: u64, window: &CongestionWindow) -> bool {
+        match &mut self.recent {
+            None => self.is_limited || self.rule == Validation::Grow,
+            Some(recent) => {
+                recent.update(octets.start, octets.end, flight, self.is_limited);
+                recent.uses(window)
+            }
+        }
+    }
+
+    /// Whether the window is used as Linux counts it (tcp_is_cwnd_limited); no where it is not counted so.
+    #[inline]
+    pub fn uses(&self, window: &CongestionWindow) -> bool {
+        self.recent.is_some_and(|recent| recent.uses(window))
+    }
+
+    /// Adjusts the window when data of segments of `mss` bytes leaves after an idle period.
     #[cold]
-    pub(super) fn after_pause(&mut self, now: Time) {
+    pub fn after_pause(
+        &mut self,
+        now: Time,
+        window: &mut CongestionWindow,
+        octets: &Octets,
+        rtt: &RttEstimator,
+        mss: u64,
+    ) {
         let idle = now.since(std::mem::replace(&mut self.idle_since, Time::NEVER));
-        let (rto, cwnd) = (self.rtt.rto(), self.control.cwnd());
+        let (rto, cwnd) = (rtt.rto(), window.control.cwnd());
         let floor = self.initial.min(cwnd);
-        match self.rules.validation {
-            Validation::Restart if idle > rto => self.restrict(floor, 0),
+        match self.rule {
+            Validation::Restart if idle > rto => window.restrict(floor, 0),
             Validation::Decay if idle > rto => {
                 let halvings = ((idle.as_nanos() - 1) / rto.as_nanos()).min(63);
-                let left = ((cwnd / self.mss) >> halvings) * self.mss;
-                self.restrict(left.max(floor), cwnd / 4 * 3);
+                let left = ((cwnd / mss) >> halvings) * mss;
+                window.restrict(left.max(floor), cwnd / 4 * 3);
             }
-            Validation::PipeAck => self.validate(now),
+            Validation::PipeAck => self.validate(now, window, octets, rtt.srtt()),
             _ => {}
         }
     }
 
-    fn restrict(&mut self, cwnd: u64, threshold: u64) {
-        self.control.restrict(cwnd, threshold);
-        self.cwnd = self.control.cwnd();
-    }
-
     /// Validates the window after an acknowledgement.
     #[inline]
-    pub(super) fn revalidate(&mut self, now: Time) {
+    pub fn revalidate(&mut self, now: Time, window: &mut CongestionWindow, octets: &Octets, srtt: Duration) {
         if self.pipe_ack.is_some() {
-            self.validate(now);
+            self.validate(now, window, octets, srtt);
         }
     }
 
@@ -142,27 +204,25 @@ impl Sender {
     /// without validation the window is halved (section 4.4.3). As everywhere here, it grows only while it is the
     /// limit.
     #[cold]
-    fn validate(&mut self, now: Time) {
+    fn validate(&mut self, now: Time, window: &mut CongestionWindow, octets: &Octets, srtt: Duration) {
         let Some(pipe) = &mut self.pipe_ack else { return };
-        pipe.on_ack(now, self.una, self.nxt);
-        let srtt = self.rtt.srtt();
-        if self.window_limited {
+        pipe.on_ack(now, octets.una, octets.nxt);
+        if self.is_limited {
             pipe.since = None;
         } else {
-            pipe.update_validation(now, srtt, self.cwnd);
+            pipe.update_validation(now, srtt, window.cwnd);
         }
         while let Some(since) = pipe.since.filter(|&since| now.since(since) >= PipeAck::NVP) {
             pipe.since = Some(since + PipeAck::NVP);
-            let cwnd = self.control.cwnd();
-            self.control.restrict((cwnd / 2).max(self.initial.min(cwnd)), cwnd / 4 * 3);
+            let cwnd = window.control.cwnd();
+            window.control.restrict((cwnd / 2).max(self.initial.min(cwnd)), cwnd / 4 * 3);
         }
-        self.cwnd = self.control.cwnd();
+        window.cwnd = window.control.cwnd();
     }
 
     /// Section 4.4.1: flight that a loss is judged by; the maximum usage if the window was not validated.
-    #[cold]
-    pub(super) fn used_of_window(&mut self, now: Time, flight: u64) -> u64 {
-        let srtt = self.rtt.srtt();
+    #[inline]
+    pub fn judged_flight(&mut self, now: Time, flight: u64, srtt: Duration) -> u64 {
         let pipe = self.pipe_ack.as_mut();
         let used = pipe.filter(|pipe| pipe.since.is_some()).and_then(|pipe| pipe.used(now, srtt));
         used.map_or(flight, |used| used.max(flight))

@@ -1,10 +1,6 @@
 //! Explicit congestion notification (RFC 3168) and DCTCP's accurate feedback (RFC 8257).
 
-use super::recovery::Episode;
 use super::segment::Flags;
-use super::sender::Sender;
-use vazao_congestion::Signal;
-use vazao_engine::Time;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EcnSender {
@@ -36,26 +32,15 @@ impl EcnSender {
         std::mem::take(&mut self.cwr_due)
     }
 
+    /// Whether ECE calls for a reduction, with everything before `una` acknowledged: not again within a round trip.
+    pub fn calls_for_reduction(&self, una: u64) -> bool {
+        una > self.until
+    }
+
     /// Whether window growth is suspended: a reduction is less than a round trip old, or the ACK carries ECE.
     #[inline]
     pub fn suspends_growth(&self, una: u64) -> bool {
         self.on && (una <= self.until || self.echoed)
-    }
-}
-
-impl Sender {
-    /// Section 6.1.2: handles ECE like a loss, at most once a round trip, without retransmissions. `before` is the
-    /// first octet that was unacknowledged when it arrived.
-    #[cold]
-    pub(super) fn on_echo(&mut self, now: Time, before: u64) {
-        if self.episode == Episode::None && self.una > self.marks.until {
-            let flight = self.nxt - before;
-            self.stats.mark_reductions += 1;
-            self.marks.on_reduction(self.nxt);
-            let from = self.reduction_base(flight);
-            self.signal(now, Signal::Mark, flight);
-            self.reduce_without_loss(from);
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! TCP (RFC 9293) as a state machine driven by segments and timeouts.
 
+mod acknowledgement;
 mod burst;
 mod chronograph;
 mod clock;
@@ -12,7 +13,9 @@ mod host;
 mod metrics;
 pub(crate) mod multipath;
 mod newly_acked;
+mod octets;
 mod pacing;
+mod peer_window;
 mod rack;
 mod rack_tlp;
 mod rate;
@@ -24,9 +27,12 @@ mod segment;
 mod send_buffer;
 mod sender;
 mod sent;
+mod short;
 mod stats;
+mod timer;
 mod tlp;
 mod undo;
+mod window;
 
 pub use config::{Bursting, Config, Counting, Pacing, RttSource, SackProfile};
 pub(crate) use connection::timestamp;

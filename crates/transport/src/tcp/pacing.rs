@@ -2,8 +2,8 @@
 
 use super::config::{Config, Pacing};
 use super::host::Host;
-use super::sender::Sender;
-use crate::common::{Pacer, Spread};
+use super::window::CongestionWindow;
+use crate::common::{Pacer, RttEstimator, Spread};
 use vazao_congestion::CongestionControl;
 use vazao_engine::{Duration, Rate, Time};
 
@@ -40,64 +40,42 @@ impl Paced {
         let derive = config.pacing == Pacing::On;
         wanted.then(|| Box::new(Paced { pacer: Pacer::default(), host: config.host, derive, free }))
     }
-}
 
-impl Sender {
-    /// Whether pacing holds back data that could be sent; if so, sets the time to wake up.
-    pub(super) fn is_pacing_blocked(&mut self, now: Time) -> bool {
-        let Some(paced) = &self.paced else { return false };
-        let held = !paced.pacer.is_open(now);
-        let waiting = self.board.has_pending() || self.nxt < self.finish();
-        self.release = if held && waiting { paced.pacer.release() } else { Time::NEVER };
-        if held {
-            self.chronograph.rwnd_limited.end(now);
-            if waiting {
-                self.chronograph.busy.begin(now);
-            }
-        }
-        held
-    }
-
-    /// Returns how long pacing holds back the next segment.
-    pub(super) fn pacing_delay(&self, now: Time) -> Duration {
-        self.paced.as_ref().map_or(Duration::ZERO, |paced| paced.pacer.release().since(now))
-    }
-
-    /// Charges the pacer for `span` octets that leave.
+    /// Charges the pacer for `span` octets that leave in segments of `mss`, with `outstanding` octets unacknowledged.
     #[inline(never)]
-    pub(super) fn pace(&mut self, now: Time, span: u32) {
-        let own = self.control.pacing_rate();
-        let Some(rate) = self.rate(own) else { return };
-        let (mss, min_rtt) = (self.mss, self.rtt.min());
-        let Some(paced) = &mut self.paced else { return };
-        let catches_up = paced.host.personality().paces_in_bursts;
-        let quantum = if catches_up { linux_burst(rate, own.is_some(), mss, min_rtt) } else { 0 };
-        paced.pacer.on_sent(now, u64::from(span), &Spread { rate, quantum, catches_up });
-        paced.free = paced.free.saturating_sub(1);
-        if paced.free > 0 {
-            paced.pacer.skip_pause(now);
+    pub fn on_sent(
+        &mut self,
+        now: Time,
+        span: u32,
+        mss: u64,
+        window: &CongestionWindow,
+        outstanding: u64,
+        rtt: &RttEstimator,
+    ) {
+        let own = window.control.pacing_rate();
+        let Some(rate) = own.or_else(|| self.derived_rate(window, outstanding, rtt)) else { return };
+        let catches_up = self.host.personality().paces_in_bursts;
+        let quantum = if catches_up { linux_burst(rate, own.is_some(), mss, rtt.min()) } else { 0 };
+        self.pacer.on_sent(now, u64::from(span), &Spread { rate, quantum, catches_up });
+        self.free = self.free.saturating_sub(1);
+        if self.free > 0 {
+            self.pacer.skip_pause(now);
         }
     }
 
-    /// Returns the rate at which data leaves now, if it is paced.
-    pub(super) fn pacing_rate(&self) -> Option<Rate> {
-        self.paced.as_ref().and_then(|_| self.rate(self.control.pacing_rate()))
-    }
-
-    /// Returns the congestion control's `own` rate, or where it has none one that is derived from the window, if wanted.
-    #[inline(always)]
-    fn rate(&self, own: Option<Rate>) -> Option<Rate> {
-        let derives = self.paced.as_ref().is_some_and(|paced| paced.derive);
-        own.or_else(|| self.derived_rate().filter(|_| derives))
+    /// Returns the rate at which data leaves: the congestion control's, or where it has none one that is derived from the
+    /// window, if wanted.
+    pub fn rate(&self, window: &CongestionWindow, outstanding: u64, rtt: &RttEstimator) -> Option<Rate> {
+        window.control.pacing_rate().or_else(|| self.derived_rate(window, outstanding, rtt))
     }
 
     /// Rate that sends the window in a round trip, raised by the pacing ratio so that the window remains the limit.
-    fn derived_rate(&self) -> Option<Rate> {
-        let srtt = self.rtt.srtt().as_nanos();
-        let percent = if self.cwnd < self.control.ssthresh() / 2 { Paced::SLOW_START } else { Paced::AVOIDANCE };
-        let bytes = u128::from(self.cwnd.max(self.board.outstanding()));
+    fn derived_rate(&self, window: &CongestionWindow, outstanding: u64, rtt: &RttEstimator) -> Option<Rate> {
+        let srtt = rtt.srtt().as_nanos();
+        let percent = if window.is_far_below_threshold() { Paced::SLOW_START } else { Paced::AVOIDANCE };
+        let bytes = u128::from(window.cwnd.max(outstanding));
         let bps = bytes * u128::from(percent) * 80_000_000 / u128::from(srtt.max(1));
-        (srtt > 0).then(|| Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64))
+        (self.derive && srtt > 0).then(|| Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64))
     }
 }
 

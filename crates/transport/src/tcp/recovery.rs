@@ -81,3 +81,68 @@ impl Episode {
         }
     }
 }
+
+/// State of loss detection and repair, as far as the algorithms share it; RACK has [its own](super::rack_tlp) besides.
+#[derive(Debug)]
+pub(crate) struct Repair {
+    pub algorithm: Recovery,
+    /// Whether SACK blocks are used; recoveries based on duplicate ACKs ignore them.
+    pub selective: bool,
+    pub episode: Episode,
+    /// Duplicate ACKs up to this octet may be caused by spurious retransmissions.
+    pub guard: u64,
+    /// Duplicate ACKs in a row.
+    pub duplicates: u32,
+    /// Without SACK: octets for which duplicate ACKs were counted and that are not yet cumulatively acknowledged.
+    pub credit: u64,
+    /// Whether the next retransmission ignores the window: the first of an episode, or NewReno's next hole.
+    pub force: bool,
+    /// Whether this episode's rescue retransmission has been sent.
+    pub rescued: bool,
+    /// New ACKs since the last retransmission that Vegas still checks.
+    pub vegas_checks: u8,
+}
+
+impl Repair {
+    /// Creates the state for an algorithm that suits the peer.
+    pub fn new(algorithm: Recovery) -> Self {
+        Repair {
+            algorithm,
+            selective: algorithm.is_selective(),
+            episode: Episode::None,
+            guard: 0,
+            duplicates: 0,
+            credit: 0,
+            force: false,
+            rescued: false,
+            vegas_checks: 0,
+        }
+    }
+
+    /// Without SACK: number of duplicate ACKs that stand for delivered segments of `mss` octets.
+    pub fn duplicate_segments(&self, mss: u64) -> u64 {
+        match self.episode {
+            _ if self.selective => 0,
+            Episode::Fast { .. } => self.credit / mss,
+            _ => u64::from(self.duplicates),
+        }
+    }
+
+    /// RFC 3042: octets that the first two duplicate ACKs release, a segment of `mss` octets each. With SACK, pipe accounts for
+    /// that.
+    #[inline]
+    pub fn limited_transmit(&self, mss: u64) -> u64 {
+        if self.selective || self.episode != Episode::None {
+            return 0;
+        }
+        u64::from(self.duplicates.min(DUP_THRESHOLD - 1)) * mss
+    }
+
+    /// Takes off what duplicate ACKs stood for of `newly` acknowledged octets, and returns it: it has been counted already.
+    #[inline]
+    pub fn take_credit(&mut self, newly: u64, mss: u64) -> u64 {
+        let credit = if newly > mss { self.credit.min(newly - mss) } else { 0 };
+        self.credit -= credit;
+        credit
+    }
+}

@@ -2,9 +2,8 @@
 //! round trip.
 
 use super::config::{Config, SackProfile};
-use super::rack_tlp::Before;
+use super::host::Personality;
 use super::recovery::Recovery;
-use super::sender::Sender;
 use vazao_congestion::{CongestionControl, Prr};
 
 /// State of window reductions.
@@ -21,6 +20,20 @@ pub(crate) struct Reduction {
     lossless_until: Option<u64>,
     /// Whether the reduction starts only with the next acknowledgement.
     fresh: bool,
+    host: &'static Personality,
+}
+
+/// Delivery that an acknowledgement reports in a reduction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivery {
+    /// Octets delivered.
+    pub delivered: u64,
+    /// Octets that remain in the network.
+    pub pipe: u64,
+    /// Whether the cumulative acknowledgement moved, whether SACK blocks reported new data, and whether a further loss shows.
+    pub advanced: bool,
+    pub new_sacks: bool,
+    pub further: bool,
 }
 
 impl Reduction {
@@ -33,6 +46,7 @@ impl Reduction {
             resent: false,
             lossless_until: None,
             fresh: false,
+            host: config.host.personality(),
         }
     }
 
@@ -60,6 +74,47 @@ impl Reduction {
         self.lossless_until.take()
     }
 
+    /// Begins a reduction without a loss, to ssthresh over the round trip of what was sent before octet `until`: without
+    /// retransmissions or growth (Linux's CWR state, net/ipv4/tcp_input.c).
+    pub fn begin_lossless(&mut self, mss: u64, ssthresh: u64, from: u64, until: u64) {
+        self.begin(mss, ssthresh, from);
+        self.lossless_until = Some(until);
+    }
+
+    /// Lets the data that the current acknowledgement releases leave at the old window.
+    pub fn spare_acknowledgement(&mut self) {
+        self.fresh = self.is_under_way() && !self.host.grows_last;
+    }
+
+    /// Whether a reduction without a loss is over: data beyond its end is acknowledged.
+    pub fn is_lossless_over(&self, una: u64) -> bool {
+        self.lossless_until.is_some_and(|until| una > until)
+    }
+
+    /// Base of a reduction that begins: RFC 9937's RecoverFS is the flight size; Linux uses the window (prior_cwnd),
+    /// which is far smaller shortly after many losses were repaired.
+    pub fn base(&self, cwnd: u64, flight: u64) -> u64 {
+        if self.host.reduces_from_window { cwnd } else { flight }
+    }
+
+    /// Returns the window after an acknowledgement in a reduction, if it sets one.
+    pub fn window_after(&mut self, delivery: &Delivery) -> Option<u64> {
+        let Delivery { delivered, pipe, advanced, new_sacks, further } = *delivery;
+        let resent = std::mem::take(&mut self.resent);
+        let fresh = std::mem::take(&mut self.fresh);
+        let prr = self.prr.as_mut().filter(|_| !fresh)?;
+        if delivered == 0 && self.host.grows_last {
+            return None; // Also in tcp_cwnd_reduction.
+        }
+        if self.profile == SackProfile::Rfc {
+            return Some(prr.on_ack(delivered, pipe, advanced && !further));
+        }
+        // ns-3 counts what is SACKed and what is acknowledged apart.
+        let by_sack = new_sacks.then(|| prr.on_ack(delivered, pipe, resent));
+        let by_advance = advanced.then(|| prr.on_ack(delivered, pipe, resent));
+        by_advance.or(by_sack)
+    }
+
     pub fn end(&mut self) {
         (self.prr, self.lossless_until) = (None, None);
     }
@@ -75,66 +130,6 @@ impl Reduction {
     pub fn on_sent(&mut self, span: u32) {
         if let Some(prr) = &mut self.prr {
             prr.on_sent(u64::from(span));
-        }
-    }
-}
-
-impl Sender {
-    /// Sets the window after an acknowledgement in a recovery; `further` if it revealed a further loss.
-    pub(super) fn reduce_in_proportion(&mut self, before: Before, further: bool) {
-        let delivered = (self.una + self.board.sacked() + before.repeated).saturating_sub(before.una + before.sacked);
-        let advanced = self.una > before.una;
-        let resent = std::mem::take(&mut self.reduction.resent);
-        let fresh = std::mem::take(&mut self.reduction.fresh);
-        let (Some(prr), false) = (&mut self.reduction.prr, fresh) else { return };
-        if delivered == 0 && self.host.grows_last {
-            return; // Also in tcp_cwnd_reduction.
-        }
-        let pipe = self.board.pipe();
-        if self.reduction.profile == SackProfile::Rfc {
-            self.cwnd = prr.on_ack(delivered, pipe, advanced && !further);
-            return;
-        }
-        if before.new_sacks {
-            self.cwnd = prr.on_ack(delivered, pipe, resent);
-        }
-        if advanced {
-            self.cwnd = prr.on_ack(delivered, pipe, resent);
-        }
-    }
-
-    /// Base of a reduction that begins: RFC 9937's RecoverFS is the flight size; Linux uses the window (prior_cwnd),
-    /// which is far smaller shortly after many losses were repaired.
-    pub(super) fn reduction_base(&self, flight: u64) -> u64 {
-        if self.host.reduces_from_window { self.cwnd } else { flight }
-    }
-
-    /// Reduces the window from `from` to ssthresh over a round trip without retransmissions or growth (Linux's CWR
-    /// state, net/ipv4/tcp_input.c).
-    pub(super) fn reduce_without_loss(&mut self, from: u64) {
-        self.undo.forget();
-        if !self.board.measures_rates() {
-            self.reduction.begin(self.mss, self.control.ssthresh(), from);
-            self.reduction.lossless_until = Some(self.nxt);
-        }
-    }
-
-    /// Begins a reduction without loss that an acknowledgement caused. The data it releases leaves at the old window.
-    #[cold]
-    pub(super) fn reduce_for_delay(&mut self, from: u64) {
-        self.marks.on_reduction(self.nxt);
-        self.reduce_without_loss(from);
-        self.reduction.fresh = self.reduction.is_under_way() && !self.host.grows_last;
-    }
-
-    /// Ends a reduction without loss once its round trip is acknowledged.
-    #[cold]
-    pub(super) fn end_lossless_reduction(&mut self) {
-        if self.reduction.lossless_until.is_some_and(|until| self.una > until) {
-            self.reduction.end();
-            self.control.on_recovered(u64::MAX);
-            self.cwnd = self.control.cwnd();
-            self.round_end = self.nxt;
         }
     }
 }

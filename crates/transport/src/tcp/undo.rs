@@ -2,9 +2,8 @@
 
 use super::host::Personality;
 use super::recovery::Episode;
-use super::sender::{Acknowledgement, Sender};
+use super::scoreboard::Scoreboard;
 use std::collections::BTreeMap;
-use vazao_congestion::Signal;
 use vazao_engine::{Duration, Time};
 
 /// State of the last window reduction, until it is found spurious.
@@ -56,6 +55,7 @@ impl Count {
     }
 }
 
+/// Reduction that can be undone.
 #[derive(Clone, Copy, Debug)]
 struct Reduced {
     by_timeout: bool,
@@ -71,6 +71,65 @@ enum Frto {
     FirstAnswer,
     /// Step 3: new data up to this octet was sent instead of retransmissions; the next acknowledgement decides.
     Testing(u64),
+}
+
+/// Acknowledgement during an episode, or with a D-SACK (RFC 2883), as evidence on whether the episode was needless.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence {
+    /// Episode under way when it came.
+    pub was: Episode,
+    /// First unacknowledged octet after it, and whether it moved.
+    pub una: u64,
+    pub advanced: bool,
+    pub echo_rtt: Option<Duration>,
+    /// Whether retransmissions are in flight.
+    pub has_resent: bool,
+}
+
+/// Finding about an episode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// Whether a hole was filled by a late original, not by a retransmission (tcp_try_undo_partial in Linux).
+    pub fills_hole: bool,
+    /// The last reduction, if it was needless.
+    pub needless: Option<Needless>,
+}
+
+/// Reduction that was needless, and is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Needless {
+    pub by_timeout: bool,
+    /// Whether an original transmission has arrived late.
+    pub original: bool,
+    /// Whether every retransmission was reported as a duplicate while the episode was under way, or after it.
+    pub reported: bool,
+    /// Whether nothing is lost either, as the episode is not over.
+    pub early: bool,
+}
+
+/// Acknowledgement after a timeout, as F-RTO examines it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    /// Whether it moved SND.UNA; whether it acknowledges just what was acknowledged before, or less: a reordered one.
+    pub advanced: bool,
+    pub repeats: bool,
+    pub overtaken: bool,
+    pub selective: bool,
+    /// Whether RACK tells originals from retransmissions.
+    pub by_time: bool,
+    /// Octet up to which two new segments may leave, if everything up to the timeout is not yet acknowledged, and data and the
+    /// peer's window allow for them.
+    pub room: Option<u64>,
+}
+
+/// Conclusion of F-RTO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conclusion {
+    None,
+    /// The timeout was needless.
+    Needless(Needless),
+    /// Step 3a: it was a loss. The window becomes three segments, of which the new ones take two.
+    Loss,
 }
 
 impl Undo {
@@ -175,155 +234,101 @@ impl Undo {
             _ => None,
         }
     }
-}
 
-impl Sender {
-    /// Checks whether the episode `was` proves spurious, after an acknowledgement during it or a D-SACK (RFC 2883); returns
-    /// whether it did.
+    /// Judges the episode by an acknowledgement. A reduction found needless is forgotten.
     #[cold]
-    pub(super) fn check_spurious(&mut self, now: Time, ack: &Acknowledgement, was: Episode, before: u64) -> bool {
-        let advanced = self.una > before;
-        let undo = &mut self.undo;
-        let reported = std::mem::take(&mut undo.dsack_arrived) && undo.all_reported();
-        let original = undo.is_of_original(now, ack.echo_rtt);
-        let under_way = was.is_fast() && self.una < was.recover();
-        if original
-            && advanced
-            && under_way
-            && let Some(rack_tlp) = &mut self.rack_tlp
-        {
-            // A hole was filled by a late original, not by a retransmission (tcp_try_undo_partial in Linux).
-            rack_tlp.rack.on_lateness(self.board.highest(self.una) - before, self.mss);
-            rack_tlp.late = self.board.has_resent();
-        }
+    pub fn judge(&mut self, now: Time, seen: &Evidence) -> Finding {
+        let Evidence { was, una, advanced, echo_rtt, has_resent } = *seen;
+        let reported = std::mem::take(&mut self.dsack_arrived) && self.all_reported();
+        let original = self.is_of_original(now, echo_rtt);
+        let under_way = was.is_fast() && una < was.recover();
         let partial = under_way && advanced && original;
         // Linux's tcp_try_undo_dsack, at any time: what is lost and was not sent again begins another recovery.
-        let needless = undo.count.is_some() && !partial && undo.all_reported();
-        let late = undo.detects.undo
+        let all = self.count.is_some() && !partial && self.all_reported();
+        let late = self.detects.undo
             && match was {
                 Episode::None => reported,
                 // As in Linux, recovery goes on to its end while retransmissions are in flight.
-                _ if partial => !self.board.has_resent(),
-                _ if under_way => needless,
-                Episode::Fast { .. } | Episode::Pipe { .. } => original || undo.all_reported(),
-                Episode::Restart { .. } => advanced && (original || undo.all_reported()),
+                _ if partial => !has_resent,
+                _ if under_way => all,
+                Episode::Fast { .. } | Episode::Pipe { .. } => original || self.all_reported(),
+                Episode::Restart { .. } => advanced && (original || self.all_reported()),
             };
-        if late && undo.reduction.is_some() {
-            if let Some(rack_tlp) = &mut self.rack_tlp {
-                if original {
-                    rack_tlp.rack.on_reordering();
-                }
-                if needless && (under_way || was == Episode::None) {
-                    rack_tlp.rack.on_needless_recovery();
-                }
-            }
-            self.undo_reduction(now, self.una < was.recover() && !(needless && under_way));
-            return true;
-        }
-        if matches!(was, Episode::Restart { .. }) && undo.frto != Frto::Off {
-            self.advance_frto(now, ack, was.recover(), advanced);
-        }
-        false
+        let reported = all && (under_way || was == Episode::None);
+        let early = una < was.recover() && !(all && under_way);
+        let needless = if late { self.take_needless(original, reported, early) } else { None };
+        Finding { fills_hole: partial, needless }
     }
 
-    /// RFC 5682 without SACK (section 2) and with SACK (section 3).
-    fn advance_frto(&mut self, now: Time, ack: &Acknowledgement, recover: u64, advanced: bool) {
-        let testing = matches!(self.undo.frto, Frto::Testing(_));
+    /// Takes the last reduction as needless, and forgets it.
+    fn take_needless(&mut self, original: bool, reported: bool, early: bool) -> Option<Needless> {
+        let by_timeout = self.reduction?.by_timeout;
+        self.forget();
+        Some(Needless { by_timeout, original, reported, early })
+    }
+
+    /// Whether F-RTO examines the answers to a timeout.
+    pub fn tests_timeout(&self) -> bool {
+        self.frto != Frto::Off
+    }
+
+    /// Takes a step of RFC 5682, without SACK (section 2) or with it (section 3).
+    #[cold]
+    pub fn test_timeout(&mut self, board: &mut Scoreboard, seen: &Answer) -> Conclusion {
+        let Answer { advanced, repeats, overtaken, selective, by_time, room } = *seen;
+        let testing = matches!(self.frto, Frto::Testing(_));
         // An original sent before the timeout arrived after it. With SACK that is certain at the first acknowledgement
         // (Linux); without it, the data may have arrived before the timeout.
-        let late = if self.selective { self.board.take_late() } else { advanced };
-        if late && (testing || self.rack_tlp.is_some()) {
-            return self.undo_reduction(now, true);
+        let late = if selective { board.take_late() } else { advanced };
+        if late && (testing || by_time) {
+            return self.take_needless(false, false, true).map_or(Conclusion::None, Conclusion::Needless);
         }
-        if ack.offset < self.una {
-            return; // Reordered ACK: the steps have seen later ones.
+        if overtaken {
+            return Conclusion::None; // The steps have seen later ones.
         }
-        let room = self.nxt < self.finish() && self.edge > self.nxt;
-        self.undo.frto = match self.undo.frto {
+        self.frto = match self.frto {
             // Duplicates before the first ACK say nothing (section 3.1 step 2), except without SACK (section 2.1 step
             // 2a).
-            Frto::FirstAnswer if !advanced && self.selective => Frto::FirstAnswer,
+            Frto::FirstAnswer if !advanced && selective => Frto::FirstAnswer,
             // Up to two new segments; without data or window, conventional recovery (step 2b).
-            Frto::FirstAnswer if advanced && self.una < recover && room => Frto::Testing(self.nxt + 2 * self.mss),
+            Frto::FirstAnswer if advanced => room.map_or(Frto::Off, Frto::Testing),
             _ => Frto::Off,
         };
-        if testing && !advanced && ack.offset == self.una {
-            // Step 3a: it was a loss. The window becomes three segments, of which the new ones take two.
-            self.undo.frto = Frto::Off;
-            self.force = !self.host.waits_after_frto;
+        if testing && !advanced && repeats {
+            self.frto = Frto::Off;
+            return Conclusion::Loss;
         }
+        Conclusion::None
     }
 
-    /// Undoes the last reduction: restores window and ssthresh; before the end of the episode, nothing is lost either.
-    fn undo_reduction(&mut self, now: Time, early: bool) {
-        let Some(reduction) = self.undo.reduction.take() else { return };
-        self.undo.forget();
-        if reduction.by_timeout {
-            self.stats.spurious_timeouts += 1;
-        } else {
-            self.stats.spurious_recoveries += 1;
-        }
-        self.episode = Episode::None;
-        if early {
-            self.board.unmark_losses();
-        }
-        self.reduction.end();
-        if let Some(rack_tlp) = &mut self.rack_tlp {
-            rack_tlp.rack.reconsider(&self.board);
-        }
-        self.control.on_spurious(now);
-        self.cwnd = self.control.cwnd();
-        self.round_end = self.nxt;
-    }
-
-    /// Handles a D-SACK (RFC 2883).
-    pub fn on_duplicate_report(&mut self, start: u64, end: u64) {
-        self.stats.duplicate_reports += 1;
-        if self.undo.count.is_some() && !self.count_duplicate(start, end) {
-            return;
-        }
-        if self.undo.on_report(start, end) {
-            self.stats.spurious_retransmissions += 1;
-            self.board.on_late_original(start, end);
-        }
-    }
-
-    /// Linux's account of a D-SACK (tcp_check_dsack, tcp_sacktag_one); returns false if it is dubious.
-    fn count_duplicate(&mut self, start: u64, end: u64) -> bool {
-        let Some(count) = &mut self.undo.count else { return true };
-        let segments = end.saturating_sub(start).div_ceil(self.mss).max(1);
+    /// Linux's account of a D-SACK for `start..end` (tcp_check_dsack, tcp_sacktag_one): octets of it that are in flight end
+    /// at `copies`, `retransmissions` segments were ever sent again. Returns false if the report is dubious.
+    pub fn count_report(
+        &mut self,
+        (start, end): (u64, u64),
+        mss: u64,
+        una: u64,
+        retransmissions: u64,
+        copies: impl Iterator<Item = u64>,
+    ) -> bool {
+        let Some(count) = &mut self.count else { return true };
+        let segments = end.saturating_sub(start).div_ceil(mss).max(1);
         count.ever += segments;
-        if count.ever > self.stats.retransmissions {
+        if count.ever > retransmissions {
             return false;
         }
         count.now += segments;
-        if end <= self.una {
+        if end <= una {
             count.take(end, segments);
         }
-        for end in self.board.copies_within(start, end) {
+        for end in copies {
             count.take(end, 1);
-        }
-        if let Some(rack_tlp) = &mut self.rack_tlp
-            && !rack_tlp.probe.ends_at(end)
-        {
-            rack_tlp.rack.on_duplicate();
         }
         true
     }
 
-    /// Reports a loss or a timeout to the congestion control and remembers it for a possible undo.
-    pub(super) fn reduce(&mut self, now: Time, signal: Signal) {
-        let (repairing, copies) = (self.board.is_repairing(), self.board.resent_segments());
-        match signal {
-            Signal::Loss | Signal::Restart => self.undo.on_loss(self.una, repairing, copies),
-            Signal::Timeout | Signal::RepeatedTimeout => {
-                let afresh = self.episode == Episode::None || signal == Signal::RepeatedTimeout;
-                self.undo.on_timeout(self.una, afresh && !self.episode.is_fast(), repairing);
-                self.board.watch_below(self.nxt);
-            }
-            Signal::Mark => self.undo.forget(),
-        }
-        self.marks.on_reduction(self.nxt);
-        self.signal(now, signal, self.flight());
+    /// Whether reports are counted as in Linux.
+    pub fn counts_reports(&self) -> bool {
+        self.count.is_some()
     }
 }

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::common::stamp;
-use crate::tcp::ecn::{EcnReceiver, EcnSender};
+use crate::tcp::acknowledgement::Acknowledgement;
+use crate::tcp::ecn::EcnReceiver;
 use crate::tcp::receiver::{Arrival, Arrived};
 use crate::tcp::segment::{Extra, Flags, OPTIONS_BYTES, Segment, TIMESTAMPS_BYTES};
-use crate::tcp::sender::Acknowledgement;
 use vazao_engine::Ecn;
 
 impl Connection {
@@ -46,7 +46,7 @@ impl Connection {
             self.syn_due = true;
             self.take_early_data(now, segment, extra);
             (self.syn_sent, self.syn_resent) = (None, false);
-            self.tx.timer = self.tx.clock.expiry(now, self.tx.rtt.rto());
+            self.tx.timer.set(now, self.tx.rtt.rto());
         }
     }
 
@@ -137,15 +137,8 @@ impl Connection {
         let spared = config.host.personality().uses_declined_options && config.timestamps && !timestamps;
         let own = config.mss + if spared { TIMESTAMPS_BYTES as u16 } else { 0 };
         let mss = u64::from(own.min(peer.max(64)) - config.multipath[0]);
-        let written = (self.tx.end, self.tx.fin);
-        let stats = std::mem::take(&mut self.tx.stats);
-        let (timer, chronograph) = (self.tx.timer, self.tx.chronograph);
-        self.tx = Sender::new(config, mss, u64::from(self.iss), sack, self.tx.rtt);
-        (self.tx.end, self.tx.fin) = written;
-        self.tx.stats = stats;
-        (self.tx.timer, self.tx.chronograph) = (timer, chronograph);
-        self.tx.marks = EcnSender::new(ecn);
-        self.ecn_echo = EcnReceiver::new(ecn, self.tx.control.wants_marks());
+        self.tx.negotiate(config, mss, u64::from(self.iss), sack, ecn);
+        self.ecn_echo = EcnReceiver::new(ecn, self.tx.window.control.wants_marks());
         let full = full_segment(config);
         let negotiated = full - if timestamps { u64::from(TIMESTAMPS_BYTES) } else { 0 };
         // A SYN advertises the size without options, a SYN-ACK the size with the negotiated options.
@@ -157,12 +150,12 @@ impl Connection {
     fn establish(&mut self, now: Time, segment: &Segment, scale: u8) {
         self.state = State::Established;
         self.tx.update_window(1, u64::from(segment.window) << scale);
-        self.tx.timer = Time::NEVER;
+        self.tx.timer.stop();
         self.syn_due = false;
         self.tx.stats.established = Some(now);
         self.tx.stats.ready.get_or_insert(now);
         if let Some(fast) = &self.fast_open {
-            self.tx.fin |= fast.closing;
+            self.tx.octets.fin |= fast.closing;
             self.tx.watch_flight(now);
         }
         let rtt = self.syn_sent.map(|sent| now.since(sent));
@@ -176,7 +169,7 @@ impl Connection {
         self.tx.on_established(rtt.filter(|_| !self.syn_resent).or(echo_rtt));
         self.tx.fast &= !self.is_general;
         if let Some(threshold) = self.metrics.as_ref().and_then(|(metrics, number)| metrics.threshold(*number)) {
-            self.tx.control.recall(threshold);
+            self.tx.window.control.recall(threshold);
         }
         if self.tx.stats.syn_timeouts > 0 {
             self.tx.after_lost_syn(now);
@@ -196,7 +189,7 @@ impl Connection {
             // Fast Open: there may be data beyond the SYN, sent since, or, in a simultaneous open, with it.
             let beyond = u64::from(segment.acknowledgment.wrapping_sub(self.wire_sequence(1)));
             let early = self.fast_open.as_ref().and_then(|fast| fast.sent).map_or(0, u64::from);
-            if beyond > early.max(self.tx.nxt - 1) {
+            if beyond > early.max(self.tx.octets.nxt - 1) {
                 self.reset_due = Some(Reset::answer(segment.acknowledgment));
                 return;
             }
@@ -287,8 +280,8 @@ impl Connection {
         let is_duplicate = segment.flags.has(Flags::ACK)
             && segment.span() == 0
             && start == self.rx.nxt
-            && Self::octet(self.iss, segment.acknowledgment, tx.una) == Some(tx.una)
-            && !tx.updates_window(tx.una, Some(start), window);
+            && Self::octet(self.iss, segment.acknowledgment, tx.octets.una) == Some(tx.octets.una)
+            && !tx.updates_window(tx.octets.una, Some(start), window);
         let late = u64::from(self.lead(segment).unsigned_abs());
         self.config.host.personality().forgives_old_timestamps && (late <= 1 || is_duplicate && late <= replay)
     }
@@ -321,7 +314,7 @@ impl Connection {
         self.enter_closed();
         match before {
             State::SynReceived if self.passive && !early => self.state = State::Listen,
-            State::Closing | State::LastAck | State::TimeWait if self.tx.una >= self.tx.end => {}
+            State::Closing | State::LastAck | State::TimeWait if self.tx.octets.una >= self.tx.octets.end => {}
             _ => self.failure = Some(Failure::Reset),
         }
     }
@@ -330,9 +323,9 @@ impl Connection {
     /// segment is processed too. `start` is the segment's first octet, if it lies in the window.
     #[inline]
     fn handle_ack(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>, start: Option<u64>) -> bool {
-        let near = Self::octet(self.iss, segment.acknowledgment, self.tx.una);
+        let near = Self::octet(self.iss, segment.acknowledgment, self.tx.octets.una);
         let Some(offset) = near.filter(|&offset| self.tx.accepts_ack(offset)) else {
-            let ahead = near.is_some_and(|offset| offset > self.tx.nxt);
+            let ahead = near.is_some_and(|offset| offset > self.tx.octets.nxt);
             if !(ahead && self.config.host.personality().ignores_acks_ahead && self.state == State::Established) {
                 self.challenge(now);
             }
@@ -340,7 +333,7 @@ impl Connection {
         };
         let echo = self.negotiated.ecn && segment.flags.has(Flags::ECE);
         let window = u64::from(segment.window) << self.negotiated.peer_scale;
-        if self.tx.is_unused() && offset == self.tx.una && extra.is_none() && !echo {
+        if self.tx.octets.is_unused() && offset == self.tx.octets.una && extra.is_none() && !echo {
             // Most data segments come to an end that sends nothing itself.
             self.tx.on_empty_ack(start, window);
             return true;
@@ -348,7 +341,7 @@ impl Connection {
         let bare = segment.length == 0 && !segment.flags.has(Flags::FIN);
         let echoes = self.negotiated.timestamps && segment.has_timestamps && segment.echo != 0;
         let echo_rtt = || echoes.then(|| elapsed(now, segment.echo));
-        let is_partial = self.tx.una < offset && offset < self.tx.nxt;
+        let is_partial = self.tx.octets.una < offset && offset < self.tx.octets.nxt;
         if is_partial
             && bare
             && extra.is_none()
@@ -358,7 +351,7 @@ impl Connection {
             return true;
         }
         let sacked = match extra {
-            Some(extra) if self.tx.selective => self.handle_sack(extra, offset),
+            Some(extra) if self.tx.repair.selective => self.handle_sack(extra, offset),
             _ => 0,
         };
         let ack = Acknowledgement {
@@ -372,12 +365,12 @@ impl Connection {
             echo_rtt: echo_rtt(),
             return_delay_ms: echoes.then(|| timestamp(now).wrapping_sub(segment.timestamp) as i32),
         };
-        if offset < self.tx.una {
+        if offset < self.tx.octets.una {
             self.tx.on_late_ack(now, &ack);
             return true;
         }
         self.tx.on_ack(now, &ack);
-        if self.tx.is_finished() {
+        if self.tx.octets.is_finished() {
             self.leave_metrics();
             self.advance_close();
             match self.state {
@@ -394,7 +387,7 @@ impl Connection {
     /// D-SACK (RFC 2883 section 4).
     fn handle_sack(&mut self, extra: &Extra, offset: u64) -> u64 {
         let mut sacked = 0;
-        let near = self.tx.una;
+        let near = self.tx.octets.una;
         let octets = |&(left, right): &(u32, u32)| {
             Some((Self::octet(self.iss, left, near)?, Self::octet(self.iss, right, near)?))
         };
@@ -408,7 +401,7 @@ impl Connection {
             }
             // A late ACK may report data that others have acknowledged since.
             let start = start.max(offset).max(near);
-            if start < end && end <= self.tx.nxt {
+            if start < end && end <= self.tx.octets.nxt {
                 sacked += self.tx.board.sack(start, end);
             }
         }
@@ -474,7 +467,7 @@ impl Connection {
 
     /// Advances the state once the application has closed.
     pub(super) fn advance_close(&mut self) {
-        if self.tx.fin {
+        if self.tx.octets.fin {
             self.state = match self.state {
                 State::Established => State::FinWait1,
                 State::CloseWait => State::LastAck,

@@ -22,7 +22,7 @@ pub enum CaState {
 impl Connection {
     /// Congestion state.
     pub fn ca_state(&self) -> CaState {
-        match self.tx.episode {
+        match self.tx.repair.episode {
             Episode::Fast { .. } | Episode::Pipe { .. } => CaState::Recovery,
             Episode::Restart { .. } => CaState::Loss,
             Episode::None if self.tx.reduction.is_lossless() => CaState::Cwr,
@@ -32,12 +32,12 @@ impl Connection {
     }
     /// Segments presumed lost and not delivered since, retransmitted or not (`tcpi_lost`), rounded up from octets.
     pub fn lost_segments(&self) -> u64 {
-        self.tx.board.lost().div_ceil(self.tx.mss)
+        self.tx.board.lost().div_ceil(self.tx.peer.mss)
     }
     /// Segments that SACK blocks report, or without SACK the number of duplicate ACKs (`tcpi_sacked`): no more than are in
     /// flight and not lost, of which one at least is missing (tcp_limit_reno_sacked).
     pub fn sacked_segments(&self) -> u64 {
-        if self.tx.selective {
+        if self.tx.repair.selective {
             return self.tx.board.sacked_segments();
         }
         self.tx.dup_ack_segments().min(self.tx.board.count().saturating_sub(self.lost_segments().max(1)))

@@ -158,7 +158,7 @@ impl Connection {
 
     /// Whether ECN is offered or accepted.
     fn wants_ecn(&self) -> bool {
-        self.config.ecn.unwrap_or_else(|| self.tx.control.wants_marks())
+        self.config.ecn.unwrap_or_else(|| self.tx.window.control.wants_marks())
     }
 
     /// Opens a connection actively; `iss` is its initial sequence number.
@@ -233,19 +233,19 @@ impl Connection {
     /// Congestion window in bytes.
     #[inline]
     pub fn cwnd(&self) -> u64 {
-        self.tx.cwnd
+        self.tx.window.cwnd
     }
     /// Congestion control.
     pub fn control(&self) -> &dyn CongestionControl {
-        &*self.tx.control
+        &*self.tx.window.control
     }
     /// Passes what a steered congestion control has seen and answers to a function, which may change its answers.
     pub fn steer(&mut self, see: &mut dyn FnMut(&mut Steering)) {
-        let before = self.tx.control.cwnd();
-        self.tx.control.steering().map(see);
-        let cwnd = self.tx.control.cwnd();
+        let before = self.tx.window.control.cwnd();
+        self.tx.window.control.steering().map(see);
+        let cwnd = self.tx.window.control.cwnd();
         if cwnd != before {
-            self.tx.cwnd = cwnd;
+            self.tx.window.cwnd = cwnd;
         }
     }
     /// Round-trip time estimator.
@@ -258,11 +258,11 @@ impl Connection {
     }
     /// Bytes of the stream sent at least once.
     pub fn sent_bytes(&self) -> u64 {
-        (self.tx.nxt - 1).min(self.tx.end - 1)
+        (self.tx.octets.nxt - 1).min(self.tx.octets.end - 1)
     }
     /// Bytes of the stream acknowledged.
     pub fn acknowledged_bytes(&self) -> u64 {
-        (self.tx.una - 1).min(self.tx.end - 1)
+        (self.tx.octets.una - 1).min(self.tx.octets.end - 1)
     }
     /// Whether fast recovery is under way.
     pub fn in_recovery(&self) -> bool {
@@ -285,7 +285,7 @@ impl Connection {
         }
         let Config { initial_rto, min_rto, max_rto, retries, .. } = *self.config;
         // What waits for reordered data may have the timer expire once sooner.
-        let left = retries.saturating_sub(self.tx.expiries + 1);
+        let left = retries.saturating_sub(self.tx.timer.expiries + 1);
         now.saturating_add(min_rto.min(max_rto).min(initial_rto) * u64::from(left))
     }
 
@@ -293,7 +293,7 @@ impl Connection {
     pub fn abort(&mut self) {
         use State::{CloseWait, Established, FinWait1, FinWait2, SynReceived};
         if matches!(self.state, SynReceived | Established | FinWait1 | FinWait2 | CloseWait) {
-            let (sequence, acknowledgment) = (self.wire_sequence(self.tx.nxt), Some(self.wire_acknowledgment()));
+            let (sequence, acknowledgment) = (self.wire_sequence(self.tx.octets.nxt), Some(self.wire_acknowledgment()));
             self.reset_due = Some(Reset { sequence, acknowledgment, own: true });
         }
         self.enter_closed();
@@ -318,7 +318,7 @@ impl Connection {
     /// Returns when [`handle_timeout`](Self::handle_timeout) must be called.
     #[inline]
     pub fn next_timeout(&self) -> Time {
-        self.tx.timer.min(self.tx.release).min(self.rx.timer()).min(self.time_wait)
+        self.tx.timer.at.min(self.tx.timer.release).min(self.rx.timer()).min(self.time_wait)
     }
 
     /// Handles every timer due at `now`.
@@ -326,10 +326,10 @@ impl Connection {
         if self.time_wait <= now {
             self.enter_closed();
         }
-        if self.tx.release <= now {
-            self.tx.release = Time::NEVER;
+        if self.tx.timer.release <= now {
+            self.tx.timer.release = Time::NEVER;
         }
-        if self.tx.timer > now {
+        if self.tx.timer.at > now {
             return; // A delayed acknowledgement, or paced data: `poll_transmit` sees that it is due.
         }
         let syn = matches!(self.state, State::SynSent | State::SynReceived);
@@ -350,7 +350,7 @@ impl Connection {
         if self.tx.stats.syn_timeouts > u64::from(linear) {
             self.tx.rtt.back_off();
         }
-        self.tx.timer = self.tx.clock.expiry(now, self.tx.rtt.rto());
+        self.tx.timer.set(now, self.tx.rtt.rto());
         self.syn_due = true;
         self.syn_resent = true;
         self.tx.stats.syn_timeouts <= u64::from(self.config.retries.min(SYN_RETRIES + linear))
@@ -361,13 +361,13 @@ impl Connection {
     fn repeat_refused_syn(&mut self, now: Time) {
         if self.config.host.personality().repeats_refused_syn && !self.syn_resent {
             let least = (self.config.tick * 2).max(Duration::from_millis(2));
-            self.tx.timer = self.tx.clock.expiry(now, least);
+            self.tx.timer.set(now, least);
         }
     }
 
     fn enter_closed(&mut self) {
         self.state = State::Closed;
-        (self.tx.timer, self.tx.release) = (Time::NEVER, Time::NEVER);
+        (self.tx.timer.at, self.tx.timer.release) = (Time::NEVER, Time::NEVER);
         self.time_wait = Time::NEVER;
         self.syn_due = false;
         self.rx.cancel_ack();
@@ -416,12 +416,12 @@ fn own_scale(config: &Config) -> u8 {
 
 impl ByteStream for Connection {
     fn write(&mut self, bytes: u64) -> u64 {
-        if self.tx.fin {
+        if self.tx.octets.fin {
             return 0;
         }
         // With bursts the buffer is Linux's, which takes what it has room for from what is written here.
         let room = match self.config.send_buffer.filter(|_| self.config.bursts == Bursting::Off) {
-            Some(limit) => limit.saturating_sub(self.tx.end - self.tx.una),
+            Some(limit) => limit.saturating_sub(self.tx.octets.end - self.tx.octets.una),
             None => u64::MAX,
         };
         let taken = bytes.min(room);
@@ -429,20 +429,20 @@ impl ByteStream for Connection {
         if taken > 0 {
             self.tx.on_write();
         }
-        self.tx.end += taken;
+        self.tx.octets.end += taken;
         taken
     }
 
     fn unsent(&self) -> u64 {
-        self.tx.end.saturating_sub(self.tx.nxt)
+        self.tx.octets.unsent()
     }
 
     fn discard_unsent(&mut self) -> u64 {
-        if !self.tx.fin {
+        if !self.tx.octets.fin {
             let early = self.fast_open.as_ref().and_then(|fast| fast.sent).unwrap_or(0);
-            self.tx.end = self.tx.taken().max(1 + u64::from(early));
+            self.tx.octets.end = self.tx.taken().max(1 + u64::from(early));
         }
-        self.tx.end - 1
+        self.tx.octets.end - 1
     }
 
     #[inline]
@@ -455,7 +455,7 @@ impl ByteStream for Connection {
     }
 
     fn close(&mut self) {
-        if self.tx.fin {
+        if self.tx.octets.fin {
             return;
         }
         match self.state {
@@ -467,7 +467,7 @@ impl ByteStream for Connection {
             }
             State::Listen | State::SynSent | State::Closed => self.enter_closed(),
             _ => {
-                self.tx.fin = true;
+                self.tx.octets.fin = true;
                 self.advance_close();
             }
         }

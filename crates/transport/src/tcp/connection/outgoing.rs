@@ -25,7 +25,7 @@ impl Connection {
                 if let Some(chunk) = self.tx.next(now) {
                     return Some(self.data_segment(now, chunk, extra));
                 }
-                if self.tx.probe {
+                if self.tx.peer.probe {
                     return Some(self.probe_segment(now, extra));
                 }
             }
@@ -42,7 +42,7 @@ impl Connection {
             }
         }
         if self.rx.is_ack_due(now) && !matches!(self.state, State::Closed | State::Listen | State::SynSent) {
-            return Some(self.pure_ack(now, self.tx.nxt, extra));
+            return Some(self.pure_ack(now, self.tx.octets.nxt, extra));
         }
         None
     }
@@ -52,7 +52,7 @@ impl Connection {
     fn immediate_ack(&mut self, now: Time, extra: &mut Extra) -> Segment {
         self.immediate_ack_due = false;
         let immediate_ack = self.ecn_echo.take_immediate_ack();
-        let mut segment = self.pure_ack(now, self.tx.nxt, extra);
+        let mut segment = self.pure_ack(now, self.tx.octets.nxt, extra);
         if let Some((octet, flags)) = immediate_ack {
             segment.acknowledgment = self.irs.wrapping_add(octet as u32);
             segment.flags = Flags::ACK.with(flags);
@@ -70,8 +70,8 @@ impl Connection {
         }
         self.syn_due = false;
         self.syn_sent.get_or_insert(now);
-        if self.tx.timer == Time::NEVER {
-            self.tx.timer = self.tx.clock.expiry(now, self.tx.rtt.rto());
+        if !self.tx.timer.is_set() {
+            self.tx.timer.set(now, self.tx.rtt.rto());
         }
         let answer = self.state == State::SynReceived;
         let mut flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
@@ -143,7 +143,7 @@ impl Connection {
             bare.header_bytes(extra) - 20
         };
         let room = mss.saturating_sub(u64::from(options));
-        let length = (self.tx.end - 1).min(room) as u16;
+        let length = (self.tx.octets.end - 1).min(room) as u16;
         fast.sent = Some(length);
         if length > 0 {
             self.tx.chronograph.busy.begin(now);
@@ -161,7 +161,7 @@ impl Connection {
         }
         let end = chunk.start + u64::from(chunk.span);
         // Linux sets PSH on data only, not on a FIN without data.
-        if (end >= self.tx.end || self.tx.ends_burst(end))
+        if (end >= self.tx.octets.end || self.tx.ends_burst(end))
             && (length > 0 || !self.config.host.personality().keeps_push_from_fin)
         {
             flags = flags.with(Flags::PSH);
@@ -186,9 +186,9 @@ impl Connection {
     /// Zero-window probe: an old sequence number, which makes the peer answer with its window.
     #[cold]
     fn probe_segment(&mut self, now: Time, extra: &mut Extra) -> Segment {
-        self.tx.probe = false;
+        self.tx.peer.probe = false;
         self.tx.stats.probes += 1;
-        self.pure_ack(now, self.tx.una - 1, extra)
+        self.pure_ack(now, self.tx.octets.una - 1, extra)
     }
 
     /// Segment without data.

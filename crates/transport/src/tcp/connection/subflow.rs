@@ -8,17 +8,17 @@ impl Connection {
     /// Whether a segment of new data would leave at once.
     #[inline]
     pub(crate) fn has_room(&self, now: Time) -> bool {
-        matches!(self.state, State::Established | State::CloseWait) && !self.tx.fin && self.tx.has_room(now)
+        matches!(self.state, State::Established | State::CloseWait) && !self.tx.octets.fin && self.tx.has_room(now)
     }
     /// Whether a retransmission timeout is being repaired; until then the path is not trusted.
     pub(crate) fn is_after_timeout(&self) -> bool {
-        matches!(self.tx.episode, Episode::Restart { .. })
+        matches!(self.tx.repair.episode, Episode::Restart { .. })
     }
     /// Adds `bytes` to be sent at once. The data is kept at the connection level, so an empty subflow buffer does not
     /// mean that the application has no more.
     #[inline]
     pub(crate) fn take(&mut self, bytes: u64) {
-        self.tx.end += bytes;
+        self.tx.octets.end += bytes;
     }
     /// Records that the application had no data although there was room for more.
     pub(crate) fn note_idle(&mut self) {
@@ -32,37 +32,37 @@ impl Connection {
     /// Bytes written and not yet sent.
     #[inline]
     pub(crate) fn unsent(&self) -> u64 {
-        self.tx.end.saturating_sub(self.tx.nxt)
+        self.tx.octets.unsent()
     }
     /// Octet after the last one written; the SYN is octet 0.
     #[inline]
     pub(crate) fn written_octet(&self) -> u64 {
-        self.tx.end
+        self.tx.octets.end
     }
     /// First unacknowledged octet.
     #[inline]
     pub(crate) fn acknowledged_octet(&self) -> u64 {
-        self.tx.una
+        self.tx.octets.una
     }
     /// Payload bytes of a full segment.
     #[inline]
     pub(crate) fn payload(&self) -> u64 {
-        self.tx.mss
+        self.tx.peer.mss
     }
     /// Reduces the size of full segments by `bytes`.
     pub(crate) fn shorten_segments(&mut self, bytes: u64) {
-        self.tx.shorten_segments(bytes);
+        self.tx.peer.shorten_segments(bytes);
     }
     #[inline]
     pub(crate) fn sent_octet(&self, sequence: u32) -> u64 {
-        Self::octet(self.iss, sequence, self.tx.nxt).unwrap_or(0)
+        Self::octet(self.iss, sequence, self.tx.octets.nxt).unwrap_or(0)
     }
     #[inline]
     pub(crate) fn arrived_octet(&self, sequence: u32) -> u64 {
         Self::octet(self.irs, sequence, self.rx.nxt).unwrap_or(0)
     }
     pub(crate) fn is_fin_acknowledged(&self) -> bool {
-        self.tx.is_finished()
+        self.tx.octets.is_finished()
     }
     pub(crate) fn read_octet(&self) -> u64 {
         self.rx.read_octet()
@@ -83,7 +83,7 @@ impl Connection {
     }
     /// Asks the peer for its window, as with a zero-window probe.
     pub(crate) fn probe(&mut self) {
-        self.tx.probe = true;
+        self.tx.peer.probe = true;
     }
     /// Records that data is waiting for room in the windows.
     #[inline]
@@ -91,17 +91,16 @@ impl Connection {
         self.tx.wait_for_room(now);
     }
     pub(crate) fn limit_cwnd(&mut self, cwnd: u64) {
-        self.tx.control.restrict(cwnd, 0);
-        self.tx.cwnd = self.tx.control.cwnd();
+        self.tx.window.restrict(cwnd, 0);
     }
     /// State of the other subflows, if the congestion control is coupled.
     pub(crate) fn siblings(&mut self) -> Option<&mut Siblings> {
-        self.tx.control.siblings()
+        self.tx.window.control.siblings()
     }
     /// State of this subflow for the other subflows' congestion controls.
     pub(crate) fn sibling(&mut self) -> Sibling {
         let told = self.siblings().map_or(0.0, |siblings| siblings.told());
-        let (cwnd, ssthresh) = (self.tx.cwnd as f64, self.tx.control.ssthresh() as f64);
+        let (cwnd, ssthresh) = (self.tx.window.cwnd as f64, self.tx.window.control.ssthresh() as f64);
         Sibling::new(cwnd, ssthresh, self.tx.rtt.srtt(), told)
     }
 }

@@ -1,8 +1,8 @@
 //! Loss detection by duplicate ACKs and SACK blocks, and the start of recovery.
 
 use super::Sender;
+use crate::tcp::acknowledgement::Before;
 use crate::tcp::config::SackProfile;
-use crate::tcp::rack_tlp::Before;
 use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
 use crate::tcp::sent::Status;
 use vazao_congestion::Signal;
@@ -10,26 +10,26 @@ use vazao_engine::Time;
 
 impl Sender {
     pub(super) fn on_duplicate_ack(&mut self, now: Time, before: Before) {
-        self.duplicates += 1;
+        self.repair.duplicates += 1;
         self.stats.duplicate_acks += 1;
         if self.rack_tlp.is_some() {
             return;
         }
-        if !self.selective {
-            self.credit += self.mss;
+        if !self.repair.selective {
+            self.repair.credit += self.peer.mss;
         }
-        if let Episode::Fast { recover, inflation, first_partial } = self.episode
-            && !self.selective
+        if let Episode::Fast { recover, inflation, first_partial } = self.repair.episode
+            && !self.repair.selective
         {
-            let inflation = inflation + self.mss as i64;
-            self.episode = Episode::Fast { recover, inflation, first_partial };
+            let inflation = inflation + self.peer.mss as i64;
+            self.repair.episode = Episode::Fast { recover, inflation, first_partial };
             return;
         }
-        let early = || self.board.front().is_some_and(|f| self.control.retransmit_early(now.since(f.at)));
-        let enough = self.duplicates == DUP_THRESHOLD || (self.duplicates < DUP_THRESHOLD && early());
+        let early = || self.board.front().is_some_and(|f| self.window.control.retransmit_early(now.since(f.at)));
+        let enough = self.repair.duplicates == DUP_THRESHOLD || (self.repair.duplicates < DUP_THRESHOLD && early());
         // RFC 6582 section 3.2 step 2: without SACK, duplicates for the last recovery's retransmissions prove nothing.
-        let stale = self.episode != Episode::None || (!self.selective && self.una <= self.guard);
-        if enough && !stale && self.recovery != Recovery::TahoeNoFastRetransmit {
+        let stale = self.is_repairing() || (!self.repair.selective && self.octets.una <= self.repair.guard);
+        if enough && !stale && self.repair.algorithm != Recovery::TahoeNoFastRetransmit {
             self.start_recovery(now, before, false);
         }
     }
@@ -37,8 +37,8 @@ impl Sender {
     /// Marks segments that the scoreboard shows to be lost, and starts recovery if there are new ones.
     pub(super) fn detect_losses(&mut self, now: Time, before: Before) {
         let losses = self.board.losses();
-        self.board.mark_losses(DUP_THRESHOLD, self.mss);
-        if self.episode == Episode::None && self.board.has_pending() {
+        self.board.mark_losses(DUP_THRESHOLD, self.peer.mss);
+        if !self.is_repairing() && self.board.has_pending() {
             self.start_recovery(now, before, true);
         }
         if self.reduction.is_under_way() {
@@ -48,69 +48,69 @@ impl Sender {
 
     /// Takes an acknowledgement off what is counted as in the network, and marks every hole in the scoreboard as lost.
     pub(super) fn repair_by_pipe(&mut self, before: Before) {
-        let segments = if self.una > before.una { 2 } else { 1 };
-        self.episode.count(-segments * self.mss as i64);
-        if self.episode.is_fast() {
-            self.board.mark_losses(1, self.mss);
+        let segments = if self.octets.una > before.una { 2 } else { 1 };
+        self.repair.episode.count(-segments * self.peer.mss as i64);
+        if self.in_recovery() {
+            self.board.mark_losses(1, self.peer.mss);
         }
     }
 
     /// Starts recovery with the loss of the first segment; also if it was resent before, unless `once`.
     fn start_recovery(&mut self, now: Time, before: Before, once: bool) {
-        if self.recovery == Recovery::Tahoe {
+        if self.repair.algorithm == Recovery::Tahoe {
             self.reduction.end();
             self.reduce(now, Signal::Restart);
             self.board.declare_all_lost(false);
-            self.episode = Episode::Restart { recover: self.nxt };
+            self.repair.episode = Episode::Restart { recover: self.octets.nxt };
         } else {
             if self.reduction.merge_loss().is_none() {
-                let from = self.reduction_base(self.recover_flight(before));
+                let from = self.reduction.base(self.window.cwnd, self.recover_flight(before));
                 self.reduce(now, Signal::Loss);
-                self.reduction.begin(self.mss, self.control.ssthresh(), from);
+                self.reduction.begin(self.peer.mss, self.window.control.ssthresh(), from);
             }
             self.board.declare_front_lost(once);
-            self.episode = self.first_episode();
+            self.repair.episode = self.first_episode();
         }
-        if self.recovery != Recovery::Reno {
-            self.guard = self.nxt;
+        if self.repair.algorithm != Recovery::Reno {
+            self.repair.guard = self.octets.nxt;
         }
         if self.host.restarts_timer {
             self.restart_timer(now);
         }
         self.stats.recoveries += 1;
-        self.force = true;
-        self.rescued = false;
+        self.repair.force = true;
+        self.repair.rescued = false;
     }
 
     /// RFC 9937's RecoverFS: the flight without what earlier acknowledgements had SACKed, which will not be delivered in
     /// this recovery.
     fn recover_flight(&self, before: Before) -> u64 {
         match self.rules.sack_profile {
-            SackProfile::Rfc => self.nxt - before.una - before.sacked,
-            SackProfile::Ns3 => self.nxt - self.una,
+            SackProfile::Rfc => self.octets.nxt - before.una - before.sacked,
+            SackProfile::Ns3 => self.octets.in_flight(),
         }
     }
 
     /// Episode that a fast recovery begins with.
     fn first_episode(&self) -> Episode {
-        let (recover, mss) = (self.nxt, self.mss as i64);
-        let duplicates = i64::from(self.duplicates) * mss;
-        if self.recovery == Recovery::Pipe {
+        let (recover, mss) = (self.octets.nxt, self.peer.mss as i64);
+        let duplicates = i64::from(self.repair.duplicates) * mss;
+        if self.repair.algorithm == Recovery::Pipe {
             // The first retransmission makes up for the acknowledgement at hand, which is counted twice.
-            return Episode::Pipe { recover, pipe: (self.nxt - self.una) as i64 - duplicates };
+            return Episode::Pipe { recover, pipe: (self.octets.in_flight()) as i64 - duplicates };
         }
-        Episode::Fast { recover, inflation: if self.selective { 0 } else { duplicates }, first_partial: true }
+        Episode::Fast { recover, inflation: if self.repair.selective { 0 } else { duplicates }, first_partial: true }
     }
 
     /// TCP Vegas (Brakmo and Peterson 1995 section 3.1): on the first two new ACKs after a retransmission, the next
     /// segment is retransmitted at once if it is older than the timeout. It was sent before the window was cut, so the
     /// window is not cut again.
     pub(super) fn check_vegas(&mut self, now: Time) {
-        self.vegas_checks -= 1;
+        self.repair.vegas_checks -= 1;
         let Some(front) = self.board.front() else { return };
-        if front.state == Status::default() && self.control.retransmit_early(now.since(front.at)) {
+        if front.state == Status::default() && self.window.control.retransmit_early(now.since(front.at)) {
             self.board.declare_front_lost(false);
-            self.force = true;
+            self.repair.force = true;
         }
     }
 }

@@ -4,7 +4,8 @@
 
 use super::report::AckReport;
 use super::{Chunk, Sender};
-use crate::tcp::recovery::{Episode, Recovery};
+use crate::tcp::chronograph::Wait;
+use crate::tcp::recovery::Recovery;
 use vazao_engine::{Duration, Time};
 
 impl Sender {
@@ -12,15 +13,15 @@ impl Sender {
     /// measure of RFC 7661, a window that falls gradually without a loss, and a count of what is in the network apart from the
     /// scoreboard's.
     pub(super) fn has_fast_path(&self) -> bool {
-        let acts = self.paced.is_some() || self.bursts.is_some() || self.pipe_ack.is_some();
-        let asks = self.board.measures_rates() || self.wants_one_way || self.control.falls_gradually();
-        !acts && !asks && self.recovery != Recovery::Pipe
+        let acts = self.paced.is_some() || self.bursts.is_some() || self.usage.is_measured();
+        let asks = self.board.measures_rates() || self.window.one_way.wanted || self.window.control.falls_gradually();
+        !acts && !asks && self.repair.algorithm != Recovery::Pipe
     }
 
     /// Returns whether there is nothing to repair, undo, reduce or make up for.
     #[inline(always)]
     fn is_undisturbed(&self) -> bool {
-        self.fast && self.episode == Episode::None && self.short.is_empty()
+        self.fast && !self.is_repairing() && self.short.is_empty()
     }
 
     /// Handles an acknowledgement of `offset`, of part of what is in flight, without data, SACK blocks and congestion mark, if all of
@@ -36,8 +37,8 @@ impl Sender {
         echo_rtt: impl FnOnce() -> Option<Duration>,
     ) -> bool {
         let disturbed = !self.is_undisturbed()
-            || self.credit > 0
-            || self.vegas_checks > 0
+            || self.repair.credit > 0
+            || self.repair.vegas_checks > 0
             || self.undo.has_dsack()
             || self.reduction.is_under_way()
             || self.reduction.is_lossless()
@@ -48,18 +49,21 @@ impl Sender {
         let flight = self.board.outstanding();
         let Some((first, last)) = self.board.acknowledge_in_order(offset) else { return false };
         if let Some(rack_tlp) = &mut self.rack_tlp {
-            rack_tlp.on_arrival(now, last, offset, self.host.counts_duplicates);
+            rack_tlp.on_arrival(now, last, offset);
         }
-        let same_window = self.window == window;
-        self.on_window(offset, start, window);
-        let newly = offset - self.una;
-        self.una = offset;
+        let same_window = self.peer.window == window;
+        self.peer.update(self.host, self.octets.una, offset, start, window);
+        let newly = offset - self.octets.una;
+        self.octets.una = offset;
         self.marks.echoed = false;
         self.reduction.on_advance(false);
-        (self.duplicates, self.expiries) = (0, 0);
+        (self.repair.duplicates, self.timer.expiries) = (0, 0);
         let coarse = if self.rules.rtt_by_timestamps { echo_rtt() } else { None };
         let (exact, latest) = (now.since(first), now.since(last));
-        self.rtt.sample_with_flight(coarse.unwrap_or(exact).max(Duration::from_micros(1)), self.una..self.nxt);
+        self.rtt.sample_with_flight(
+            coarse.unwrap_or(exact).max(Duration::from_micros(1)),
+            self.octets.una..self.octets.nxt,
+        );
         self.stats.rtt.record(latest);
         if self.host.measures_sacked {
             self.rtt.observe(latest);
@@ -78,12 +82,12 @@ impl Sender {
     /// before.
     #[inline(always)]
     pub(super) fn continues(&self) -> bool {
-        let octets = self.nxt + self.mss;
+        let octets = self.octets.nxt + self.peer.mss;
         self.is_undisturbed()
-            && octets <= self.end.min(self.edge)
-            && self.nxt >= self.early
-            && self.idle_since == Time::NEVER
-            && !(self.fin || self.persisting || self.board.has_pending())
+            && octets <= self.octets.end.min(self.peer.edge)
+            && self.octets.nxt >= self.octets.early
+            && self.usage.idle_since == Time::NEVER
+            && !(self.octets.fin || self.peer.persisting || self.board.has_pending())
             && !self.rack_tlp.as_ref().is_some_and(|rack_tlp| rack_tlp.probe.due)
     }
 
@@ -93,15 +97,14 @@ impl Sender {
         self.chronograph.busy.begin(now);
         self.chronograph.sndbuf_limited.end(now);
         let pipe = self.board.pipe();
-        if pipe + self.mss > self.allowance() && pipe > 0 {
-            self.window_limited = true;
-            self.chronograph.rwnd_limited.end(now);
+        if pipe + self.peer.mss > self.allowance() && pipe > 0 {
+            self.wait(now, Wait::CongestionWindow);
             return None;
         }
-        let (start, span) = (self.nxt, self.mss as u32);
+        let (start, span) = (self.octets.nxt, self.peer.mss as u32);
         self.board.push(start, span, now);
-        self.nxt += self.mss;
-        if self.timer == Time::NEVER {
+        self.octets.nxt += self.peer.mss;
+        if !self.timer.is_set() {
             self.restart_timer(now);
         }
         self.reduction.on_sent(span);

@@ -6,18 +6,18 @@ use vazao_engine::fetch;
 impl Sender {
     /// Fetches what every event needs into the cache.
     pub fn fetch(&self) {
-        fetch(&self.cwnd);
-        fetch(&self.una);
-        fetch(&self.window);
-        fetch(&self.timer);
-        if self.is_unused() {
+        fetch(&self.window.cwnd);
+        fetch(&self.octets.una);
+        fetch(&self.peer.window);
+        fetch(&self.timer.at);
+        if self.octets.is_unused() {
             return;
         }
         fetch(&self.rtt);
         fetch(&self.chronograph);
         fetch(&self.reduction);
         fetch(&self.undo);
-        fetch(&self.episode);
+        fetch(&self.repair.episode);
         fetch(&self.usage);
         fetch(&self.stats);
         fetch(&self.stats.rtt);
@@ -26,10 +26,10 @@ impl Sender {
 
     /// Fetches what its pointers lead to.
     pub fn fetch_parts(&self) {
-        if self.is_unused() {
+        if self.octets.is_unused() {
             return;
         }
-        self.control.fetch();
+        self.window.control.fetch();
         if let Some(rack_tlp) = &self.rack_tlp {
             fetch(&**rack_tlp);
         }

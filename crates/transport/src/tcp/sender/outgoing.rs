@@ -1,9 +1,13 @@
-//! Transmission of data: what is sent and when.
+//! Transmission of data: what is sent and when, and what the sender waits for if nothing is.
 
-use super::{Chunk, Purpose, Sender};
+use super::{Chunk, Sender};
+use crate::tcp::burst::Decision;
+use crate::tcp::chronograph::Wait;
 use crate::tcp::config::SackProfile;
-use crate::tcp::recovery::{DUP_THRESHOLD, Episode, Recovery};
+use crate::tcp::octets::Octets;
+use crate::tcp::recovery::{Episode, Recovery};
 use crate::tcp::sent::{Sent, Status};
+use crate::tcp::timer::Purpose;
 use vazao_engine::Time;
 
 impl Sender {
@@ -11,7 +15,7 @@ impl Sender {
     #[inline(always)]
     pub fn next(&mut self, now: Time) -> Option<Chunk> {
         // The normal case of a connection that only receives.
-        if self.finish() == 1 {
+        if self.octets.finish() == 1 {
             return None;
         }
         if self.continues() { self.next_full(now) } else { self.next_chunk(now) }
@@ -25,29 +29,26 @@ impl Sender {
         if self.paced.is_some() && self.is_pacing_blocked(now) {
             return None;
         }
-        if self.board.outstanding() == 0 && self.nxt == self.finish() {
-            self.window_limited = false;
-            self.chronograph.rwnd_limited.end(now);
-            self.chronograph.sndbuf_limited.end(now);
-            self.chronograph.busy.end(now);
+        if self.board.outstanding() == 0 && self.octets.nxt == self.octets.finish() {
+            self.wait(now, Wait::Finished);
             return None;
         }
         self.chronograph.busy.begin(now);
         let allowed = self.allowance();
-        if self.board.has_pending() && !self.is_resting(now) {
+        if self.board.has_pending() && !self.rack_tlp.as_ref().is_some_and(|rack_tlp| rack_tlp.is_resting(now)) {
             return self.next_lost(now, allowed);
         }
-        if self.defers(now, allowed) {
+        if self.defers(now) {
             return None;
         }
         if self.rules.nagle && self.keeps_back() {
-            self.window_limited = false;
+            self.wait(now, Wait::Nagle);
             return None;
         }
         if let Some(chunk) = self.next_new(now, allowed) {
             return Some(chunk);
         }
-        if self.recovery == Recovery::Sack && self.episode.is_fast() {
+        if self.repair.algorithm == Recovery::Sack && self.in_recovery() {
             self.next_possibly_lost(now, allowed)
         } else {
             None
@@ -62,71 +63,114 @@ impl Sender {
 
     /// Octets counted as in the network.
     #[inline]
-    pub(in crate::tcp) fn pipe(&self) -> u64 {
-        let octets = if let Episode::Pipe { pipe, .. } = self.episode { pipe.max(0) as u64 } else { self.board.pipe() };
-        octets + self.pipe_padding()
+    pub(super) fn pipe(&self) -> u64 {
+        let octets = match self.repair.episode {
+            Episode::Pipe { pipe, .. } => pipe.max(0) as u64,
+            _ => self.board.pipe(),
+        };
+        octets + self.short.pipe_padding(&self.board, self.peer.mss)
     }
 
     fn fits(&self) -> bool {
         let pipe = self.pipe();
-        pipe == 0 || pipe + self.mss <= self.allowance()
-    }
-
-    /// Records that nothing is left to send.
-    #[inline]
-    fn note_emptiness(&mut self, now: Time) {
-        self.window_limited = false;
-        self.chronograph.rwnd_limited.end(now);
-        if self.lacks_buffer() {
-            self.chronograph.sndbuf_limited.begin(now);
-        }
+        pipe == 0 || pipe + self.peer.mss <= self.allowance()
     }
 
     /// Whether only the send buffer keeps more from being sent: it is full of what is in flight, and the congestion window
     /// is not (tcp_cwnd_validate in Linux).
     fn lacks_buffer(&self) -> bool {
         let full = self.bursts.as_ref().map_or(self.chronograph.blocked, |bursts| bursts.buffer.is_blocking());
-        full && self.fits() && !(self.host.counts_use_of_window && self.uses_window())
+        full && self.fits() && !self.usage.uses(&self.window)
+    }
+
+    /// Whether pacing holds back data that could be sent; if so, sets the time to wake up.
+    fn is_pacing_blocked(&mut self, now: Time) -> bool {
+        let Some(paced) = &self.paced else { return false };
+        let held = !paced.pacer.is_open(now);
+        let waiting = self.board.has_pending() || self.octets.nxt < self.octets.finish();
+        self.timer.release = if held && waiting { paced.pacer.release() } else { Time::NEVER };
+        if held {
+            self.wait(now, Wait::Pacer);
+            if waiting {
+                self.chronograph.busy.begin(now);
+            }
+        }
+        held
     }
 
     /// Records that data is waiting for room: the sender is window-limited, or the pacer will wake it.
     pub fn wait_for_room(&mut self, now: Time) {
-        self.window_limited = !self.fits();
+        self.usage.is_limited = !self.fits();
         if let Some(paced) = self.paced.as_ref().filter(|paced| !paced.pacer.is_open(now)) {
-            self.release = paced.pacer.release();
+            self.timer.release = paced.pacer.release();
         }
     }
 
     /// Maximum octets in flight.
     #[inline]
-    pub(in crate::tcp) fn allowance(&self) -> u64 {
-        let mut allowed = self.cwnd.saturating_add_signed(self.episode.inflation());
-        // RFC 3042: each of the first two duplicate ACKs releases a new segment. With SACK, pipe accounts for that.
-        if self.rules.limited_transmit && !self.selective && self.episode == Episode::None {
-            allowed += u64::from(self.duplicates.min(DUP_THRESHOLD - 1)) * self.mss;
+    pub(super) fn allowance(&self) -> u64 {
+        let allowed = self.window.cwnd.saturating_add_signed(self.repair.episode.inflation());
+        allowed + if self.rules.limited_transmit { self.repair.limited_transmit(self.peer.mss) } else { 0 }
+    }
+
+    /// Whether new data is deferred although the windows admit it, to leave in a burst.
+    #[inline]
+    fn defers(&mut self, now: Time) -> bool {
+        let decided = |nxt| self.bursts.as_ref().is_none_or(|bursts| bursts.rest(now, nxt).is_some());
+        !decided(self.octets.nxt) && !self.begins_burst(now)
+    }
+
+    /// Begins a burst if there is data that need not be deferred. The application writes before that, or afterwards,
+    /// when freed buffer space wakes it.
+    fn begins_burst(&mut self, now: Time) -> bool {
+        let Some(mut bursts) = self.bursts.take() else { return true };
+        let mut begins = self.accepts(now, bursts.begin(now, &self.view()));
+        let has_data = begins && bursts.has_data_for(&self.view());
+        if !has_data && bursts.wake_writer(&self.view()) {
+            begins = self.accepts(now, bursts.begin(now, &self.view()));
         }
-        allowed
+        self.bursts = Some(bursts);
+        begins
+    }
+
+    /// Takes over a decision about a burst; returns whether new data may leave.
+    fn accepts(&mut self, now: Time, decision: Decision) -> bool {
+        match decision {
+            Decision::Begin => {}
+            Decision::Closed => {
+                self.usage.is_limited = false;
+                self.persist(now);
+            }
+            Decision::Defer(reason) => self.wait(now, reason),
+        }
+        !matches!(decision, Decision::Defer(_))
+    }
+
+    /// Whether Nagle's algorithm keeps back the rest of what was written: it fills no segment and does not end the stream.
+    #[cold]
+    fn keeps_back(&self) -> bool {
+        let waits = if self.host.waits_for_short { self.short.end > self.octets.una } else { true };
+        let is_short = (1..self.peer.mss).contains(&self.octets.unsent());
+        self.board.outstanding() > 0 && waits && !self.octets.fin && is_short
     }
 
     #[cold]
     fn next_lost(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
         if let Some(end) = self.undo.tests_up_to() {
-            if self.nxt < end {
+            if self.octets.nxt < end {
                 return self.next_new(now, allowed);
             }
-            self.chronograph.rwnd_limited.end(now);
+            self.wait(now, Wait::Answer);
             return None;
         }
         let (number, sent) = self.board.next_lost()?;
         if !self.may_resend(number, &sent) {
-            self.window_limited = false;
-            self.chronograph.rwnd_limited.begin(now);
+            self.wait(now, Wait::PeerWindow);
             return None;
         }
         let pipe = self.pipe();
-        if !self.force && pipe > 0 && pipe + u64::from(sent.span) > allowed {
-            self.window_limited = true;
-            self.chronograph.rwnd_limited.end(now);
+        if !self.repair.force && pipe > 0 && pipe + u64::from(sent.span) > allowed {
+            self.wait(now, Wait::CongestionWindow);
             return None;
         }
         Some(self.resend(number, sent, now))
@@ -134,20 +178,21 @@ impl Sender {
 
     /// Whether the receiver's window allows a retransmission. The first segment always leaves, as a probe if the window
     /// is closed. Others beyond the edge leave once (RFC 7323 section 2.4), in Linux never (tcp_retransmit_skb).
-    pub(in crate::tcp) fn may_resend(&self, number: u64, sent: &Sent) -> bool {
-        sent.start < self.edge
+    pub(super) fn may_resend(&self, number: u64, sent: &Sent) -> bool {
+        sent.start < self.peer.edge
             || number == self.board.first_number()
             || !self.host.keeps_to_window_edge && !sent.state.has(Status::AMBIGUOUS)
     }
 
-    pub(in crate::tcp) fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {
+    pub(super) fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {
         if self.board.measures_rates() {
             self.before_send(now);
         }
-        if self.bursts.is_some() {
-            self.begin_retransmit_burst(now, number, sent.start);
+        if let Some(mut bursts) = self.bursts.take() {
+            bursts.begin_retransmission(now, number, sent.start, &self.view());
+            self.bursts = Some(bursts);
         }
-        self.force = false;
+        self.repair.force = false;
         self.stats.retransmissions += 1;
         if sent.state.has(Status::TIMED_OUT) {
             self.stats.timeout_retransmissions += 1;
@@ -156,90 +201,101 @@ impl Sender {
         }
         self.board.resend(number, now);
         self.undo.on_resent(sent.start, now);
-        self.note_sent(now);
         match &mut self.rack_tlp {
             Some(rack_tlp) => rack_tlp.rack.on_resent(number, now),
-            None => self.vegas_checks = 2,
+            None => self.repair.vegas_checks = 2,
         }
-        self.reduction.on_sent(sent.span);
-        self.episode.count(i64::from(sent.span));
-        if self.paced.is_some() {
-            self.pace(now, sent.span);
-        }
+        self.on_sent(now, sent.span);
         let overdue =
-            self.rack_tlp.is_some() && self.purpose != Purpose::Reordering && number == self.board.first_number();
-        if self.timer == Time::NEVER || overdue {
+            self.rack_tlp.is_some() && self.timer.purpose != Purpose::Reordering && number == self.board.first_number();
+        if !self.timer.is_set() || overdue {
             // The retransmission of the first segment gets a full RTO, and the tail is not probed in recovery (RFC 8985
             // section 7.2; tcp_xmit_retransmit_queue in Linux).
             self.restart_timer(now);
         }
-        Chunk { start: sent.start, span: sent.span, fin: sent.start + u64::from(sent.span) > self.end, new: false }
+        let fin = sent.start + u64::from(sent.span) > self.octets.end;
+        Chunk { start: sent.start, span: sent.span, fin, new: false }
+    }
+
+    /// Counts `span` octets that leave.
+    #[inline]
+    fn on_sent(&mut self, now: Time, span: u32) {
+        if let Some(bursts) = &mut self.bursts {
+            bursts.on_sent(now);
+        }
+        if let Some(paced) = &mut self.paced {
+            paced.on_sent(now, span, self.peer.mss, &self.window, self.board.outstanding(), &self.rtt);
+        }
+        self.reduction.on_sent(span);
+        self.repair.episode.count(i64::from(span));
     }
 
     /// Returns new data: a full segment, or the rest of what was written.
     #[inline]
-    pub(in crate::tcp) fn next_new(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
-        let data = self.next_segment(now);
-        let fin = self.fin && self.nxt + data == self.end;
+    pub(super) fn next_new(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
+        let Octets { nxt, end, .. } = self.octets;
+        let mss = self.peer.mss;
+        let rest = self.bursts.as_ref().and_then(|bursts| bursts.rest(now, nxt)).unwrap_or(u64::MAX);
+        let data = self.unsent().min(mss).min(rest);
+        let fin = self.octets.fin && nxt + data == end;
         if data == 0 && !fin {
-            self.note_emptiness(now);
+            self.wait(now, Wait::Application { lacks_buffer: self.lacks_buffer() });
             return None;
         }
         self.chronograph.sndbuf_limited.end(now);
         let mut span = data + u64::from(fin);
         let pipe = self.pipe();
-        if self.idle_since < Time::NEVER {
-            self.after_pause(now);
+        if self.usage.idle_since < Time::NEVER {
+            self.usage.after_pause(now, &mut self.window, &self.octets, &self.rtt, mss);
         }
-        let counted = if self.rules.counts_segments && data > 0 { data.max(self.mss) } else { data };
+        let counted = if self.rules.counts_segments && data > 0 { data.max(mss) } else { data };
         if pipe + counted > allowed && pipe > 0 {
-            self.window_limited = true;
-            self.chronograph.rwnd_limited.end(now);
+            self.wait(now, Wait::CongestionWindow);
             return None;
         }
-        let room = self.edge.saturating_sub(self.nxt);
+        let room = self.peer.edge.saturating_sub(nxt);
         if data > room {
-            self.window_limited = false;
             // Silly-window avoidance (RFC 9293 section 3.8.6.2.1): at least half the largest window, unless a probe is
             // due.
-            if room == 0 || (room < self.mss.min(self.largest_window / 2) && !self.probe) {
-                self.chronograph.rwnd_limited.begin(now);
-                self.persist(now);
+            if room == 0 || (room < mss.min(self.peer.largest / 2) && !self.peer.probe) {
+                self.wait(now, Wait::PeerWindow);
                 return None;
             }
+            self.usage.is_limited = false;
             span = room;
         }
-        let start = self.nxt;
-        if self.persisting {
+        if self.peer.persisting {
             self.resume();
         }
         if self.board.measures_rates() {
             self.before_send(now);
         }
-        self.board.push(start, span as u32, now);
-        self.note_sent(now);
-        self.nxt += span;
-        if span < self.mss {
+        self.board.push(nxt, span as u32, now);
+        self.octets.nxt += span;
+        if span < mss {
             self.note_short(span);
         }
-        if self.paced.is_some() {
-            self.pace(now, span as u32);
-        }
-        if self.timer == Time::NEVER {
+        if !self.timer.is_set() {
             self.restart_timer(now);
         }
-        self.reduction.on_sent(span as u32);
-        self.episode.count(span as i64);
+        self.on_sent(now, span as u32);
         if self.rack_tlp.is_some() {
             self.arm_probe(now);
         }
-        Some(Chunk { start, span: span as u32, fin: fin && self.nxt == self.finish(), new: self.is_new() })
+        let fin = fin && self.octets.nxt == self.octets.finish();
+        Some(Chunk { start: nxt, span: span as u32, fin, new: self.is_new() })
+    }
+
+    /// Records that the last segment sent, of `span` octets, is not full.
+    fn note_short(&mut self, span: u64) {
+        let number = self.board.first_number() + self.board.count() - 1;
+        self.short.push(self.octets.nxt, self.rules.counts_segments.then_some((number, span)));
     }
 
     /// Whether the octets just sent had not left with the SYN.
     #[inline]
     fn is_new(&mut self) -> bool {
-        let new = self.nxt > self.early;
+        let new = self.octets.nxt > self.octets.early;
         self.stats.retransmissions += u64::from(!new);
         self.stats.fast_retransmissions += u64::from(!new);
         new
@@ -249,19 +305,18 @@ impl Sender {
     /// lost, and once per episode the very last segment.
     #[cold]
     fn next_possibly_lost(&mut self, now: Time, allowed: u64) -> Option<Chunk> {
-        if self.board.pipe() + self.mss > allowed {
+        if self.board.pipe() + self.peer.mss > allowed {
             return None;
         }
-        if let Some((number, sent)) = self.board.next_possibly_lost(self.rules.sack_profile == SackProfile::Ns3) {
+        let like_ns3 = self.rules.sack_profile == SackProfile::Ns3;
+        if let Some((number, sent)) = self.board.next_possibly_lost(like_ns3) {
             return Some(self.resend(number, sent, now));
         }
-        if self.rules.sack_profile == SackProfile::Ns3
-            || self.rescued
-            || self.edge > self.nxt && self.nxt < self.finish()
-        {
+        let has_new = self.peer.edge > self.octets.nxt && self.octets.nxt < self.octets.finish();
+        if like_ns3 || self.repair.rescued || has_new {
             return None;
         }
-        self.rescued = true;
+        self.repair.rescued = true;
         let (number, sent) = self.board.last_unsacked().filter(|(_, sent)| !sent.state.has(Status::RESENT))?;
         Some(self.resend(number, sent, now))
     }

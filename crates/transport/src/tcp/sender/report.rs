@@ -1,10 +1,13 @@
 //! What the congestion control is told of an acknowledgement.
 
 use super::Sender;
-use crate::tcp::cwv::Validation;
+use crate::tcp::rate::Rates;
 use crate::tcp::recovery::Episode;
-use vazao_congestion::Ack;
+use vazao_congestion::{Ack, Sending};
 use vazao_engine::{Duration, Time};
+
+/// Acknowledgement that the window follows once losses have been looked for.
+pub(super) type Held = (Ack, AckReport);
 
 /// Facts about one acknowledgement for the congestion control, besides the sender's state.
 #[derive(Clone, Copy)]
@@ -25,14 +28,14 @@ impl Sender {
     /// Reports an acknowledgement to the congestion control. In Linux that is its measurements alone: what is returned goes to
     /// [`follow_ack`](Self::follow_ack) once losses have been looked for.
     #[inline]
-    pub(super) fn report_ack(&mut self, now: Time, report: AckReport) -> Option<(Ack, AckReport)> {
+    pub(super) fn report_ack(&mut self, now: Time, report: AckReport) -> Option<Held> {
         let mut ack = self.event(now, &report);
         if let Some(rates) = self.board.rates() {
             rates.pending = Some(ack);
             return None;
         }
         if self.host.grows_last {
-            ack.observed = self.control.observe(&ack);
+            ack.observed = self.window.control.observe(&ack);
             if !self.is_uneventful(&report) {
                 return Some((ack, report));
             }
@@ -45,7 +48,7 @@ impl Sender {
     #[inline]
     fn is_uneventful(&self, report: &AckReport) -> bool {
         report.advance > 0
-            && self.episode == Episode::None
+            && !self.is_repairing()
             && self.board.sacked() == 0
             && self.board.pipe() == self.board.outstanding()
             && !self.reduction.is_under_way()
@@ -56,14 +59,14 @@ impl Sender {
 
     /// Adjusts the window to an acknowledgement, in the state that looking for losses has left.
     #[inline]
-    pub(super) fn follow_ack(&mut self, (mut ack, report): (Ack, AckReport)) {
+    pub(super) fn follow_ack(&mut self, (mut ack, report): Held) {
         ack.acked = self.counted(&report);
-        ack.in_recovery |= self.episode.is_fast() || self.reduction.is_lossless();
-        ack.after_timeout = matches!(self.episode, Episode::Restart { .. });
-        (ack.pipe, ack.window_limited) = (self.board.pipe(), ack.window_limited || self.uses_window());
-        let reduced = self.reduction.is_under_way().then_some(self.cwnd);
+        ack.in_recovery |= self.in_recovery() || self.reduction.is_lossless();
+        ack.after_timeout = matches!(self.repair.episode, Episode::Restart { .. });
+        (ack.pipe, ack.window_limited) = (self.board.pipe(), ack.window_limited || self.usage.uses(&self.window));
+        let reduced = self.reduction.is_under_way().then_some(self.window.cwnd);
         self.follow(&ack, report.flight);
-        self.cwnd = reduced.unwrap_or(self.cwnd);
+        self.window.cwnd = reduced.unwrap_or(self.window.cwnd);
     }
 
     /// Octets that an acknowledgement counts for. Linux grows the window by delivered data, on an acknowledgement that moves
@@ -71,9 +74,14 @@ impl Sender {
     fn counted(&self, report: &AckReport) -> u64 {
         let &AckReport { delivered, advance, padding, .. } = report;
         let by_delivered = self.rack_tlp.is_some() || self.host.grows_by_delivered;
-        let grows = advance > 0 || self.host.grows_in_disorder && self.is_reordered();
+        let grows = advance > 0 || self.is_reordered();
         let acked = if by_delivered && grows { delivered } else { advance }.min(self.rules.max_counted);
         acked + padding[1]
+    }
+
+    /// Whether segments are known to be reordered, so that the window grows in disorder too.
+    fn is_reordered(&self) -> bool {
+        self.host.grows_in_disorder && self.rack_tlp.as_ref().is_some_and(|rack_tlp| rack_tlp.is_reordered())
     }
 
     /// Returns the event for the congestion control.
@@ -84,12 +92,17 @@ impl Sender {
         let acked = self.counted(report);
         // Linux waits for an octet sent after the last round began; in the historic recoveries, as in ns-2, it suffices
         // that everything sent before is acknowledged.
-        let passed = if self.rack_tlp.is_some() { self.una > self.round_end } else { self.una >= self.round_end };
+        let passed = if self.rack_tlp.is_some() {
+            self.octets.una > self.window.round_end
+        } else {
+            self.octets.una >= self.window.round_end
+        };
         let round = acked > 0 && passed;
         if round {
-            self.round_end = self.nxt;
+            self.window.round_end = self.octets.nxt;
         }
-        self.revalidate(now);
+        self.usage.revalidate(now, &mut self.window, &self.octets, self.rtt.srtt());
+        let flown = self.octets.una - advance..self.octets.nxt;
         Ack {
             now,
             acked,
@@ -103,13 +116,13 @@ impl Sender {
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
             round,
-            window_limited: self.is_window_limited(flight + padding[0], self.una - advance),
-            in_recovery: in_recovery || self.marks.suspends_growth(self.una) || self.reduction.is_lossless(),
-            after_timeout: matches!(self.episode, Episode::Restart { .. }),
+            window_limited: self.usage.is_window_limited(flown, flight + padding[0], &self.window),
+            in_recovery: in_recovery || self.marks.suspends_growth(self.octets.una) || self.reduction.is_lossless(),
+            after_timeout: matches!(self.repair.episode, Episode::Restart { .. }),
             marked: if self.marks.echoed { delivered } else { 0 },
             pipe: self.board.pipe(),
-            one_way: self.one_way.filter(|_| advance > 0),
-            untimed: self.untimed,
+            one_way: self.window.one_way.delay.filter(|_| advance > 0),
+            untimed: self.window.one_way.is_unknown,
             ..Ack::default()
         }
     }
@@ -117,21 +130,43 @@ impl Sender {
     /// Tells the congestion control of an acknowledgement, and takes over its window.
     #[inline]
     fn follow(&mut self, ack: &Ack, flight: u64) {
-        self.control.on_ack(ack);
-        let cwnd = self.control.cwnd();
-        if cwnd < self.cwnd && !ack.in_recovery && self.control.falls_gradually() {
-            return self.reduce_for_delay(self.reduction_base(flight));
+        self.window.control.on_ack(ack);
+        let cwnd = self.window.control.cwnd();
+        if cwnd < self.window.cwnd && !ack.in_recovery && self.window.control.falls_gradually() {
+            return self.reduce_for_delay(flight);
         }
-        self.cwnd = cwnd;
+        self.window.cwnd = cwnd;
     }
 
-    /// Whether the congestion window limited the `flight` from `una` on when an acknowledgement came.
-    #[inline]
-    fn is_window_limited(&mut self, flight: u64, una: u64) -> bool {
-        if !self.host.counts_use_of_window {
-            return self.window_limited || self.rules.validation == Validation::Grow;
-        }
-        self.usage.update(una, self.nxt, flight, self.window_limited);
-        self.uses_window()
+    /// Informs the congestion control that data is about to leave, if it measures rates.
+    #[inline(never)]
+    pub(super) fn before_send(&mut self, now: Time) {
+        let losses = self.board.losses();
+        let Some(rates) = self.board.rates() else { return };
+        rates.count_losses(losses);
+        let app_limited = rates.sampler.is_app_limited();
+        let (srtt, min_rtt) = (self.rtt.srtt(), self.rtt.min());
+        let sending = Sending { now, flight: self.board.pipe(), app_limited, srtt, min_rtt };
+        self.window.tell(|control| control.on_send(&sending));
+    }
+
+    /// Reports an acknowledgement to a congestion control that measures rates, after loss detection; `losses` octets were lost
+    /// before.
+    #[inline(never)]
+    pub(super) fn report_with_rate(&mut self, now: Time, losses: u64) {
+        let (pipe, min_rtt, total) = (self.board.pipe(), self.rtt.min(), self.board.losses());
+        let lost = total - losses;
+        let (in_recovery, is_repairing) = (self.in_recovery(), self.is_repairing());
+        let held = self.paced.as_ref().map_or(Duration::ZERO, |paced| paced.pacer.release().since(now));
+        let Some(rates) = self.board.rates() else { return };
+        rates.count_losses(total);
+        let Rates { sampler, pending, .. } = rates;
+        let Some(ack) = pending else { return };
+        // Updated in place to avoid copying the large struct.
+        ack.rate = sampler.sample(now, ack.delivered, min_rtt);
+        (ack.pipe, ack.lost, ack.held) = (pipe, lost, held);
+        (ack.in_recovery, ack.after_timeout) = (in_recovery, is_repairing && !in_recovery);
+        self.window.on_ack(ack);
+        *pending = None;
     }
 }

@@ -1,13 +1,12 @@
 //! What configuration and congestion control decide of a sender for good.
 
 use crate::tcp::config::{Bursting, Config, Counting, RttSource, SackProfile};
-use crate::tcp::cwv::Validation;
 use crate::tcp::recovery::Recovery;
 use crate::tcp::scoreboard::Scoreboard;
 use vazao_congestion::CongestionControl;
 
 /// Rules of a sender, which its configuration sets for good.
-pub(in crate::tcp) struct Rules {
+pub(super) struct Rules {
     pub sack_profile: SackProfile,
     /// Maximum octets that one acknowledgement counts for.
     pub max_counted: u64,
@@ -18,7 +17,6 @@ pub(in crate::tcp) struct Rules {
     pub counts_segments: bool,
     /// Whether RTT samples come from timestamp echoes.
     pub rtt_by_timestamps: bool,
-    pub validation: Validation,
     /// Expiries of the timer before the connection is given up.
     pub retries: u32,
 }
@@ -32,7 +30,6 @@ impl Rules {
             nagle: config.nagle,
             counts_segments: config.host.personality().counts_segments && config.bursts != Bursting::Off,
             rtt_by_timestamps: config.rtt == RttSource::Timestamps,
-            validation: config.validation(),
             retries: config.retries,
         }
     }
