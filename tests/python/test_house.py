@@ -145,31 +145,90 @@ def test_the_rooms_of_the_scenario_model_know_only_those_below() -> None:
     assert upward("packs", "use crate::world::World;") == ["world"]
 
 
-def neighbours(room: Path) -> dict[str, set[str]]:
-    """Files of a room of the crate `scenario`, each with the files of that room that it imports."""
-    files = {str(path.relative_to(room).with_suffix("")).removesuffix("/mod"): path for path in room.rglob("*.rs")}
-    known = {name: path.read_text().partition("#[cfg(test)]")[0] for name, path in files.items() if name != "mod"}
-
-    def named(name: str, text: str) -> set[str]:
-        """Files of the room that a text refers to, by `super::` or by their full path."""
-        here = f"{name.rpartition('/')[0]}/".lstrip("/")
-        beside = [here + found for found in re.findall(r"\bsuper::([a-z_]+)", text)]
-        paths = re.findall(rf"\bcrate::{room.name}::([a-z_]+(?:::[a-z_]+)*)", text)
-        rooted = [path.replace("::", "/") for path in paths]
-        return {other for found in [*beside, *rooted] for other in known if other == found and other != name}
-
-    return {name: named(name, text) for name, text in known.items()}
+USE = re.compile(r"^\s*(?:pub(?:\([^)]*\))? )?use ([^;]+);", re.MULTILINE)
+"""A `use` declaration of Rust: its tree."""
 
 
-@pytest.mark.parametrize("room", SCENARIO_ROOMS)
-def test_no_files_of_a_room_import_each_other(room: str) -> None:
-    list(TopologicalSorter(neighbours(ROOT / "crates/scenario/src" / room)).static_order())
+def leaves(tree: str) -> Iterator[str]:
+    """Paths that a tree of a `use` declaration names, as `a::{b, c::d as e}` names `a::b` and `a::c::d as e`."""
+    head, brace, rest = tree.partition("{")
+    if not brace:
+        yield tree.strip()
+        return
+    depth, part = 0, ""
+    for sign in rest.rpartition("}")[0] + ",":
+        depth += (sign == "{") - (sign == "}")
+        if sign == "," and depth == 0:
+            yield from (head.strip() + leaf for leaf in leaves(part) if leaf)
+            part = ""
+        else:
+            part += sign
 
 
-def test_neighbours_are_found() -> None:
-    found = neighbours(ROOT / "crates/scenario/src/model")
-    assert {"scenario", "routes"} <= found["flow"]
-    assert "flow" not in found["scenario"]
+def rust_modules(crate: Path) -> dict[tuple[str, ...], str]:
+    """Modules of a crate by their path, each with its source without tests; the root's path is empty."""
+    names = {file: file.relative_to(crate / "src").with_suffix("").parts for file in (crate / "src").rglob("*.rs")}
+    parts = {file: name[:-1] if name[-1] in ("mod", "lib", "main") else name for file, name in names.items()}
+    return {path: file.read_text().partition("#[cfg(test)]")[0] for file, path in parts.items()}
+
+
+def rust_imports(modules: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
+    """Modules that each module of a crate refers to. That a module has parts, and what it says of them, is no import."""
+
+    def known(path: Sequence[str]) -> tuple[str, ...]:
+        return next(tuple(path[:end]) for end in range(len(path), -1, -1) if tuple(path[:end]) in modules)
+
+    def absolute(module: tuple[str, ...], path: str) -> list[str]:
+        first, *rest = path.split("::")
+        if first == "crate":
+            return rest
+        ups = len(re.match(r"(?:super::)*", path)[0]) // len("super::")  # type: ignore[index]
+        return [*module[: len(module) - ups], *path.split("::")[ups + (first == "self") :]]
+
+    def imports(module: tuple[str, ...], commented: str) -> Iterator[tuple[str, ...]]:
+        text = re.sub(r"//.*", "", commented)
+        used = [leaf for tree in USE.findall(text) for leaf in leaves(" ".join(tree.split()))]
+        names = dict(reversed(leaf.split(" as ")) if " as " in leaf else (leaf.split("::")[-1], leaf) for leaf in used)
+        begun = {name: path for name, path in names.items() if re.match(r"crate|super|self", path)}
+        paths = [path for path in begun.values()] + re.findall(r"\b(?:crate|super)(?:::\w+)+", text)
+        # Through a module that is in scope: `window::cubic::ENTRY`.
+        for name, rest in re.findall(r"(?<![\w:])(\w+)((?:::\w+)+)", text):
+            if name in begun:
+                paths.append(begun[name].removesuffix("::self") + rest)
+            elif (*module, name) in modules:
+                paths.append(f"self::{name}{rest}")
+        yield from (known(absolute(module, path.removesuffix("::self").removesuffix("::*"))) for path in paths)
+
+    def is_import(module: tuple[str, ...], other: tuple[str, ...]) -> bool:
+        return other != module and other[: len(module)] != module
+
+    return {
+        module: {other for other in imports(module, text) if is_import(module, other)} for module, text in modules.items()
+    }
+
+
+@pytest.mark.parametrize("crate", FLOORS)
+def test_no_files_of_a_crate_import_each_other(crate: str) -> None:
+    found = rust_imports(rust_modules(ROOT / "crates" / crate))
+    try:
+        TopologicalSorter(found).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle: {' -> '.join('::'.join(module) or 'lib' for module in error.args[1])}")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        ("use crate::b::Other;", "use super::a::One;", True),
+        ("use crate::{Outer, b::{Other, Another}};", "fn f() { crate::a::g() }", True),
+        ("use super::b;\nfn f() { b::g() }", "use crate::a::{self as one};", True),
+        ("use super::b::*;", "// use super::a::One;", False),
+        ("mod c;", "use super::a::One;", False),
+    ],
+)
+def test_circles_of_rust_files_are_found(one: str, other: str, found: bool) -> None:
+    imports = rust_imports({(): "mod a;\nmod b;", ("a",): one, ("b",): other})
+    assert (("b",) in imports[("a",)] and ("a",) in imports[("b",)]) == found
 
 
 def sources(package: Path) -> dict[str, ast.Module]:

@@ -9,6 +9,7 @@ mod bbr;
 mod bbr3;
 mod controller;
 pub mod coupled;
+mod entry;
 mod event;
 mod model;
 mod prr;
@@ -19,7 +20,8 @@ pub mod window;
 
 pub use controller::{CongestionControl, Controller, Setup, WindowState};
 pub use coupled::{Sibling, Siblings};
+pub use entry::Constructor;
 pub use event::{Ack, Congestion, RateSample, Sending, Signal};
 pub use prr::Prr;
-pub use registry::{CONGESTION_CONTROLS, Constructor, SLOW_STARTS, build, build_slow_start};
+pub use registry::{CONGESTION_CONTROLS, SLOW_STARTS, build, build_slow_start};
 pub use steered::{Seen, Steered, Steering};

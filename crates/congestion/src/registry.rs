@@ -1,14 +1,9 @@
 //! Every congestion control and slow start, by name.
 
+use crate::entry::{Constructor, SlowStartConstructor};
 use crate::slow_start::{self, SlowStart};
 use crate::{CongestionControl, Setup, bbr, bbr3, coupled, window};
 use vazao_engine::registry::{Entry, Parameters, Problem};
-
-/// Makes a congestion control from its parameters and the window it starts with.
-pub type Constructor = fn(&Parameters, Setup) -> Box<dyn CongestionControl>;
-
-/// Makes a slow start from its parameters and RFC 3465's limit L in segments an acknowledgement.
-pub type SlowStartConstructor = fn(&Parameters, f64) -> Box<dyn SlowStart>;
 
 /// All congestion controls.
 pub const CONGESTION_CONTROLS: &[Entry<Constructor>] = &[

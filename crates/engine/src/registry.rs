@@ -4,13 +4,18 @@
 //! parameters with unit, default and range, one line of help. Entries alone feed TOML, command line, Python, docs and
 //! error messages, so that nothing about an algorithm is written down twice.
 
+mod distributions;
+mod entry;
 mod settings;
 
-use crate::distribution::{Dimension, Distribution, read_points};
+use crate::distribution::{Dimension, Distribution};
 pub use crate::problem::{ParameterError, Problem, is_misspelt, unknown};
 use crate::units::{QuantityError, nearest, number_in};
 use crate::{Bytes, Capacity, Duration, Rate};
 pub use crate::{choice, parameters};
+pub use distributions::DISTRIBUTIONS;
+use distributions::read_points;
+pub use entry::{Entry, find};
 pub use settings::{Elsewhere, FromValue};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -508,36 +513,6 @@ impl Parameters {
             other => panic!("parameter {name} is {other:?}, not a list"),
         }
     }
-}
-
-/// One thing a user can name. `B` builds it: usually a function from [`Parameters`].
-#[derive(Clone, Copy, Debug)]
-pub struct Entry<B> {
-    /// Kebab-case name.
-    pub name: &'static str,
-    /// Other names it is known by.
-    pub aliases: &'static [&'static str],
-    /// Full name, for titles.
-    pub title: &'static str,
-    /// RFC and section, or paper.
-    pub source: &'static str,
-    /// One line of help.
-    pub help: &'static str,
-    /// Parameters.
-    pub parameters: &'static [Parameter],
-    /// Factory.
-    pub build: B,
-}
-
-/// Returns the entry of `registry` called `name` or an alias.
-///
-/// # Errors
-/// A problem with the nearest name, or all of them.
-pub fn find<'a, B>(what: &str, registry: &'a [Entry<B>], name: &str) -> Result<&'a Entry<B>, Problem> {
-    registry
-        .iter()
-        .find(|e| e.name == name || e.aliases.contains(&name))
-        .ok_or_else(|| unknown(what, name, registry.iter().map(|e| e.name)))
 }
 
 #[cfg(test)]

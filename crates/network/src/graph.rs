@@ -1,7 +1,6 @@
 //! Nodes, links and the routes between hosts.
 
 use crate::direction::Direction;
-use crate::routing::Routing;
 use std::sync::Arc;
 use thiserror::Error;
 use vazao_engine::Duration;
@@ -81,23 +80,6 @@ impl Graph {
     /// Returns the names of all hosts.
     pub fn hosts(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().filter(|n| n.kind == NodeKind::Host).map(|n| n.name.as_str())
-    }
-
-    /// Finds the host and, where `address` names one (`"a.2"`), the link at that interface. [`Routing`] does it faster
-    /// for many.
-    ///
-    /// # Errors
-    /// When there is no such host or interface.
-    pub fn address(&self, address: &str) -> Result<(usize, Option<usize>), GraphError> {
-        Routing::new(self).address(address)
-    }
-
-    /// Returns the route between two addresses; see [`Routing::route`], which does it faster for many.
-    ///
-    /// # Errors
-    /// When an address does not exist, both are the same host, or nothing leads there.
-    pub fn route(&self, from: &str, to: &str) -> Result<Vec<Step>, GraphError> {
-        Routing::new(self).route(from, to)
     }
 
     /// Returns one direction of a link.

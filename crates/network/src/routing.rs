@@ -173,3 +173,22 @@ impl<'g> Routing<'g> {
         Some(steps)
     }
 }
+
+impl Graph {
+    /// Finds the host and, where `address` names one (`"a.2"`), the link at that interface. [`Routing`] does it faster
+    /// for many.
+    ///
+    /// # Errors
+    /// When there is no such host or interface.
+    pub fn address(&self, address: &str) -> Result<(usize, Option<usize>), GraphError> {
+        Routing::new(self).address(address)
+    }
+
+    /// Returns the route between two addresses; see [`Routing::route`], which does it faster for many.
+    ///
+    /// # Errors
+    /// When an address does not exist, both are the same host, or nothing leads there.
+    pub fn route(&self, from: &str, to: &str) -> Result<Vec<Step>, GraphError> {
+        Routing::new(self).route(from, to)
+    }
+}

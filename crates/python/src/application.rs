@@ -1,7 +1,7 @@
 //! Applications written in Python.
 
 use crate::InputError;
-use crate::own::{Algorithm, Instance};
+use crate::instance::{Algorithm, Instance};
 use crate::user::{PyRandomStream, answer};
 use pyo3::prelude::*;
 use std::sync::Arc;

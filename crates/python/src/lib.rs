@@ -10,6 +10,7 @@ mod control;
 mod convert;
 #[cfg(all(feature = "linux-guest", target_os = "linux", target_arch = "x86_64"))]
 mod guests;
+mod instance;
 mod link;
 mod memory;
 mod own;

@@ -1,7 +1,7 @@
 //! Loss models and queue disciplines written in Python.
 
 use crate::InputError;
-use crate::own::{Algorithm, Instance};
+use crate::instance::{Algorithm, Instance};
 use crate::user::{PyRandomStream, answer};
 use pyo3::prelude::*;
 use std::sync::Arc;

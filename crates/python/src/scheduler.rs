@@ -1,7 +1,7 @@
 //! Packet schedulers of Multipath TCP written in Python.
 
 use crate::InputError;
-use crate::own::{Algorithm, Instance};
+use crate::instance::{Algorithm, Instance};
 use crate::user::{attribute, seconds};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;

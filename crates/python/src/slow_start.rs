@@ -2,7 +2,7 @@
 
 use crate::InputError;
 use crate::control::PyAck;
-use crate::own::{Algorithm, Instance};
+use crate::instance::{Algorithm, Instance};
 use crate::user::answer;
 use pyo3::prelude::*;
 use std::sync::Arc;

@@ -1,11 +1,12 @@
 //! One end of a connection: an endpoint of the library with a single connection.
 
+mod streams;
+
 use crate::clock::{duration, instant, time};
 use crate::content::Content;
 use crate::nat::Nat;
 use crate::records::Records;
 use crate::secrets::Secrets;
-use crate::streams::Bidirectional;
 use crate::watch::Watch;
 use crate::{chance, config, identity, nat};
 use bytes::{Bytes, BytesMut};
@@ -16,6 +17,7 @@ use quinn_proto::{
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use streams::Bidirectional;
 use vazao_engine::{Ecn, Histogram, Time};
 use vazao_transport::ByteStream;
 use vazao_transport::library::{Datagram, Library, Plan, Report};

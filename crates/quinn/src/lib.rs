@@ -17,7 +17,6 @@ mod identity;
 mod nat;
 mod records;
 mod secrets;
-mod streams;
 mod watch;
 
 pub use connection::{Connection, pair};

@@ -7,8 +7,8 @@ mod probe_rtt;
 mod startup;
 mod window;
 
+use crate::entry::Constructor;
 use crate::model::{Aggregation, Rounds, WindowedMax, send_quantum};
-use crate::registry::Constructor;
 use crate::window::{PROFILE, Profile};
 use crate::{Ack, Congestion, CongestionControl, RateSample, Sending, Setup, Signal};
 use policer::Policer;

@@ -8,8 +8,8 @@ mod probe_rtt;
 mod startup;
 mod window;
 
+use crate::entry::Constructor;
 use crate::model::{Aggregation, Rounds};
-use crate::registry::Constructor;
 use crate::{Ack, Congestion, CongestionControl, RateSample, Sending, Setup, Signal};
 use bounds::Bounds;
 use marks::Marks;

@@ -1,5 +1,5 @@
 use super::{Settings, Sibling, Siblings, linked};
-use crate::registry::Constructor;
+use crate::entry::Constructor;
 use crate::window::{Reno, WholeSegments, Window};
 use crate::{Ack, Congestion, WindowState};
 use vazao_engine::Time;

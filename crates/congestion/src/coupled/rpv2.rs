@@ -1,5 +1,5 @@
 use super::{Sibling, Siblings};
-use crate::registry::Constructor;
+use crate::entry::Constructor;
 use crate::window::{Reno, Window, windowed};
 use crate::{Ack, Congestion, Signal, WindowState};
 use vazao_engine::registry::{Entry, Parameters, choice, parameters};

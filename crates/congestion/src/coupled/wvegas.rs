@@ -1,5 +1,5 @@
 use super::{PROFILE, Profile, Sibling, Siblings, linked};
-use crate::registry::Constructor;
+use crate::entry::Constructor;
 use crate::window::round::Round;
 use crate::window::{WholeSegments, Window};
 use crate::{Ack, Congestion, WindowState};

@@ -1,5 +1,5 @@
 use super::SlowStart;
-use crate::registry::SlowStartConstructor;
+use crate::entry::SlowStartConstructor;
 use crate::{Ack, WindowState};
 use vazao_engine::registry::Entry;
 

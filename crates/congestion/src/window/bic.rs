@@ -1,5 +1,5 @@
 use super::{FAST_CONVERGENCE, PROFILE, Profile, Reno, WholeSegments, Window, windowed};
-use crate::registry::Constructor;
+use crate::entry::Constructor;
 use crate::{Ack, Congestion, Signal, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 

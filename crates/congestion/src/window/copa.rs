@@ -1,4 +1,4 @@
-use crate::registry::Constructor;
+use crate::entry::Constructor;
 use crate::slow_start::SlowStart;
 use crate::{Ack, Congestion, CongestionControl, Setup, Signal, WindowState};
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 use super::tick::{Clock, TICK};
 use super::{PROFILE, Profile, Reno, WholeSegments, Window, windowed};
-use crate::registry::Constructor;
+use crate::entry::Constructor;
 use crate::{Ack, Congestion, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};

@@ -1,5 +1,5 @@
 use super::{PROFILES, Profile, Reno, WholeSegments, Window, windowed};
-use crate::registry::Constructor;
+use crate::entry::Constructor;
 use crate::{Ack, Congestion, WindowState};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};

@@ -1,6 +1,6 @@
 use super::round::Round;
 use super::{Profile, Reno, WholeSegments, Window, windowed};
-use crate::registry::Constructor;
+use crate::entry::Constructor;
 use crate::{Ack, Congestion, Signal, WindowState};
 use vazao_engine::Duration;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};

@@ -1,5 +1,5 @@
 use super::{Profile, Reno, Window, windowed};
-use crate::registry::Constructor;
+use crate::entry::Constructor;
 use crate::{Ack, Congestion, WindowState};
 use std::collections::VecDeque;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};

@@ -2,7 +2,7 @@ use super::tick::TICK;
 use super::westwood_ns3::Ns3Westwood;
 use super::westwood_plus::Theirs;
 use super::{PROFILES, Profile, Reno, Window, windowed};
-use crate::registry::Constructor;
+use crate::entry::Constructor;
 use crate::{Ack, Congestion, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};

@@ -1,7 +1,7 @@
 use super::tick::{Clock, TICK};
 use super::westwood_ns3::Ns3Westwood;
 use super::{PROFILES, Profile, Reno, WholeSegments, Window, windowed};
-use crate::registry::Constructor;
+use crate::entry::Constructor;
 use crate::{Ack, Congestion, Signal, WindowState};
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 use vazao_engine::{Duration, Time};

@@ -4,14 +4,12 @@ use crate::datagram::Datagrams;
 use crate::failure::Failure;
 use crate::report;
 use crate::samples::Samples;
-use crate::socket::{Socket, sockaddr};
+use crate::socket::{SOL_SCTP, Socket, sockaddr};
 use crate::{command, stream};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use vazao_guest_protocol::{End, Event, Flow, Role, Sctp, Task, Transfer, Transport};
 
 // linux/sctp.h, not in libc.
-pub const SOL_SCTP: i32 = 132;
-pub const SCTP_NODELAY: i32 = 3;
 const SCTP_FRAGMENT_INTERLEAVE: i32 = 18;
 const SCTP_BINDX_ADD: i32 = 100;
 const SCTP_INTERLEAVING_SUPPORTED: i32 = 125;

@@ -4,7 +4,7 @@
 //! only append.
 
 use crate::failure::Failure;
-use crate::socket::{self, Socket};
+use crate::socket::{self, SOL_SCTP, Socket};
 use crate::timer;
 use vazao_guest_protocol::{Sample, TcpInfo};
 
@@ -14,7 +14,6 @@ const PATHS: usize = 16;
 const TCP_SIZE: usize = 248;
 
 // linux/sctp.h and linux/mptcp.h, not in libc.
-const SOL_SCTP: i32 = 132;
 const SCTP_STATUS: i32 = 14;
 const SCTP_GET_PEER_ADDR_INFO: i32 = 15;
 const SCTP_GET_PEER_ADDRS: i32 = 108;

@@ -8,6 +8,10 @@ use std::ptr::null_mut;
 /// Time in s for which closing waits until the peer has acknowledged the last data and the end.
 const LINGER: i32 = 600;
 
+// linux/sctp.h, not in libc.
+pub const SOL_SCTP: i32 = 132;
+pub const SCTP_NODELAY: i32 = 3;
+
 /// A socket.
 pub struct Socket(OwnedFd);
 

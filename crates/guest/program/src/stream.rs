@@ -2,11 +2,10 @@
 
 use crate::content;
 use crate::failure::Failure;
-use crate::flow::{SCTP_NODELAY, SOL_SCTP};
 use crate::info::{Protocol, sctp_fragment};
 use crate::report;
 use crate::samples::{Progress, Samples, Subject};
-use crate::socket::{Socket, sockaddr};
+use crate::socket::{SCTP_NODELAY, SOL_SCTP, Socket, sockaddr};
 use crate::timer::{Ticks, sleep_for, sleep_until};
 use std::net::SocketAddrV4;
 use std::sync::Arc;

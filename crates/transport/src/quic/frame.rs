@@ -1,8 +1,6 @@
 //! QUIC frames (RFC 9000 section 19, RFC 9221, RFC 10069, draft-ietf-quic-ack-frequency) and their sizes. Data is
 //! counted, not moved.
 
-use super::stream::stamp;
-
 /// Bytes of a variable-length integer (RFC 9000 section 16).
 // Not inlined, and branchless: a dozen copies with unpredictable branches would fill the instruction cache.
 #[inline(never)]
@@ -146,6 +144,12 @@ impl AckFrame {
         let path = self.path.map_or(0, |path| varint(u64::from(path)));
         1 + path + varint(self.delay) + self.bytes + self.ecn.map_or(0, |ecn| ecn.map(varint).iter().sum())
     }
+}
+
+/// Digest of a position in a stream, which stands for the data there.
+#[inline]
+pub fn stamp(id: u64, offset: u64) -> u32 {
+    crate::common::stamp(offset ^ id.rotate_right(16))
 }
 
 /// STREAM frame.

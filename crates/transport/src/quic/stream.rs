@@ -1,14 +1,8 @@
 //! Streams: sending and receiving state and flow control limits (RFC 9000 sections 2 to 4).
 
-use super::frame::StreamFrame;
+use super::frame::{StreamFrame, stamp};
 use crate::common::{RangeSet, Reassembly};
 use vazao_engine::{Duration, Time};
-
-/// Digest of a position in a stream, which stands for the data there.
-#[inline]
-pub fn stamp(id: u64, offset: u64) -> u32 {
-    crate::common::stamp(offset ^ id.rotate_right(16))
-}
 
 /// Sending half of a stream, or of the CRYPTO data of a space.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,7 @@
 //! State cookie (RFC 9260 section 5.1.3): the state that a server would keep for an unverified client is signed, given
 //! to the client, and returned in COOKIE ECHO.
 
-use super::chunk::Init;
+use super::init::Init;
 use vazao_engine::{Duration, Time};
 
 /// Information that a server needs to set up an association.

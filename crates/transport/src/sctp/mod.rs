@@ -19,10 +19,10 @@ mod config;
 mod cookie;
 mod growth;
 mod host;
+mod init;
 mod notification;
 mod order;
 mod outstanding;
-mod partial_delivery;
 mod path;
 mod path_choice;
 mod receiver;
@@ -39,13 +39,12 @@ mod unknown;
 pub use association::{Association, Failure, State};
 pub use authentication::{AUTHENTICATED, Hmac, RANDOM};
 pub use cause::Cause;
-pub use chunk::{
-    Addresses, COMMON_HEADER, Control, Data, DataFlags, Extensions, Init, Packet, Probe, Sack, Skip, data_header, stamp,
-};
+pub use chunk::{COMMON_HEADER, Control, Data, DataFlags, Packet, Probe, Sack, Skip, data_header, stamp};
 pub use config::Config;
 pub use cookie::Cookie;
 pub use growth::Growth;
 pub use host::Semantics;
+pub use init::{Addresses, Extensions, Init};
 pub use notification::{Notification, Subject};
 pub use path::{Path, WindowUnit};
 pub use path_choice::PathChoice;

@@ -1,8 +1,10 @@
 //! Inbound messages: reassembly (RFC 9260 section 6.9, RFC 8260 section 2.2) and stream order (section 6.6).
 
+mod partial_delivery;
+
 use super::chunk::{Data, DataFlags, Skip, stamp};
-use super::partial_delivery::PartialDeliveries;
 use crate::common::RangeSet;
+use partial_delivery::PartialDeliveries;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Consecutive fragments of one message.

@@ -1,6 +1,5 @@
 //! TCP Fast Open (RFC 7413): data in the SYN for clients with a cookie from the server.
 
-use super::segment::SynOptions;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Fast Open cookie: 4 to 16 bytes, an even number (section 4.1.1).
@@ -109,13 +108,13 @@ impl FastOpen {
         self.cookies.cached().mss
     }
 
-    /// Client: handles the options of the SYN-ACK; without any the MSS is the default.
-    pub fn on_answer(&mut self, options: Option<SynOptions>) {
-        let cookie = match options.and_then(|options| options.fast_open) {
+    /// Client: handles the option of the SYN-ACK, and its MSS.
+    pub fn on_answer(&mut self, option: Option<CookieOption>, mss: u16) {
+        let cookie = match option {
             Some(CookieOption::Cookie(cookie)) => Some(cookie),
             _ => None,
         };
-        self.cookies.cache(cookie, options.map_or(536, |options| options.mss));
+        self.cookies.cache(cookie, mss);
     }
 
     /// Server: handles the option of a SYN (section 4.2.2); returns whether its data is accepted.

@@ -1,11 +1,11 @@
 //! Processing of arriving datagrams.
 
-use super::multipath::Stage;
+use super::path::Stage;
 use super::*;
 use crate::quic::config::Handshake;
 use crate::quic::frame::StreamFrame;
+use crate::quic::frame::stamp;
 use crate::quic::packet::{Address, Datagram, Header};
-use crate::quic::stream::stamp;
 use vazao_engine::Ecn;
 
 impl Connection {

@@ -1,6 +1,6 @@
 //! Path validation and migration (RFC 9000 sections 8.2 and 9), caused by the client or by a NAT.
 
-use super::multipath::Stage;
+use super::path::Stage;
 use super::path::Validation;
 use super::*;
 use crate::quic::nat::Nat;

@@ -1,6 +1,7 @@
 //! Multipath QUIC (RFC 10069): lifecycle of paths. The client opens a path on each of its interfaces that lead to the
 //! server once the handshake is confirmed; it is validated, and abandoned when the interface goes.
 
+use super::path::Stage;
 use super::schedule::PathScheduling;
 use super::*;
 use crate::quic::identifiers::ACTIVE;
@@ -15,18 +16,6 @@ const IDENTIFIERS: usize = ACTIVE / 2;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// PATH_UNSTABLE_OR_POOR, the reason for abandoning a path.
 const UNSTABLE: u64 = 0x3e76;
-
-/// Lifecycle stage of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Its identifier has not been used.
-    Reserved,
-    /// Being validated.
-    Opening,
-    Open,
-    /// No longer used; its identifier is not reused.
-    Abandoned,
-}
 
 /// Multipath state of a connection, besides its paths.
 pub(super) struct MultipathState {

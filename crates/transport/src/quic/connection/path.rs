@@ -1,6 +1,5 @@
 //! Path: address, congestion control and packets in flight. RFC 9002 applies to each path separately.
 
-use super::multipath::Stage;
 use super::*;
 use crate::common::PathState;
 use crate::quic::frame::StreamFrame;
@@ -71,6 +70,18 @@ pub struct PathView {
     pub phase: Option<&'static str>,
     /// Counters.
     pub stats: PathStats,
+}
+
+/// Lifecycle stage of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its identifier has not been used.
+    Reserved,
+    /// Being validated.
+    Opening,
+    Open,
+    /// No longer used; its identifier is not reused.
+    Abandoned,
 }
 
 pub(super) struct Path {

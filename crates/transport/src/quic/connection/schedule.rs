@@ -2,16 +2,15 @@
 //! 5.5). Data is bound to a path when it leaves; only data that a scheduler assigns in advance, or sends twice, waits
 //! in a path's queue.
 
-use super::multipath::Stage;
 use super::outgoing::{MIN_ROOM, Scope};
+use super::path::Stage;
 use super::*;
 use crate::common::PathState;
 use crate::common::scheduler::{Decision, PacketScheduler, Situation, fastest};
-use crate::quic::frame::StreamFrame;
+use crate::quic::frame::{StreamFrame, stamp};
 use crate::quic::packet::{Datagram, Header, number_bytes};
 use crate::quic::sent::{Content, Sent};
 use crate::quic::stream::Turn;
-use crate::quic::stream::stamp;
 use vazao_congestion::Sibling;
 use vazao_engine::Ecn;
 

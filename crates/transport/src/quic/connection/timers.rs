@@ -1,7 +1,7 @@
 //! Timers (RFC 9002 appendix A.9) and keep-alive (RFC 9000 section 10.1).
 
-use super::multipath::Stage;
 use super::outgoing::MIN_ROOM;
+use super::path::Stage;
 use super::*;
 
 impl Connection {

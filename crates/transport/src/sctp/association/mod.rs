@@ -5,9 +5,10 @@ mod outgoing;
 mod setup;
 
 use super::cause::Cause;
-use super::chunk::{Addresses, Control, Extensions, Init};
+use super::chunk::Control;
 use super::config::Config;
 use super::cookie::Cookie;
+use super::init::{Addresses, Extensions, Init};
 use super::notification::Notification;
 use super::path::Path;
 use super::receiver::Receiver;

@@ -8,9 +8,10 @@ mod tests;
 mod timeout;
 
 use super::backlog::{Backlog, Fragment};
-use super::chunk::{DataFlags, Extensions, Packet, data_header, stamp};
+use super::chunk::{DataFlags, Packet, data_header, stamp};
 use super::config::Config;
 use super::growth::PseudoCumack;
+use super::init::Extensions;
 use super::notification::Notices;
 use super::outstanding::{Outstanding, Place, Record};
 use super::path::Path;

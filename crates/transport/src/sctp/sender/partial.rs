@@ -309,7 +309,8 @@ fn skipped(record: &Record, interleaved: bool) -> Option<(u16, bool)> {
 mod tests {
     use super::*;
     use crate::sctp::Config;
-    use crate::sctp::chunk::{Extensions, Sack};
+    use crate::sctp::chunk::Sack;
+    use crate::sctp::init::Extensions;
     use std::sync::Arc;
     use vazao_engine::Duration;
     use vazao_engine::registry::{Parameters, Raw};

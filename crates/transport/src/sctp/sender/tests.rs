@@ -6,8 +6,9 @@ mod room;
 mod taken_back;
 
 use super::*;
-use crate::sctp::chunk::{Extensions, Sack};
+use crate::sctp::chunk::Sack;
 use crate::sctp::growth::Chunks;
+use crate::sctp::init::Extensions;
 use crate::sctp::{Growth, Scope, Semantics};
 use proptest::prelude::*;
 use vazao_engine::Duration;

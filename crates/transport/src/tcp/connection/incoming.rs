@@ -74,7 +74,9 @@ impl Connection {
         self.negotiate(segment, extra);
         if acknowledges {
             if let Some(fast) = &mut self.fast_open {
-                fast.on_answer(extra.and_then(|extra| extra.syn));
+                let options = extra.and_then(|extra| extra.syn);
+                // Without an option the MSS is the default (RFC 9293 section 3.7.1).
+                fast.on_answer(options.and_then(|syn| syn.fast_open), options.map_or(536, |syn| syn.mss));
                 self.tx.skip(u64::from(taken), u64::from(early));
             }
             // The window in a SYN segment is never scaled (RFC 7323 section 2.2).

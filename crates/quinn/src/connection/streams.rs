@@ -1,6 +1,6 @@
 //! Bidirectional streams, which the application opens itself.
 
-use crate::connection::Connection;
+use super::Connection;
 use crate::content::Content;
 use quinn_proto::{Dir, StreamEvent, StreamId, VarInt};
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,11 +6,11 @@
 //! during a partial delivery, so all other messages wait for its end (RFC 6458 section 8.1.20, level 0); with I-DATA
 //! they do not (level 2).
 
-use super::chunk::{Data, DataFlags};
-use super::stream::{Inbound, Message, Run, ahead};
+use super::{Inbound, Message, Run, ahead};
+use crate::sctp::chunk::{Data, DataFlags};
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct PartialDeliveries {
+pub(in crate::sctp) struct PartialDeliveries {
     /// Partially delivered message that blocks all others.
     under_way: Option<u32>,
     /// Complete messages blocked by it.
