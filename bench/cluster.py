@@ -21,7 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vazao import results
-from vazao.results import Shard, Store
+from vazao.execution import Shard
+from vazao.store import Store
 
 SCENARIO = """
 name = "a second"

@@ -15,8 +15,9 @@ import polars as pl
 from fuzz import generate, invariants, mutate, repair
 from vazao import _core
 from vazao.errors import VazaoError
-from vazao.results import Pace, table, validate_queries
+from vazao.forecast import Pace
 from vazao.scenario import load
+from vazao.store import table, validate_queries
 from vazao.study import parse_study, plan
 
 FILE = "fuzz.toml"

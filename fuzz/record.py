@@ -21,8 +21,9 @@ from fuzz import mutate
 from fuzz.case import FILE, LONGEST, MEASURES, TABLES, make, seconds
 from vazao import _core
 from vazao.errors import VazaoError
-from vazao.results import load_study, table
+from vazao.results import load_study
 from vazao.scenario import built_in_scenarios, load
+from vazao.store import table
 from vazao.study import built_in_studies, parse_study, plan
 
 CASES = {"valid": 2000, "mutant": 2000, "study": 60, "guests": 100}

@@ -35,6 +35,7 @@ NOTEBOOK = "file_format: mystnb"
 ROOMS = {
     "vazao.scenario.build": "Networks, flows, applications and transports",
     "vazao.results": "Runs, sweeps and studies",
+    "vazao.store": "Results directories",
     "vazao.figures": "The look of charts",
     "vazao.comparing": "Stacks side by side",
     "vazao.scenario": "Algorithms of your own",

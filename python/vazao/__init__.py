@@ -30,10 +30,8 @@ if TYPE_CHECKING:
         Campaign as Campaign,
         Experiment as Experiment,
         Result as Result,
-        Store as Store,
         StoredResult as StoredResult,
         Study as Study,
-        __version__ as __version__,
         load as load,
         load_study as load_study,
         open as open,  # noqa: A004
@@ -57,5 +55,6 @@ if TYPE_CHECKING:
         SlowStart as SlowStart,
     )
     from vazao.scenario.build import *
+    from vazao.store import Store as Store, __version__ as __version__
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from vazao.results import Campaign, Measured, Study, measurement_files, run_study
+from vazao.measurements import Measured, measurement_files
+from vazao.results import Campaign, Study, run_study
 from vazao.study import Ruling, parse_as
 
 HEAD = """

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from vazao.results.writer import writing
+from vazao.store.writer import writing
 
 CONTROLS = ("reno", "cubic", "bbr", "vegas", "htcp")
 RATES = {"10 Mbps": 1e7, "50 Mbps": 5e7, "100 Mbps": 1e8, "1 Gbps": 1e9}

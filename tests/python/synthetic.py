@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from vazao.results import Store
-from vazao.results.growth import in_order
-from vazao.results.store import PLANNED
+from vazao.store import Store
+from vazao.store.directory import PLANNED
+from vazao.store.growth import in_order
 from vazao.study import Figure, Ruling, Study, parse_study
 from vazao.study.findings import AbandonedCriterion, Pair
 

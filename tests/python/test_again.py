@@ -14,9 +14,11 @@ import polars as pl
 import pytest
 
 from command import Vazao, caller
-from vazao import _core, results
-from vazao.results import campaign, execution, single, verification, version
-from vazao.results.rows import Rows, rows_of
+from vazao import _core, results, store
+from vazao.execution import missing as execution
+from vazao.execution.rows import Rows, rows_of
+from vazao.results import campaign, single, verification
+from vazao.store import version
 from vazao.study import Study
 
 pytestmark = pytest.mark.process
@@ -52,7 +54,7 @@ def vazao(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def first_run(directory: str, where: str = "true") -> str:
-    return str(results.Store(directory).query(f"SELECT run_id FROM runs WHERE {where} LIMIT 1")["run_id"][0])
+    return str(store.Store(directory).query(f"SELECT run_id FROM runs WHERE {where} LIMIT 1")["run_id"][0])
 
 
 def test_a_moved_directory_is_reproduced_as_its_readme_says(vazao: Vazao, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +88,7 @@ def test_a_moved_directory_is_reproduced_as_its_readme_says(vazao: Vazao, monkey
         "4 of 4 runs are the same to the bit (engine "
     )
     for name in ("flows", "paths", "links", "scenarios"):
-        assert results.Store(".").read(name).equals(results.Store("../again").read(name)), name
+        assert store.Store(".").read(name).equals(store.Store("../again").read(name)), name
     assert results.open_campaign(".").runs.drop("wall_s").equals(results.open_campaign("../again").runs.drop("wall_s"))
 
 
@@ -125,7 +127,7 @@ def test_a_difference_of_one_bit_is_found_and_the_engines_are_named(
         before.setattr(execution, "rows_of", one_bit)
         before.setattr(campaign, "versions", lambda: version.versions() | {"engine": "0.0.1"})
         campaign.run_study(toy, size="quick", jobs=1, out=tmp_path / "r")
-    stored = results.Store("r").query("SELECT run_id, goodput_bps FROM flows")
+    stored = store.Store("r").query("SELECT run_id, goodput_bps FROM flows")
     done = vazao("verify", "r", "--junit", "verified.xml")
     assert done.code == 1
     there = f"(engine {_core.ENGINE_VERSION} here, 0.0.1 there)"
@@ -183,7 +185,7 @@ def test_what_cannot_be_run_again_is_said(vazao: Vazao, toy: Study, tmp_path: Pa
 
 def test_a_directory_can_be_continued_by_its_name(vazao: Vazao, toy_file: Path) -> None:
     assert vazao("run", str(toy_file), "--shard", "1/2", "--out", "r").code == 0
-    half = results.Store("r").stored.height
+    half = store.Store("r").stored.height
     done = vazao("run", "r")
     assert f"({8 - half} simulated now)" in done.out
     assert vazao("verify", "r").out.startswith("8 of 8 runs are the same to the bit")

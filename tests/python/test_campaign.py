@@ -9,9 +9,11 @@ import polars as pl
 import pytest
 
 from vazao import _core, kernel
-from vazao.results import Store, campaign, enclosure
-from vazao.results.parts import TABLES
+from vazao.results import campaign
 from vazao.scenario import loader
+from vazao.sql import enclosure
+from vazao.store import Store
+from vazao.store.parts import TABLES
 from vazao.study import Study, parse_study
 
 pytestmark = pytest.mark.process

@@ -17,8 +17,10 @@ from command import Vazao, caller
 from timing import assert_mostly_within
 from vazao import study
 from vazao.cli import json_tables, progress, rendering, terminal
-from vazao.results import Result, Store, campaign, pace, run_scenario
+from vazao.forecast import pace
+from vazao.results import Result, campaign, run_scenario
 from vazao.scenario import load
+from vazao.store import Store
 
 SCENARIO = """
 name = "small"

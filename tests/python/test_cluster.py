@@ -24,10 +24,12 @@ from command import Vazao, caller, program
 from conftest import TOY
 from vazao import _core, kernel
 from vazao.errors import ClusterError, RunError
-from vazao.results import Store, Study, campaign, cluster_of, load_study
-from vazao.results.parts import TABLES
-from vazao.results.rows import Rows
+from vazao.execution import cluster_of
+from vazao.execution.rows import Rows
+from vazao.results import Study, campaign, load_study
 from vazao.scenario import Recipe, fingerprint, needs_of
+from vazao.store import Store
+from vazao.store.parts import TABLES
 from vazao.study import Cell, PlannedRun
 
 pytestmark = pytest.mark.process
@@ -315,7 +317,7 @@ def workers_of(pid: int) -> list[int]:
     """Process ids of the workers that a driver has started."""
     found = [path for path in Path("/proc").glob("[0-9]*/status") if f"\nPPid:\t{pid}\n" in told(path)]
     numbers = [int(path.parent.name) for path in found]
-    return [number for number in numbers if "vazao.results.local_cluster" in told(Path(f"/proc/{number}/cmdline"))]
+    return [number for number in numbers if "vazao.execution.local_cluster" in told(Path(f"/proc/{number}/cmdline"))]
 
 
 def told(path: Path) -> str:

@@ -6,7 +6,7 @@ import pytest
 from duckdb import DuckDBPyConnection
 
 from vazao.errors import ResultsError
-from vazao.results import database
+from vazao.sql import database
 
 VIEWS = {
     "drawn": "SELECT x, random() AS lot FROM given",

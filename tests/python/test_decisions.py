@@ -15,7 +15,8 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from vazao.errors import ResultsError
-from vazao.results import database, load_study
+from vazao.results import load_study
+from vazao.sql import database
 from vazao.study import Study, built_in_studies, labels_run, needs
 
 pytestmark = pytest.mark.study

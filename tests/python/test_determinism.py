@@ -9,8 +9,9 @@ import pytest
 
 import vazao as vz
 from command import vazao
-from vazao.results import Store, campaign
-from vazao.results.parts import TABLES
+from vazao.results import campaign
+from vazao.store import Store
+from vazao.store.parts import TABLES
 from vazao.study import parse_study
 
 pytestmark = pytest.mark.process

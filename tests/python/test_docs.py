@@ -201,7 +201,7 @@ def test_every_word_of_the_glossary_is_used_elsewhere() -> None:
 
 
 def test_sql_functions_that_are_shown_exist(tmp_path: Path) -> None:
-    from vazao.results import database, dynamics
+    from vazao.sql import database, dynamics
 
     connection = database.connect()
     shown = re.findall(r"`(\w+)\(", sections("studies.md")["SQL"])

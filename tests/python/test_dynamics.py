@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import vazao as vz
-from vazao.results import database
+from vazao.sql import database
 
 
 def steady(flow: int, start: float, stop: float, bytes_per_second: float) -> list[tuple[str, int, float, str, float]]:

@@ -29,7 +29,7 @@ from vazao.errors import ResultsError, VazaoError
 from vazao.explore.answers import Answers
 from vazao.explore.queries import Ask, read
 from vazao.explore.sql import literal, quoted
-from vazao.results.writer import writing
+from vazao.store.writer import writing
 
 pytestmark = pytest.mark.process
 

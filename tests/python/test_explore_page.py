@@ -15,7 +15,7 @@ import vazao as vz
 from browsers import needs_chromium
 from test_explore import BUILT, MARKUP, RIVALS, RUNNING, running, stored
 from vazao import explore
-from vazao.results.writer import writing
+from vazao.store.writer import writing
 
 pytestmark = [
     needs_chromium,

@@ -22,7 +22,7 @@ from vazao.errors import ResultsError, StudyError
 from vazao.figures.channels import Face, in_lines, log_ticks
 from vazao.figures.rows import CAP, boxes, half_width, interval95, thin
 from vazao.figures.theme import PAPER
-from vazao.results import Store
+from vazao.store import Store
 from vazao.units import Unit, title_of, unit_of
 
 pytestmark = pytest.mark.process

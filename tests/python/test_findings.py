@@ -10,7 +10,8 @@ import pytest
 import synthetic
 from vazao.cli import rendering, terminal
 from vazao.errors import StudyError
-from vazao.results import database, load_study
+from vazao.results import load_study
+from vazao.sql import database
 from vazao.study import Study, built_in_studies, findings, parse_study
 from vazao.words import ENGLISH, Words
 

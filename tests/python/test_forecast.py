@@ -12,7 +12,8 @@ import pytest
 from guests import needs_kernel
 from timing import assert_mostly_within
 from vazao import _core
-from vazao.results import Study, forecast_run, forecast_runs
+from vazao.forecast import forecast_run, forecast_runs
+from vazao.results import Study
 from vazao.scenario import load
 from vazao.study import parse_as, plan
 
@@ -73,7 +74,7 @@ GUESTS = {
 def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replaces the clock by this process's CPU time, which other load does not affect."""
     clock = SimpleNamespace(perf_counter=time.process_time)
-    monkeypatch.setattr("vazao.results.forecast.time", clock)
+    monkeypatch.setattr("vazao.forecast.extrapolation.time", clock)
 
 
 def ratio(scenario: _core.Scenario, clock: Callable[[], float]) -> float:

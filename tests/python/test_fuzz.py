@@ -17,8 +17,8 @@ from fuzz.case import FILE, TABLES, Case, judge, make, missing_place, wording_fa
 from fuzz.shrink import shrink
 from fuzz.worker import Worker
 from vazao import _core
-from vazao.results import table
 from vazao.scenario import load
+from vazao.store import table
 from vazao.study import catalogue
 
 SCENARIO = """

@@ -13,10 +13,12 @@ import pytest
 
 from conftest import TOY
 from test_store import Death, dying_after
-from vazao import results
+from vazao import results, store
 from vazao.errors import ResultsError
-from vazao.results import WHOLE, Campaign, Shard, Store, campaign, execution, growth, parts
-from vazao.results.parts import TABLES
+from vazao.execution import WHOLE, Shard, missing as execution
+from vazao.results import Campaign, campaign
+from vazao.store import Store, growth, parts
+from vazao.store.parts import TABLES
 from vazao.study import Study, parse_as
 
 pytestmark = pytest.mark.process
@@ -126,12 +128,12 @@ def test_what_is_left_out_can_be_removed(edited: Edit, toy_text: str, begun: Pat
     shutil.copytree(begun, tmp_path / "r")
     ran(changed, tmp_path / "r")
     before = tables(tmp_path / "r")
-    freed = results.clean(tmp_path / "r")
+    freed = store.clean(tmp_path / "r")
     assert (freed.runs, freed.bytes > 0) == (4, True)
     assert Store(tmp_path / "r").stored.height == 4
     after = tables(tmp_path / "r")
     assert all(before[name].equals(after[name]) for name in before)
-    assert results.clean(tmp_path / "r").runs == 0
+    assert store.clean(tmp_path / "r").runs == 0
     assert ran(changed, tmp_path / "r").started == 0
     assert ran(toy_text, tmp_path / "r").started == 4
 
@@ -144,10 +146,10 @@ def test_cleaning_that_is_killed_loses_nothing(
     shutil.copytree(fewer, tmp_path / "r")
     before = tables(tmp_path / "r")
     with dying_after(operations, monkeypatch), suppress(Death):
-        results.clean(tmp_path / "r")
+        store.clean(tmp_path / "r")
     after = tables(tmp_path / "r")
     assert all(before[name].equals(after[name]) for name in before)
-    results.clean(tmp_path / "r")
+    store.clean(tmp_path / "r")
     assert Store(tmp_path / "r").stored.height == 4
     assert ran(edited(*FEWER), tmp_path / "r").started == 0
 

@@ -36,21 +36,10 @@ FLOORS = {
 """Floor of each crate: a crate imports only from lower floors."""
 
 ROOMS = (
-    *(
-        "lazy",
-        "_core",
-        "units",
-        "errors",
-        "words",
-        "files",
-        "statistics",
-        "display",
-        "kernel",
-        "ns2",
-        "scenario",
-        "study",
-    ),
-    *("figures", "seeing", "widgets", "results", "gym", "report", "explore", "comparing", "cli"),
+    *("lazy", "_core", "units", "errors", "words", "files", "statistics", "display", "kernel", "ns2"),
+    *("scenario", "study", "figures", "seeing", "widgets"),
+    *("sql", "store", "forecast", "execution", "measurements", "results"),
+    *("gym", "report", "explore", "comparing", "cli"),
 )
 """Rooms of the Python package from the bottom up: each imports only from earlier rooms, and only their exports."""
 

@@ -11,8 +11,9 @@ import pytest
 
 from command import Vazao, caller
 from vazao.errors import ResultsError
-from vazao.results import Store, campaign, load_study
+from vazao.results import campaign, load_study
 from vazao.scenario import load
+from vazao.store import Store
 
 pytestmark = pytest.mark.process
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from command import program
-from vazao.results import Store
+from vazao.store import Store
 
 pytestmark = pytest.mark.process
 

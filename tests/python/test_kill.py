@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from vazao.results import Store, campaign, load_study
-from vazao.results.parts import TABLES
+from vazao.results import campaign, load_study
+from vazao.store import Store
+from vazao.store.parts import TABLES
 
 pytestmark = pytest.mark.process
 

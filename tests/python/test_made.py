@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from command import Vazao, caller
-from vazao.results import Study, output_cache, product
+from vazao.results import Study
+from vazao.store import output_cache, product
 
 pytestmark = pytest.mark.process
 

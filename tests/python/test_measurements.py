@@ -28,18 +28,10 @@ from measured import (
 )
 from vazao import figures
 from vazao.errors import ResultsError, StudyError
-from vazao.results import (
-    Campaign,
-    Measured,
-    Shard,
-    Study,
-    joined as joined_sets,
-    load_study,
-    measurement_files,
-    merge,
-    run_study,
-)
-from vazao.results.readings import LONGEST, MAX_COLUMNS, MAX_ROWS, MAX_SAID, name_of
+from vazao.execution import Shard
+from vazao.measurements import Measured, joined as joined_sets, measurement_files
+from vazao.measurements.readings import LONGEST, MAX_COLUMNS, MAX_ROWS, MAX_SAID, name_of
+from vazao.results import Campaign, Study, load_study, merge, run_study
 
 # Rows of a campaign that are exported as CSV get the same verdicts as the campaign
 

@@ -27,7 +27,8 @@ from measured import (
 )
 from vazao import figures, report
 from vazao.errors import ResultsError, StudyError
-from vazao.results import Campaign, Measured, Study, measurement_files, merge, open_campaign, run_study
+from vazao.measurements import Measured, measurement_files
+from vazao.results import Campaign, Study, merge, open_campaign, run_study
 
 # Studies that name measurements, and directories that keep them
 

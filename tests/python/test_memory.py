@@ -11,8 +11,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from command import vazao
-from vazao.results import Store, run_scenario
+from vazao.results import run_scenario
 from vazao.scenario import load
+from vazao.store import Store
 
 pytestmark = pytest.mark.process
 

@@ -7,8 +7,9 @@ import pytest
 
 from synthetic import SMALL
 from vazao import StudyError, load_study
-from vazao.results import campaign, validate_queries
-from vazao.results.query_validation import Stage
+from vazao.results import campaign
+from vazao.store import validate_queries
+from vazao.store.query_validation import Stage
 from vazao.study import built_in_studies, parse_study
 from vazao.study.needs import Present
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 from vazao import statistics
 from vazao.errors import ResultsError, VazaoError
-from vazao.results import database
+from vazao.sql import database
 
 SAMPLES = st.lists(st.floats(-1e3, 1e3).map(lambda x: round(x, 3)), min_size=2, max_size=30)
 

@@ -15,9 +15,12 @@ from duckdb import DuckDBPyConnection
 
 from vazao import files
 from vazao.errors import ResultsError
-from vazao.results import Store, campaign, database, execution, store
-from vazao.results.parts import TABLES
-from vazao.results.writer import writing
+from vazao.execution import missing as execution
+from vazao.results import campaign
+from vazao.sql import database
+from vazao.store import Store, directory as store
+from vazao.store.parts import TABLES
+from vazao.store.writer import writing
 from vazao.study import Study
 
 pytestmark = pytest.mark.process

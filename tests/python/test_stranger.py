@@ -18,12 +18,14 @@ from command import Vazao, caller, program, vazao
 from synthetic import SMALL
 from vazao import ResultsError, Store, StudyError
 from vazao.cli import rendering, terminal
+from vazao.execution import missing as execution
 from vazao.figures import Drawing, drawing, files
 from vazao.files import MAX_BYTES
-from vazao.results import campaign, database, execution
-from vazao.results.enclosure import Enclosure, Limits
-from vazao.results.parts import TABLES
-from vazao.results.query_validation import Stage
+from vazao.results import campaign
+from vazao.sql import database
+from vazao.sql.enclosure import Enclosure, Limits
+from vazao.store.parts import TABLES
+from vazao.store.query_validation import Stage
 from vazao.study import Study, findings, parse_study
 
 pytestmark = pytest.mark.process

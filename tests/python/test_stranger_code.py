@@ -16,10 +16,11 @@ import pytest
 
 from vazao import ResultsError, ScenarioError, StudyError
 from vazao.cli import programs
-from vazao.results import CodeRequest, Study, kept_inputs, load_study, merge, run_study
-from vazao.results.manifest import read_manifest
-from vazao.results.shard import Shard
+from vazao.execution import CodeRequest
+from vazao.execution.shard import Shard
+from vazao.results import Study, kept_inputs, load_study, merge, run_study
 from vazao.scenario import installed, load, own as own_module
+from vazao.store.manifest import read_manifest
 from vazao.study import plan
 
 MINE = """

@@ -14,8 +14,8 @@ from command import Vazao, caller
 from test_explore import built, running
 from vazao import _core, explore, results, seeing
 from vazao.explore.answers import Answers
-from vazao.results import Store
 from vazao.scenario import loader
+from vazao.store import Store
 
 pytest.importorskip("starlette")
 from starlette.routing import Route

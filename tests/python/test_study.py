@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from vazao.errors import ResultsError, StudyError
-from vazao.results import Store, load_study, validate_queries
+from vazao.results import load_study
+from vazao.store import Store, validate_queries
 from vazao.study import built_in_studies, is_study, parse_study, plan
 from vazao.study.source import Source
 

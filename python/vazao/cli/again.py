@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vazao import _core, results
+from vazao import _core, execution, forecast, measurements, results, store
 from vazao.cli import programs
 from vazao.cli.ci import Case, write
 from vazao.cli.options import Allow, AsJson, Directory, Jobs, Junit
@@ -34,14 +34,14 @@ def stored_run(name: str) -> tuple[str, str] | None:
     directory, _, run_id = name.rpartition("/")
     if directory and _RUN_ID.fullmatch(run_id) and Path(directory).is_dir() and not Path(name).exists():
         return directory, run_id
-    manifest = results.read_manifest(Path(name)) if Path(name).is_dir() else None
+    manifest = store.read_manifest(Path(name)) if Path(name).is_dir() else None
     return (name, str(manifest["run"])) if manifest and manifest["kind"] == "scenario" else None
 
 
 def asked_for(directory: str, run_ids: Sequence[str], allow: bool) -> results.Stored:
     """Stored runs with permission to run their programs and custom algorithms. Raises `ScenarioError` if refused."""
     stored = results.stored_runs(directory, run_ids)
-    asked = results.CodeRequest.of(point.read() for point in stored.points)
+    asked = execution.CodeRequest.of(point.read() for point in stored.points)
     return results.stored_runs(directory, run_ids, allow_programs=programs.gate(allow)(directory, asked))
 
 
@@ -58,7 +58,7 @@ def _ends(only: _core.Scenario) -> float | None:
 
     The forecast runs a piece of the scenario, which could change state that custom algorithms keep: they get none.
     """
-    return None if only.has_own_algorithms else results.forecast_run(only).ends_s
+    return None if only.has_own_algorithms else forecast.forecast_run(only).ends_s
 
 
 def study_of(source: Path, allow: bool) -> results.Study:
@@ -70,8 +70,9 @@ def study_of(source: Path, allow: bool) -> results.Study:
 
 def measurements_of(source: Path, given: Sequence[Path]) -> tuple[Path, ...]:
     """Measurement files kept in a results directory, except those that its study names or that are `given`."""
-    others = {one.name for one in results.open_campaign(source).study.measurements} | set(map(results.name_of, given))
-    return tuple(path for name, path in results.kept_measurements(source).items() if name not in others)
+    named = {one.name for one in results.open_campaign(source).study.measurements}
+    others = named | set(map(measurements.name_of, given))
+    return tuple(path for name, path in measurements.kept_measurements(source).items() if name not in others)
 
 
 def run(

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vazao import results, study as studies
+from vazao import execution, results, study as studies
 from vazao.cli.ci import Demands, check, record
 from vazao.cli.questions import publish
 from vazao.errors import RunError
-from vazao.results.shard import WHOLE, Shard
+from vazao.execution import WHOLE, Shard
 from vazao.words import DEFAULT, Words
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def run_study(
     study: results.Study,
     size: studies.Size | None,
-    place: int | results.Cluster | None,
+    place: int | execution.Cluster | None,
     directory: Path,
     shard: Shard,
     as_json: bool,
@@ -53,7 +53,7 @@ def run_study(
 
 def run_theses(
     size: studies.Size | None,
-    place: int | results.Cluster | None,
+    place: int | execution.Cluster | None,
     directory: Path,
     lang: str | None,
     as_json: bool,
@@ -94,7 +94,7 @@ def _show_shard(done: results.Campaign, shard: Shard, as_json: bool) -> None:
 def campaign(
     study: results.Study,
     size: studies.Size | None,
-    place: int | results.Cluster | None,
+    place: int | execution.Cluster | None,
     directory: Path,
     shard: Shard = WHOLE,
     measurements: Sequence[Path] = (),

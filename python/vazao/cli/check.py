@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vazao import _core, results, scenario, study as studies
+from vazao import _core, execution, forecast, measurements, scenario, store, study as studies
 from vazao.cli import completions, programs
 from vazao.cli.options import AsJson, Changes, Seed, change
 from vazao.cli.texts import say
@@ -63,7 +63,7 @@ def check(
     estimate, needs, runs = (
         _estimate([only], 1),
         list(_needs([scenario.needs_of(only)])),
-        results.CodeRequest.of([only]),
+        execution.CodeRequest.of([only]),
     )
     notes = list(_notes(only))
     if as_json:
@@ -94,8 +94,8 @@ def _notes(only: _core.Scenario) -> Iterator[str]:
 
 def _check_study(path: Path, text: str, overrides: Sequence[tuple[str, Any]], seed: int | None, as_json: bool) -> None:
     study = studies.parse_study(text, str(path)).changed(overrides, seed)
-    results.validate_queries(study)
-    results.joined(study)
+    store.validate_queries(study)
+    measurements.joined(study)
     cores = os.cpu_count() or 1
     sizes = [_Size(study, size, cores) for size in _SIZES]
     runs = programs.of_study(study, text, overrides)
@@ -176,7 +176,7 @@ def _needed(needs: scenario.Needs) -> Iterator[tuple[str, str, str | None]]:
 def _estimate(runs: Sequence[_core.Scenario | studies.PlannedRun], cores: int) -> _Estimate:
     """Estimate the packet-hops of runs, and their duration on this machine."""
     work = [each.work() for each in runs]
-    seconds = results.forecast_run(runs[0]).seconds if len(runs) == 1 else results.forecast_runs(runs, cores).seconds
+    seconds = forecast.forecast_run(runs[0]).seconds if len(runs) == 1 else forecast.forecast_runs(runs, cores).seconds
     return _Estimate(sum(each.hops for each in work), seconds, any(each.has_programs for each in work))
 
 

@@ -17,7 +17,7 @@ from typing import Literal
 
 import typer
 
-from vazao import _core, files, kernel, ns2, results, scenario, seeing
+from vazao import _core, files, kernel, ns2, scenario, seeing, store
 from vazao.cli.options import AsJson
 from vazao.errors import VazaoError
 from vazao.units import quantity
@@ -113,8 +113,8 @@ def _is_installed(name: str) -> bool:
 
 def _engine(name: str) -> Piece:
     """The engine, tested by a run of one packet."""
-    versions = f"vazao {results.__version__}, engine {_core.ENGINE_VERSION}"
-    if wrong := _refusal(results.SMALLEST):
+    versions = f"vazao {store.__version__}, engine {_core.ENGINE_VERSION}"
+    if wrong := _refusal(store.SMALLEST):
         return Piece(name, "broken", f"{versions}: {wrong}", needed=True, get="build it again")
     return Piece(name, "there", versions, needed=True)
 
@@ -183,7 +183,7 @@ def _ns2(name: str) -> Piece:
 
 def _quinn(name: str) -> Piece:
     """The library that plays both ends of a QUIC connection, tested by a run of one packet."""
-    if wrong := _refusal(results.SMALLEST + 'transport = { kind = "quic", stack = "quinn" }\n'):
+    if wrong := _refusal(store.SMALLEST + 'transport = { kind = "quic", stack = "quinn" }\n'):
         adds = 'QUIC flows played by a library that is in production (stack = "quinn"), and vazao compare of them'
         get = "an engine with the feature quinn-guest, as `make setup` builds it"
         return Piece(name, "missing", wrong, adds=adds, get=get)

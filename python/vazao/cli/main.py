@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from vazao import _core, results, scenario
+from vazao import _core, scenario, store
 from vazao.cli import (
     again,
     catalogue,
@@ -108,7 +108,7 @@ def _fail(message: str, code: int) -> None:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"vazao {results.__version__} (engine {_core.ENGINE_VERSION})")
+        print(f"vazao {store.__version__} (engine {_core.ENGINE_VERSION})")
         raise typer.Exit
 
 

@@ -10,11 +10,11 @@ import typer
 
 from vazao.cli import completions
 from vazao.errors import ClusterError, ScenarioError, StudyError
-from vazao.results.shard import WHOLE, Shard
+from vazao.execution import WHOLE, Shard
 from vazao.words import LANGUAGES, checked
 
 if TYPE_CHECKING:
-    from vazao.results import Cluster
+    from vazao.execution import Cluster
 
 Directory = Annotated[
     str, typer.Argument(metavar="DIR", help="A results directory.", autocompletion=completions.directories)
@@ -139,7 +139,7 @@ def cluster(text: str | None, jobs: int | None) -> Cluster | None:
         return None
     if jobs is not None:
         raise ClusterError(f"--jobs {jobs}: is for runs of this process; leave it out where runs go --on {text}")
-    from vazao.results import cluster_of
+    from vazao.execution import cluster_of
 
     return cluster_of(text, "--on")
 

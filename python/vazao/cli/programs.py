@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vazao import _core, results, scenario, study
+from vazao import _core, execution, scenario, study
 from vazao.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from vazao.results import CodeRequest, Experiment, Gate
+    from vazao.execution import CodeRequest
+    from vazao.results import Experiment, Gate
     from vazao.scenario import Allowed
     from vazao.study import Study
 
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 def of_study(asked: Study, text: str, overrides: Sequence[tuple[str, Any]]) -> CodeRequest:
     """Programs and code of a study at full size, which includes the quick size."""
     return (
-        results.CodeRequest.of(cell.scenario for cell in study.plan(asked, "full").cells)
+        execution.CodeRequest.of(cell.scenario for cell in study.plan(asked, "full").cells)
         if may_have(text, overrides)
-        else results.CodeRequest([], [])
+        else execution.CodeRequest([], [])
     )
 
 
@@ -33,7 +34,7 @@ def of_experiment(asked: Experiment) -> CodeRequest:
     only = asked.scenario
     given = (*asked.overrides, *((each.key, each.values) for each in asked.variations))
     if not asked.variations or not may_have(asked.text, given):
-        return results.CodeRequest.of([only])
+        return execution.CodeRequest.of([only])
     return of_study(asked.study(), asked.text, given)
 
 
@@ -74,7 +75,7 @@ def permitted(path: Path, text: str, more: dict[str, Any], allow: bool, built_in
     leave: Allowed = True
     if not allow:
         only = scenario.load(text, **more)
-        asked = results.CodeRequest.of([only])
+        asked = execution.CodeRequest.of([only])
         leave = ask_for(path, asked, built_in)
         if not asked.code:
             return only

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vazao import figures, report as reports, results, study
+from vazao import figures, report as reports, results, store, study
 from vazao.cli.explore import Browser, Port, check, serve
 from vazao.cli.options import AsJson, Directory, Lang
 from vazao.cli.texts import clean, say
@@ -56,9 +56,9 @@ def _serve(directory: str, lang: str | None, *, port: int, browser: bool, as_jso
 
 def show(directory: Directory, lang: Lang = None, as_json: AsJson = False) -> None:
     """Show the findings ledger and summary tables."""
-    store = results.Store(directory)
-    if store.manifest["kind"] == "scenario":
-        _show_scenario(store, as_json)
+    stored = store.Store(directory)
+    if stored.manifest["kind"] == "scenario":
+        _show_scenario(stored, as_json)
         return
     done = results.open_campaign(directory, lang=lang)
     if as_json:
@@ -68,9 +68,9 @@ def show(directory: Directory, lang: Lang = None, as_json: AsJson = False) -> No
     from vazao.cli.terminal import out
 
     words = done.study.words
-    size = words.of("size", store.manifest["size"])
+    size = words.of("size", stored.manifest["size"])
     out.print(done.study.title)
-    out.print(words.say("terminal.of_runs", runs=done.runs.height, all=store.manifest["runs"], size=size))
+    out.print(words.say("terminal.of_runs", runs=done.runs.height, all=stored.manifest["runs"], size=size))
     if done.not_run.height:
         out.print(study.not_run_message(study.reasons(done.not_run), words))
     if done.study.findings:
@@ -82,11 +82,11 @@ def show(directory: Directory, lang: Lang = None, as_json: AsJson = False) -> No
     rendering.show_summary(done.runs, {part.name: part.factor_names for part in done.study.parts}, words)
 
 
-def _show_scenario(store: results.Store, as_json: bool) -> None:
+def _show_scenario(stored: store.Store, as_json: bool) -> None:
     """Show the stored run of a scenario. Raises `ResultsError` if there is none."""
-    tables = {name: store.read(name) for name in ("runs", "flows", "paths", "links")}
+    tables = {name: stored.read(name) for name in ("runs", "flows", "paths", "links")}
     if not tables["runs"].height:
-        raise ResultsError(f"{store.directory}: holds no finished run")
+        raise ResultsError(f"{stored.directory}: holds no finished run")
     if as_json:
         from vazao.cli.json_tables import write_run
 
@@ -94,7 +94,7 @@ def _show_scenario(store: results.Store, as_json: bool) -> None:
         return
     from vazao.cli import rendering
 
-    rendering.show_run(store.manifest["name"], tables["runs"]["run_id"][0], tables)
+    rendering.show_run(stored.manifest["name"], tables["runs"]["run_id"][0], tables)
 
 
 def _write_json(done: Campaign) -> None:
@@ -137,7 +137,7 @@ def sql(
     ] = None,
 ) -> None:
     """Ask the stored results anything (DuckDB; with ci95(x), greater(d, ci, least), equivalent(d, ci, margin), …)."""
-    rows = results.Store(directory).query(query)
+    rows = store.Store(directory).query(query)
     if file is not None:
         say(f"{rows.height} rows: {results.write_table(rows, file)}")
     elif as_csv:
@@ -163,13 +163,13 @@ def _show_rows(rows: pl.DataFrame) -> None:
 
 def publish(done: Campaign, *, anew: bool = False) -> Path:
     """Draw the figures and write the report, unless they are up to date; `anew` forces it."""
-    product = results.product("report", done.study, done.directory)
+    product = store.product("report", done.study, done.directory)
     if product.is_there() and not anew:
         return done.directory / reports.PAGE
     with explained(done.directory):
         drawn = figures.render(done.study, done.store, done.directory, done.measurements)
         page = reports.write(done.study, done.store, done.findings, done.directory, done.measurements)
     # Rows may have been added in the meantime.
-    if results.product("report", done.study, done.directory) == product:
+    if store.product("report", done.study, done.directory) == product:
         product.note([page, *drawn.values()])
     return page

@@ -17,7 +17,7 @@ from vazao.cli.terminal import grid, measured, out, table
 from vazao.words import ENGLISH, Words
 
 if TYPE_CHECKING:
-    from vazao.results import Measured
+    from vazao.measurements import Measured
     from vazao.study import Pair, Ruling
 
 _VERDICTS = {"reproduced": "green", "differs": "yellow", "undecided": "magenta", "not testable": "dim"}

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vazao import _core, results, study as studies
+from vazao import _core, execution, results, store, study as studies
 from vazao.cli import again, campaigns, ci, completions, options, programs, sweeps
 from vazao.cli.options import (
     Allow,
@@ -87,7 +87,7 @@ def run(
         _refuse(name, "stored run", given | {"--out": directory, "--jobs": jobs})
         again.run(*stored, trace, pcap, snap, qlog, allow, as_json)
         return
-    if Path(name).is_dir() and (Path(name) / results.MANIFEST).is_file():
+    if Path(name).is_dir() and (Path(name) / store.MANIFEST).is_file():
         _refuse(name, "results directory", given)
         if directory:
             kept_sets = again.measurements_of(Path(name), how.measurements)
@@ -136,7 +136,7 @@ class _Campaign:
     as_json: bool
     measurements: tuple[Path, ...] = ()
 
-    def place(self) -> int | results.Cluster | None:
+    def place(self) -> int | execution.Cluster | None:
         """Cores, or a cluster. Raises `ClusterError`."""
         return options.cluster(self.on, self.jobs) or self.jobs
 
@@ -147,7 +147,7 @@ class _Campaign:
     def run(self, study: Callable[[], results.Study], place: Path) -> None:
         """Run a study, which is requested only once all options are validated."""
         asked, shard = self.demands(), options.shard(self.shard)
-        if shard != results.WHOLE:
+        if shard != execution.WHOLE:
             asked_for = {"--fail-on": self.fail_on, "--junit": self.junit, "--measurements": list(self.measurements)}
             _refuse("--shard", "shard", asked_for)
         translated = studies.in_language(study(), self.lang)

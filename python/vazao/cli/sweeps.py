@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from math import inf, isnan
 from pathlib import Path
 
-from vazao import results, study as studies
+from vazao import execution, results, study as studies
 from vazao.cli import campaigns
 from vazao.errors import ScenarioError
-from vazao.results.shard import WHOLE
+from vazao.execution import WHOLE
 
 FEWEST, MOST = 3, 1000
 """Number of seeds in the first round of a sweep to a given precision, and its maximum."""
@@ -20,7 +20,7 @@ def run(
     swept: results.Experiment,
     seeds: int | None,
     precision: str | None,
-    place: int | results.Cluster | None,
+    place: int | execution.Cluster | None,
     directory: Path | None,
     as_json: bool,
 ) -> None:

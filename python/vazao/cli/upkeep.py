@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from vazao import results
+from vazao import results, store
 from vazao.cli import completions
 from vazao.cli.options import Directory
 from vazao.cli.questions import publish
@@ -40,7 +40,7 @@ def gc(
     as_json: Annotated[bool, typer.Option("--json", help="What was removed as one JSON object.")] = False,
 ) -> None:
     """Remove stored runs that a changed study no longer has."""
-    freed = results.clean(directory)
+    freed = store.clean(directory)
     if as_json:
         print(json.dumps(asdict(freed)))
     else:

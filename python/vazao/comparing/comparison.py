@@ -18,8 +18,9 @@ from vazao.comparing.traces import TOLERANCE_S, Divergence, first_divergence, of
 from vazao.comparing.variants import Variant, plays, variants
 from vazao.comparing.window_plot import draw
 from vazao.errors import RunError, ScenarioError
+from vazao.execution import Progress
 from vazao.files import make_directory, remove
-from vazao.results import Experiment, Progress, Result, load, run_scenario
+from vazao.results import Experiment, Result, load, run_scenario
 
 
 @dataclass(frozen=True)

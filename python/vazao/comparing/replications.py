@@ -16,8 +16,9 @@ import polars as pl
 
 from vazao import _core
 from vazao.comparing.variants import STACKS, Variant, plays
-from vazao.results import Progress, run_many, table
+from vazao.execution import Progress, run_many
 from vazao.statistics import paired, t_interval
+from vazao.store import table
 
 MEASURES = (
     "completion_s", "goodput_bps", "handshake_s", "rtt_p50_s",

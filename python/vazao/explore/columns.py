@@ -8,7 +8,7 @@ from typing import Literal
 
 import polars as pl
 
-from vazao.results import Store
+from vazao.store import Store
 
 TABLES = ("runs", "flows", "paths", "links")
 """Tables that can be explored."""

@@ -15,7 +15,7 @@ import polars as pl
 from vazao import figures, results, study
 from vazao.errors import ResultsError, VazaoError
 from vazao.explore import columns
-from vazao.results import Store
+from vazao.store import Store
 
 MAX_DIRECTORIES = 12
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from vazao import results, seeing
-from vazao.results import CodeRequest
+from vazao.execution import CodeRequest
 
 Run = tuple[Path, str]
 """A results directory and a `run_id` stored there."""

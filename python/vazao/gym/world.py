@@ -11,9 +11,10 @@ from numpy.random import Generator
 
 from vazao import _core
 from vazao.errors import ScenarioError
+from vazao.execution import reject_unapproved_code
 from vazao.gym.agent import Agent, own
 from vazao.gym.randomisation import draw_of, extremes
-from vazao.results import Experiment, load as load_experiment, reject_unapproved_code
+from vazao.results import Experiment, load as load_experiment
 from vazao.scenario import Flow, Network, Plugins, document, link, load, point_to_point, upload
 
 Described = Network | str | Path | Experiment | None

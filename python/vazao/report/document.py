@@ -15,9 +15,10 @@ from markupsafe import Markup
 from vazao import figures, seeing
 from vazao.figures import DARK_PALETTE, FONTS, PALETTE
 from vazao.files import write_atomically
+from vazao.measurements import Measured
 from vazao.report import paper, rerun_catalogue
 from vazao.report.page import CSS, answer, context, inline
-from vazao.results import PAPERS, Measured, Store
+from vazao.store import PAPERS, Store
 from vazao.study import Pair, Ruling, Study, counted
 from vazao.words import ENGLISH, Words
 

@@ -21,7 +21,7 @@ import polars as pl
 
 from vazao.errors import VazaoError
 from vazao.figures import query
-from vazao.results import Store
+from vazao.store import Store
 from vazao.study import Figure, Study
 
 TABLES = ("runs", "flows", "paths", "links", "samples", "planned")

@@ -16,11 +16,12 @@ from markupsafe import Markup, escape
 
 from vazao.errors import ScenarioError
 from vazao.figures import PAGE, Drawing, Face, drawer, shape_of
+from vazao.measurements import Measured
 from vazao.report import network
 from vazao.report.letter import left_to_the_ledger, letter
 from vazao.report.shell import joined, quoted
-from vazao.results import Measured, Store
 from vazao.scenario import load
+from vazao.store import Store
 from vazao.study import (
     Factor,
     Figure,

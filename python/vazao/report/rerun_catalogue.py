@@ -12,8 +12,9 @@ import polars as pl
 
 from vazao.errors import VazaoError
 from vazao.report import mark_runs
-from vazao.results import Store, planned_runs
+from vazao.results import planned_runs
 from vazao.seeing import can_rerun
+from vazao.store import Store
 from vazao.study import Cell, Figure, PlannedRun, Study
 from vazao.units import unit_of
 from vazao.words import Words

@@ -13,20 +13,26 @@ import polars as pl
 
 from vazao import display, figures
 from vazao.errors import ClusterError, ResultsError, StudyError, VazaoError, did_you_mean
+from vazao.execution import WHOLE, Cluster, Progress, Shard, Silent, cluster_of, reject_unapproved_code, run_missing
 from vazao.files import locked, owned, write_atomically
-from vazao.results import inputs, measurement_files, readme
-from vazao.results.cluster import Cluster, cluster_of
-from vazao.results.execution import Progress, Silent, run_missing
-from vazao.results.growth import left_out, planned_rows
-from vazao.results.manifest import check_usable, read_manifest
-from vazao.results.output_cache import Product, product
-from vazao.results.query_validation import validate_queries
-from vazao.results.shard import WHOLE, Shard
-from vazao.results.simulation import reject_unapproved_code
-from vazao.results.store import PLANNED, STUDY, Store
-from vazao.results.version import versions
-from vazao.results.writer import writing
+from vazao.measurements import measurement_files
 from vazao.statistics import two_level_effects
+from vazao.store import (
+    PLANNED,
+    STUDY,
+    Product,
+    Store,
+    check_usable,
+    inputs,
+    left_out,
+    planned_rows,
+    product,
+    read_manifest,
+    readme,
+    validate_queries,
+    versions,
+    writing,
+)
 from vazao.study import (
     Plan,
     Size,
@@ -47,8 +53,8 @@ if TYPE_CHECKING:
 
     from altair import Chart, FacetChart, LayerChart
 
-    from vazao.results.cluster import On
-    from vazao.results.measurements import Measured
+    from vazao.execution import On
+    from vazao.measurements import Measured
 
 
 class Study(Described):

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, overload
 
 from vazao import _core, display
 from vazao.errors import ClusterError, ScenarioError
+from vazao.execution import Progress
 from vazao.results.campaign import Campaign, Study, open_campaign, run_study
-from vazao.results.execution import Progress
 from vazao.results.result import Result, run_scenario
 from vazao.results.single import StoredResult
-from vazao.results.store import Store
 from vazao.scenario import Allowed, load as load_scenario
+from vazao.store import Store
 from vazao.study import Source, Variation, find, is_study, parse_as, read_text, sweep, variation
 
 if TYPE_CHECKING:
-    from vazao.results.cluster import On
+    from vazao.execution import On
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,9 @@ from pyarrow import parquet
 
 from vazao.errors import ResultsError
 from vazao.files import owned, read_file, write_atomically
-from vazao.results import inputs, measurement_files, parts, readme
+from vazao.measurements import measurement_files
 from vazao.results.campaign import open_campaign
-from vazao.results.manifest import check_origin
-from vazao.results.parts import TABLES
-from vazao.results.store import STUDY, Store
-from vazao.results.writer import Writer, writing
+from vazao.store import STUDY, TABLES, Store, Writer, check_origin, inputs, parts, readme, writing
 from vazao.study import Study, parse_as, read_text
 
 SAME = {"name": "study", "overrides": "set of --set changes", "seed": "seed", "versions": "versions"}

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from vazao import _core, study
 from vazao.errors import ResultsError
+from vazao.execution import CodeRequest
 from vazao.results.campaign import open_campaign
-from vazao.results.consent import CodeRequest
 from vazao.scenario import Allowed
 
 Gate: TypeAlias = Callable[[str, CodeRequest], Allowed]

@@ -12,36 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
-from polars import selectors
 
 from vazao import _core, display, figures, seeing, widgets
 from vazao.errors import RunError, ScenarioError
-from vazao.results import simulation
+from vazao.execution import simulation
 from vazao.scenario import Flow, Network, Plugins, document, load
+from vazao.store import plain, table
 from vazao.units import cell
 
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
 
-    from vazao.results.simulation import Outcome
+    from vazao.store import Outcome
     from vazao.widgets import View
-
-
-def table(outcome: Outcome, name: str) -> pl.DataFrame:
-    """Table of an outcome, with dictionary-encoded columns converted to plain text."""
-    return joined_table([outcome], name)
-
-
-def joined_table(outcomes: Sequence[Outcome], name: str) -> pl.DataFrame:
-    """Rows of several outcomes, of this engine or of ns-2, as one table with plain text.
-
-    Columns are cast once for all outcomes: casting those of a single outcome takes longer than a short run.
-    """
-    return _plain(pl.concat([pl.DataFrame(outcome.table(name)) for outcome in outcomes], how="vertical_relaxed"))
-
-
-def _plain(rows: Any) -> pl.DataFrame:
-    return pl.DataFrame(rows).with_columns(selectors.categorical().cast(pl.String))
 
 
 @dataclass(frozen=True)
@@ -199,7 +182,7 @@ class Result:
         """The samples as data frames of some ten thousand rows each, one after the other."""
         from pyarrow import RecordBatchReader
 
-        return (_plain(batch) for batch in RecordBatchReader.from_stream(self.samples_stream()))
+        return (plain(batch) for batch in RecordBatchReader.from_stream(self.samples_stream()))
 
     def rows(self) -> dict[str, pl.DataFrame]:
         """Tables by name, except for the samples, which may be more than fits in memory."""
@@ -211,7 +194,7 @@ class Result:
 
     def sql(self, query: str) -> pl.DataFrame:
         """Query the tables runs, flows, paths, links and samples (DuckDB, with the functions of `vazao sql`)."""
-        from vazao.results import database
+        from vazao.sql import database
 
         connection = database.connect()
         try:

@@ -13,13 +13,9 @@ import polars as pl
 from vazao import _core, display, figures
 from vazao.errors import ResultsError
 from vazao.files import owned, write_atomically
-from vazao.results import inputs, readme
-from vazao.results.manifest import check_usable, read_manifest
 from vazao.results.result import Result, facts, shown
-from vazao.results.store import Store
-from vazao.results.version import versions
-from vazao.results.writer import writing
 from vazao.scenario import Recipe, inputs_of
+from vazao.store import Store, check_usable, inputs, read_manifest, readme, versions, writing
 from vazao.study import read_text
 
 if TYPE_CHECKING:

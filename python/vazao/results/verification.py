@@ -13,19 +13,15 @@ import polars as pl
 
 from vazao import _core
 from vazao.errors import ResultsError
-from vazao.results import inputs
+from vazao.execution import Progress, run_many
 from vazao.results.campaign import open_campaign
-from vazao.results.execution import Progress
-from vazao.results.growth import differences
-from vazao.results.result import table
-from vazao.results.simulation import run_many
 from vazao.results.single import recipe_of
-from vazao.results.store import Store
+from vazao.store import Store, differences, inputs, table
 from vazao.study import PlannedRun, Size, Study, plan, planned_run
 
 if TYPE_CHECKING:
-    from vazao.results.simulation import Outcome
     from vazao.scenario import Allowed
+    from vazao.store import Outcome
 
 COMPARED = ("runs", "flows", "paths", "links", "samples")
 """Tables of a run that are compared."""

@@ -18,10 +18,8 @@ import polars as pl
 
 from vazao import _core, display
 from vazao.errors import ResultsError, StudyError, VazaoError
-from vazao.results.growth import in_order
-from vazao.results.query_validation import Stage, columns_of
-from vazao.results.readings import SETTINGS, MeasuredRun, Readings
-from vazao.results.result import table
+from vazao.measurements.readings import SETTINGS, MeasuredRun, Readings
+from vazao.store import Stage, columns_of, in_order, table
 from vazao.study import (
     MAX_LOOKED_AT,
     Figure,

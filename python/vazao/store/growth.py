@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from vazao.results.store import Store
+from vazao.store.directory import Store
 from vazao.study import Plan
 from vazao.words import ENGLISH
 

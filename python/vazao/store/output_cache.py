@@ -21,10 +21,10 @@ from typing import Any
 
 from vazao import files
 from vazao.errors import VazaoError
-from vazao.results import parts
-from vazao.results.manifest import MANIFEST, read_manifest
-from vazao.results.store import MEASUREMENTS, NOT_RUN, PLANNED, STUDY
 from vazao.scenario import available_stacks
+from vazao.store import parts
+from vazao.store.directory import MEASUREMENTS, NOT_RUN, PLANNED, STUDY
+from vazao.store.manifest import MANIFEST, read_manifest
 from vazao.study import Study
 
 MOST = 500

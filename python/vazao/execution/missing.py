@@ -11,18 +11,16 @@ import polars as pl
 
 from vazao import _core
 from vazao.errors import ResultsError
-from vazao.results.growth import in_order
-from vazao.results.pace import Pace
-from vazao.results.rows import Rows, rows_of, together
-from vazao.results.shard import Shard
-from vazao.results.simulation import run_many
-from vazao.results.store import Store
-from vazao.results.writer import Writer
+from vazao.execution.rows import Rows, rows_of, together
+from vazao.execution.shard import Shard
+from vazao.execution.simulation import run_many
+from vazao.forecast import Pace
+from vazao.store import Store, Writer, in_order
 from vazao.study import Plan, PlannedRun
 
 if TYPE_CHECKING:
-    from vazao.results.cluster import Cluster
-    from vazao.results.simulation import Outcome
+    from vazao.execution.cluster import Cluster
+    from vazao.store import Outcome
 
 FLUSH_SECONDS = 0.5
 FLUSH_RUNS = 256

@@ -33,7 +33,7 @@ FRUGAL = {
 HERE: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "dashboard": False}
 """Settings of a worker that no other machine can reach."""
 
-START = "from vazao.results.local_cluster import main; main()"
+START = "from vazao.execution.local_cluster import main; main()"
 """Program of a worker, for `python -c`."""
 
 LOOK_SECONDS = 1.0
@@ -126,7 +126,7 @@ def main() -> None:
     from distributed import Worker
 
     # Load the libraries of a run now, so that the first run does not wait for them.
-    from vazao.results import worker as _  # noqa: F401
+    from vazao.execution import worker as _  # noqa: F401
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     threading.Thread(target=_watch, daemon=True).start()

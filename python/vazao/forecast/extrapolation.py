@@ -13,9 +13,9 @@ from typing import Any
 import polars as pl
 
 from vazao import _core, units
-from vazao.results.pace import Pace, Run, measured
-from vazao.results.result import table
+from vazao.forecast.pace import Pace, Run, measured
 from vazao.scenario import lacking
+from vazao.store import table
 from vazao.study import PlannedRun
 
 PIECE_SECONDS = 0.4

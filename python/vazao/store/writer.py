@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from vazao import _core
 from vazao.files import locked, make_directory, make_folder, owned, write_atomically, write_json
-from vazao.results import parts
-from vazao.results.manifest import MANIFEST, check_origin, check_usable, origin_of, read_manifest
-from vazao.results.parts import TABLES
-from vazao.results.store import NOT_RUN, PLANNED, STUDY
+from vazao.store import parts
+from vazao.store.directory import NOT_RUN, PLANNED, STUDY
+from vazao.store.manifest import MANIFEST, check_origin, check_usable, origin_of, read_manifest
+from vazao.store.parts import TABLES
 
 
 class Writer:

@@ -9,10 +9,7 @@ from vazao import _core, ns2
 from vazao.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    Outcome: TypeAlias = _core.Outcome | ns2.Outcome
-    """Outcome of a run: its tables, or why there are none."""
+    from vazao.store import Outcome
 
 
 def reject_unapproved_code(scenarios: Iterable[_core.Scenario]) -> None:

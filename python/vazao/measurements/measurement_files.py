@@ -9,11 +9,9 @@ from pathlib import Path
 
 from vazao.errors import ResultsError, StudyError
 from vazao.files import make_folder, owned, read_file, remove, write_atomically, write_json
-from vazao.results.manifest import MANIFEST
-from vazao.results.measurements import Measured
-from vazao.results.query_validation import columns_of
-from vazao.results.readings import name_of, read
-from vazao.results.store import MEASUREMENTS, STUDY
+from vazao.measurements.measured import Measured
+from vazao.measurements.readings import name_of, read
+from vazao.store import MANIFEST, MEASUREMENTS, STUDY, columns_of
 from vazao.study import Source, Study, read_text
 
 TOLD = "measurements.json"

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from vazao.errors import ResultsError
-from vazao.results import dynamics
+from vazao.sql import dynamics
 
 READING = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 """Types of query nodes that only read. A WITH may also hold an INSERT, an UPDATE, a DELETE, even a COPY to a file."""

@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow as pa
 
 from vazao import _core
-from vazao.results.result import joined_table
+from vazao.store import joined_table
 
 if TYPE_CHECKING:
-    from vazao.results.simulation import Outcome
+    from vazao.store import Outcome
 
 SEED = pl.Int64()
 """Type of the column `seed` in `runs`."""

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from vazao.errors import ResultsError
 from vazao.files import explained, owned, read_file
-from vazao.results import parts
-from vazao.results.parts import TABLES
+from vazao.store import parts
+from vazao.store.parts import TABLES
 
 MANIFEST = "manifest.json"
 

@@ -29,7 +29,7 @@ import polars as pl
 import pyarrow as pa
 
 from vazao.errors import ResultsError
-from vazao.results import database
+from vazao.sql import database
 
 ROWS, FAILED = b"R", b"F"
 

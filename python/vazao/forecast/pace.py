@@ -9,21 +9,12 @@ from functools import cache
 from typing import TypeAlias
 
 from vazao import _core, kernel
-from vazao.results.result import table
 from vazao.scenario import load
+from vazao.store import SMALLEST, table
 from vazao.study import PlannedRun
 
 Run: TypeAlias = _core.Scenario | PlannedRun
 """A run whose duration is estimated."""
-
-SMALLEST = """
-[network]
-topology = "point-to-point"
-link = { rate = "1 Gbps" }
-[[flow]]
-app = { kind = "upload", size = "1 B" }
-"""
-"""A minimal scenario, which times a run's fixed costs and has the columns of its tables; takes under a millisecond."""
 
 _LARGER = SMALLEST.replace('size = "1 B" }', 'size = "100 MB" }')
 

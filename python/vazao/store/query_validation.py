@@ -11,11 +11,9 @@ import pyarrow as pa
 from vazao import _core
 from vazao.errors import ResultsError, StudyError
 from vazao.figures import query
-from vazao.results import database
-from vazao.results.enclosure import Enclosure, Limits
-from vazao.results.pace import SMALLEST
-from vazao.results.parts import TABLES
-from vazao.results.result import table
+from vazao.sql import Enclosure, Limits, database
+from vazao.store.parts import TABLES
+from vazao.store.tables import SMALLEST, table
 from vazao.study import Study, design_columns, findings
 
 LIMITS = Limits(seconds=60, gigabytes=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vazao.files import owned, write_atomically
-from vazao.results.store import MEASUREMENTS
+from vazao.store.directory import MEASUREMENTS
 from vazao.study import Study
 
 README = "README.md"

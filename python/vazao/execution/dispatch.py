@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from vazao import _core
 from vazao.errors import ClusterError, RunError, ScenarioError
-from vazao.results import worker
-from vazao.results.rows import Rows
-from vazao.results.worker import Answer, Order
+from vazao.execution import worker
+from vazao.execution.rows import Rows
+from vazao.execution.worker import Answer, Order
 
 if TYPE_CHECKING:
     from vazao.scenario import Allowed

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 
 from vazao import _core
 from vazao.errors import ScenarioError
+from vazao.execution.rows import Packed, rows_of
+from vazao.execution.simulation import run_many
 from vazao.files import write_atomically
-from vazao.results.rows import Packed, rows_of
-from vazao.results.simulation import run_many
 from vazao.scenario import Recipe, needs_of
 
 if TYPE_CHECKING:
-    from vazao.results.simulation import Outcome
+    from vazao.store import Outcome
 
 ENOUGH_SECONDS = 0.5
 """Time after which a worker starts no further run of a chunk."""
@@ -80,7 +80,7 @@ class _EnoughError(Exception):
     """The chunk has used up its time, or is no longer wanted."""
 
 
-ASKED = "__import__('vazao.results.worker', fromlist=['answered']).answered(engine, order)"
+ASKED = "__import__('vazao.execution.worker', fromlist=['answered']).answered(engine, order)"
 """Task as an expression: neither the scheduler nor a worker's own threads import Vazão for it, which they may lack."""
 
 

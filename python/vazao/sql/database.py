@@ -17,8 +17,8 @@ from duckdb.func import FunctionNullHandling
 
 from vazao import statistics
 from vazao.errors import ResultsError
-from vazao.results import decisions, dynamics
-from vazao.results.query_check import check
+from vazao.sql import decisions, dynamics
+from vazao.sql.query_check import check
 from vazao.study import STORED_TABLES
 
 _Numbers = list[float | None] | None

@@ -10,11 +10,11 @@ import polars as pl
 from pyarrow import parquet
 
 from vazao.errors import ResultsError
-from vazao.results import parts
-from vazao.results.manifest import read_manifest
-from vazao.results.parts import TABLES
-from vazao.results.store import Store
-from vazao.results.writer import Writer, writing
+from vazao.store import parts
+from vazao.store.directory import Store
+from vazao.store.manifest import read_manifest
+from vazao.store.parts import TABLES
+from vazao.store.writer import Writer, writing
 
 
 @dataclass(frozen=True)

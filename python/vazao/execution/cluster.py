@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from vazao.errors import ClusterError
-from vazao.results.dispatch import Dispatch
-from vazao.results.local_cluster import serving
+from vazao.execution.dispatch import Dispatch
+from vazao.execution.local_cluster import serving
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import distributed
     from distributed.deploy import Cluster as DaskCluster
 
-    from vazao.results.dispatch import Sink
+    from vazao.execution.dispatch import Sink
     from vazao.study import PlannedRun
 
     On: TypeAlias = str | distributed.Client | DaskCluster

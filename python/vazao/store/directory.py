@@ -15,10 +15,10 @@ from pydantic import TypeAdapter, ValidationError
 from vazao import display
 from vazao.errors import ResultsError
 from vazao.files import is_there, owned
-from vazao.results import database, parts
-from vazao.results.enclosure import Enclosure, Limits
-from vazao.results.manifest import MANIFEST, check_origin, read_manifest
-from vazao.results.parts import TABLES
+from vazao.sql import Enclosure, Limits, database
+from vazao.store import parts
+from vazao.store.manifest import MANIFEST, check_origin, read_manifest
+from vazao.store.parts import TABLES
 from vazao.study import Source, View, read_text
 
 STUDY = "study.toml"
