@@ -33,7 +33,8 @@ NOTEBOOK = "file_format: mystnb"
 """The mark of a page whose cells run."""
 
 ROOMS = {
-    "vazao.scenario.build": "Networks, flows, applications and transports",
+    "vazao.scenario.build": "Networks and flows",
+    "vazao.scenario.builders": "Applications and transports",
     "vazao.results": "Runs, sweeps and studies",
     "vazao.store": "Results directories",
     "vazao.figures": "The look of charts",
@@ -227,10 +228,16 @@ def add_reports(app: Sphinx, failed: Exception | None) -> None:
                 shutil.copyfile(report, there)
 
 
+def escape_references(_app: Sphinx, _what: str, _name: str, _value: object, _options: Any, lines: list[str]) -> None:
+    """Escape underscores at the ends of words, which name no targets: ns-2's `minrto_`."""
+    lines[:] = [re.sub(r"(?<=\w)_(?=[\s).,;:]|$)", r"\\_", line) for line in lines]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register all of it."""
     app.add_config_value("vazao_results", "results", "env", str)
     app.add_config_value("vazao_only", "", "env", str)
+    app.connect("autodoc-process-docstring", escape_references)
     app.connect("config-inited", rest, priority=0)
     app.connect("source-read", fill)
     app.connect("missing-reference", refer)

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         SlowStart as SlowStart,
     )
     from vazao.scenario.build import *
+    from vazao.scenario.builders import *
     from vazao.store import Store as Store, __version__ as __version__
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

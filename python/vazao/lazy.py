@@ -13,10 +13,12 @@ from typing import Any
 
 
 def parsed(module: str) -> ast.Module:
-    """Syntax tree of a module, which is not executed."""
+    """Syntax tree of a module, which is not executed, or of its stub if it has one."""
     spec = find_spec(module)
     assert spec is not None
-    return ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8"))
+    path = Path(str(spec.origin))
+    stub = path.with_suffix(".pyi")
+    return ast.parse((stub if stub.exists() else path).read_text(encoding="utf-8"))
 
 
 def homes(room: str) -> dict[str, str]:

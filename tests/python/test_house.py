@@ -221,9 +221,13 @@ def test_circles_of_rust_files_are_found(one: str, other: str, found: bool) -> N
 
 
 def sources(package: Path) -> dict[str, ast.Module]:
-    """Modules of a package by their dotted names within it; a room's `__init__` has the room's name."""
+    """Modules of a package by their dotted names within it, with their stubs; a room's `__init__` has its name."""
     names = {path: ".".join(path.relative_to(package).with_suffix("").parts) for path in package.rglob("*.py")}
-    return {name.removesuffix(".__init__"): ast.parse(path.read_text()) for path, name in names.items()}
+
+    def text(path: Path) -> str:
+        return "".join(part.read_text() for part in (path, path.with_suffix(".pyi")) if part.exists())
+
+    return {name.removesuffix(".__init__"): ast.parse(text(path)) for path, name in names.items()}
 
 
 def room_of(module: str) -> str:

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 from vazao import lazy
 
 if TYPE_CHECKING:
+    from vazao.scenario import registered as registered
     from vazao.scenario.application import Application as Application
     from vazao.scenario.build import *
     from vazao.scenario.build import document as document
+    from vazao.scenario.builders import *
     from vazao.scenario.catalogue import (
         Entry as Entry,
         Parameter as Parameter,
