@@ -17,26 +17,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from run import dumbbell, path
+from program import built
+from scenarios import SHORT
 
 HERE = Path(__file__).parent
 RECORD = HERE / "instructions.json"
 TOLERANCE = 0.05
-CASES = {
-    "1 flow": path(until="2 s"),
-    "1 flow, loss": path(cc="reno", until="2 s", queue='"50 packets"'),
-    "100 flows": dumbbell(100, "1 s"),
-    "1 000 flows": dumbbell(1000, "500 ms"),
-    "bbr": path(cc="bbr", until="1 s"),
-    "fq-codel": path(queue='"fq-codel"', until="1 s"),
-    "quic": path(transport="quic", until="1 s"),
-    "sctp": path(transport="sctp", cc="reno", until="1 s"),
-    "mptcp": path(transport="mptcp", until="1 s"),
-}
 
 
 class NotMeasurableError(Exception):
@@ -50,26 +39,6 @@ def program() -> str:
     if shutil.which("valgrind") is None:
         raise NotMeasurableError("valgrind is not installed")
     return built("release")
-
-
-def built(profile: str, *options: str) -> str:
-    """Build the benchmark with a profile of Cargo.toml, and return its path."""
-    # With the extension and its features, so that what `make setup` has compiled is not recompiled.
-    extension = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["maturin"]
-    features = ",".join(f"vazao-python/{name}" for name in extension["features"])
-    command = ["cargo", "bench", "--quiet", "--locked", "--profile", profile, "--features", features, *options]
-    command += ["-p", "vazao-python", "-p", "vazao-scenario", "--bench", "run", "--no-run"]
-    done = subprocess.run(
-        [*command, "--message-format=json"], cwd=HERE.parent, capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise SystemExit(done.stderr)
-    messages = map(json.loads, done.stdout.splitlines())
-    return next(
-        message["executable"]
-        for message in messages
-        if message.get("executable") and message["target"]["name"] == "run"
-    )
 
 
 def instructions(executable: str, scenario: str) -> int:
@@ -90,7 +59,7 @@ def measure() -> dict[str, int]:
     executable = program()
     with ThreadPoolExecutor(2) as pool:
         return dict(
-            zip(CASES, pool.map(lambda scenario: instructions(executable, scenario), CASES.values()), strict=True)
+            zip(SHORT, pool.map(lambda scenario: instructions(executable, scenario), SHORT.values()), strict=True)
         )
 
 

@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any
 
 from counterparts import LINUX_MESH
-from sctp_agreement import TOLERANCE, Pair, show
+from pairs import TOLERANCE, Pair, show
 from stacks import arguments, keep, lacks_kernel, ours, terminal
 
 import vazao as vz

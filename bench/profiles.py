@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 from statistics import median
 
-from instructions import built
+from program import built
 from rivals import children_cpu_s
-from run import dumbbell, path
+from scenarios import dumbbell, path
 
 PROFILES = ("release", "optimised")
 CASES = {"1 flow": path(until="10 s"), "1 000 flows": dumbbell(1000, "2 s")}

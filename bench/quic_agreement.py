@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from sctp_agreement import spread
+from pairs import spread
 from stacks import columns, percent, terminal
 
 import vazao as vz

@@ -8,23 +8,19 @@ interval of their difference; and failover has two paths of which the primary on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from multiprocessing import get_context
-from statistics import fmean, median
+from statistics import median
 from typing import Any
 
 import associations
-from rich.console import Console
-from stacks import arguments, columns, keep, lacks_kernel, percent, terminal
+from pairs import TOLERANCE, Pair, show
+from stacks import arguments, keep, lacks_kernel, terminal
 
 import vazao as vz
-from vazao.statistics import t_interval, welch
-
-TOLERANCE = 0.02
-"""Median error without loss above which the command fails."""
 
 PATHS = (
     ("1 Mbps", 50, 100_000),
@@ -84,32 +80,6 @@ class Transfer:
     network: vz.Network
     size: int
     seeds: tuple[int, ...] = (1,)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Times of both stacks, run by run, and their numbers of retransmissions."""
-
-    name: str
-    kind: str
-    ours_s: tuple[float, ...]
-    linux_s: tuple[float, ...]
-    resent: tuple[int, int]
-    error_without: float | None = None
-    """Remaining deviation of single runs without the cause of their difference: with timeouts of half a second."""
-
-    @property
-    def error(self) -> float:
-        """Relative excess of our time over Linux's."""
-        return fmean(self.ours_s) / fmean(self.linux_s) - 1
-
-    @property
-    def agree(self) -> bool:
-        """Whether the interval of the difference of means contains zero; for equal runs, whether within 2 %."""
-        if all(max(times) <= (1 + TOLERANCE) * min(times) for times in (self.ours_s, self.linux_s)):
-            return abs(self.error) <= TOLERANCE
-        difference = welch(self.ours_s, self.linux_s)
-        return difference.low <= 0 <= difference.high
 
 
 def link(rate: str, rtt_ms: float, queue: str, loss: Any = None) -> vz.Link:
@@ -189,31 +159,6 @@ def both(transfer: Transfer, our: Mapping[str, Any], their: Mapping[str, Any]) -
     times = [tuple(time for time, _ in runs) for runs in (ours, linux)]
     resent = sum(again for _, again in ours), sum(again for _, again in linux)
     return Pair(transfer.name, transfer.kind, times[0], times[1], resent)
-
-
-def spread(values: Sequence[float]) -> str:
-    """Formats a time, or a mean with the half-width of its interval."""
-    return f"{values[0]:.4f}" if len(values) < 2 else f"{fmean(values):.3f} ± {t_interval(values).half:.3f}"
-
-
-def show(
-    console: Console, pairs: Sequence[Pair], title: str = "our SCTP / Linux's", without: str = "short timers"
-) -> None:
-    """Print a row for each transfer, and one for each kind."""
-    table = columns(title, "transfer", "ours (s)", "Linux (s)", "error", "sent again", "agrees", without)
-    for pair in pairs:
-        again = f"{pair.resent[0]} / {pair.resent[1]}"
-        agrees = "yes" if pair.agree else "no"
-        left = "" if pair.error_without is None else percent(pair.error_without)
-        table.add_row(pair.name, spread(pair.ours_s), spread(pair.linux_s), percent(pair.error), again, agrees, left)
-    console.print(table)
-    summary = columns("by kind", "kind", "transfers", "median |error|", "largest", "agree")
-    for kind in dict.fromkeys(pair.kind for pair in pairs):
-        of_kind = [pair for pair in pairs if pair.kind == kind]
-        errors = [abs(pair.error) for pair in of_kind]
-        agree = f"{sum(pair.agree for pair in of_kind)} of {len(of_kind)}"
-        summary.add_row(kind, str(len(of_kind)), f"{median(errors):.2%}", f"{max(errors):.1%}", agree)
-    console.print(summary)
 
 
 def main() -> int:

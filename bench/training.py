@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from instructions import CASES
-from run import FLOW_MEASURES, dumbbell, path, two_paths
+from scenarios import FLOW_MEASURES, SHORT, dumbbell, path, two_paths
 
 from vazao import _core
 
@@ -24,7 +23,7 @@ def entries(kind: str) -> list[str]:
 
 def scenarios() -> Iterator[str]:
     """Yield each training scenario."""
-    yield from CASES.values()
+    yield from SHORT.values()
     yield dumbbell(10_000, "300 ms")
     yield two_paths().replace("20 s", "1 s")
     for control in entries("congestion control"):

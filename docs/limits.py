@@ -20,8 +20,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "bench"))
 
-from instructions import built  # noqa: E402
-from run import ACCESS, CUBIC, bottleneck, dumbbell, path, two_paths  # noqa: E402
+from program import built  # noqa: E402
+from scenarios import ACCESS, CUBIC, bottleneck, dumbbell, path, two_paths  # noqa: E402
 
 PAGE = HERE / "performance.md"
 CACHES = ["--cache-sim=yes", "--branch-sim=yes", "--I1=32768,8,64", "--D1=49152,12,64", "--LL=2097152,16,64"]

@@ -21,8 +21,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "bench"))
 
 from drawing import draw  # noqa: E402
-from instructions import built  # noqa: E402
-from run import path  # noqa: E402
+from program import built  # noqa: E402
+from scenarios import path  # noqa: E402
 
 PARTS = {
     "order of events": r"engine/src/scheduler",

@@ -316,6 +316,14 @@ def test_what_stands_beside_the_package_uses_what_its_rooms_export(folder: str) 
     assert [(file.name, *one) for file, found in files.items() for one in found if is_private(trees, *one)] == []
 
 
+def test_benchmarks_import_modules_and_no_programs() -> None:
+    trees = {file.stem: ast.parse(file.read_text()) for file in (ROOT / "bench").glob("*.py")}
+    named = {node.module for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    programs = {name for name, tree in trees.items() if "__main__" in ast.unparse(tree)}
+    assert len(programs) > 5
+    assert programs & named == set()
+
+
 @pytest.mark.parametrize(
     ("files", "wrong"),
     [
