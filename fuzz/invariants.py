@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from fuzz.registry import quantity
+
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
 
@@ -134,11 +136,12 @@ def _ends(row: Row, scenario: Any) -> Iterator[str]:
     if row["completed"] and row["app_bytes"] > 0 and row["last_byte_s"] is None:
         yield "bytes that came at no time"
     given = app.get("size") if app.get("kind") in ("upload", "download") and app.get("duration") is None else None
-    if given is not None and row["completed"] and _is_reliable(transport) and row["app_bytes"] != _bytes(given):
+    size = None if given is None else round(quantity(given))
+    if size is not None and row["completed"] and _is_reliable(transport) and row["app_bytes"] != size:
         yield f"completed with app_bytes {row['app_bytes']} of {given}"
     # The last datagram of a guest has at least the eight bytes that state its offset.
     spare = 7 if row["transport"] == "udp" and "linux" in row["stack"] else 0
-    if given is not None and row["app_bytes"] > _bytes(given) + spare:
+    if size is not None and row["app_bytes"] > size + spare:
         yield f"app_bytes {row['app_bytes']} of {given}"
     ended = scenario["until"] is None and row["completed"] is False and _is_reliable(transport)
     if ended and row["failure"] is None and row["connections"] is None:
@@ -158,21 +161,6 @@ def _is_reliable(transport: Any) -> bool:
     kind = transport.get("kind")
     is_partial = transport.get("partial_reliability", "none") != "none" or transport.get("restart") is not None
     return kind in ("tcp", "mptcp", "quic", "sctp") and not is_partial and not transport.get("unreliable")
-
-
-SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-SIZES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-DURATIONS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-
-
-def _bytes(text: str) -> int:
-    number, unit = text.split()
-    return round(float(number) * SIZES[unit])
-
-
-def _seconds(text: str) -> float:
-    number, unit = text.split()
-    return float(number) * DURATIONS[unit]
 
 
 SUMS = (
@@ -296,7 +284,7 @@ def _least_delay(way: Any) -> float:
     if "deviation" in (way.get("jitter") or {}):
         return 0.0
     delay = way["delay"]
-    return min(nanoseconds for _, nanoseconds in delay["steps"]) / 1e9 if isinstance(delay, dict) else _seconds(delay)
+    return min(nanoseconds for _, nanoseconds in delay["steps"]) / 1e9 if isinstance(delay, dict) else quantity(delay)
 
 
 def _samples(tables: Tables) -> Iterator[str]:

@@ -7,12 +7,25 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from vazao import units
 from vazao.scenario import Entry, Parameter
 from vazao.study import catalogue
 
+
+def quantity(text: str) -> float:
+    """A quantity in the base unit of its kind."""
+    number, unit = text.split()
+    return float(number) * _amount(unit)
+
+
+def _amount(unit: str) -> float:
+    parsed = units.parse(f"1 {unit}")
+    assert parsed is not None
+    return parsed[1]
+
+
 NUMBER = r"(-?[\d.]+(?:e-?\d+)?)"
-SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-BYTES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1024.0, "MiB": 1024.0**2}
+SECONDS = {unit: _amount(unit) for unit in ("ns", "us", "ms", "s", "min", "h")}
 EDGES = 0.08
 """Share of numbers that are drawn at an end of the accepted range."""
 TWEAKED = 0.12
@@ -112,16 +125,6 @@ def random_quantity(rng: Random, draw: Callable[[], str], sizes: bool) -> Any:
     return {"kind": entry.name, **means, **given}
 
 
-def _seconds(text: str) -> float:
-    number, unit = text.split()
-    return float(number) * SECONDS[unit]
-
-
-def _bytes(text: str) -> float:
-    number, unit = text.split()
-    return float(number) * BYTES[unit]
-
-
 def _changes(rng: Random, actions: str) -> list[dict[str, Any]]:
     names = [name.strip() for name in actions.split(",")]
     times = sorted(rng.uniform(0.01, 5) for _ in range(rng.randint(1, 4)))
@@ -148,12 +151,12 @@ FORMS: list[tuple[str, Callable[..., Any]]] = [
     (r"a duration such as", lambda rng: duration(rng, 1e-4, 1.0)),
     (
         rf"a duration from {SPAN} to {SPAN}",
-        lambda rng, low, high: duration(rng, max(_seconds(low), min(1e-5, _seconds(high))), _seconds(high)),
+        lambda rng, low, high: duration(rng, max(quantity(low), min(1e-5, quantity(high))), quantity(high)),
     ),
-    (rf"a duration of at least {SPAN}", lambda rng, low: duration(rng, max(_seconds(low), 1e-5), 5.0)),
-    (r"\"auto\" or a size of at least (\S+ \w+)", lambda rng, low: size(rng, _bytes(low), 1e6)),
-    (r"a size from (\S+ \w+) to \S+ \w+", lambda rng, low: size(rng, _bytes(low), 2e5)),
-    (r"a size of at least (\S+ \w+)", lambda rng, low: size(rng, _bytes(low), 2e5)),
+    (rf"a duration of at least {SPAN}", lambda rng, low: duration(rng, max(quantity(low), 1e-5), 5.0)),
+    (r"\"auto\" or a size of at least (\S+ \w+)", lambda rng, low: size(rng, quantity(low), 1e6)),
+    (r"a size from (\S+ \w+) to \S+ \w+", lambda rng, low: size(rng, quantity(low), 2e5)),
+    (r"a size of at least (\S+ \w+)", lambda rng, low: size(rng, quantity(low), 2e5)),
     (r"a rate such as", rate),
     (r"a queue limit", limit),
     (r"the name of an? ([a-z ]+), or a table", _named),
