@@ -74,9 +74,10 @@ def run(
     """Run a scenario (one run) or a study (a campaign; interrupted ones resume, finished ones are not run again)."""
     size: studies.Size | None = None if full is None else "full" if full else "quick"
     given = {
-        "--set": changes, "--seed": seed, "--quick/--full": full, "--trace": trace, "--pcap": pcap, "--snap": snap,
-        "--qlog": qlog, "--shard": shard, "--on": on, "--vary": vary, "--seeds": seeds, "--until-precision": precision,
-        "--lang": lang, "--fail-on": fail_on, "--junit": junit, "--measurements": measurements,
+        "--set": changes, "--seed": seed, "--trace": trace, "--pcap": pcap, "--snap": snap, "--qlog": qlog,
+        "--quick/--full": full, "--shard": shard, "--on": on, "--vary": vary, "--seeds": seeds,
+        "--until-precision": precision, "--measurements": measurements, "--lang": lang, "--fail-on": fail_on,
+        "--junit": junit, "--out": directory, "--jobs": jobs,
     }  # fmt: skip
     how = _Campaign(size, on, jobs, directory, shard, lang, fail_on, junit, as_json, tuple(measurements or ()))
     if studies.is_all_theses(name):
@@ -84,7 +85,7 @@ def run(
         campaigns.run_theses(size, how.place(), directory or Path("results"), lang, as_json, how.demands())
         return
     if stored := again.stored_run(name):
-        _refuse(name, "stored run", given | {"--out": directory, "--jobs": jobs})
+        _refuse(name, "stored run", given)
         again.run(*stored, trace, pcap, snap, qlog, allow, as_json)
         return
     if Path(name).is_dir() and (Path(name) / store.MANIFEST).is_file():
@@ -148,7 +149,7 @@ class _Campaign:
         """Run a study, which is requested only once all options are validated."""
         asked, shard = self.demands(), options.shard(self.shard)
         if shard != execution.WHOLE:
-            asked_for = {"--fail-on": self.fail_on, "--junit": self.junit, "--measurements": list(self.measurements)}
+            asked_for = {"--measurements": list(self.measurements), "--fail-on": self.fail_on, "--junit": self.junit}
             _refuse("--shard", "shard", asked_for)
         translated = studies.in_language(study(), self.lang)
         where = self.place()
@@ -167,50 +168,20 @@ def _allowed(
     )
 
 
+CHANGED = {"--set", "--seed"}
+RECORDED = {"--trace", "--pcap", "--snap", "--qlog"}
+SWEPT = {"--vary", "--seeds", "--until-precision"}
+JUDGED = {"--measurements", "--fail-on", "--junit"}
+CAMPAIGN = {"--quick/--full", "--shard", "--on", "--lang"} | JUDGED
+
 REFUSED = {
-    "all-theses": (
-        "are studies as they stand",
-        (
-            "--set",
-            "--seed",
-            "--trace",
-            "--pcap",
-            "--snap",
-            "--qlog",
-            "--shard",
-            "--vary",
-            "--seeds",
-            "--until-precision",
-            "--measurements",
-        ),
-    ),
-    "study": ("is a study", ("--trace", "--pcap", "--snap", "--qlog", "--vary", "--seeds", "--until-precision")),
-    "stored run": (
-        "is a stored run",
-        (
-            *("--set", "--seed", "--quick/--full", "--shard", "--on", "--vary", "--seeds", "--until-precision"),
-            *("--measurements", "--lang", "--fail-on", "--junit", "--out", "--jobs"),
-        ),
-    ),
-    "results directory": (
-        "holds results of a study as it is",
-        ("--set", "--seed", "--trace", "--pcap", "--snap", "--qlog", "--vary", "--seeds", "--until-precision"),
-    ),
-    "shard": (
-        "is a part of a study, whose claims are judged when it is whole",
-        ("--measurements", "--fail-on", "--junit"),
-    ),
-    "scenario": (
-        "is a scenario",
-        ("--quick/--full", "--shard", "--on", "--measurements", "--lang", "--fail-on", "--junit"),
-    ),
-    "sweep": (
-        "is swept",
-        (
-            *("--trace", "--pcap", "--snap", "--qlog", "--quick/--full", "--shard"),
-            *("--measurements", "--lang", "--fail-on", "--junit"),
-        ),
-    ),
+    "all-theses": ("are studies as they stand", CHANGED | RECORDED | SWEPT | {"--shard", "--measurements"}),
+    "study": ("is a study", RECORDED | SWEPT),
+    "stored run": ("is a stored run", CHANGED | CAMPAIGN | SWEPT | {"--out", "--jobs"}),
+    "results directory": ("holds results of a study as it is", CHANGED | RECORDED | SWEPT),
+    "shard": ("is a part of a study, whose claims are judged when it is whole", JUDGED),
+    "scenario": ("is a scenario", CAMPAIGN),
+    "sweep": ("is swept", RECORDED | CAMPAIGN - {"--on"}),
 }
 """Options that each kind of input does not accept, after the description of the kind for messages."""
 
@@ -218,8 +189,8 @@ REFUSED = {
 def _refuse(file: str | Path, kind: str, given: dict[str, Any]) -> None:
     """Reject options that this kind of input does not accept. Raises `ScenarioError`."""
     what, refused = REFUSED[kind]
-    if any(given[option] not in (None, []) for option in refused):
-        *others, last = refused
+    if any(value not in (None, []) for option, value in given.items() if option in refused):
+        *others, last = (option for option in given if option in refused)
         raise ScenarioError(f"{file}: {what}; leave {', '.join(others)} and {last} out")
 
 
