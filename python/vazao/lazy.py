@@ -1,4 +1,8 @@
-"""Lazy imports of a package's public names (PEP 562): a command loads no library that it does not need."""
+"""Lazy imports of a package's public names (PEP 562): a command loads no library that it does not need.
+
+The library `lazy_loader` reads them from a stub beside each package instead, which allows neither full module names nor
+`import *`: a second file for each room, and another copy of the names of builders.
+"""
 
 from __future__ import annotations
 
