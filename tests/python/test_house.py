@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -162,7 +162,7 @@ def rust_modules(crate: Path) -> dict[tuple[str, ...], str]:
 
 
 def rust_imports(modules: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
-    """Modules that each module of a crate refers to. That a module has parts, and what it says of them, is no import."""
+    """Modules that each module of a crate refers to. A module does not import its own parts."""
 
     def known(path: Sequence[str]) -> tuple[str, ...]:
         return next(tuple(path[:end]) for end in range(len(path), -1, -1) if tuple(path[:end]) in modules)
@@ -177,9 +177,9 @@ def rust_imports(modules: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...]
     def imports(module: tuple[str, ...], commented: str) -> Iterator[tuple[str, ...]]:
         text = re.sub(r"//.*", "", commented)
         used = [leaf for tree in USE.findall(text) for leaf in leaves(" ".join(tree.split()))]
-        names = dict(reversed(leaf.split(" as ")) if " as " in leaf else (leaf.split("::")[-1], leaf) for leaf in used)
-        begun = {name: path for name, path in names.items() if re.match(r"crate|super|self", path)}
-        paths = [path for path in begun.values()] + re.findall(r"\b(?:crate|super)(?:::\w+)+", text)
+        named = [(leaf.partition(" as ")[2] or leaf.split("::")[-1], leaf.partition(" as ")[0]) for leaf in used]
+        begun = {name: path for name, path in named if re.match(r"crate|super|self", path)}
+        paths = list(begun.values()) + re.findall(r"\b(?:crate|super)(?:::\w+)+", text)
         # Through a module that is in scope: `window::cubic::ENTRY`.
         for name, rest in re.findall(r"(?<![\w:])(\w+)((?:::\w+)+)", text):
             if name in begun:
@@ -191,9 +191,8 @@ def rust_imports(modules: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...]
     def is_import(module: tuple[str, ...], other: tuple[str, ...]) -> bool:
         return other != module and other[: len(module)] != module
 
-    return {
-        module: {other for other in imports(module, text) if is_import(module, other)} for module, text in modules.items()
-    }
+    found = {module: set(imports(module, text)) for module, text in modules.items()}
+    return {module: {other for other in others if is_import(module, other)} for module, others in found.items()}
 
 
 @pytest.mark.parametrize("crate", FLOORS)
