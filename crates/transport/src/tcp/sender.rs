@@ -114,12 +114,15 @@ impl Sender {
 
     // ---- queries ------------------------------------------------------------------------------------------------
 
+    #[inline]
     pub fn flight(&self) -> u64 {
         self.board.outstanding()
     }
+    #[inline(always)]
     pub fn in_recovery(&self) -> bool {
         self.repair.episode.is_fast()
     }
+    #[inline(always)]
     pub fn is_repairing(&self) -> bool {
         self.repair.episode != Episode::None
     }
