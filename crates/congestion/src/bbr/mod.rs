@@ -8,15 +8,14 @@ mod startup;
 mod window;
 
 use crate::entry::Constructor;
-use crate::model::{Aggregation, Rounds, WindowedMax, send_quantum};
+use crate::model::{ProbeRtt, State, WindowedMax, send_quantum};
 use crate::window::{PROFILE, Profile};
-use crate::{Ack, Congestion, CongestionControl, RateSample, Sending, Setup, Signal};
+use crate::{Ack, Congestion, CongestionControl, Sending, Setup, Signal};
 use policer::Policer;
 use probe_bw::Cycle;
-use probe_rtt::ProbeRtt;
 use startup::FullPipe;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
-use vazao_engine::{Duration, RandomStream, Rate, Time};
+use vazao_engine::{Duration, Rate, Time};
 use window::Repair;
 
 parameters! {
@@ -52,32 +51,11 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// knows policers, as Linux 6 does.
 pub struct Bbr {
     rules: Rules,
-    mss: f64,
-    initial_window: f64,
     mode: Mode,
+    state: State,
     full_pipe: FullPipe,
-    /// Random stream of PROBE_BW's first phase.
-    luck: RandomStream,
-    // The model.
-    rounds: Rounds,
     bandwidth: WindowedMax,
-    min_rtt: Duration,
-    min_rtt_at: Time,
-    aggregation: Aggregation,
     policer: Policer,
-    delivered: u64,
-    /// Samples of packets that were sent when so much was delivered say nothing: PROBE_RTT had the window down.
-    muted: (u64, u64),
-    /// Sending has begun again after silence, and nothing was delivered since.
-    idle_restart: bool,
-    // What follows from it.
-    has_rtt: bool,
-    /// Bytes a second.
-    pacing_rate: f64,
-    /// Bytes.
-    cwnd: f64,
-    /// The window before a recovery or PROBE_RTT.
-    prior_cwnd: f64,
     repair: Repair,
     /// Flight at which DRAIN ends.
     ssthresh: u64,
@@ -136,28 +114,13 @@ impl Bbr {
     /// BBR with the registry's parameters.
     pub fn new(p: &Parameters, setup: Setup) -> Self {
         let rules = Rules::new(p);
-        let cwnd = setup.initial_window as f64;
         Bbr {
             rules,
-            mss: setup.mss as f64,
-            initial_window: cwnd,
             mode: Mode::Startup,
+            state: State::new(setup, "bbr/cycle", rules.high_gain),
             full_pipe: FullPipe::default(),
-            luck: RandomStream::new(setup.seed, "bbr/cycle"),
-            rounds: Rounds::default(),
             bandwidth: WindowedMax::default(),
-            min_rtt: Duration::MAX,
-            min_rtt_at: Time::ZERO,
-            aggregation: Aggregation::default(),
             policer: Policer::default(),
-            delivered: 0,
-            muted: (u64::MAX, 0),
-            idle_restart: false,
-            has_rtt: false,
-            // Before the first round-trip time: as if that were a millisecond.
-            pacing_rate: rules.high_gain * cwnd / 1e-3,
-            cwnd,
-            prior_cwnd: 0.0,
             repair: Repair::default(),
             ssthresh: u64::MAX,
         }
@@ -182,53 +145,41 @@ impl Bbr {
 
     /// Section 4.1.1: what an acknowledgement says of the bandwidth.
     fn update_bandwidth(&mut self, ack: &Ack) {
-        self.rounds.start = false;
+        self.state.rounds.start = false;
         let Some(sample) = &ack.rate else { return };
-        self.rounds.update(sample);
-        if self.rounds.start {
+        self.state.rounds.update(sample);
+        if self.state.rounds.start {
             self.repair.conserve = false;
         }
-        let app_limited = self.is_app_limited(sample);
+        let app_limited = self.state.is_app_limited(sample);
         if self.rules.linux {
             self.sample_policer(ack, app_limited);
         }
         let rate = sample.bytes_per_second();
         if !app_limited || rate >= self.bandwidth.get() {
-            self.bandwidth.update(self.rules.bandwidth_window, self.rounds.count, rate);
+            self.bandwidth.update(self.rules.bandwidth_window, self.state.rounds.count, rate);
         }
-    }
-
-    /// Returns whether the application or PROBE_RTT, not the network, limited a sample.
-    fn is_app_limited(&self, sample: &RateSample) -> bool {
-        sample.app_limited || (self.muted.0..=self.muted.1).contains(&sample.prior_delivered)
     }
 
     /// Section 4.2.1: the rate never falls while the pipe is not known to be full.
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = gain * self.bw() * self.rules.margin();
-        if self.full_pipe.reached || rate > self.pacing_rate {
-            self.pacing_rate = rate;
-        }
+        self.state.pace(gain * self.bw() * self.rules.margin(), self.full_pipe.reached);
     }
 
     /// Takes the first rate from the first round-trip time.
     fn see_rtt(&mut self, srtt: Duration, min_rtt: Duration, now: Time) {
-        if !self.has_rtt && srtt > Duration::ZERO {
-            self.has_rtt = true;
-            self.pacing_rate = self.rules.high_gain * self.rules.margin() * self.cwnd / srtt.as_secs();
-            (self.min_rtt, self.min_rtt_at) = (min_rtt, now);
-        }
+        self.state.see_rtt(now, srtt, min_rtt, self.rules.high_gain * self.rules.margin());
     }
 }
 
 impl CongestionControl for Bbr {
     fn on_ack(&mut self, ack: &Ack) {
         self.see_rtt(ack.srtt, ack.min_rtt, ack.now);
-        self.delivered += ack.delivered;
+        self.state.delivered += ack.delivered;
         self.update_bandwidth(ack);
         if self.rules.linux && ack.delivered > 0 && ack.rate.is_some() {
-            let (bw, cwnd) = (self.bw(), self.cwnd);
-            self.aggregation.update(ack.now, ack.delivered as f64, bw, cwnd, self.rounds.start);
+            let (bw, cwnd) = (self.bw(), self.state.cwnd);
+            self.state.aggregation.update(ack.now, ack.delivered as f64, bw, cwnd, self.state.rounds.start);
         }
         self.update_cycle(ack);
         self.check_full_pipe(ack);
@@ -249,18 +200,15 @@ impl CongestionControl for Bbr {
 
     fn on_spurious(&mut self, now: Time) {
         self.full_pipe.forget();
-        self.policer.reset(now, self.delivered);
+        self.policer.reset(now, self.state.delivered);
     }
 
     fn on_send(&mut self, sending: &Sending) {
         self.see_rtt(sending.srtt, sending.min_rtt, sending.now);
-        let limited = sending.app_limited || self.delivered <= self.muted.1 && self.delivered >= self.muted.0;
-        if sending.flight > 0 || !limited {
+        if !self.state.restarts(sending) {
             return;
         }
         // Section 4.3.4.4: after silence at the bandwidth, lest the first round trip overflow a queue.
-        self.idle_restart = true;
-        self.aggregation.restart(sending.now);
         match self.mode {
             Mode::ProbeBw(_) => self.set_pacing_rate(1.0),
             Mode::ProbeRtt(probe) => self.check_probe_rtt_done(sending.now, probe),
@@ -272,10 +220,10 @@ impl CongestionControl for Bbr {
         true
     }
     fn pacing_rate(&self) -> Option<Rate> {
-        Some(Rate::from_bps((8.0 * self.pacing_rate).max(1.0) as u64))
+        Some(self.state.rate())
     }
     fn cwnd(&self) -> u64 {
-        self.cwnd as u64
+        self.state.cwnd as u64
     }
     fn ssthresh(&self) -> u64 {
         self.ssthresh
@@ -296,22 +244,20 @@ impl CongestionControl for Bbr {
 impl Bbr {
     /// Bytes that `gain` bandwidth-delay products are (section 4.2.3.2).
     fn bdp(&self, bandwidth: f64, gain: f64) -> f64 {
-        if self.min_rtt == Duration::MAX {
-            return self.initial_window;
-        }
-        let bytes = gain * bandwidth * self.min_rtt.as_secs();
-        if self.rules.linux { (bytes / self.mss).ceil() * self.mss } else { bytes }
+        let (bytes, mss) = (self.state.bdp(bandwidth, gain), self.state.mss);
+        let is_whole = self.rules.linux && self.state.min_rtt < Duration::MAX;
+        if is_whole { (bytes / mss).ceil() * mss } else { bytes }
     }
 
     /// Returns the flight that keeps `bytes` in the network, as bursts are held up at either end.
     fn with_bursts(&self, bytes: f64) -> f64 {
-        let bursts = 3.0 * send_quantum(self.pacing_rate, self.mss);
+        let bursts = 3.0 * send_quantum(self.state.pacing_rate, self.state.mss);
         if !self.rules.linux {
-            return bytes + bursts * self.mss;
+            return bytes + bursts * self.state.mss;
         }
-        let even = ((bytes / self.mss + bursts) / 2.0).ceil() * 2.0;
+        let even = ((bytes / self.state.mss + bursts) / 2.0).ceil() * 2.0;
         let probing = matches!(self.mode, Mode::ProbeBw(cycle) if cycle.is_probing());
-        (even + if probing { 2.0 } else { 0.0 }) * self.mss
+        (even + if probing { 2.0 } else { 0.0 }) * self.state.mss
     }
 
     fn inflight(&self, gain: f64) -> f64 {
@@ -323,7 +269,7 @@ impl Bbr {
         if !self.rules.linux {
             return in_flight;
         }
-        let next = if raising { send_quantum(self.pacing_rate, self.mss) * self.mss } else { 0.0 };
+        let next = if raising { send_quantum(self.state.pacing_rate, self.state.mss) * self.state.mss } else { 0.0 };
         (in_flight + next - self.bw() * ack.held.as_secs()).max(0.0)
     }
 }

@@ -62,7 +62,7 @@ impl Policer {
 impl Bbr {
     /// Takes an acknowledgement, or a timeout as one that shows a loss.
     pub(super) fn sample_policer(&mut self, ack: &Ack, app_limited: bool) {
-        let (now, delivered, round) = (ack.now, self.delivered, self.rounds.start);
+        let (now, delivered, round) = (ack.now, self.state.delivered, self.state.rounds.start);
         let policer = &mut self.policer;
         policer.lost += ack.lost;
         if policer.found {

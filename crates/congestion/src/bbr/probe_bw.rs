@@ -35,7 +35,7 @@ impl Cycle {
 impl Bbr {
     /// Starts with any phase but that of the lower gain, so that flows do not probe together.
     pub(super) fn enter_probe_bw(&mut self, now: Time) {
-        let phase = (GAINS.len() - self.luck.below(GAINS.len() as u64 - 1) as usize) % GAINS.len();
+        let phase = (GAINS.len() - self.state.luck.below(GAINS.len() as u64 - 1) as usize) % GAINS.len();
         self.mode = Mode::ProbeBw(Cycle { phase, since: now });
     }
 
@@ -43,7 +43,7 @@ impl Bbr {
     /// not fit; less, if the queue is gone.
     pub(super) fn update_cycle(&mut self, ack: &Ack) {
         let Mode::ProbeBw(cycle) = self.mode else { return };
-        let full_length = self.min_rtt != Duration::MAX && ack.now.since(cycle.since) > self.min_rtt;
+        let full_length = self.state.min_rtt != Duration::MAX && ack.now.since(cycle.since) > self.state.min_rtt;
         let gain = self.gains().0;
         let before = (ack.pipe + ack.delivered + ack.lost) as f64;
         let in_network = self.in_network(before, ack, gain > 1.0);

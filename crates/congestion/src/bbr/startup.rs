@@ -32,8 +32,8 @@ impl FullPipe {
 impl Bbr {
     /// Once a round trip that the application did not limit.
     pub(super) fn check_full_pipe(&mut self, ack: &Ack) {
-        let limited = ack.rate.is_some_and(|sample| self.is_app_limited(&sample));
-        if self.full_pipe.reached || !self.rounds.start || limited {
+        let limited = ack.rate.is_some_and(|sample| self.state.is_app_limited(&sample));
+        if self.full_pipe.reached || !self.state.rounds.start || limited {
             return;
         }
         let (bandwidth, full) = (self.bandwidth.get(), &mut self.full_pipe);

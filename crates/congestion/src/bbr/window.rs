@@ -27,25 +27,21 @@ impl Bbr {
             let acked = ack.delivered as f64;
             let mut target = self.bdp(self.bw(), gain);
             if self.rules.linux && self.full_pipe.reached {
-                target += self.aggregation.extra(self.bw());
+                target += self.state.aggregation.extra(self.bw());
             }
             let target = self.with_bursts(target);
-            if self.full_pipe.reached {
-                self.cwnd = (self.cwnd + acked).min(target);
-            } else if self.cwnd < target || (self.delivered as f64) < self.initial_window {
-                self.cwnd += acked;
-            }
-            self.cwnd = self.cwnd.max(Rules::MIN_PIPE * self.mss);
+            self.state.approach(target, acked, self.full_pipe.reached);
+            self.state.cwnd = self.state.cwnd.max(Rules::MIN_PIPE * self.state.mss);
         }
         if matches!(self.mode, Mode::ProbeRtt(_)) {
-            self.cwnd = self.cwnd.min(Rules::MIN_PIPE * self.mss);
+            self.state.cwnd = self.state.cwnd.min(Rules::MIN_PIPE * self.state.mss);
         }
     }
 
     /// Section 4.2.3.4: the window in and after a recovery; whether that is all there is to it.
     fn modulate(&mut self, ack: &Ack) -> bool {
         let conserved = (ack.pipe + ack.delivered) as f64;
-        self.cwnd = (self.cwnd - ack.lost as f64).max(self.mss);
+        self.state.cwnd = (self.state.cwnd - ack.lost as f64).max(self.state.mss);
         let phase = match (ack.in_recovery, ack.after_timeout) {
             (true, _) => Phase::Recovery,
             (false, true) => Phase::AfterTimeout,
@@ -53,15 +49,15 @@ impl Bbr {
         };
         if phase == Phase::Recovery && self.repair.phase != Phase::Recovery {
             self.repair.conserve = true;
-            self.rounds.restart(self.delivered);
-            self.cwnd = conserved;
+            self.state.rounds.restart(self.state.delivered);
+            self.state.cwnd = conserved;
         } else if phase == Phase::None && self.repair.phase != Phase::None {
             self.repair.conserve = false;
-            self.cwnd = self.cwnd.max(self.prior_cwnd);
+            self.state.restore_window();
         }
         self.repair.phase = phase;
         if self.repair.conserve {
-            self.cwnd = self.cwnd.max(conserved);
+            self.state.cwnd = self.state.cwnd.max(conserved);
         }
         self.repair.conserve
     }
@@ -69,7 +65,7 @@ impl Bbr {
     /// Remembers the window to go back to after a recovery or PROBE_RTT.
     pub(super) fn save_window(&mut self) {
         let whole = self.repair.phase == Phase::None && !matches!(self.mode, Mode::ProbeRtt(_));
-        self.prior_cwnd = if whole { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
+        self.state.save_window(whole);
     }
 
     /// Handles a timeout: the window restarts from one segment, as all data in flight counts as lost. Earlier growth
@@ -80,10 +76,10 @@ impl Bbr {
         }
         self.repair.phase = Phase::AfterTimeout;
         self.full_pipe.forget_bandwidth();
-        self.cwnd = self.mss;
-        self.rounds.start = true;
+        self.state.cwnd = self.state.mss;
+        self.state.rounds.start = true;
         if self.rules.linux {
-            let timeout = Ack { now: congestion.now, lost: self.mss as u64, ..Ack::default() };
+            let timeout = Ack { now: congestion.now, lost: self.state.mss as u64, ..Ack::default() };
             self.sample_policer(&timeout, false);
         }
     }

@@ -97,7 +97,7 @@ impl Bbr3 {
     /// Section 4.5.7: once a round trip that lost something, but not while probing, both fall to beta of what they were,
     /// or to what was delivered.
     pub(super) fn update_lower_bounds(&mut self, ack: &Ack, sample: &RateSample) {
-        let alpha = self.marks.update(ack, self.rounds.start);
+        let alpha = self.marks.update(ack, self.state.rounds.start);
         let bounds = &mut self.bounds;
         bounds.latest.0 = bounds.latest.0.max(sample.bytes_per_second());
         bounds.latest.1 = bounds.latest.1.max(sample.delivered as f64);
@@ -117,7 +117,7 @@ impl Bbr3 {
         if probing || !(lost || marked) {
             return;
         }
-        let (max_bw, cwnd, beta) = (self.max_bw(), self.cwnd, self.rules.beta);
+        let (max_bw, cwnd, beta) = (self.max_bw(), self.state.cwnd, self.rules.beta);
         let bounds = &mut self.bounds;
         if bounds.bw_lo.is_infinite() {
             bounds.bw_lo = max_bw;
@@ -140,12 +140,12 @@ impl Bbr3 {
             return;
         }
         let in_cycle = matches!(self.mode, Mode::ProbeBw(_));
-        if self.rounds.start {
+        if self.state.rounds.start {
             match self.bounds.feedback {
                 Feedback::ProbeStarting => self.bounds.feedback = Feedback::Probe,
                 Feedback::ProbeStopping => {
                     (self.bounds.probing, self.bounds.feedback) = (false, Feedback::None);
-                    if in_cycle && !self.is_app_limited(sample) {
+                    if in_cycle && !self.state.is_app_limited(sample) {
                         self.rates = [self.rates[1], 0.0];
                     }
                 }
@@ -175,7 +175,7 @@ impl Bbr3 {
 
     fn on_too_high(&mut self, ack: &Ack, sample: &RateSample) {
         self.bounds.probing = false;
-        if !self.is_app_limited(sample) {
+        if !self.state.is_app_limited(sample) {
             self.bounds.inflight_hi = (sample.tx_in_flight as f64).max(self.rules.beta * self.target());
         }
         if matches!(self.mode, Mode::ProbeBw(cycle) if cycle.phase == Phase::Up) {
@@ -186,11 +186,11 @@ impl Bbr3 {
     /// BBRProbeInflightHiUpward: where `inflight_hi` is what limits, it grows by a segment in the first round trip of UP,
     /// two in the next, four, and so on.
     fn raise(&mut self, ack: &Ack) {
-        if ack.window_limited && self.cwnd >= self.bounds.inflight_hi {
+        if ack.window_limited && self.state.cwnd >= self.bounds.inflight_hi {
             let segments = f64::from(1u32 << self.bounds.up_rounds.min(30));
-            self.bounds.inflight_hi += ack.delivered as f64 * (segments * self.mss / self.cwnd).min(1.0);
+            self.bounds.inflight_hi += ack.delivered as f64 * (segments * self.state.mss / self.state.cwnd).min(1.0);
         }
-        if self.rounds.start {
+        if self.state.rounds.start {
             self.bounds.up_rounds = (self.bounds.up_rounds + 1).min(30);
         }
     }

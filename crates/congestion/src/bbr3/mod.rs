@@ -9,15 +9,14 @@ mod startup;
 mod window;
 
 use crate::entry::Constructor;
-use crate::model::{Aggregation, Rounds};
+use crate::model::{ProbeRtt, State};
 use crate::{Ack, Congestion, CongestionControl, RateSample, Sending, Setup, Signal};
 use bounds::Bounds;
 use marks::Marks;
 use probe_bw::{Cycle, Phase};
-use probe_rtt::ProbeRtt;
 use startup::FullPipe;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
-use vazao_engine::{Duration, RandomStream, Rate, Time};
+use vazao_engine::{Duration, Rate, Time};
 
 parameters! {
     /// The constants (section 4.1.3).
@@ -52,33 +51,15 @@ pub(crate) const ENTRY: Entry<Constructor> = Entry {
 /// losses of the last round trips, until the next probe. PROBE_BW is DOWN, CRUISE with room for others, REFILL and UP.
 pub struct Bbr3 {
     rules: Rules,
-    mss: f64,
-    initial_window: f64,
     mode: Mode,
-    luck: RandomStream,
-    // The model.
-    rounds: Rounds,
+    state: State,
     /// Greatest rates, in bytes a second, of the last cycle of probing and of this one (MaxBwFilter).
     rates: [f64; 2],
     full_pipe: FullPipe,
     bounds: Bounds,
     marks: Marks,
-    aggregation: Aggregation,
-    min_rtt: Duration,
-    min_rtt_at: Time,
     /// The least round-trip time since the last PROBE_RTT, and when it was seen.
     probed_rtt: (Duration, Time),
-    delivered: u64,
-    /// Samples of packets that were sent when so much was delivered say nothing: PROBE_RTT had the window down.
-    muted: (u64, u64),
-    idle_restart: bool,
-    // What follows from it.
-    has_rtt: bool,
-    /// Bytes a second.
-    pacing_rate: f64,
-    /// Bytes.
-    cwnd: f64,
-    prior_cwnd: f64,
     repairing: bool,
 }
 
@@ -108,30 +89,15 @@ impl Bbr3 {
     /// BBR version 3 with the registry's parameters.
     pub fn new(p: &Parameters, setup: Setup) -> Self {
         let rules = Rules::from(p);
-        let cwnd = setup.initial_window as f64;
         Bbr3 {
             rules,
-            mss: setup.mss as f64,
-            initial_window: cwnd,
             mode: Mode::Startup,
-            luck: RandomStream::new(setup.seed, "bbr3/probe"),
-            rounds: Rounds::default(),
+            state: State::new(setup, "bbr3/probe", rules.startup_pacing_gain),
             rates: [0.0; 2],
             full_pipe: FullPipe::default(),
             bounds: Bounds::default(),
             marks: Marks::default(),
-            aggregation: Aggregation::default(),
-            min_rtt: Duration::MAX,
-            min_rtt_at: Time::ZERO,
             probed_rtt: (Duration::MAX, Time::ZERO),
-            delivered: 0,
-            muted: (u64::MAX, 0),
-            idle_restart: false,
-            has_rtt: false,
-            // Before the first round-trip time: as if that were a millisecond.
-            pacing_rate: rules.startup_pacing_gain * cwnd / 1e-3,
-            cwnd,
-            prior_cwnd: 0.0,
             repairing: false,
         }
     }
@@ -157,32 +123,23 @@ impl Bbr3 {
         }
     }
 
-    fn is_app_limited(&self, sample: &RateSample) -> bool {
-        sample.app_limited || (self.muted.0..=self.muted.1).contains(&sample.prior_delivered)
-    }
-
     /// Section 4.5.2: the bandwidth's maximum.
     fn update_max_bw(&mut self, sample: &RateSample) {
-        self.rounds.update(sample);
+        self.state.rounds.update(sample);
         let rate = sample.bytes_per_second();
-        if rate >= self.max_bw() || !self.is_app_limited(sample) {
+        if rate >= self.max_bw() || !self.state.is_app_limited(sample) {
             self.rates[1] = self.rates[1].max(rate);
         }
     }
 
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = gain * self.bw() * Rules::MARGIN;
-        if self.full_pipe.reached || rate > self.pacing_rate {
-            self.pacing_rate = rate;
-        }
+        self.state.pace(gain * self.bw() * Rules::MARGIN, self.full_pipe.reached);
     }
 
     /// Takes the first rate from the first round-trip time.
     fn see_rtt(&mut self, srtt: Duration, min_rtt: Duration, now: Time) {
-        if !self.has_rtt && srtt > Duration::ZERO {
-            self.has_rtt = true;
-            self.pacing_rate = self.rules.startup_pacing_gain * Rules::MARGIN * self.cwnd / srtt.as_secs();
-            (self.min_rtt, self.min_rtt_at, self.probed_rtt) = (min_rtt, now, (min_rtt, now));
+        if self.state.see_rtt(now, srtt, min_rtt, self.rules.startup_pacing_gain * Rules::MARGIN) {
+            self.probed_rtt = (min_rtt, now);
         }
     }
 }
@@ -190,13 +147,13 @@ impl Bbr3 {
 impl CongestionControl for Bbr3 {
     fn on_ack(&mut self, ack: &Ack) {
         self.see_rtt(ack.srtt, ack.min_rtt, ack.now);
-        self.delivered += ack.delivered;
-        self.rounds.start = false;
+        self.state.delivered += ack.delivered;
+        self.state.rounds.start = false;
         if let Some(sample) = &ack.rate {
             self.update_max_bw(sample);
             self.update_lower_bounds(ack, sample);
-            let (bw, cwnd) = (self.bw(), self.cwnd);
-            self.aggregation.update(ack.now, ack.delivered as f64, bw, cwnd, self.rounds.start);
+            let (bw, cwnd) = (self.bw(), self.state.cwnd);
+            self.state.aggregation.update(ack.now, ack.delivered as f64, bw, cwnd, self.state.rounds.start);
             self.check_full_pipe(ack, sample);
         }
         self.check_startup_done();
@@ -223,27 +180,24 @@ impl CongestionControl for Bbr3 {
                     self.save_window();
                 }
                 self.repairing = true;
-                self.cwnd = self.mss;
+                self.state.cwnd = self.state.mss;
             }
         }
     }
 
     /// Section 4.6.4.5: what the losses did is undone.
     fn on_spurious(&mut self, _now: Time) {
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        self.state.restore_window();
         self.full_pipe.restart(0.0);
         self.bounds.undo();
     }
 
     fn on_send(&mut self, sending: &Sending) {
         self.see_rtt(sending.srtt, sending.min_rtt, sending.now);
-        let limited = sending.app_limited || (self.muted.0..=self.muted.1).contains(&self.delivered);
-        if sending.flight > 0 || !limited {
+        if !self.state.restarts(sending) {
             return;
         }
         // Section 4.4.3: after silence at the bandwidth.
-        self.idle_restart = true;
-        self.aggregation.restart(sending.now);
         match self.mode {
             Mode::ProbeBw(_) => self.set_pacing_rate(1.0),
             Mode::ProbeRtt(probe) => self.check_probe_rtt_done(sending.now, probe),
@@ -255,10 +209,10 @@ impl CongestionControl for Bbr3 {
         true
     }
     fn pacing_rate(&self) -> Option<Rate> {
-        Some(Rate::from_bps((8.0 * self.pacing_rate).max(1.0) as u64))
+        Some(self.state.rate())
     }
     fn cwnd(&self) -> u64 {
-        self.cwnd as u64
+        self.state.cwnd as u64
     }
     fn ssthresh(&self) -> u64 {
         u64::MAX

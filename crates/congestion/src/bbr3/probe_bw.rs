@@ -58,10 +58,10 @@ impl Bbr3 {
     /// Into DOWN: the next probe is two to three seconds ahead, by chance, so that flows do not probe together.
     pub(super) fn start_down(&mut self, now: Time) {
         self.bounds.forget_signals();
-        let rounds = self.luck.below(2);
-        let wait = Duration::from_secs(2) + Duration::from_nanos(self.luck.below(1_000_000_000));
+        let rounds = self.state.luck.below(2);
+        let wait = Duration::from_secs(2) + Duration::from_nanos(self.state.luck.below(1_000_000_000));
         self.bounds.feedback = Feedback::ProbeStopping;
-        self.rounds.restart(self.delivered);
+        self.state.rounds.restart(self.state.delivered);
         self.mode = Mode::ProbeBw(Cycle { phase: Phase::Down, since: now, wait, rounds });
     }
 
@@ -79,13 +79,13 @@ impl Bbr3 {
     fn start_refill(&mut self) {
         self.bounds.forget_lower();
         (self.bounds.up_rounds, self.bounds.feedback) = (0, Feedback::Refilling);
-        self.rounds.restart(self.delivered);
+        self.state.rounds.restart(self.state.delivered);
         self.enter(Phase::Refill);
     }
 
     fn start_up(&mut self, sample: &RateSample) {
         (self.bounds.feedback, self.bounds.probing) = (Feedback::ProbeStarting, true);
-        self.rounds.restart(self.delivered);
+        self.state.rounds.restart(self.state.delivered);
         self.full_pipe.restart(sample.bytes_per_second());
         self.enter(Phase::Up);
     }
@@ -93,18 +93,18 @@ impl Bbr3 {
     /// Section 4.3.3.6: on to the next phase when it is time.
     pub(super) fn update_cycle(&mut self, ack: &Ack, sample: &RateSample) {
         let Mode::ProbeBw(cycle) = &mut self.mode else { return };
-        cycle.rounds += u64::from(self.rounds.start);
+        cycle.rounds += u64::from(self.state.rounds.start);
         let cycle = *cycle;
         let waited = ack.now.since(cycle.since) > cycle.wait
-            || cycle.rounds as f64 >= (self.target() / self.mss).min(Self::RENO_ROUNDS);
+            || cycle.rounds as f64 >= (self.target() / self.state.mss).min(Self::RENO_ROUNDS);
         match cycle.phase {
             Phase::Down | Phase::Cruise if waited => self.start_refill(),
             Phase::Down if self.has_room(ack.pipe as f64) => self.start_cruise(),
             Phase::Down | Phase::Cruise => {}
-            Phase::Refill if self.rounds.start => self.start_up(sample),
+            Phase::Refill if self.state.rounds.start => self.start_up(sample),
             Phase::Refill => {}
             Phase::Up => {
-                if ack.window_limited && self.cwnd >= self.bounds.inflight_hi {
+                if ack.window_limited && self.state.cwnd >= self.bounds.inflight_hi {
                     self.full_pipe.restart(sample.bytes_per_second());
                 } else if self.full_pipe.now {
                     self.start_down(ack.now);
@@ -124,6 +124,6 @@ impl Bbr3 {
         if hi.is_infinite() {
             return hi;
         }
-        (hi - (self.rules.headroom * hi).max(self.mss)).max(Rules::MIN_PIPE * self.mss)
+        (hi - (self.rules.headroom * hi).max(self.state.mss)).max(Rules::MIN_PIPE * self.state.mss)
     }
 }

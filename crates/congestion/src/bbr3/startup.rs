@@ -34,7 +34,8 @@ impl FullPipe {
 impl Bbr3 {
     /// Section 4.3.1.2 (BBRCheckFullBWReached), and 4.3.1.3: six losses, in all more than 2 %, in a round trip of a recovery.
     pub(super) fn check_full_pipe(&mut self, ack: &Ack, sample: &RateSample) {
-        let (round, too_high, limited) = (self.rounds.start, self.is_too_high(sample), self.is_app_limited(sample));
+        let (round, too_high, limited) =
+            (self.state.rounds.start, self.is_too_high(sample), self.state.is_app_limited(sample));
         let full = &mut self.full_pipe;
         full.losses += u32::from(ack.lost > 0);
         if round {
@@ -42,7 +43,7 @@ impl Bbr3 {
             (full.losses, full.recovering) = (0, ack.in_recovery);
             if heavy && !full.reached {
                 full.reached = true;
-                self.bounds.inflight_hi = self.bdp(self.max_bw(), 1.0).max(self.bounds.inflight_latest());
+                self.bounds.inflight_hi = self.state.bdp(self.max_bw(), 1.0).max(self.bounds.inflight_latest());
                 return;
             }
         }

@@ -5,46 +5,35 @@ use crate::Ack;
 use crate::model::send_quantum;
 
 impl Bbr3 {
-    /// Bytes that `gain` bandwidth-delay products are.
-    pub(super) fn bdp(&self, bandwidth: f64, gain: f64) -> f64 {
-        if self.min_rtt == vazao_engine::Duration::MAX {
-            return self.initial_window;
-        }
-        gain * bandwidth * self.min_rtt.as_secs()
-    }
-
     /// Section 4.6.4.2: enough for the bursts at either end, and for a probe to be one at the smallest window.
     fn quantised(&self, bytes: f64) -> f64 {
-        let bursts = 3.0 * send_quantum(self.pacing_rate, self.mss);
+        let bursts = 3.0 * send_quantum(self.state.pacing_rate, self.state.mss);
         let probing = matches!(self.mode, Mode::ProbeBw(cycle) if cycle.phase == Phase::Up);
-        bytes.max(bursts * self.mss).max(Rules::MIN_PIPE * self.mss) + if probing { 2.0 * self.mss } else { 0.0 }
+        bytes.max(bursts * self.state.mss).max(Rules::MIN_PIPE * self.state.mss)
+            + if probing { 2.0 * self.state.mss } else { 0.0 }
     }
 
     /// BBRInflight.
     pub(super) fn inflight(&self, gain: f64) -> f64 {
-        self.quantised(self.bdp(self.max_bw(), gain))
+        self.quantised(self.state.bdp(self.max_bw(), gain))
     }
 
     /// BBRTargetInflight: what is to be in flight without a queue.
     pub(super) fn target(&self) -> f64 {
-        self.bdp(self.bw(), 1.0).min(self.cwnd)
+        self.state.bdp(self.bw(), 1.0).min(self.state.cwnd)
     }
 
     /// Section 4.6.4.6.
     pub(super) fn set_window(&mut self, ack: &Ack, gain: f64) {
         let repairing = ack.in_recovery || ack.after_timeout;
         if self.repairing && !repairing {
-            self.cwnd = self.cwnd.max(self.prior_cwnd);
+            self.state.restore_window();
         }
         self.repairing = repairing;
         let acked = ack.delivered as f64;
-        let most = self.quantised(self.bdp(self.bw(), gain) + self.aggregation.extra(self.bw()));
-        if self.full_pipe.reached {
-            self.cwnd = (self.cwnd + acked).min(most);
-        } else if self.cwnd < most || (self.delivered as f64) < self.initial_window {
-            self.cwnd += acked;
-        }
-        self.cwnd = self.cwnd.min(self.cap()).max(Rules::MIN_PIPE * self.mss);
+        let most = self.quantised(self.state.bdp(self.bw(), gain) + self.state.aggregation.extra(self.bw()));
+        self.state.approach(most, acked, self.full_pipe.reached);
+        self.state.cwnd = self.state.cwnd.min(self.cap()).max(Rules::MIN_PIPE * self.state.mss);
     }
 
     /// Section 4.6.4.7, and PROBE_RTT's own.
@@ -61,7 +50,7 @@ impl Bbr3 {
     /// Remembers the window to go back to after a recovery or PROBE_RTT.
     pub(super) fn save_window(&mut self) {
         let whole = !self.repairing && !matches!(self.mode, Mode::ProbeRtt(_));
-        self.prior_cwnd = if whole { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
+        self.state.save_window(whole);
         self.bounds.save();
     }
 }

@@ -1,12 +1,16 @@
-//! Common parts of model-based controls: filters, rounds, aggregation.
+//! Common parts of model-based controls: filters, rounds, aggregation, and what all versions of BBR keep.
 
 mod aggregation;
 mod filter;
+mod probe_rtt;
 mod rounds;
+mod state;
 
 pub(crate) use aggregation::Aggregation;
 pub(crate) use filter::WindowedMax;
+pub(crate) use probe_rtt::ProbeRtt;
 pub(crate) use rounds::Rounds;
+pub(crate) use state::State;
 
 /// Returns the largest burst that a sender sends at once at `rate` bytes a second
 /// (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.2, `send_quantum`; Linux's `bbr_tso_segs_goal`): what it
