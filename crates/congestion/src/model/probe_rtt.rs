@@ -1,4 +1,4 @@
-//! Progress of PROBE_RTT, in which a sender all but stops, so that queues empty and the propagation delay shows.
+//! Progress of PROBE_RTT: a short phase with little in flight, in which queues drain and the propagation delay shows.
 
 use super::State;
 use vazao_engine::{Duration, Time};
@@ -8,13 +8,13 @@ use vazao_engine::{Duration, Time};
 pub(crate) struct ProbeRtt {
     /// Time at which it may end, once little enough is in flight.
     done: Option<Time>,
-    /// Whether a round trip has passed with so little.
+    /// Whether a round trip has passed since.
     round_done: bool,
 }
 
 impl ProbeRtt {
-    /// Handles an acknowledgement: it lasts `duration` and a round trip from when little enough is in flight on. Returns
-    /// whether that round trip has passed.
+    /// Handles an acknowledgement: the phase ends `duration` and a round trip after little enough is in flight. Returns whether
+    /// that round trip has passed.
     pub fn update(&mut self, now: Time, is_little: bool, duration: Duration, state: &mut State) -> bool {
         if self.done.is_none() && is_little {
             self.done = Some(now + duration);
@@ -25,8 +25,8 @@ impl ProbeRtt {
         self.round_done
     }
 
-    /// Whether its time is over.
+    /// Whether its least duration has passed.
     pub fn is_over(&self, now: Time) -> bool {
-        self.done.is_some_and(|done| now.since(done) > Duration::ZERO)
+        self.done.is_some_and(|done| now > done)
     }
 }

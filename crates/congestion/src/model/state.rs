@@ -1,10 +1,10 @@
-//! State that every version of BBR keeps: what it has seen of the path, and what it sends by.
+//! State that the versions of BBR share: their model of the path, and what they send by.
 
 use super::{Aggregation, Rounds};
 use crate::{Ack, RateSample, Sending, Setup};
 use vazao_engine::{Duration, RandomStream, Rate, Time};
 
-/// Model and sending state that the versions of BBR share.
+/// Model of the path and sending state.
 pub(crate) struct State {
     pub mss: f64,
     pub initial_window: f64,
@@ -17,10 +17,11 @@ pub(crate) struct State {
     pub min_rtt_at: Time,
     /// Bytes delivered.
     pub delivered: u64,
-    /// Samples of packets that were sent when so much was delivered say nothing: PROBE_RTT had the window down.
+    /// Range of bytes delivered within which packets that leave are application-limited, as PROBE_RTT has the window down.
     muted: (u64, u64),
     /// Whether sending has begun again after silence, and nothing was delivered since.
     pub idle_restart: bool,
+    /// Whether a round-trip time was measured.
     has_rtt: bool,
     /// Pacing rate in bytes a second.
     pub pacing_rate: f64,
@@ -52,7 +53,7 @@ impl State {
         }
     }
 
-    /// Takes the first pacing rate from the first round-trip time, with a gain; returns whether this was the first.
+    /// Sets the first pacing rate from the first round-trip time, with a gain; returns whether this was the first.
     pub fn see_rtt(&mut self, now: Time, srtt: Duration, min_rtt: Duration, gain: f64) -> bool {
         let is_first = !self.has_rtt && srtt > Duration::ZERO;
         if is_first {
@@ -75,7 +76,7 @@ impl State {
         Rate::from_bps((8.0 * self.pacing_rate).max(1.0) as u64)
     }
 
-    /// Bytes that `gain` bandwidth-delay products are; before the first round-trip time, the initial window.
+    /// Returns `gain` bandwidth-delay products in bytes; before the first round-trip time, the initial window.
     pub fn bdp(&self, bandwidth: f64, gain: f64) -> f64 {
         if self.min_rtt == Duration::MAX {
             return self.initial_window;
@@ -83,7 +84,7 @@ impl State {
         gain * bandwidth * self.min_rtt.as_secs()
     }
 
-    /// Approaches a target window by what is delivered; while the pipe is not full, also beyond it at first.
+    /// Raises the window by what is delivered toward a target; until an initial window was delivered also beyond it.
     pub fn approach(&mut self, target: f64, acked: f64, is_full: bool) {
         if is_full {
             self.cwnd = (self.cwnd + acked).min(target);
@@ -111,12 +112,12 @@ impl State {
         (self.muted.0..=self.muted.1).contains(&delivered)
     }
 
-    /// Begins to disregard samples, as PROBE_RTT takes the window down.
+    /// Begins the range that is application-limited, as PROBE_RTT takes the window down.
     pub fn mute(&mut self) {
         self.muted.0 = self.delivered;
     }
 
-    /// Disregards what is in flight at an acknowledgement too.
+    /// Extends the range over what is in flight at an acknowledgement.
     pub fn stay_muted(&mut self, ack: &Ack) {
         self.muted.1 = self.delivered + ack.pipe;
     }

@@ -11,7 +11,7 @@ use crate::common::RttEstimator;
 use std::ops::Range;
 use vazao_engine::{Duration, Time};
 
-/// State of sending in bursts. Linux passes its NIC several segments at once (`tcp_write_xmit`, net/ipv4/tcp_output.c).
+/// State of burst transmission. Linux passes its NIC several segments at once (`tcp_write_xmit`, net/ipv4/tcp_output.c).
 /// The last segment of a burst carries PSH, which a Linux receiver acknowledges at once. A burst that could be larger
 /// is deferred to the next acknowledgement if that is due soon (`tcp_tso_should_defer`). The delay itself costs little,
 /// but data sent in a burst is lost in a burst.
@@ -70,7 +70,7 @@ impl View<'_> {
 pub(crate) enum Decision {
     /// It leaves.
     Begin,
-    /// There is none that the send buffer has taken, and the peer's window is closed.
+    /// The send buffer holds none, and the peer's window is closed.
     Closed,
     /// It waits.
     Defer(Wait),
@@ -164,6 +164,7 @@ impl Bursts {
         self.buffer.fill(una, nxt, end, (goal, much), can_leave)
     }
 
+    /// Decides on the next burst.
     fn next(&mut self, now: Time, view: &View<'_>, urgent: bool) -> Decision {
         let (nxt, mss) = (view.octets.nxt, view.peer.mss);
         let (opening, offered, largest) = (view.opening(), view.offered(), largest_burst(view));
@@ -172,11 +173,9 @@ impl Bursts {
         let run = self.buffer.grow(nxt, most);
         if !urgent && self.waits(now, opening.min(offered), largest, run, view) {
             // A larger run waits for the receiver's window (tcp_tso_should_defer).
-            return Decision::Defer(match () {
-                () if opening < offered => Wait::CongestionWindow,
-                () if offered > run - nxt => Wait::Burst,
-                () => Wait::PeerWindow,
-            });
+            let is_run_short = offered > run - nxt;
+            let reason = if is_run_short { Wait::Burst } else { Wait::PeerWindow };
+            return Decision::Defer(if opening < offered { Wait::CongestionWindow } else { reason });
         }
         let leaving = admitted(run - nxt, most, offered, view);
         if leaving == 0 && offered < mss {

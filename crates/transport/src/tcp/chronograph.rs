@@ -29,7 +29,7 @@ pub(crate) enum Wait {
     PeerWindow,
     /// The congestion window is full.
     CongestionWindow,
-    /// The pacer.
+    /// The pacer delays the next segment.
     Pacer,
     /// Nagle's algorithm keeps a short segment back.
     Nagle,
@@ -40,11 +40,12 @@ pub(crate) enum Wait {
 }
 
 impl Chronograph {
-    /// Notes what the sender waits for from now on.
+    /// Records why the sender stopped sending.
     #[inline]
     pub fn on_wait(&mut self, now: Time, wait: Wait) {
         match wait {
             Wait::PeerWindow => self.rwnd_limited.begin(now),
+            // Nagle's algorithm is asked before the windows are.
             Wait::Nagle => {}
             _ => self.rwnd_limited.end(now),
         }
@@ -62,8 +63,9 @@ impl Chronograph {
 /// Stopwatch: total time that a condition has held.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch {
-    /// Start of the current interval; never while the condition does not hold.
+    /// Start of the current interval; `Time::NEVER` while the condition does not hold.
     since: Time,
+    /// Total of the intervals before.
     before: Duration,
 }
 

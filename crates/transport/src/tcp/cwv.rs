@@ -1,4 +1,4 @@
-//! Congestion window validation: handling of a window that the application does not use.
+//! Congestion window validation: handling of a window that the application does not fill.
 
 use super::octets::Octets;
 use super::window::CongestionWindow;
@@ -13,7 +13,7 @@ choice! {
     pub enum Validation or "auto" {
         /// The window is kept.
         None = "none",
-        /// The window is kept and, with [`Host::Rfc`](super::Host::Rfc), grows with every acknowledgement even if
+        /// The window is kept and, unless the host counts its use as Linux does, grows with every acknowledgement even if
         /// unused, as RFC 2581 allowed and ns-3 (3.37) still does. It may grow far above a receive buffer that limits
         /// the flight, so that halving it on loss has no effect.
         Grow = "grow",
@@ -126,32 +126,33 @@ pub(crate) struct WindowUse {
     pipe_ack: Option<Box<PipeAck>>,
     /// Initial congestion window.
     initial: u64,
-    /// Last transmission before the sender became idle, while nothing is in flight.
+    /// Time since which nothing is in flight, counted from the last transmission if that is known.
     pub idle_since: Time,
 }
 
 impl WindowUse {
-    /// Creates the record for a rule and an initial window; `counts` says whether it is kept as in Linux.
-    pub fn new(rule: Validation, counts: bool, initial: u64) -> Self {
+    /// Creates the record for a rule and an initial window; `like_linux` says whether tcp_is_cwnd_limited applies.
+    pub fn new(rule: Validation, like_linux: bool, initial: u64) -> Self {
         WindowUse {
             rule,
             is_limited: false,
-            recent: counts.then(Usage::default),
+            recent: like_linux.then(Usage::default),
             pipe_ack: (rule == Validation::PipeAck).then(Box::default),
             initial,
             idle_since: Time::NEVER,
         }
     }
 
-    /// Whether each acknowledgement is looked at for it ([`revalidate`](Self::revalidate)).
+    /// Whether RFC 7661 measures every acknowledgement.
     #[inline]
     pub fn is_measured(&self) -> bool {
         self.pipe_ack.is_some()
     }
 
-    /// Whether the window limited the `flight` in `octets` on when an acknowledgement came.
+    /// Records the use of the window when an acknowledgement came, with `flight` bytes of `octets` outstanding; returns whether the
+    /// window was the limit.
     #[inline]
-    pub fn is_window_limited(&mut self, octets: Range<u64>, flight: u64, window: &CongestionWindow) -> bool {
+    pub fn update(&mut self, octets: Range<u64>, flight: u64, window: &CongestionWindow) -> bool {
         match &mut self.recent {
             None => self.is_limited || self.rule == Validation::Grow,
             Some(recent) => {
@@ -161,7 +162,7 @@ impl WindowUse {
         }
     }
 
-    /// Whether the window is used as Linux counts it (tcp_is_cwnd_limited); no where it is not counted so.
+    /// Whether the window is used by Linux's measure (tcp_is_cwnd_limited); false for other hosts.
     #[inline]
     pub fn uses(&self, window: &CongestionWindow) -> bool {
         self.recent.is_some_and(|recent| recent.uses(window))
@@ -220,7 +221,7 @@ impl WindowUse {
         window.cwnd = window.control.cwnd();
     }
 
-    /// Section 4.4.1: flight that a loss is judged by; the maximum usage if the window was not validated.
+    /// Section 4.4.1: returns the flight that a reduction starts from, at least pipeACK in the non-validated phase.
     #[inline]
     pub fn judged_flight(&mut self, now: Time, flight: u64, srtt: Duration) -> u64 {
         let pipe = self.pipe_ack.as_mut();

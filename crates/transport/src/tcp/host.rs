@@ -79,7 +79,7 @@ personality! {
     weighs_segments,
     /// In TIME-WAIT a duplicate segment is acknowledged without a D-SACK.
     forgets_in_time_wait,
-    /// An acknowledgement that cannot be ordered does not update the window, unless it closes it
+    /// An acknowledgement that is no newer updates the window only if it enlarges or closes it
     /// (tcp_may_update_window).
     orders_window_updates,
     /// Segments are cut to half of a window that is smaller than two of them.

@@ -1,4 +1,4 @@
-//! Octets of the stream that a sender sends: the send sequence space of RFC 9293 section 3.3.1, in 64 bits.
+//! Send sequence space of RFC 9293 section 3.3.1, in 64 bits.
 
 /// Send sequence variables. The SYN is octet 0, data begins at octet 1, and FIN is the octet after the last one.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ impl Octets {
         self.end + u64::from(self.fin)
     }
 
-    /// Whether nothing was ever sent, so that acknowledgements tell of the window only.
+    /// Whether nothing was sent since the SYN, so that acknowledgements only update the window.
     #[inline]
     pub fn is_unused(&self) -> bool {
         self.nxt == 1
@@ -40,15 +40,9 @@ impl Octets {
         self.fin && self.una == self.finish()
     }
 
-    /// Octets written and not yet sent.
+    /// Octets written and not yet sent, FIN not counted.
     #[inline]
     pub fn unsent(&self) -> u64 {
         self.end.saturating_sub(self.nxt)
-    }
-
-    /// Octets sent and not cumulatively acknowledged.
-    #[inline]
-    pub fn in_flight(&self) -> u64 {
-        self.nxt - self.una
     }
 }

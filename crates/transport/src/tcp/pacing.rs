@@ -1,4 +1,4 @@
-//! TCP pacing: when and how fast.
+//! Pacing of TCP segments.
 
 use super::config::{Config, Pacing};
 use super::host::Host;
@@ -7,13 +7,14 @@ use crate::common::{Pacer, RttEstimator, Spread};
 use vazao_congestion::CongestionControl;
 use vazao_engine::{Duration, Rate, Time};
 
+/// Pacer of a sender, and the rate that it goes by.
 #[derive(Debug)]
 pub(crate) struct Paced {
     pub(super) pacer: Pacer,
     host: Host,
     /// Whether the rate is derived from the window if the congestion control has none.
     derive: bool,
-    /// Segments that still leave without pacing.
+    /// Segments that still leave unpaced.
     free: u32,
 }
 

@@ -1,21 +1,24 @@
-//! Receive window that the peer offers, and the size of the segments that suits it.
+//! Send window: the receive window that the peer advertises, and the segment size that suits it.
 
 use super::host::Personality;
 
 /// Send window (RFC 9293 section 3.3.1).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeerWindow {
-    /// Window of the last update (SND.WND), its right edge, and the largest window there ever was.
+    /// Window of the last update (SND.WND).
     pub window: u64,
+    /// Right edge of the window.
     pub edge: u64,
+    /// Largest window that was ever advertised.
     pub largest: u64,
     /// First octet of the peer's segment that last updated the window (SND.WL1).
     wl1: u64,
     /// Payload of a full segment; a small window may reduce it below the negotiated one.
     pub mss: u64,
     negotiated_mss: u64,
-    /// Whether the retransmission timer paces zero-window probes, and whether one is due.
+    /// Whether the timer runs for zero-window probes.
     pub persisting: bool,
+    /// Whether a zero-window probe is due.
     pub probe: bool,
 }
 
@@ -39,8 +42,8 @@ impl PeerWindow {
         }
     }
 
-    /// Takes the window of an acknowledgement of `offset`, of a segment that begins at `start` if it lies in the window, unless
-    /// it is older than the last update; everything before `una` was acknowledged before.
+    /// Updates the window from an acknowledgement of `offset`, unless it is older than the last update. `start` is the segment's
+    /// first octet if it lies in the window, `una` is SND.UNA before the acknowledgement.
     #[inline]
     pub fn update(&mut self, host: &Personality, una: u64, offset: u64, start: Option<u64>, window: u64) {
         if self.is_updated_by(host, una, offset, start, window) {
@@ -49,8 +52,8 @@ impl PeerWindow {
         }
     }
 
-    /// Whether an acknowledgement is newer than the last update (RFC 9293 section 3.10.7.4). Linux ignores one that it cannot
-    /// order, unless it closes the window (tcp_may_update_window).
+    /// Whether an acknowledgement is newer than the last update (RFC 9293 section 3.10.7.4). Linux takes
+    /// one that is no newer only if it enlarges or closes the window (tcp_may_update_window).
     #[inline]
     pub fn is_updated_by(&self, host: &Personality, una: u64, offset: u64, start: Option<u64>, window: u64) -> bool {
         if !host.orders_window_updates {
@@ -60,7 +63,7 @@ impl PeerWindow {
         offset > una || start.is_some_and(newer)
     }
 
-    /// Makes room for options of `bytes` in each segment.
+    /// Reduces the payload of a full segment by `bytes` of options.
     pub fn shorten_segments(&mut self, bytes: u64) {
         self.negotiated_mss -= bytes;
         self.mss -= bytes;

@@ -29,7 +29,7 @@ pub(crate) struct RackTlp {
 pub(crate) struct Consequences {
     /// Whether a loss probe has repaired a loss by itself, which calls for a congestion response.
     pub probe_repaired: bool,
-    /// Whether no loss is declared now, as one presumed was none.
+    /// Whether loss detection is skipped, as a segment presumed lost was late (tcp_try_undo_partial in Linux).
     pub rests: bool,
 }
 
@@ -38,13 +38,14 @@ impl RackTlp {
         RackTlp { rack: Rack::new(host), probe: LossProbe::default(), reports: 0, late: false, rested: None, host }
     }
 
-    /// Returns whether a probe is unanswered, or what `duplicates` says that the peer has reported is to be looked at.
+    /// Returns whether an acknowledgement must not take the fast path: a probe is unanswered, an original came late, or not all of
+    /// the `duplicates` that the peer has reported were looked at.
     #[inline(always)]
     pub fn is_disturbed(&self, duplicates: u64) -> bool {
         self.late || self.reports != duplicates || self.probe.is_unanswered()
     }
 
-    /// Handles an acknowledgement in order whose last segment, which ends at an octet, was sent at a time.
+    /// Handles the acknowledgement of segments in order, the last of which was sent at `sent` and ends at `end`.
     #[inline(always)]
     pub fn on_arrival(&mut self, now: Time, sent: Time, end: u64) {
         self.rack.on_arrival(now, (sent, end));
@@ -54,7 +55,7 @@ impl RackTlp {
         self.rested = None;
     }
 
-    /// Whether what is lost is not sent again at this time, as the acknowledgement that came showed a loss to be none.
+    /// Whether retransmissions pause at `now`, after an acknowledgement that showed a loss to be spurious.
     #[inline]
     pub fn is_resting(&self, now: Time) -> bool {
         self.rested == Some(now)
@@ -65,8 +66,7 @@ impl RackTlp {
         self.rack.degree() > u64::from(DUP_THRESHOLD)
     }
 
-    /// Takes in an acknowledgement: what has arrived, in segments of `mss` octets, and what the peer has reported twice,
-    /// `reports` in all.
+    /// Processes an acknowledgement: what has arrived, in segments of `mss` octets, and the D-SACKs received so far.
     #[inline]
     pub fn on_ack(
         &mut self,
@@ -98,7 +98,7 @@ impl RackTlp {
         Consequences { probe_repaired, rests }
     }
 
-    /// Marks lost segments, in an episode or not; returns when the last of the remaining overtaken ones will be lost.
+    /// Marks lost segments; `in_episode` says whether losses are being repaired. Returns when the last of the remaining overtaken ones will be lost.
     pub fn detect(&mut self, now: Time, board: &mut Scoreboard, in_episode: bool, rtt: &RttEstimator) -> Time {
         let window = self.rack.window(board, in_episode, rtt);
         self.rack.detect(board, now, window)
@@ -114,13 +114,13 @@ impl RackTlp {
         board.declare_lost_sent_by(self.rack.lost_by_timeout(now, window), true);
     }
 
-    /// Linux adds two milliseconds to the timers of RFC 8985 (TCP_TIMEOUT_MIN_US).
+    /// Slack of two milliseconds that Linux adds to the timers of RFC 8985 (TCP_TIMEOUT_MIN_US).
     #[inline]
     pub fn slack(&self) -> Duration {
         if self.host.adds_slack { Duration::from_millis(2) } else { Duration::ZERO }
     }
 
-    /// RFC 8985 section 7.2: how long the timer waits before it asks for a probe; `None` while one is unanswered. Linux lets
+    /// Returns the probe timeout (RFC 8985 section 7.2); `None` while a probe is unanswered. Linux lets
     /// the timer expire nevertheless and then restarts it for the retransmission (tcp_send_loss_probe), which may be a tick
     /// later.
     #[inline]

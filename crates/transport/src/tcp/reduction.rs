@@ -38,9 +38,9 @@ pub(crate) struct Delivery {
 
 impl Reduction {
     pub fn new(config: &Config, recovery: Recovery, control: &dyn CongestionControl) -> Self {
-        let paced = recovery == Recovery::Rack || recovery == Recovery::Sack && config.prr;
+        let gradual = recovery == Recovery::Rack || recovery == Recovery::Sack && config.prr;
         Reduction {
-            uses_prr: paced && !control.wants_rate(),
+            uses_prr: gradual && !control.wants_rate(),
             profile: config.sack_profile,
             prr: None,
             resent: false,
@@ -69,7 +69,7 @@ impl Reduction {
         self.lossless_until.is_some()
     }
 
-    /// Merges a loss into a reduction without loss, which suffices for it; returns the end of that reduction.
+    /// Turns a reduction without loss into one for a loss, for which it suffices; returns its end.
     pub fn merge_loss(&mut self) -> Option<u64> {
         self.lossless_until.take()
     }
@@ -81,8 +81,8 @@ impl Reduction {
         self.lossless_until = Some(until);
     }
 
-    /// Lets the data that the current acknowledgement releases leave at the old window.
-    pub fn spare_acknowledgement(&mut self) {
+    /// Skips the current acknowledgement: the data that it releases leaves at the old window.
+    pub fn skip_acknowledgement(&mut self) {
         self.fresh = self.is_under_way() && !self.host.grows_last;
     }
 
@@ -104,7 +104,7 @@ impl Reduction {
         let fresh = std::mem::take(&mut self.fresh);
         let prr = self.prr.as_mut().filter(|_| !fresh)?;
         if delivered == 0 && self.host.grows_last {
-            return None; // Also in tcp_cwnd_reduction.
+            return None; // As in tcp_cwnd_reduction.
         }
         if self.profile == SackProfile::Rfc {
             return Some(prr.on_ack(delivered, pipe, advanced && !further));

@@ -1,17 +1,17 @@
-//! Sending half of a connection: what may be sent, and processing of acknowledgements.
+//! Sending half of a connection: its state, and how it opens.
 
-mod duplicates;
+mod acknowledgements;
+mod control_events;
 mod fast_path;
 mod fetch;
-mod incoming;
-mod outgoing;
-mod probes;
-mod report;
+mod losses;
+mod rack_tlp;
+mod reductions;
 mod rules;
 mod samples;
-mod shrink;
 mod spurious;
 mod timeouts;
+mod transmission;
 
 use super::burst::{self, Bursts};
 use super::chronograph::{Chronograph, Wait};
@@ -42,11 +42,12 @@ pub(crate) struct Chunk {
     pub start: u64,
     pub span: u32,
     pub fin: bool,
+    /// Whether the octets are sent for the first time.
     pub new: bool,
 }
 
-/// Sending half of a connection. Each part owns the state of one mechanism and answers questions about it; the files beside
-/// this one put their answers in order, for each event of a sender.
+/// Sending half of a connection. Each part owns the state of one mechanism and answers questions about it; the submodules ask
+/// them in order, each for one kind of event.
 pub(crate) struct Sender {
     /// Whether segments in order take the [fast path](fast_path).
     pub fast: bool,
@@ -75,7 +76,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Creates a sender of segments of `mss` bytes, to a peer that does SACK or does not.
+    /// Creates a sender of segments of `mss` bytes; `selective` says whether SACK is in use.
     pub fn new(config: &Config, mss: u64, seed: u64, selective: bool, rtt: RttEstimator) -> Self {
         let (window, host) = (CongestionWindow::new((config.control)(mss, seed)), config.host.personality());
         let recovery = config.recovery.with_peer(selective);
@@ -103,8 +104,8 @@ impl Sender {
         }
     }
 
-    /// Starts anew with what the SYNs have negotiated: segments of `mss` bytes, whether SACK blocks are used, and ECN. What was
-    /// written, measured and counted before stays.
+    /// Rebuilds the sender with the negotiated segment size, use of SACK, and ECN. Sequence space, timer, round-trip times and
+    /// counters stay.
     pub fn negotiate(&mut self, config: &Config, mss: u64, seed: u64, selective: bool, ecn: bool) {
         let fresh = Sender::new(config, mss, seed, selective, self.rtt);
         let Sender { octets, timer, chronograph, stats, .. } = std::mem::replace(self, fresh);
@@ -144,7 +145,7 @@ impl Sender {
     fn unsent(&self) -> u64 {
         self.bursts.as_ref().map_or_else(|| self.octets.unsent(), |bursts| bursts.unsent(&self.octets))
     }
-    /// End of the octets that the application cannot take back.
+    /// Octet after the last one that the application cannot take back.
     pub fn taken(&self) -> u64 {
         self.octets.nxt + if self.bursts.is_some() { self.unsent() } else { 0 }
     }
@@ -162,7 +163,7 @@ impl Sender {
     fn view(&self) -> burst::View<'_> {
         let Sender { octets, peer, window, board, rtt, .. } = self;
         let (allowed, pipe, is_calm) = (self.allowance(), self.pipe(), !self.is_repairing());
-        let has_short = self.short.end > octets.una;
+        let has_short = self.short.is_outstanding(octets.una);
         burst::View { octets, peer, window, board, rtt, allowed, pipe, is_calm, has_short }
     }
 
@@ -178,7 +179,7 @@ impl Sender {
         self.peer.is_updated_by(self.host, self.octets.una, offset, start, window)
     }
 
-    /// Handles an acknowledgement while [nothing was sent](Octets::is_unused): it may update the window, and answer a probe.
+    /// Handles an acknowledgement before [anything was sent](Octets::is_unused): it may update the window, and answer a probe.
     #[inline]
     pub fn on_empty_ack(&mut self, start: Option<u64>, window: u64) {
         self.peer.update(self.host, self.octets.una, self.octets.una, start, window);
@@ -208,9 +209,9 @@ impl Sender {
         }
     }
 
-    /// Goes on behind the first `taken` of `sent` octets that left with the SYN: these were acknowledged with it. The others
-    /// are sent again (RFC 7413 section 4.2.1; tcp_rcv_fastopen_synack in Linux).
-    pub fn skip(&mut self, taken: u64, sent: u64) {
+    /// Resumes after the first `taken` of `sent` octets that left with the SYN, which were acknowledged with it. The others are
+    /// sent again (RFC 7413 section 4.2.1; tcp_rcv_fastopen_synack in Linux).
+    pub fn resume_after_syn_data(&mut self, taken: u64, sent: u64) {
         (self.octets.una, self.octets.nxt, self.window.round_end) = (1 + taken, 1 + taken, 1 + taken);
         self.octets.early = 1 + sent;
     }
@@ -222,8 +223,8 @@ impl Sender {
         }
     }
 
-    /// Before a write: marks the connection application-limited if the application kept it waiting
-    /// (draft-ietf-ccwg-bbr section 4.1.2.4).
+    /// Marks the connection application-limited before a write, if the application kept it waiting (draft-ietf-ccwg-bbr
+    /// section 4.1.2.4).
     pub fn on_write(&mut self) {
         let idle = self.octets.finish() - self.octets.nxt < self.peer.mss && !self.board.has_pending();
         let pipe = self.board.pipe();
@@ -232,7 +233,7 @@ impl Sender {
         }
     }
 
-    /// Stops sending for a reason.
+    /// Records why the sender stops sending.
     #[inline]
     fn wait(&mut self, now: Time, reason: Wait) {
         self.chronograph.on_wait(now, reason);

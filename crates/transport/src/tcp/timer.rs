@@ -1,9 +1,9 @@
-//! The one timer of a sender: retransmission and zero-window probes, loss probes, and RACK's reordering timer.
+//! Timer of a sender: retransmission, zero-window probes, tail loss probes, and RACK's reordering timer.
 
 use super::clock::Clock;
 use vazao_engine::{Duration, Time};
 
-/// What a timer is set for.
+/// Purpose that a timer is set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Retransmission, or a zero-window probe.
@@ -18,12 +18,12 @@ pub(crate) enum Purpose {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
     pub clock: Clock,
-    /// Time at which it expires, and what for.
+    /// Time of the next expiry.
     pub at: Time,
     pub purpose: Purpose,
-    /// Expiry as the retransmission timer, even if it is set for an earlier purpose.
+    /// Expiry of the retransmission timer, before which it may be set for another purpose.
     pub expiry: Time,
-    /// Expiries of the retransmission timer in a row.
+    /// Consecutive retransmission timeouts.
     pub expiries: u32,
     /// Time at which the pacer lets sending go on.
     pub release: Time,
@@ -42,32 +42,32 @@ impl Timer {
         }
     }
 
-    /// Whether it is set.
+    /// Whether the timer is set.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.at != Time::NEVER
     }
 
-    /// Sets it for a retransmission, a `span` from `now`.
+    /// Sets the retransmission timer to `span` from `now`.
     #[inline]
     pub fn set(&mut self, now: Time, span: Duration) {
         self.set_to(self.clock.expiry(now, span));
     }
 
-    /// Sets it for a retransmission at a time.
+    /// Sets the retransmission timer to a time.
     #[inline]
     pub fn set_to(&mut self, at: Time) {
         (self.at, self.expiry, self.purpose) = (at, at, Purpose::Retransmission);
     }
 
-    /// Lets it expire earlier for a loss probe, a `wait` from `now`.
+    /// Lets the timer expire earlier for a tail loss probe, `wait` from `now`.
     #[inline]
     pub fn set_for_probe(&mut self, now: Time, wait: Duration) {
         self.at = self.expiry.min(self.clock.expiry(now, wait));
         self.purpose = Purpose::LossProbe;
     }
 
-    /// Lets it expire earlier for segments that may only be reordered, a `wait` from `now`.
+    /// Lets the timer expire earlier for segments that may only be reordered, `wait` from `now`.
     pub fn set_for_reordering(&mut self, now: Time, wait: Duration) {
         let at = self.clock.expiry(now, wait);
         if at < self.at || self.purpose == Purpose::Reordering {
@@ -75,7 +75,7 @@ impl Timer {
         }
     }
 
-    /// Stops it.
+    /// Stops the timer.
     #[inline]
     pub fn stop(&mut self) {
         self.at = Time::NEVER;

@@ -10,7 +10,7 @@ use vazao_engine::{Duration, Time};
 ///
 /// Three signs show that: D-SACK reports every retransmission as a duplicate (RFC 3708); an acknowledgement of a
 /// retransmitted segment echoes an earlier timestamp (Eifel, RFC 3522); after a timeout, a segment sent once arrives
-/// after all (F-RTO, RFC 5682). The response to each is Eifel's (RFC 4015) as in Linux: window and ssthresh are
+/// after all (F-RTO, RFC 5682). The response is Linux's: window and ssthresh are
 /// restored.
 #[derive(Debug)]
 pub(crate) struct Undo {
@@ -19,7 +19,7 @@ pub(crate) struct Undo {
     reduction: Option<Reduced>,
     /// Retransmissions since the reduction not reported as duplicates: first octet and count.
     unreported: BTreeMap<u64, u32>,
-    /// Linux's count instead of these.
+    /// Linux's count, for hosts that go by it.
     count: Option<Count>,
     /// Whether a D-SACK came since the last acknowledgement was examined.
     dsack_arrived: bool,
@@ -73,7 +73,7 @@ enum Frto {
     Testing(u64),
 }
 
-/// Acknowledgement during an episode, or with a D-SACK (RFC 2883), as evidence on whether the episode was needless.
+/// Acknowledgement during an episode, or with a D-SACK (RFC 2883), as evidence on whether the episode was spurious.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence {
     /// Episode under way when it came.
@@ -89,36 +89,38 @@ pub(crate) struct Evidence {
 /// Finding about an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// Whether a hole was filled by a late original, not by a retransmission (tcp_try_undo_partial in Linux).
-    pub fills_hole: bool,
-    /// The last reduction, if it was needless.
-    pub needless: Option<Needless>,
+    /// Whether a late original, not a retransmission, filled a hole (tcp_try_undo_partial in Linux).
+    pub filled_by_original: bool,
+    /// The last reduction, if it was spurious.
+    pub spurious: Option<Spurious>,
 }
 
-/// Reduction that was needless, and is forgotten.
+/// Reduction that was spurious, and is forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Needless {
+pub(crate) struct Spurious {
     pub by_timeout: bool,
     /// Whether an original transmission has arrived late.
     pub original: bool,
     /// Whether every retransmission was reported as a duplicate while the episode was under way, or after it.
     pub reported: bool,
-    /// Whether nothing is lost either, as the episode is not over.
+    /// Whether the episode was under way, so that nothing is lost either.
     pub early: bool,
 }
 
 /// Acknowledgement after a timeout, as F-RTO examines it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
-    /// Whether it moved SND.UNA; whether it acknowledges just what was acknowledged before, or less: a reordered one.
+pub(crate) struct FrtoAck {
+    /// Whether it moved SND.UNA.
     pub advanced: bool,
+    /// Whether it acknowledges exactly what was acknowledged before.
     pub repeats: bool,
+    /// Whether it acknowledges less: others have overtaken it.
     pub overtaken: bool,
+    /// Whether SACK is in use.
     pub selective: bool,
     /// Whether RACK tells originals from retransmissions.
     pub by_time: bool,
-    /// Octet up to which two new segments may leave, if everything up to the timeout is not yet acknowledged, and data and the
-    /// peer's window allow for them.
+    /// Octet up to which F-RTO may send two new segments, if there is reason, data and window for them.
     pub room: Option<u64>,
 }
 
@@ -126,9 +128,9 @@ pub(crate) struct Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conclusion {
     None,
-    /// The timeout was needless.
-    Needless(Needless),
-    /// Step 3a: it was a loss. The window becomes three segments, of which the new ones take two.
+    /// The timeout was spurious.
+    Spurious(Spurious),
+    /// The timeout was genuine (step 3a).
     Loss,
 }
 
@@ -227,7 +229,7 @@ impl Undo {
         })
     }
 
-    /// Octet up to which step 2 of F-RTO sends new data instead of retransmissions.
+    /// Octet up to which F-RTO sends new data instead of retransmissions (step 2).
     pub fn tests_up_to(&self) -> Option<u64> {
         match self.frto {
             Frto::Testing(end) => Some(end),
@@ -235,7 +237,7 @@ impl Undo {
         }
     }
 
-    /// Judges the episode by an acknowledgement. A reduction found needless is forgotten.
+    /// Judges the episode by an acknowledgement. A reduction found spurious is forgotten.
     #[cold]
     pub fn judge(&mut self, now: Time, seen: &Evidence) -> Finding {
         let Evidence { was, una, advanced, echo_rtt, has_resent } = *seen;
@@ -256,15 +258,15 @@ impl Undo {
             };
         let reported = all && (under_way || was == Episode::None);
         let early = una < was.recover() && !(all && under_way);
-        let needless = if late { self.take_needless(original, reported, early) } else { None };
-        Finding { fills_hole: partial, needless }
+        let spurious = if late { self.take_spurious(original, reported, early) } else { None };
+        Finding { filled_by_original: partial, spurious }
     }
 
-    /// Takes the last reduction as needless, and forgets it.
-    fn take_needless(&mut self, original: bool, reported: bool, early: bool) -> Option<Needless> {
+    /// Takes the last reduction as spurious, and forgets it.
+    fn take_spurious(&mut self, original: bool, reported: bool, early: bool) -> Option<Spurious> {
         let by_timeout = self.reduction?.by_timeout;
         self.forget();
-        Some(Needless { by_timeout, original, reported, early })
+        Some(Spurious { by_timeout, original, reported, early })
     }
 
     /// Whether F-RTO examines the answers to a timeout.
@@ -274,14 +276,14 @@ impl Undo {
 
     /// Takes a step of RFC 5682, without SACK (section 2) or with it (section 3).
     #[cold]
-    pub fn test_timeout(&mut self, board: &mut Scoreboard, seen: &Answer) -> Conclusion {
-        let Answer { advanced, repeats, overtaken, selective, by_time, room } = *seen;
+    pub fn test_timeout(&mut self, board: &mut Scoreboard, seen: &FrtoAck) -> Conclusion {
+        let FrtoAck { advanced, repeats, overtaken, selective, by_time, room } = *seen;
         let testing = matches!(self.frto, Frto::Testing(_));
         // An original sent before the timeout arrived after it. With SACK that is certain at the first acknowledgement
         // (Linux); without it, the data may have arrived before the timeout.
         let late = if selective { board.take_late() } else { advanced };
         if late && (testing || by_time) {
-            return self.take_needless(false, false, true).map_or(Conclusion::None, Conclusion::Needless);
+            return self.take_spurious(false, false, true).map_or(Conclusion::None, Conclusion::Spurious);
         }
         if overtaken {
             return Conclusion::None; // The steps have seen later ones.
@@ -301,8 +303,8 @@ impl Undo {
         Conclusion::None
     }
 
-    /// Linux's account of a D-SACK for `start..end` (tcp_check_dsack, tcp_sacktag_one): octets of it that are in flight end
-    /// at `copies`, `retransmissions` segments were ever sent again. Returns false if the report is dubious.
+    /// Linux's account of a D-SACK for `start..end` (tcp_check_dsack, tcp_sacktag_one): `copies` are the ends of
+    /// the segments within it that were sent again, of `retransmissions` ever. Returns false if the report is dubious.
     pub fn count_report(
         &mut self,
         (start, end): (u64, u64),

@@ -1,4 +1,4 @@
-//! Congestion window: the congestion control, and what it is asked on every segment.
+//! Congestion window of a sender, and the congestion control that sets it.
 
 use vazao_congestion::{Ack, Congestion, CongestionControl};
 use vazao_engine::{Duration, Time};
@@ -25,15 +25,14 @@ pub(crate) struct OneWay {
 }
 
 impl OneWay {
-    /// Takes the delay of an acknowledgement of new data with this round-trip time; `back_ms` is that of the acknowledgement
-    /// itself by the two clocks. The echo belongs to the first octets, which may have waited for the receiver's
-    /// delayed-ACK timer.
+    /// Computes the delay of newly acknowledged data: the round-trip time less the delay of the acknowledgement itself by the
+    /// two clocks. The timestamp echo does not serve: it may include the receiver's delayed-ACK time.
     #[inline]
-    pub fn measure(&mut self, rtt: Option<Duration>, back_ms: Option<i32>) {
+    pub fn measure(&mut self, rtt: Option<Duration>, return_delay_ms: Option<i32>) {
         if self.wanted {
             let forth = |rtt: Duration, ms| rtt.as_nanos() as i64 - i64::from(ms) * 1_000_000;
-            self.delay = rtt.zip(back_ms).map(|(rtt, ms)| forth(rtt, ms));
-            self.is_unknown = back_ms.is_none();
+            self.delay = rtt.zip(return_delay_ms).map(|(rtt, ms)| forth(rtt, ms));
+            self.is_unknown = return_delay_ms.is_none();
         }
     }
 }
@@ -44,44 +43,44 @@ impl CongestionWindow {
         CongestionWindow { cwnd: control.cwnd(), control, round_end: 1, one_way }
     }
 
-    /// Lets the congestion control change its state, and takes its window over.
+    /// Runs a function on the congestion control, and copies its window.
     #[inline]
-    pub fn tell<R>(&mut self, tell: impl FnOnce(&mut dyn CongestionControl) -> R) -> R {
-        let answer = tell(&mut *self.control);
+    pub fn update<R>(&mut self, update: impl FnOnce(&mut dyn CongestionControl) -> R) -> R {
+        let answer = update(&mut *self.control);
         self.cwnd = self.control.cwnd();
         answer
     }
 
     /// Handles the end of the handshake, with its round-trip time unless a SYN was retransmitted.
     pub fn on_established(&mut self, rtt: Option<Duration>) {
-        self.tell(|control| control.on_established(rtt));
+        self.update(|control| control.on_established(rtt));
     }
 
     /// Handles an acknowledgement.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) {
-        self.tell(|control| control.on_ack(ack));
+        self.update(|control| control.on_ack(ack));
     }
 
     /// Handles a loss, a timeout or a mark.
     pub fn on_congestion(&mut self, congestion: &Congestion) {
-        self.tell(|control| control.on_congestion(congestion));
+        self.update(|control| control.on_congestion(congestion));
     }
 
-    /// Handles the end of a recovery with `flight` bytes outstanding: the window is no larger, unless it came down by itself
-    /// (`u64::MAX`).
+    /// Handles the end of a recovery: the window is limited to `flight` and a segment (RFC 6582 section 3.2 step 3); `u64::MAX`
+    /// means no limit.
     pub fn on_recovered(&mut self, flight: u64) {
-        self.tell(|control| control.on_recovered(flight));
+        self.update(|control| control.on_recovered(flight));
     }
 
-    /// Takes back the last reduction, which was needless.
+    /// Undoes the last reduction, which was spurious.
     pub fn on_spurious(&mut self, now: Time) {
-        self.tell(|control| control.on_spurious(now));
+        self.update(|control| control.on_spurious(now));
     }
 
     /// Limits the window to `cwnd`, and ssthresh to no less than `threshold`.
     pub fn restrict(&mut self, cwnd: u64, threshold: u64) {
-        self.tell(|control| control.restrict(cwnd, threshold));
+        self.update(|control| control.restrict(cwnd, threshold));
     }
 
     /// Whether the window is far below ssthresh, so that it may double within the next round trip.

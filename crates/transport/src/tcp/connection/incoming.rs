@@ -77,7 +77,7 @@ impl Connection {
                 let options = extra.and_then(|extra| extra.syn);
                 // Without an option the MSS is the default (RFC 9293 section 3.7.1).
                 fast.on_answer(options.and_then(|syn| syn.fast_open), options.map_or(536, |syn| syn.mss));
-                self.tx.skip(u64::from(taken), u64::from(early));
+                self.tx.resume_after_syn_data(u64::from(taken), u64::from(early));
             }
             // The window in a SYN segment is never scaled (RFC 7323 section 2.2).
             self.establish(now, segment, 0);
@@ -196,7 +196,7 @@ impl Connection {
                 return;
             }
             if early > 0 {
-                self.tx.skip(beyond, early);
+                self.tx.resume_after_syn_data(beyond, early);
             }
             if segment.flags.has(Flags::SYN) {
                 // Simultaneous open: the peer's SYN was received, but it may not have ours. Its window is not scaled.

@@ -2,7 +2,7 @@
 //! was sent has arrived, and full segments of new data while nothing is lost. Most segments of most connections take it. It does
 //! what [`Sender::on_ack`] and the general way of sending do for them, without asking for what cannot be.
 
-use super::report::AckReport;
+use super::control_events::AckReport;
 use super::{Chunk, Sender};
 use crate::tcp::chronograph::Wait;
 use crate::tcp::recovery::Recovery;
@@ -72,8 +72,8 @@ impl Sender {
         let (rtt, echo_rtt, padding) = (Some(latest), None, [0; 2]);
         let (delivered, advance, blocks, in_recovery) = (newly, newly, false, false);
         let report = AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery, padding };
-        if let Some(held) = self.report_ack(now, report) {
-            self.follow_ack(held);
+        if let Some(deferred) = self.report_ack(now, report) {
+            self.follow_ack(deferred);
         }
         true
     }

@@ -47,16 +47,16 @@ impl Sender {
         first
     }
 
-    /// Restarts the timer where data SACKed now was `sent` before the first segment last was: the answer to that one cannot be
-    /// there yet, however long it takes (FLAG_SET_XMIT_TIMER in Linux's tcp_clean_rtx_queue).
+    /// Restarts the timer if the first segment was last sent after `sent`, when data SACKed now was: its acknowledgement cannot
+    /// be there yet (FLAG_SET_XMIT_TIMER in Linux's tcp_clean_rtx_queue).
     pub(super) fn await_front(&mut self, now: Time, sent: Time) {
         if self.board.front().is_some_and(|front| sent < front.at) {
             self.restart_timer(now);
         }
     }
 
-    /// Records the round-trip time of the last SACKed segment, or else of the last one of a cumulative acknowledgement, as
-    /// the least if it is; returns it.
+    /// Updates the least round-trip time from the last SACKed segment, or else from the last one of a `cumulative`
+    /// acknowledgement; returns the sample.
     pub(super) fn observe(&mut self, now: Time, cumulative: Option<Duration>) -> Option<Duration> {
         let rtt = self.board.last_newly_sacked().map(|at| now.since(at)).or(cumulative);
         rtt.inspect(|&rtt| self.rtt.observe(rtt))

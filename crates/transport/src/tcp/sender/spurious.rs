@@ -1,33 +1,33 @@
-//! Needless recoveries and timeouts: what shows them, and what is taken back.
+//! Response to spurious recoveries and timeouts.
 
 use super::Sender;
 use crate::tcp::acknowledgement::Acknowledgement;
 use crate::tcp::recovery::Episode;
-use crate::tcp::undo::{Answer, Conclusion, Evidence, Needless};
+use crate::tcp::undo::{Conclusion, Evidence, FrtoAck, Spurious};
 use vazao_engine::Time;
 
 impl Sender {
     /// Checks whether the episode `was` proves spurious, after an acknowledgement during it or a D-SACK (RFC 2883), before
-    /// which everything up to octet `before` was acknowledged; returns whether it did.
+    /// which everything up to octet `before` was acknowledged; returns whether D-SACK or timestamps showed it.
     #[cold]
     pub(super) fn check_spurious(&mut self, now: Time, ack: &Acknowledgement, was: Episode, before: u64) -> bool {
         let una = self.octets.una;
         let (advanced, has_resent) = (una > before, self.board.has_resent());
         let finding = self.undo.judge(now, &Evidence { was, una, advanced, echo_rtt: ack.echo_rtt, has_resent });
-        if let (Some(rack_tlp), true) = (&mut self.rack_tlp, finding.fills_hole) {
+        if let (Some(rack_tlp), true) = (&mut self.rack_tlp, finding.filled_by_original) {
             rack_tlp.rack.on_lateness(self.board.highest(una) - before, self.peer.mss);
             rack_tlp.late = has_resent;
         }
-        if let Some(needless) = finding.needless {
+        if let Some(spurious) = finding.spurious {
             if let Some(rack_tlp) = &mut self.rack_tlp {
-                if needless.original {
+                if spurious.original {
                     rack_tlp.rack.on_reordering();
                 }
-                if needless.reported {
+                if spurious.reported {
                     rack_tlp.rack.on_needless_recovery();
                 }
             }
-            self.undo_reduction(now, needless);
+            self.undo_reduction(now, spurious);
             return true;
         }
         if matches!(was, Episode::Restart { .. }) && self.undo.tests_timeout() {
@@ -36,11 +36,11 @@ impl Sender {
         false
     }
 
-    /// Has F-RTO examine an answer to a timeout, when everything up to octet `recover` had been sent.
+    /// Takes a step of F-RTO (RFC 5682); `recover` was SND.NXT at the timeout.
     fn test_timeout(&mut self, now: Time, ack: &Acknowledgement, recover: u64, advanced: bool) {
         let octets = &self.octets;
         let has_room = octets.una < recover && octets.nxt < octets.finish() && self.peer.edge > octets.nxt;
-        let answer = Answer {
+        let answer = FrtoAck {
             advanced,
             repeats: ack.offset == octets.una,
             overtaken: ack.offset < octets.una,
@@ -50,20 +50,21 @@ impl Sender {
         };
         match self.undo.test_timeout(&mut self.board, &answer) {
             Conclusion::None => {}
-            Conclusion::Needless(needless) => self.undo_reduction(now, needless),
+            Conclusion::Spurious(spurious) => self.undo_reduction(now, spurious),
+            // The window becomes three segments, of which the new ones take two (step 3a).
             Conclusion::Loss => self.repair.force = !self.host.waits_after_frto,
         }
     }
 
-    /// Takes the last reduction back: restores window and ssthresh; before the end of the episode, nothing is lost either.
-    fn undo_reduction(&mut self, now: Time, needless: Needless) {
-        if needless.by_timeout {
+    /// Undoes a reduction: restores window and ssthresh; before the end of the episode, nothing is lost either.
+    fn undo_reduction(&mut self, now: Time, spurious: Spurious) {
+        if spurious.by_timeout {
             self.stats.spurious_timeouts += 1;
         } else {
             self.stats.spurious_recoveries += 1;
         }
         self.repair.episode = Episode::None;
-        if needless.early {
+        if spurious.early {
             self.board.unmark_losses();
         }
         self.reduction.end();

@@ -1,4 +1,4 @@
-//! The timer: when it is set, and what its expiry means.
+//! Timer of a sender: how it is set, and retransmission timeouts.
 
 use super::Sender;
 use crate::tcp::recovery::{Episode, Recovery};
@@ -7,6 +7,7 @@ use vazao_congestion::Signal;
 use vazao_engine::Time;
 
 impl Sender {
+    /// Restarts the retransmission timer.
     #[inline]
     pub(super) fn restart_timer(&mut self, now: Time) {
         self.timer.set(now, self.rtt.rto());
@@ -15,7 +16,7 @@ impl Sender {
         }
     }
 
-    /// Arms the persist timer when the receiver's window is closed and no acknowledgement is outstanding.
+    /// Arms the persist timer when the receiver's window admits nothing and no data is outstanding.
     #[cold]
     pub(super) fn persist(&mut self, now: Time) {
         if self.board.outstanding() == 0 && !self.timer.is_set() {
@@ -63,8 +64,9 @@ impl Sender {
         self.stats.timeouts += 1;
         // A burst of losses reduces ssthresh only once: in fast recovery it was reduced for the same flight. After the
         // receiver has closed the window again, a retransmission is only a probe.
-        let probes = self.is_window_closed() && matches!(self.repair.episode, Episode::Restart { .. });
-        let first = self.timer.expiries == 1 && !self.in_recovery() && !self.reduction.is_lossless() && !probes;
+        let is_window_probe = self.is_window_closed() && matches!(self.repair.episode, Episode::Restart { .. });
+        let first =
+            self.timer.expiries == 1 && !self.in_recovery() && !self.reduction.is_lossless() && !is_window_probe;
         self.reduce(now, if first { Signal::Timeout } else { Signal::RepeatedTimeout });
         self.declare_lost_on_timeout(now);
         self.repair.episode = Episode::Restart { recover: self.octets.nxt };
@@ -77,7 +79,7 @@ impl Sender {
         true
     }
 
-    /// Marks what a retransmission timeout calls lost.
+    /// Marks segments as lost after a retransmission timeout.
     fn declare_lost_on_timeout(&mut self, now: Time) {
         self.reduction.end();
         if self.repair.algorithm == Recovery::Pipe {

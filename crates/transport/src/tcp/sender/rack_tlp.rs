@@ -1,4 +1,4 @@
-//! Time-based recovery: RACK's losses and tail loss probes (RFC 8985).
+//! RACK loss detection and tail loss probes of a sender (RFC 8985).
 
 use super::{Chunk, Sender};
 use crate::tcp::acknowledgement::{Acknowledgement, Before};
@@ -48,7 +48,7 @@ impl Sender {
         self.timer.set(now, (self.rtt.srtt() / 2).max(MIN));
     }
 
-    /// Handles expiry of the reordering timer: the segments it waited for are lost.
+    /// Handles expiry of the reordering timer: the segments that it waited for are declared lost.
     #[cold]
     pub(super) fn on_reordering_timeout(&mut self, now: Time) {
         self.rearm(now);
@@ -126,7 +126,7 @@ impl Sender {
         }
     }
 
-    /// RFC 8985 section 7.3: returns new data regardless of the congestion window, or else the last segment again. The
+    /// Returns a tail loss probe (RFC 8985 section 7.3): new data regardless of the congestion window, or the last segment. The
     /// retransmission timer restarts so that the probe can be answered.
     #[cold]
     pub(super) fn next_probe(&mut self, now: Time) -> Option<Chunk> {

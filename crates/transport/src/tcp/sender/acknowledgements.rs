@@ -1,13 +1,13 @@
-//! Acknowledgements: what they acknowledge, and the order in which the mechanisms look at them.
+//! Processing of acknowledgements: the order in which the mechanisms look at each.
 
 use super::Sender;
-use super::report::{AckReport, Held};
+use super::control_events::{AckReport, Deferred};
 use crate::tcp::acknowledgement::{Acknowledgement, Before};
 use crate::tcp::recovery::{Episode, Recovery};
 use vazao_engine::Time;
 
 impl Sender {
-    /// Handles an acknowledgement of `una` or more.
+    /// Handles an acknowledgement of SND.UNA or later.
     #[inline]
     pub fn on_ack(&mut self, now: Time, ack: &Acknowledgement) {
         let same_window = self.peer.window == ack.window;
@@ -16,9 +16,9 @@ impl Sender {
         let sacked = self.board.sacked() - ack.sacked;
         let before = Before { una, sacked, repeated: self.undo.reported(self.peer.mss), new_sacks: ack.sacked > 0 };
         self.marks.echoed = ack.echo;
-        let mut held = None;
+        let mut deferred = None;
         if ack.offset > una {
-            held = self.on_new_ack(now, ack, same_window);
+            deferred = self.on_new_ack(now, ack, same_window);
         } else {
             if self.board.outstanding() == 0 || self.is_window_closed() {
                 self.timer.expiries = 0; // The answer to a probe shows that the peer is alive.
@@ -31,7 +31,7 @@ impl Sender {
         let same = ack.bare && same_window && ack.offset == una;
         if self.board.outstanding() > 0 && if self.repair.selective { ack.sacked > 0 } else { same } {
             if ack.offset == una {
-                held = self.report_duplicate(now, ack, same_window);
+                deferred = self.report_duplicate(now, ack, same_window);
             }
             self.on_duplicate_ack(now, before);
         }
@@ -40,12 +40,12 @@ impl Sender {
         }
         self.repair(now, ack, before, losses);
         self.undo.forget_reports();
-        if let Some(held) = held {
-            self.follow_ack(held);
+        if let Some(deferred) = deferred {
+            self.follow_ack(deferred);
         }
     }
 
-    /// Handles a reordered acknowledgement of less than `una`. Its SACK blocks still count (RFC 6675 section 5: any
+    /// Handles a reordered acknowledgement of less than SND.UNA. Its SACK blocks still count (RFC 6675 section 5: any
     /// acknowledgement updates the scoreboard), which makes it a duplicate (section 2). Its window and RTT are out of
     /// date.
     #[cold]
@@ -54,7 +54,7 @@ impl Sender {
         if !new_sacks && !self.undo.has_dsack() {
             return;
         }
-        // Linux goes without tcp_cong_control here, so that nothing counts as delivered.
+        // Linux goes without tcp_cong_control here, so that PRR counts nothing as delivered.
         let counted = if self.host.grows_last { 0 } else { ack.sacked };
         let before = Before { una: self.octets.una, sacked: self.board.sacked() - counted, repeated: 0, new_sacks };
         self.undo.forget_reports();
@@ -81,8 +81,9 @@ impl Sender {
         }
     }
 
+    /// Handles an acknowledgement of new data.
     #[inline]
-    fn on_new_ack(&mut self, now: Time, ack: &Acknowledgement, same_window: bool) -> Option<Held> {
+    fn on_new_ack(&mut self, now: Time, ack: &Acknowledgement, same_window: bool) -> Option<Deferred> {
         let mss = self.peer.mss;
         let (flight, padding) = (self.flight(), self.short.padding(&self.board, mss));
         let newly = ack.offset - self.octets.una;
@@ -97,7 +98,7 @@ impl Sender {
         let rtt = self.sample_rtt(now, acked.first_sent, acked.last_sent, ack.echo_rtt);
         self.window.one_way.measure(rtt, ack.return_delay_ms);
         let was = self.repair.episode;
-        let restart_timer = self.progress(newly);
+        let restart_timer = self.advance_recovery(newly);
         let undone =
             (was != Episode::None || self.undo.has_dsack()) && self.check_spurious(now, ack, was, ack.offset - newly);
         if was.is_fast()
@@ -120,7 +121,7 @@ impl Sender {
         if self.host.forgets_duplicates && was != Episode::None && !self.is_repairing() {
             self.repair.credit = 0;
         }
-        let held = self.report_ack(
+        let deferred = self.report_ack(
             now,
             AckReport {
                 delivered: newly - acked.sacked - credit + ack.sacked + self.undo.reported(mss),
@@ -138,11 +139,11 @@ impl Sender {
         if self.repair.vegas_checks > 0 {
             self.check_vegas(now);
         }
-        held
+        deferred
     }
 
     /// Reports a duplicate acknowledgement to the congestion control, with the samples that SACKed data gives.
-    fn report_duplicate(&mut self, now: Time, ack: &Acknowledgement, same_window: bool) -> Option<Held> {
+    fn report_duplicate(&mut self, now: Time, ack: &Acknowledgement, same_window: bool) -> Option<Deferred> {
         let mss = self.peer.mss;
         if let Some(sent) = self.sample_sacked(now) {
             self.observe(now, None);
@@ -166,7 +167,7 @@ impl Sender {
 
     /// Advances the episode after `newly` octets were acknowledged; returns whether to restart the timer.
     #[inline]
-    fn progress(&mut self, newly: u64) -> bool {
+    fn advance_recovery(&mut self, newly: u64) -> bool {
         let (una, mss) = (self.octets.una, self.peer.mss);
         let Episode::Fast { recover, inflation, first_partial } = self.repair.episode else {
             if self.is_repairing() && una >= self.repair.episode.recover() {

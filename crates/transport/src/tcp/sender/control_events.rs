@@ -1,4 +1,4 @@
-//! What the congestion control is told of an acknowledgement.
+//! Events that the congestion control is told of: acknowledgements, and data about to leave.
 
 use super::Sender;
 use crate::tcp::rate::Rates;
@@ -6,8 +6,8 @@ use crate::tcp::recovery::Episode;
 use vazao_congestion::{Ack, Sending};
 use vazao_engine::{Duration, Time};
 
-/// Acknowledgement that the window follows once losses have been looked for.
-pub(super) type Held = (Ack, AckReport);
+/// Acknowledgement that the window follows only after loss detection.
+pub(super) type Deferred = (Ack, AckReport);
 
 /// Facts about one acknowledgement for the congestion control, besides the sender's state.
 #[derive(Clone, Copy)]
@@ -25,10 +25,10 @@ pub(super) struct AckReport {
 }
 
 impl Sender {
-    /// Reports an acknowledgement to the congestion control. In Linux that is its measurements alone: what is returned goes to
-    /// [`follow_ack`](Self::follow_ack) once losses have been looked for.
+    /// Reports an acknowledgement to the congestion control. In Linux these are its measurements alone: what is returned goes to
+    /// [`follow_ack`](Self::follow_ack) after loss detection.
     #[inline]
-    pub(super) fn report_ack(&mut self, now: Time, report: AckReport) -> Option<Held> {
+    pub(super) fn report_ack(&mut self, now: Time, report: AckReport) -> Option<Deferred> {
         let mut ack = self.event(now, &report);
         if let Some(rates) = self.board.rates() {
             rates.pending = Some(ack);
@@ -44,7 +44,7 @@ impl Sender {
         None
     }
 
-    /// Whether an acknowledgement can neither show a loss nor meet anything under way, as most are.
+    /// Whether an acknowledgement affects neither loss detection nor a reduction, as most do not.
     #[inline]
     fn is_uneventful(&self, report: &AckReport) -> bool {
         report.advance > 0
@@ -57,9 +57,9 @@ impl Sender {
             && self.rack_tlp.as_ref().is_none_or(|rack_tlp| !rack_tlp.probe.is_unanswered())
     }
 
-    /// Adjusts the window to an acknowledgement, in the state that looking for losses has left.
+    /// Adjusts the window to a deferred acknowledgement, in the state after loss detection.
     #[inline]
-    pub(super) fn follow_ack(&mut self, (mut ack, report): Held) {
+    pub(super) fn follow_ack(&mut self, (mut ack, report): Deferred) {
         ack.acked = self.counted(&report);
         ack.in_recovery |= self.in_recovery() || self.reduction.is_lossless();
         ack.after_timeout = matches!(self.repair.episode, Episode::Restart { .. });
@@ -69,7 +69,7 @@ impl Sender {
         self.window.cwnd = reduced.unwrap_or(self.window.cwnd);
     }
 
-    /// Octets that an acknowledgement counts for. Linux grows the window by delivered data, on an acknowledgement that moves
+    /// Octets by which an acknowledgement lets the window grow. Linux grows the window by delivered data, on an acknowledgement that moves
     /// SND.UNA; on any where segments are known to be reordered (tcp_may_raise_cwnd).
     fn counted(&self, report: &AckReport) -> u64 {
         let &AckReport { delivered, advance, padding, .. } = report;
@@ -84,7 +84,7 @@ impl Sender {
         self.host.grows_in_disorder && self.rack_tlp.as_ref().is_some_and(|rack_tlp| rack_tlp.is_reordered())
     }
 
-    /// Returns the event for the congestion control.
+    /// Returns the event for the congestion control, and ends the round trip that the acknowledgement ends.
     #[inline]
     fn event(&mut self, now: Time, report: &AckReport) -> Ack {
         let &AckReport { delivered, advance, same_window, blocks, flight, rtt, echo_rtt, in_recovery, padding } =
@@ -116,7 +116,7 @@ impl Sender {
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
             round,
-            window_limited: self.usage.is_window_limited(flown, flight + padding[0], &self.window),
+            window_limited: self.usage.update(flown, flight + padding[0], &self.window),
             in_recovery: in_recovery || self.marks.suspends_growth(self.octets.una) || self.reduction.is_lossless(),
             after_timeout: matches!(self.repair.episode, Episode::Restart { .. }),
             marked: if self.marks.echoed { delivered } else { 0 },
@@ -138,7 +138,7 @@ impl Sender {
         self.window.cwnd = cwnd;
     }
 
-    /// Informs the congestion control that data is about to leave, if it measures rates.
+    /// Tells a congestion control that measures rates that data is about to leave.
     #[inline(never)]
     pub(super) fn before_send(&mut self, now: Time) {
         let losses = self.board.losses();
@@ -147,7 +147,7 @@ impl Sender {
         let app_limited = rates.sampler.is_app_limited();
         let (srtt, min_rtt) = (self.rtt.srtt(), self.rtt.min());
         let sending = Sending { now, flight: self.board.pipe(), app_limited, srtt, min_rtt };
-        self.window.tell(|control| control.on_send(&sending));
+        self.window.update(|control| control.on_send(&sending));
     }
 
     /// Reports an acknowledgement to a congestion control that measures rates, after loss detection; `losses` octets were lost

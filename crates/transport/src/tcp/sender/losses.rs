@@ -9,6 +9,7 @@ use vazao_congestion::Signal;
 use vazao_engine::Time;
 
 impl Sender {
+    /// Handles a duplicate acknowledgement (RFC 5681 section 2; RFC 6675 section 2).
     pub(super) fn on_duplicate_ack(&mut self, now: Time, before: Before) {
         self.repair.duplicates += 1;
         self.stats.duplicate_acks += 1;
@@ -46,7 +47,7 @@ impl Sender {
         }
     }
 
-    /// Takes an acknowledgement off what is counted as in the network, and marks every hole in the scoreboard as lost.
+    /// Subtracts an acknowledgement from what counts as in the network, and marks every hole in the scoreboard as lost.
     pub(super) fn repair_by_pipe(&mut self, before: Before) {
         let segments = if self.octets.una > before.una { 2 } else { 1 };
         self.repair.episode.count(-segments * self.peer.mss as i64);
@@ -87,7 +88,7 @@ impl Sender {
     fn recover_flight(&self, before: Before) -> u64 {
         match self.rules.sack_profile {
             SackProfile::Rfc => self.octets.nxt - before.una - before.sacked,
-            SackProfile::Ns3 => self.octets.in_flight(),
+            SackProfile::Ns3 => self.octets.nxt - self.octets.una,
         }
     }
 
@@ -97,7 +98,7 @@ impl Sender {
         let duplicates = i64::from(self.repair.duplicates) * mss;
         if self.repair.algorithm == Recovery::Pipe {
             // The first retransmission makes up for the acknowledgement at hand, which is counted twice.
-            return Episode::Pipe { recover, pipe: (self.octets.in_flight()) as i64 - duplicates };
+            return Episode::Pipe { recover, pipe: (self.octets.nxt - self.octets.una) as i64 - duplicates };
         }
         Episode::Fast { recover, inflation: if self.repair.selective { 0 } else { duplicates }, first_partial: true }
     }

@@ -1,4 +1,4 @@
-//! Reductions of the window: for a loss, a timeout, a mark or a delay, at once or in proportion to what is delivered.
+//! Reductions of the congestion window: for a loss, a timeout, ECE or a delay, at once or by proportional rate reduction.
 
 use super::Sender;
 use crate::tcp::acknowledgement::Before;
@@ -23,7 +23,7 @@ impl Sender {
         self.signal(now, signal, self.flight());
     }
 
-    /// Reports a sign of congestion, which came when `flight` octets were outstanding, to the congestion control.
+    /// Signals congestion to the congestion control, with `flight` octets outstanding.
     pub(super) fn signal(&mut self, now: Time, signal: Signal, flight: u64) {
         let (srtt, min_rtt) = (self.rtt.srtt(), self.rtt.min());
         let flight = self.usage.judged_flight(now, flight, srtt);
@@ -45,15 +45,15 @@ impl Sender {
         self.reduce_without_loss(from);
     }
 
-    /// Reduces the window as the congestion control asks for without a loss, from a `flight`.
+    /// Begins a reduction that the congestion control asks for without a loss, with `flight` octets outstanding.
     #[cold]
     pub(super) fn reduce_for_delay(&mut self, flight: u64) {
         self.marks.on_reduction(self.octets.nxt);
         self.reduce_without_loss(self.reduction.base(self.window.cwnd, flight));
-        self.reduction.spare_acknowledgement();
+        self.reduction.skip_acknowledgement();
     }
 
-    /// Begins a reduction from `from` to ssthresh over a round trip. A congestion control that measures rates sets its window
+    /// Begins a reduction from `from` bytes to ssthresh over a round trip. A congestion control that measures rates sets its window
     /// itself.
     fn reduce_without_loss(&mut self, from: u64) {
         self.undo.forget();
@@ -63,7 +63,7 @@ impl Sender {
         }
     }
 
-    /// Ends a reduction without loss once its round trip is acknowledged.
+    /// Ends a reduction without loss when its round trip is over.
     #[cold]
     pub(super) fn end_lossless_reduction(&mut self) {
         self.reduction.end();

@@ -1,4 +1,4 @@
-//! Transmission of data: what is sent and when, and what the sender waits for if nothing is.
+//! Transmission of data: the next segment to send, or the reason why there is none.
 
 use super::{Chunk, Sender};
 use crate::tcp::burst::Decision;
@@ -26,7 +26,7 @@ impl Sender {
         if self.rack_tlp.as_ref().is_some_and(|rack_tlp| rack_tlp.probe.due) {
             return self.next_probe(now);
         }
-        if self.paced.is_some() && self.is_pacing_blocked(now) {
+        if self.waits_for_pacer(now) {
             return None;
         }
         if self.board.outstanding() == 0 && self.octets.nxt == self.octets.finish() {
@@ -55,7 +55,7 @@ impl Sender {
         }
     }
 
-    /// Whether a segment of new data would leave at once.
+    /// Whether the congestion window and the pacer admit a segment of new data.
     #[inline]
     pub fn has_room(&self, now: Time) -> bool {
         self.fits() && !self.board.has_pending() && self.paced.as_ref().is_none_or(|paced| paced.pacer.is_open(now))
@@ -76,7 +76,7 @@ impl Sender {
         pipe == 0 || pipe + self.peer.mss <= self.allowance()
     }
 
-    /// Whether only the send buffer keeps more from being sent: it is full of what is in flight, and the congestion window
+    /// Whether only the send buffer limits the sender: it is full of what is in flight, and the congestion window
     /// is not (tcp_cwnd_validate in Linux).
     fn lacks_buffer(&self) -> bool {
         let full = self.bursts.as_ref().map_or(self.chronograph.blocked, |bursts| bursts.buffer.is_blocking());
@@ -84,7 +84,7 @@ impl Sender {
     }
 
     /// Whether pacing holds back data that could be sent; if so, sets the time to wake up.
-    fn is_pacing_blocked(&mut self, now: Time) -> bool {
+    fn waits_for_pacer(&mut self, now: Time) -> bool {
         let Some(paced) = &self.paced else { return false };
         let held = !paced.pacer.is_open(now);
         let waiting = self.board.has_pending() || self.octets.nxt < self.octets.finish();
@@ -98,7 +98,7 @@ impl Sender {
         held
     }
 
-    /// Records that data is waiting for room: the sender is window-limited, or the pacer will wake it.
+    /// Records that new data waits for the congestion window or for the pacer.
     pub fn wait_for_room(&mut self, now: Time) {
         self.usage.is_limited = !self.fits();
         if let Some(paced) = self.paced.as_ref().filter(|paced| !paced.pacer.is_open(now)) {
@@ -106,7 +106,7 @@ impl Sender {
         }
     }
 
-    /// Maximum octets in flight.
+    /// Octets that may be in the network.
     #[inline]
     pub(super) fn allowance(&self) -> u64 {
         let allowed = self.window.cwnd.saturating_add_signed(self.repair.episode.inflation());
@@ -124,17 +124,17 @@ impl Sender {
     /// when freed buffer space wakes it.
     fn begins_burst(&mut self, now: Time) -> bool {
         let Some(mut bursts) = self.bursts.take() else { return true };
-        let mut begins = self.accepts(now, bursts.begin(now, &self.view()));
+        let mut begins = self.apply(now, bursts.begin(now, &self.view()));
         let has_data = begins && bursts.has_data_for(&self.view());
         if !has_data && bursts.wake_writer(&self.view()) {
-            begins = self.accepts(now, bursts.begin(now, &self.view()));
+            begins = self.apply(now, bursts.begin(now, &self.view()));
         }
         self.bursts = Some(bursts);
         begins
     }
 
-    /// Takes over a decision about a burst; returns whether new data may leave.
-    fn accepts(&mut self, now: Time, decision: Decision) -> bool {
+    /// Applies a decision about a burst; returns whether new data may leave.
+    fn apply(&mut self, now: Time, decision: Decision) -> bool {
         match decision {
             Decision::Begin => {}
             Decision::Closed => {
@@ -149,7 +149,7 @@ impl Sender {
     /// Whether Nagle's algorithm keeps back the rest of what was written: it fills no segment and does not end the stream.
     #[cold]
     fn keeps_back(&self) -> bool {
-        let waits = if self.host.waits_for_short { self.short.end > self.octets.una } else { true };
+        let waits = !self.host.waits_for_short || self.short.is_outstanding(self.octets.una);
         let is_short = (1..self.peer.mss).contains(&self.octets.unsent());
         self.board.outstanding() > 0 && waits && !self.octets.fin && is_short
     }
@@ -184,6 +184,7 @@ impl Sender {
             || !self.host.keeps_to_window_edge && !sent.state.has(Status::AMBIGUOUS)
     }
 
+    /// Retransmits segment `number`.
     pub(super) fn resend(&mut self, number: u64, sent: Sent, now: Time) -> Chunk {
         if self.board.measures_rates() {
             self.before_send(now);
@@ -206,9 +207,9 @@ impl Sender {
             None => self.repair.vegas_checks = 2,
         }
         self.on_sent(now, sent.span);
-        let overdue =
+        let restarts =
             self.rack_tlp.is_some() && self.timer.purpose != Purpose::Reordering && number == self.board.first_number();
-        if !self.timer.is_set() || overdue {
+        if !self.timer.is_set() || restarts {
             // The retransmission of the first segment gets a full RTO, and the tail is not probed in recovery (RFC 8985
             // section 7.2; tcp_xmit_retransmit_queue in Linux).
             self.restart_timer(now);
@@ -292,7 +293,7 @@ impl Sender {
         self.short.push(self.octets.nxt, self.rules.counts_segments.then_some((number, span)));
     }
 
-    /// Whether the octets just sent had not left with the SYN.
+    /// Returns whether the octets just sent had not left with the SYN, and counts those that had as retransmissions.
     #[inline]
     fn is_new(&mut self) -> bool {
         let new = self.octets.nxt > self.octets.early;
