@@ -2,12 +2,16 @@
 
 import json
 import math
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import tomli_w
 
+from vazao.scenario import load
 from vazao.store import Store
 from vazao.store.directory import PLANNED
 from vazao.store.growth import in_order
@@ -325,6 +329,24 @@ def hosts_and_routers(hosts: list[str], routers: list[str]) -> list[dict[str, st
     return [{"name": n, "kind": "host"} for n in hosts] + [{"name": n, "kind": "router"} for n in routers]
 
 
+def placed(make: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """The network that `make` describes, with its nodes where the engine places them."""
+
+    @wraps(make)
+    def made(*given: int) -> dict[str, Any]:
+        graph = make(*given)
+        kinds = {kind: [node["name"] for node in graph["nodes"] if node["kind"] == kind] for kind in ("host", "router")}
+        links = [{"name": x["name"], "from": x["source"], "to": x["target"], "rate": "1 Gbps", "delay": "1 ms"}
+                 for x in graph["links"]]  # fmt: skip
+        flows = [{"client": x["client"], "server": x["server"], "app": "upload"} for x in graph["flows"]]
+        network = {"topology": "custom", "hosts": kinds["host"], "routers": kinds["router"], "link": links}
+        nodes = load(tomli_w.dumps({"until": "1 s", "network": network, "flow": flows})).graph()["nodes"]
+        return graph | {"nodes": nodes}
+
+    return made
+
+
+@placed
 def dumbbell(pairs: int) -> dict[str, Any]:
     left, right = [f"left{i + 1}" for i in range(pairs)], [f"right{i + 1}" for i in range(pairs)]
     return {
@@ -339,6 +361,7 @@ def dumbbell(pairs: int) -> dict[str, Any]:
     }
 
 
+@placed
 def point_to_point() -> dict[str, Any]:
     return {
         "nodes": hosts_and_routers(["a", "b"], []),
@@ -347,6 +370,7 @@ def point_to_point() -> dict[str, Any]:
     }
 
 
+@placed
 def path(hops: int) -> dict[str, Any]:
     names = ["a", *(f"r{i + 1}" for i in range(hops - 1)), "b"]
     return {
@@ -359,6 +383,7 @@ def path(hops: int) -> dict[str, Any]:
     }
 
 
+@placed
 def parking_lot(hops: int) -> dict[str, Any]:
     routers = [f"r{i + 1}" for i in range(hops + 1)]
     cross = [(f"c{i + 1}", routers[i], f"d{i + 1}", routers[i + 1]) for i in range(hops)]
@@ -374,6 +399,7 @@ def parking_lot(hops: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@placed
 def multipath() -> dict[str, Any]:
     return {
         "nodes": hosts_and_routers(["a", "b"], []),
@@ -386,6 +412,7 @@ def multipath() -> dict[str, Any]:
     }
 
 
+@placed
 def mesh() -> dict[str, Any]:
     return {
         "nodes": hosts_and_routers(["s1", "s2", "d1", "d2"], ["x", "y", "z", "w"]),

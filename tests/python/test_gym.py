@@ -329,7 +329,7 @@ def test_a_wrong_action_is_refused_and_changes_nothing(action: Any) -> None:
     ("flow", "problem"),
     [
         (vz.flow(vz.upload(), vz.udp(rate="1 Mbps")), "cc"),
-        (vz.flow(vz.upload(), vz.sctp()), "agents are for tcp, quic and dccp"),
+        (vz.flow(vz.upload(), vz.sctp()), "agents are for tcp, dccp, quic"),
         (vz.flow(vz.page(4)), "a page's connections"),
     ],
 )

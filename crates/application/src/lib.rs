@@ -13,7 +13,7 @@ pub use arrivals::{Arrival, Arrivals};
 pub use bulk::{Sink, Source};
 pub use messages::Messages;
 pub use pattern::{Pattern, Script, ScriptFactory};
-pub use registry::{APPLICATIONS, Build, PING, SCRIPTED, Sides};
+pub use registry::{APPLICATIONS, Build, COMMAND, PING, SCRIPTED, Sides};
 pub use requests::{Client, Dialogue, Server};
 pub use streams::RandomStreams;
 pub use web::{

@@ -294,6 +294,9 @@ pub const SCRIPTED: Entry<Build> = Entry {
 /// Name of the application whose messages are to be answered with their own content.
 pub const PING: &str = "ping";
 
+/// Name of the application that runs programs of the host.
+pub const COMMAND: &str = "command";
+
 /// All applications.
 pub const APPLICATIONS: &[Entry<Build>] = &[
     Entry {
@@ -398,7 +401,7 @@ pub const APPLICATIONS: &[Entry<Build>] = &[
         build: Build::Visit(Visit::video),
     },
     Entry {
-        name: "command",
+        name: COMMAND,
         aliases: &[],
         title: "Programs of the host",
         source: "iperf3, curl, ping: whatever is installed, unmodified",

@@ -1,8 +1,7 @@
 //! Registries of what a user can name: algorithms with their parameters.
 //!
 //! A congestion control, a queue, a loss model, an application or a transport is one [`Entry`]: name, aliases, source,
-//! parameters with unit, default and range, one line of help. Entries alone feed TOML, command line, Python, docs and
-//! error messages, so that nothing about an algorithm is written down twice.
+//! parameters with unit, default and range, one line of help. All else follows from them: TOML, messages, pages, docs.
 
 mod distributions;
 mod entry;
@@ -71,23 +70,24 @@ pub struct Parameter {
     pub name: &'static str,
     /// Type and range.
     pub kind: Kind,
-    /// The default as a user would type it; empty when the parameter may be left out and then has no value, or when
-    /// `required` says that it may not be left out.
+    /// The default as a user would type it; empty where there is none.
     pub default: &'static str,
     /// Whether it must be given.
     pub required: bool,
     /// One line: what it is, with its source's section where there is one.
     pub help: &'static str,
+    /// Value that a page begins with where there is no default.
+    pub example: &'static str,
 }
 
 impl Parameter {
     /// Creates a parameter that has a default.
     pub const fn new(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Parameter {
-        Parameter { name, kind, default, required: false, help }
+        Parameter { name, kind, default, required: false, help, example: "" }
     }
     /// Returns a parameter that must be given.
     pub const fn required(name: &'static str, kind: Kind, help: &'static str) -> Parameter {
-        Parameter { name, kind, default: "", required: true, help }
+        Parameter { required: true, ..Parameter::new(name, kind, "", help) }
     }
 
     fn read(&self, raw: &Raw) -> Result<Value, ParameterError> {

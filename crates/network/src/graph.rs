@@ -5,6 +5,15 @@ use std::sync::Arc;
 use thiserror::Error;
 use vazao_engine::Duration;
 
+/// Where a network's description has a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// Key of the `network` table.
+    pub key: &'static str,
+    /// Index in the list under that key.
+    pub index: u32,
+}
+
 /// Both directions of a link. `forward` leads from `source` to `target`.
 #[derive(Clone, Debug)]
 pub struct Duplex {
@@ -18,6 +27,8 @@ pub struct Duplex {
     pub forward: Arc<Direction>,
     /// From `target` to `source`.
     pub reverse: Arc<Direction>,
+    /// Where it was described.
+    pub given: Given,
 }
 
 /// Kind of a node.

@@ -1,7 +1,7 @@
 //! The networks that have a name.
 
 use crate::direction::Direction;
-use crate::graph::{Duplex, Graph, NodeKind};
+use crate::graph::{Duplex, Given, Graph, NodeKind};
 use std::sync::Arc;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 
@@ -12,6 +12,8 @@ pub struct LinkSpec {
     pub forward: Arc<Direction>,
     /// The other way.
     pub reverse: Arc<Direction>,
+    /// Where it was described.
+    pub given: Given,
 }
 
 impl Graph {
@@ -22,7 +24,7 @@ impl Graph {
     }
     fn join(&mut self, name: impl Into<String>, source: usize, target: usize, link: &LinkSpec) {
         let (forward, reverse) = (link.forward.clone(), link.reverse.clone());
-        self.links.push(Duplex { name: name.into(), source, target, forward, reverse });
+        self.links.push(Duplex { name: name.into(), source, target, forward, reverse, given: link.given });
     }
     fn host(&mut self, name: impl Into<String>) -> usize {
         self.add(name, NodeKind::Host)
@@ -171,7 +173,7 @@ pub enum Topology {
         /// Makes it from its parameters and the links under each key.
         build: fn(&Parameters, &[Vec<LinkSpec>]) -> Graph,
     },
-    /// Topology whose links are named one by one: made from its parameters and them.
+    /// Topology whose links are named one by one under the key [`NAMED`]: made from its parameters and them.
     Named(fn(&Parameters, &[NamedLink]) -> Result<Graph, String>),
 }
 
@@ -179,6 +181,8 @@ pub enum Topology {
 pub struct Key {
     /// Name as a user types it.
     pub name: &'static str,
+    /// Word for one of its links.
+    pub noun: &'static str,
     /// Number of links.
     pub count: Count,
 }
@@ -192,16 +196,30 @@ pub enum Count {
     Many,
     /// One for all, or as many as a parameter says.
     OneOrEach(&'static str),
+    /// Any number, each with a name and the nodes that it joins.
+    Named,
 }
 
 /// Number of additional links: none.
 const NO_COPIES: fn(&Parameters) -> u64 = |_| 0;
-const LINK: Key = Key { name: "link", count: Count::One };
-const CHAIN: Key = Key { name: "link", count: Count::Many };
-const PATHS: Key = Key { name: "path", count: Count::Many };
-const BOTTLENECK: Key = Key { name: "bottleneck", count: Count::One };
-const ACCESS: Key = Key { name: "access", count: Count::One };
-const ACCESS_EACH: Key = Key { name: "access", count: Count::OneOrEach("pairs") };
+const LINK: Key = Key { name: "link", noun: "link", count: Count::One };
+const CHAIN: Key = Key { name: "link", noun: "hop", count: Count::Many };
+const PATHS: Key = Key { name: "path", noun: "path", count: Count::Many };
+const BOTTLENECK: Key = Key { name: "bottleneck", noun: "bottleneck", count: Count::One };
+const ACCESS: Key = Key { name: "access", noun: "access link", count: Count::One };
+const ACCESS_EACH: Key = Key { name: "access", noun: "access link", count: Count::OneOrEach("pairs") };
+/// Key under which links are named one by one.
+pub const NAMED: Key = Key { name: "link", noun: "link", count: Count::Named };
+
+impl Topology {
+    /// Returns the keys under which its links are given.
+    pub fn keys(&self) -> &'static [Key] {
+        match self {
+            Topology::Links { keys, .. } => keys,
+            Topology::Named(_) => &[NAMED],
+        }
+    }
+}
 
 parameters! {
     struct Dumbbell { pairs: u64 = Kind::Integer(1, 100_000), "1", "host pairs left1-right1, …"; }

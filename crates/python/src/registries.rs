@@ -1,9 +1,15 @@
 //! Contents of the registries, and a scenario's network, as JSON.
 
 use serde_json::{Map, Value as Json, json};
+use vazao_application::COMMAND;
 use vazao_engine::registry::{Entry, Parameter, Parameters};
-use vazao_network::Direction;
-use vazao_scenario::{ColumnSpec, FLOWS, LINKS, MEASURES, PATHS, PERSONALITIES, Personality, RUNS, Rows, Scenario};
+use vazao_network::loss::INDEPENDENT;
+use vazao_network::topology::{Count, Key, TOPOLOGIES, Topology};
+use vazao_network::{Direction, QueueSpec};
+use vazao_scenario::{
+    ColumnSpec, DEFAULT_TRANSPORT, FLOWS, LINKS, MEASURES, PATHS, PERSONALITIES, Pack, Personality, RUNS, Rows,
+    Scenario,
+};
 
 fn entries<B>(entries: &[Entry<B>]) -> Json {
     entries
@@ -34,6 +40,31 @@ fn personalities() -> Json {
     all
 }
 
+/// Adds facts for pages to the entries of a registry.
+fn with<B>(registry: &[Entry<B>], facts: impl Fn(&Entry<B>) -> Json) -> Json {
+    let mut all = entries(registry);
+    for (described, entry) in all.as_array_mut().into_iter().flatten().zip(registry) {
+        if let (Json::Object(described), Json::Object(facts)) = (described, facts(entry)) {
+            described.extend(facts);
+        }
+    }
+    all
+}
+
+/// Describes a kind of network for pages: the keys of its links, with the word for one link, and how many there are.
+fn topology(entry: &Entry<Topology>) -> Json {
+    let key = |key: &Key| {
+        let (count, each) = match key.count {
+            Count::One => ("one", None),
+            Count::Many => ("many", None),
+            Count::OneOrEach(parameter) => ("each", Some(parameter)),
+            Count::Named => ("named", None),
+        };
+        json!({ "key": key.name, "noun": key.noun, "count": count, "each": each })
+    };
+    json!({ "links": entry.build.keys().iter().map(key).collect::<Vec<_>>() })
+}
+
 fn parameter(p: &Parameter) -> Json {
     json!({
         "name": p.name,
@@ -41,7 +72,20 @@ fn parameter(p: &Parameter) -> Json {
         "required": p.required,
         "expected": p.kind.expected(),
         "help": p.help,
+        "example": (!p.example.is_empty()).then(|| p.example.parse().unwrap_or_else(|_| Json::from(p.example))),
     })
+}
+
+/// Says whether an entry is the usual one, and which of its parameters a value without a kind then is.
+fn plain<B>(entry: &Entry<B>, usual: &Entry<B>) -> Json {
+    let is_usual = entry.name == usual.name;
+    json!({ "usual": is_usual, "plain": is_usual.then_some(entry.parameters[0].name) })
+}
+
+fn transport(entry: &Entry<Pack>) -> Json {
+    let mut facts = Pack::front_json(entry);
+    facts["usual"] = json!(entry.name == DEFAULT_TRANSPORT.name);
+    facts
 }
 
 /// Describes the columns of each table of results, and the measures that can be traced.
@@ -65,19 +109,19 @@ pub fn all() -> Json {
         "packet scheduler": entries(vazao_transport::common::SCHEDULERS),
         "path manager": entries(vazao_transport::mptcp::PATH_MANAGERS),
         "slow start": entries(vazao_congestion::SLOW_STARTS),
-        "transport": entries(vazao_scenario::TRANSPORTS),
+        "transport": with(vazao_scenario::TRANSPORTS, transport),
         "personality": personalities(),
-        "application": entries(vazao_application::APPLICATIONS),
+        "application": with(vazao_application::APPLICATIONS, |entry| json!({ "host": entry.name == COMMAND })),
         "adaptation": entries(vazao_application::ADAPTATIONS),
         "distribution": entries(vazao_engine::DISTRIBUTIONS),
-        "queue": entries(vazao_network::QUEUES),
-        "loss model": entries(vazao_network::LOSS_MODELS),
+        "queue": with(vazao_network::QUEUES, |entry| plain(entry, QueueSpec::default().entry)),
+        "loss model": with(vazao_network::LOSS_MODELS, |entry| plain(entry, &INDEPENDENT)),
         "impairment": entries(vazao_network::IMPAIRMENTS),
         "strippable option": entries(vazao_scenario::STRIPPABLE),
         "rate": entries(vazao_network::RATES),
         "delay": entries(vazao_network::DELAYS),
         "shaper": entries(vazao_network::SHAPERS),
-        "topology": entries(vazao_network::topology::TOPOLOGIES),
+        "topology": with(TOPOLOGIES, topology),
     })
 }
 
@@ -107,7 +151,7 @@ pub fn graph(scenario: &Scenario) -> Json {
             json!({ "flow": i, "client": f.client, "server": f.server, "label": label })
         })
         .collect();
-    json!({ "nodes": vazao_scenario::nodes_json(graph), "links": links, "flows": flows })
+    json!({ "nodes": vazao_scenario::places_json(scenario), "links": links, "flows": flows })
 }
 
 fn direction(d: &Direction) -> Json {

@@ -1,14 +1,11 @@
 """Drawing of a scenario's network: hosts, routers, and links with their rate, delay, queue and loss.
 
-Layout: the longest of the flows' shortest paths is the *spine*, drawn from left to right. Hosts at its
-two end routers fan out left and right (a dumbbell); hosts at a router in between hang below it (a parking
-lot); links that join the same two nodes are bent apart (disjoint paths); any other node goes in the
-column of its distance from the spine's start.
+The engine says where nodes are, in columns and rows (`Scenario.graph`). Links that join the same two nodes are bent apart,
+and of many hosts in a column a few stand for all.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -197,116 +194,30 @@ def place(graph: Graph) -> tuple[dict[str, Node], list[Link]]:
     """Positioned nodes, and the links between those that are drawn."""
     nodes = {node["name"]: Node(node["name"], node["kind"] == "host") for node in graph["nodes"]}
     links = [Link(x["name"], x["source"], x["target"], x["forward"], x["reverse"]) for x in graph["links"]]
-    neighbours: dict[str, list[str]] = {name: [] for name in nodes}
-    for link in links:
-        neighbours[link.source].append(link.target)
-        neighbours[link.target].append(link.source)
-    parallel = len({frozenset((link.source, link.target)) for link in links}) < len(links)
-    spine = _spine(graph, neighbours)
-    columns = _columns(spine, neighbours, nodes)
-    below = _hanging(spine, neighbours, nodes)
-    for name, column in columns.items():
-        nodes[name].x = column * COLUMN * (1.6 if parallel else 1)
-    for column in sorted(set(columns.values())):
-        stack = [name for name in nodes if columns.get(name) == column and name not in below]
-        _stack(stack, spine, neighbours, nodes)
-    depth = max((node.y for name, node in nodes.items() if name not in below), default=0.0)
-    for router in dict.fromkeys(below.values()):
-        hosts = [name for name, at in below.items() if at == router]
-        for i, name in enumerate(hosts):
-            nodes[name].x = nodes[router].x + (i - (len(hosts) - 1) / 2) * (HOST[0] + 12)
-            nodes[name].y = depth + 1.7 * ROW
-    gone = {name for name in neighbours if name not in nodes or nodes[name].hidden}
+    pairs = [frozenset((link.source, link.target)) for link in links]
+    wide = COLUMN * (1 if len(set(pairs)) == len(pairs) else 1.6)
+    for at in graph["nodes"]:
+        nodes[at["name"]].x, nodes[at["name"]].y = at["x"] * wide, at["y"] * ROW
+    columns: dict[float, list[Node]] = {}
+    for node in nodes.values():
+        columns.setdefault(node.x, []).append(node)
+    gone = {node.name for column in columns.values() for node in _abbreviate(column)}
     shown = [link for link in links if not {link.source, link.target} & gone]
     _bend(shown)
-    return nodes, shown
+    return {name: node for name, node in nodes.items() if name not in gone or node.hidden}, shown
 
 
-def _spine(graph: Graph, neighbours: Mapping[str, list[str]]) -> list[str]:
-    """The longest of the flows' shortest paths; without flows, the shortest path from the first node to the last."""
-    ends = [(_host(flow["client"], neighbours), _host(flow["server"], neighbours)) for flow in graph["flows"]]
-    names = list(neighbours)
-    paths = [_shortest(a, b, neighbours) for a, b in ends or [(names[0], names[-1])]]
-    return max(paths, key=len)
-
-
-def _host(end: str, hosts: Mapping[str, list[str]]) -> str:
-    """The host at a flow's end, which may name one of the host's interfaces, as in `a.1`."""
-    return end if end in hosts else end.rpartition(".")[0]
-
-
-def _shortest(start: str, goal: str, neighbours: Mapping[str, list[str]]) -> list[str]:
-    before: dict[str, str | None] = {start: None}
-    queue = deque([start])
-    while queue and goal not in before:
-        here = queue.popleft()
-        for there in neighbours[here]:
-            if there not in before:
-                before[there] = here
-                queue.append(there)
-    path = [goal if goal in before else start]
-    while (previous := before[path[-1]]) is not None:
-        path.append(previous)
-    return path[::-1]
-
-
-def _columns(spine: list[str], neighbours: Mapping[str, list[str]], nodes: Mapping[str, Node]) -> dict[str, float]:
-    """The column of every node: its index on the spine; a host one outwards from its router; else by distance."""
-    columns: dict[str, float] = {name: float(i) for i, name in enumerate(spine)}
-    queue = deque(spine)
-    middle = (len(spine) - 1) / 2
-    while queue:
-        here = queue.popleft()
-        for there in neighbours[here]:
-            if there in columns:
-                continue
-            outwards = -1 if nodes[there].host and columns[here] < middle else 1
-            columns[there] = columns[here] + outwards
-            queue.append(there)
-    for name in nodes:
-        columns.setdefault(name, 0.0)
-    return columns
-
-
-def _hanging(spine: list[str], neighbours: Mapping[str, list[str]], nodes: Mapping[str, Node]) -> dict[str, str]:
-    """Hosts that hang below a router: those at a router inside the spine, away from its two ends."""
-    inside = spine[2:-2]
-    if not inside:
-        return {}
-    ends = {spine[0], spine[-1]}
-    routers = spine[1:-1]  # if any hang, those of the end routers hang too
-    hanging = {
-        name: neighbours[name][0]
-        for name, node in nodes.items()
-        if node.host and name not in ends and len(neighbours[name]) == 1 and neighbours[name][0] in routers
-    }
-    return hanging if set(hanging.values()) & set(inside) else {}
-
-
-def _stack(names: list[str], spine: Sequence[str], neighbours: Mapping[str, list[str]], nodes: dict[str, Node]) -> None:
-    """Spread one column's nodes around the spine; of more than `MOST` hosts draw a few and a count of the rest."""
-    hosts = [name for name in names if nodes[name].host]
-    if len(hosts) > MOST:
-        kept, rest = [*hosts[:2], hosts[-1]], hosts[2:-1]
-        for name in rest[1:]:
-            del nodes[name]
-        nodes[rest[0]].hidden = len(rest)
-        names = [name for name in names if name in (*kept, rest[0])]
-    central = [name for name in names if name in spine]
-    if central and len(names) > 1 and not nodes[central[0]].host:
-        others = [name for name in names if name not in spine]
-        for i, name in enumerate(others):  # routers beside the spine, alternately below and above it
-            nodes[name].y = (i // 2 + 1) * 1.7 * ROW * (1 if i % 2 == 0 else -1)
-        return
-    names.sort(key=lambda name: _pull(name, neighbours, nodes))
-    for i, name in enumerate(names):
-        nodes[name].y = (i - (len(names) - 1) / 2) * ROW
-
-
-def _pull(name: str, neighbours: Mapping[str, list[str]], nodes: Mapping[str, Node]) -> float:
-    """The mean y of a node's neighbours, which determines its order in its column."""
-    heights = [nodes[other].y for other in neighbours[name] if other in nodes]
-    return sum(heights) / len(heights) if heights else 0.0
+def _abbreviate(column: Sequence[Node]) -> list[Node]:
+    """Keep a few hosts of a column that has more than `MOST`; return the others, of which the first stands for all."""
+    hosts = [node for node in column if node.host]
+    if len(hosts) <= MOST:
+        return []
+    rest = hosts[2:-1]
+    rest[0].hidden = len(rest)
+    kept = sorted((node for node in column if node not in rest[1:]), key=lambda node: node.y)
+    for i, node in enumerate(kept):
+        node.y = (i - (len(kept) - 1) / 2) * ROW
+    return rest
 
 
 def _bend(links: Iterable[Link]) -> None:

@@ -62,7 +62,7 @@ def presets() -> tuple[Entry, ...]:
 
 
 def _entry(kind: str, entry: dict[str, Any]) -> Entry:
-    parameters = tuple(Parameter(**parameter) for parameter in entry["parameters"])
+    parameters = tuple(Parameter(**{key: one[key] for key in Parameter.__match_args__}) for one in entry["parameters"])
     settings = tuple(Setting(**setting) for setting in entry.get("settings", ()))
     aliases, title, source = tuple(entry["aliases"]), entry["title"], entry["source"]
     return Entry(kind, entry["name"], aliases, title, source, entry["help"], parameters, settings)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import html
 import json
 import tomllib
-from dataclasses import asdict
 from functools import cache
 from typing import Any
 
-from vazao.scenario import built_in, presets, registry
+from vazao import _core
+from vazao.scenario import built_in, presets
 from vazao.seeing.page import FOLDER, Page, built, packed_file, page
 
 START = "two-flows"
@@ -33,7 +33,7 @@ def play_page(
     its engine was not built.
     """
     content = {
-        "kinds": {kind: entries for kind, entries in _kinds().items() if kind != "strippable option"},
+        "kinds": {kind: entries for kind, entries in json.loads(_core.registry()).items() if kind != "strippable option"},
         "presets": _presets(),
         "lessons": [*([own] if own else []), *lessons().values()],
         "scenario": starts()[START] if text is None else text,
@@ -72,13 +72,6 @@ def lessons() -> dict[str, dict[str, Any]]:
 def _lesson(name: str, one: dict[str, Any]) -> dict[str, Any]:
     """A lesson in the page's form, with its list of steps under `steps`."""
     return {"name": name, "place": one["place"], "title": one["title"], "about": one["about"], "steps": one["step"]}
-
-
-def _kinds() -> dict[str, list[dict[str, Any]]]:
-    kinds: dict[str, list[dict[str, Any]]] = {}
-    for entry in registry():
-        kinds.setdefault(entry.kind, []).append(asdict(entry))
-    return kinds
 
 
 def _presets() -> list[dict[str, str]]:

@@ -104,6 +104,11 @@ impl Parameter {
         Parameter::new("", kind, default, help)
     }
 
+    /// Returns it with an example.
+    pub const fn eg(self, example: &'static str) -> Parameter {
+        Parameter { example, ..self }
+    }
+
     /// Returns it with the name of its field, which is raw where the name is a keyword (`r#for`).
     pub const fn named(self, field: &'static str) -> Parameter {
         let name = match field.as_bytes() {

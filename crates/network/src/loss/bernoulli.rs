@@ -2,11 +2,11 @@ use super::train::UNIT;
 use super::{Constructor, LossModel};
 use crate::impairment::{Chance, IN_A_ROW};
 use vazao_engine::RandomStream;
-use vazao_engine::registry::{Elsewhere, Entry, Kind, parameters};
+use vazao_engine::registry::{Elsewhere, Entry, Kind, Parameter, parameters};
 
 parameters! {
     struct Settings {
-        p: f64 = Kind::Number(0.0, 1.0), "probability that a packet is lost";
+        p: f64 = Parameter::required("", Kind::Number(0.0, 1.0), "probability that a packet is lost").eg("0.01");
         in_a_row: Option<u64> = IN_A_ROW;
         unit: Elsewhere = UNIT;
     }

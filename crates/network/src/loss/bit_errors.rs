@@ -1,8 +1,10 @@
 use super::{Constructor, LossModel};
 use vazao_engine::RandomStream;
-use vazao_engine::registry::{Entry, Kind, parameters};
+use vazao_engine::registry::{Entry, Kind, Parameter, parameters};
 
-parameters! { struct Settings { rate: f64 = Kind::Number(0.0, 1.0), "probability that a bit is wrong"; } }
+parameters! {
+    struct Settings { rate: f64 = Parameter::required("", Kind::Number(0.0, 1.0), "probability that a bit is wrong").eg("1e-6"); }
+}
 
 pub(crate) const ENTRY: Entry<Constructor> = Entry {
     name: "bit-errors",

@@ -1,12 +1,12 @@
 use super::train::UNIT;
 use super::{Constructor, LossModel};
 use vazao_engine::RandomStream;
-use vazao_engine::registry::{Elsewhere, Entry, Kind, Parameters, parameters};
+use vazao_engine::registry::{Elsewhere, Entry, Kind, Parameter, Parameters, parameters};
 
 parameters! {
     struct Settings {
-        p: f64 = Kind::Number(0.0, 1.0), "probability to go from the good state to the bad one";
-        r: f64 = Kind::Number(0.0, 1.0), "probability to go back: bursts last 1/r packets";
+        p: f64 = Parameter::required("", Kind::Number(0.0, 1.0), "probability to go from the good state to the bad one").eg("0.01");
+        r: f64 = Parameter::required("", Kind::Number(0.0, 1.0), "probability to go back: bursts last 1/r packets").eg("0.3");
         h: f64 = Kind::Number(0.0, 1.0), "0", "probability that the bad state lets a packet through";
         k: f64 = Kind::Number(0.0, 1.0), "1", "probability that the good state lets a packet through";
         unit: Elsewhere = UNIT;

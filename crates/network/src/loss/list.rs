@@ -1,10 +1,10 @@
 use super::train::UNIT;
 use super::{Constructor, LossModel};
-use vazao_engine::registry::{Elsewhere, Entry, Kind, parameters};
+use vazao_engine::registry::{Elsewhere, Entry, Kind, Parameter, parameters};
 
 parameters! {
     struct Settings {
-        packets: Vec<u64> = Kind::Integers, "numbers of the packets to lose";
+        packets: Vec<u64> = Parameter::required("", Kind::Integers, "numbers of the packets to lose").eg("[30]");
         unit: Elsewhere = UNIT;
     }
 }

@@ -1,10 +1,10 @@
 use super::train::UNIT;
 use super::{Constructor, LossModel};
-use vazao_engine::registry::{Elsewhere, Entry, Kind, parameters};
+use vazao_engine::registry::{Elsewhere, Entry, Kind, Parameter, parameters};
 
 parameters! {
     struct Settings {
-        every: u64 = Kind::Integer(1, i64::MAX), "n: packets from one loss to the next";
+        every: u64 = Parameter::required("", Kind::Integer(1, i64::MAX), "n: packets from one loss to the next").eg("100");
         first: u64 = Kind::Integer(0, i64::MAX), "0", "the first packet lost; 0 means the n-th";
         unit: Elsewhere = UNIT;
     }

@@ -12,6 +12,7 @@ mod lab;
 mod limits;
 mod losses;
 mod marking;
+mod places;
 mod queueing;
 mod rates;
 mod routes;

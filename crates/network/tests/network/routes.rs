@@ -2,7 +2,7 @@
 
 use vazao_engine::{Duration, Rate};
 use vazao_network::topology::{self, LinkSpec, NamedLink};
-use vazao_network::{Capacity, Direction, Graph, GraphError, QueueSpec, Routing};
+use vazao_network::{Capacity, Direction, Given, Graph, GraphError, QueueSpec, Routing};
 
 fn direction(delay_ms: u64) -> Direction {
     let (rate, delay) = (Rate::from_bps(1_000_000), Duration::from_millis(delay_ms));
@@ -10,11 +10,11 @@ fn direction(delay_ms: u64) -> Direction {
 }
 
 /// A link with this delay each way.
-fn link(delay_ms: u64) -> LinkSpec {
-    LinkSpec { forward: direction(delay_ms).into(), reverse: direction(delay_ms).into() }
+pub fn link(delay_ms: u64) -> LinkSpec {
+    LinkSpec { forward: direction(delay_ms).into(), reverse: direction(delay_ms).into(), given: Given::default() }
 }
 
-fn named(name: &str, from: &str, to: &str, link: LinkSpec) -> NamedLink {
+pub fn named(name: &str, from: &str, to: &str, link: LinkSpec) -> NamedLink {
     NamedLink { name: name.into(), from: from.into(), to: to.into(), link }
 }
 
@@ -141,7 +141,11 @@ fn a_custom_graph_takes_the_shortest_way() {
 /// There and back need not be one path: each direction has its own delay, so each goes its own shortest way.
 #[test]
 fn directions_have_routes_of_their_own() {
-    let asymmetric = |there, back| LinkSpec { forward: direction(there).into(), reverse: direction(back).into() };
+    let asymmetric = |there, back| LinkSpec {
+        forward: direction(there).into(),
+        reverse: direction(back).into(),
+        given: Given::default(),
+    };
     let text = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
     let links = [named("one", "a", "b", asymmetric(1, 100)), named("two", "a", "b", asymmetric(100, 1))];
     let graph = topology::custom(&text(&["a", "b"]), &[], &links).unwrap();

@@ -11,6 +11,7 @@ use crate::model::plugin::ScriptSpec;
 use crate::model::routes::Routes;
 use crate::model::scenario::{FlowSpec, TransportSpec};
 use crate::model::stack::Stack;
+use crate::packs::DEFAULT;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use vazao_application::{
@@ -149,7 +150,7 @@ fn settle_http(app: &Item, (entry, parameters): &mut Described, transport: &Tran
 
 /// Returns the transport of an application that is given none.
 fn usual_transport((entry, _): &Described) -> Item {
-    Item::named(if entry.name == PING { "icmp" } else { "tcp" })
+    Item::named(if entry.name == PING { "icmp" } else { DEFAULT.name })
 }
 
 /// Checks that ping goes over what answers it, and nothing else does.

@@ -18,7 +18,7 @@ use vazao_network::loss::{self, INDEPENDENT, LOSS_MODELS};
 use vazao_network::own::{LossFactory, Own, QueueFactory};
 use vazao_network::rate::{RATES, SHAPERS, Shape, Variation};
 use vazao_network::topology::LinkSpec;
-use vazao_network::{Direction, ImpairmentSpec, Impairments, QUEUES, QueueSpec};
+use vazao_network::{Direction, Given, ImpairmentSpec, Impairments, QUEUES, QueueSpec};
 
 /// Returns the keys of a direction: its own, the impairments, and the strips of a middlebox.
 fn keys() -> impl Iterator<Item = &'static str> {
@@ -45,7 +45,8 @@ pub(crate) fn read_link_table(mut table: Table, extensions: &Extensions) -> Resu
         own.finish()?;
         special.over(&keys).read(&error, extensions)
     };
-    Ok(LinkSpec { forward: Arc::new(direction(forward)?), reverse: Arc::new(direction(reverse)?) })
+    let (forward, reverse) = (Arc::new(direction(forward)?), Arc::new(direction(reverse)?));
+    Ok(LinkSpec { forward, reverse, given: Given::default() })
 }
 
 /// Unread keys of one direction.

@@ -5,10 +5,11 @@ use crate::document::Result;
 use crate::document::reader::{Item, Table};
 use crate::model::extensions::Extensions;
 use crate::model::memory::{self, Budget};
+use crate::model::scenario::Scenario;
 use serde_json::{Value as Json, json};
 use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
-use vazao_network::topology::{Count, Key, LinkSpec, NamedLink, TOPOLOGIES, Topology};
-use vazao_network::{Graph, Node, NodeKind};
+use vazao_network::topology::{Count, Key, LinkSpec, NAMED, NamedLink, TOPOLOGIES, Topology};
+use vazao_network::{Given, Graph, Node, NodeKind, Place, Routing};
 
 pub(crate) fn read_network(mut table: Table, extensions: &Extensions, budget: &Budget) -> Result<Graph> {
     let names: Vec<_> = TOPOLOGIES.iter().map(|t| t.name).collect();
@@ -17,9 +18,9 @@ pub(crate) fn read_network(mut table: Table, extensions: &Extensions, budget: &B
     let (parameters, given) = read_parameters(&mut table, entry.parameters)?;
     let graph = match &entry.build {
         Topology::Named(build) => {
-            let whole = table.require("link", "[[network.link]] tables with from, to, rate and delay")?;
-            let read = |item| read_named_link(item, extensions);
-            let links = whole.clone().into_list().into_iter().map(read).collect::<Result<Vec<_>>>()?;
+            let whole = table.require(NAMED.name, "[[network.link]] tables with from, to, rate and delay")?;
+            let read = |(index, item)| read_named_link(item, given_at(&NAMED, index), extensions);
+            let links = whole.clone().into_list().into_iter().enumerate().map(read).collect::<Result<Vec<_>>>()?;
             build(&parameters, &links).map_err(|problem| whole.error(problem))?
         }
         Topology::Links { keys, copies, build } => {
@@ -62,10 +63,11 @@ fn read_parameter(item: &Item, kind: Kind) -> Result<Value> {
 fn read_links(table: &mut Table, key: &Key, parameters: &Parameters, extensions: &Extensions) -> Result<Vec<LinkSpec>> {
     let item = table.require(key.name, if key.count == Count::Many { LINKS } else { LINK })?;
     match key.count {
-        Count::One => Ok(vec![read_link(item, extensions)?]),
-        Count::Many => read_each_link(item, extensions),
+        Count::One => Ok(vec![LinkSpec { given: given_at(key, 0), ..read_link(item, extensions)? }]),
+        Count::Many | Count::Named => read_each_link(item, key, extensions),
         Count::OneOrEach(parameter) => {
-            let (links, most) = (read_each_link(item.clone(), extensions)?, parameters.integer(parameter) as usize);
+            let (links, most) =
+                (read_each_link(item.clone(), key, extensions)?, parameters.integer(parameter) as usize);
             if links.len() == 1 || links.len() == most {
                 return Ok(links);
             }
@@ -79,9 +81,14 @@ fn read_links(table: &mut Table, key: &Key, parameters: &Parameters, extensions:
 const LINK: &str = "a link, as in { rate = \"10 Mbps\", delay = \"50 ms\" }";
 const LINKS: &str = "one table a link, as in { rate = \"10 Mbps\", delay = \"50 ms\" }";
 
-fn read_each_link(item: Item, extensions: &Extensions) -> Result<Vec<LinkSpec>> {
+fn given_at(key: &Key, index: usize) -> Given {
+    Given { key: key.name, index: index as u32 }
+}
+
+fn read_each_link(item: Item, key: &Key, extensions: &Extensions) -> Result<Vec<LinkSpec>> {
     let whole = item.clone();
-    let links = item.into_list().into_iter().map(|item| read_link(item, extensions)).collect::<Result<Vec<_>>>()?;
+    let read = |(index, item)| Ok(LinkSpec { given: given_at(key, index), ..read_link(item, extensions)? });
+    let links = item.into_list().into_iter().enumerate().map(read).collect::<Result<Vec<_>>>()?;
     if links.is_empty() { Err(whole.error(format!("is empty; write {LINKS}"))) } else { Ok(links) }
 }
 
@@ -101,7 +108,7 @@ fn read_name(item: &Item) -> Result<String> {
 }
 
 /// Reads a link with its ends. Its name is made of theirs, unless it has one.
-fn read_named_link(item: Item, extensions: &Extensions) -> Result<NamedLink> {
+fn read_named_link(item: Item, given: Given, extensions: &Extensions) -> Result<NamedLink> {
     let mut table = item.into_table()?;
     let from = table.require("from", "the name of a host or router")?.text()?.to_owned();
     let to = table.require("to", "the name of a host or router")?.text()?.to_owned();
@@ -109,7 +116,7 @@ fn read_named_link(item: Item, extensions: &Extensions) -> Result<NamedLink> {
         Some(item) => read_name(&item)?,
         None => format!("{from}-{to}"),
     };
-    Ok(NamedLink { name, from, to, link: read_link_table(table, extensions)? })
+    Ok(NamedLink { name, from, to, link: LinkSpec { given, ..read_link_table(table, extensions)? } })
 }
 
 /// Describes the links of a network in canonical form, with every default.
@@ -125,8 +132,21 @@ pub(crate) fn links_json(graph: &Graph) -> impl Iterator<Item = Json> {
     })
 }
 
+fn kind(node: &Node) -> &'static str {
+    if node.kind == NodeKind::Host { "host" } else { "router" }
+}
+
 /// Describes the hosts and routers of a network.
-pub fn nodes_json(graph: &Graph) -> Json {
-    let kind = |node: &Node| if node.kind == NodeKind::Host { "host" } else { "router" };
+pub(crate) fn nodes_json(graph: &Graph) -> Json {
     graph.nodes.iter().map(|node| json!({ "name": node.name, "kind": kind(node) })).collect()
+}
+
+/// Describes the hosts and routers of a scenario's network with their places in a drawing, in columns and rows.
+pub fn places_json(scenario: &Scenario) -> Json {
+    let (graph, routing) = (&scenario.graph, Routing::new(&scenario.graph));
+    let node = |address: &str| routing.address(address).ok().map(|(node, _)| node);
+    let places =
+        graph.places(scenario.flows.iter().filter_map(|flow| Some((node(&flow.client)?, node(&flow.server)?))));
+    let placed = |(node, at): (&Node, Place)| json!({ "name": node.name, "kind": kind(node), "x": at.x, "y": at.y });
+    graph.nodes.iter().zip(places).map(placed).collect()
 }

@@ -10,7 +10,7 @@ use crate::model::scenario::{Pack, TransportSpec};
 use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks, simulator_json};
 use crate::packs::library::quinn;
 use crate::packs::tcp::like;
-use crate::packs::{KERNEL, TRANSPORTS, refuse_own};
+use crate::packs::{DEFAULT, KERNEL, TRANSPORTS, refuse_own};
 use serde_json::{Map, Value as Json};
 use std::sync::Arc;
 use vazao_congestion::CONGESTION_CONTROLS;
@@ -33,7 +33,7 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
 /// Reads a transport whose sides have the same settings.
 fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<TransportSpec> {
     let whole = item.clone();
-    let (entry, mut table) = item.with_kind("tcp").entry("transport", TRANSPORTS)?;
+    let (entry, mut table) = item.with_kind(DEFAULT.name).entry("transport", TRANSPORTS)?;
     let pack = &entry.build;
     for parameter in stack::PARAMETERS.iter().filter(|own| entry.parameters.iter().all(|known| known.name != own.name))
     {

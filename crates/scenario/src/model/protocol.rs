@@ -48,6 +48,26 @@ pub(crate) enum Controls {
     Own(&'static str),
 }
 
+/// Facts about a protocol for pages that show its settings and its packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Front {
+    /// Settings that are shown before all others.
+    pub first: &'static [&'static str],
+    /// Settings that are left to the scenario's text, beside those of stacks.
+    pub hidden: &'static [&'static str],
+    /// Unit of sequence numbers; empty where packets or messages are counted.
+    pub sequence: &'static str,
+    /// Size on the wire from which a packet whose content cannot be read counts as full.
+    pub full: u32,
+}
+
+impl Front {
+    /// Creates the facts about a byte stream whose packets can be read.
+    pub const fn new(first: &'static [&'static str]) -> Front {
+        Front { first, hidden: &[], sequence: "B", full: 0 }
+    }
+}
+
 /// Service of a transport, by which an application is accepted or refused.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Service {

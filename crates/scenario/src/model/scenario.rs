@@ -7,7 +7,7 @@ use super::address::{Addresses, Socket};
 use super::application::Described;
 use super::multipath::MultipathSpec;
 use super::plugin::{ControlSpec, ScriptSpec, SlowStartSpec};
-use super::protocol::{Controls, Named, Needs, Reading, Rule, Service};
+use super::protocol::{Controls, Front, Named, Needs, Reading, Rule, Service};
 use super::routes::{PlannedWay, Routes};
 use super::stack::{GuestSpec, Stack};
 use crate::document::Result;
@@ -175,6 +175,10 @@ pub struct Pack {
     pub(crate) recovery: Option<&'static str>,
     /// Part of a guest's kernel that plays it.
     pub(crate) kernel: Option<KernelProtocol>,
+    /// Whether an agent can steer a flow of it.
+    pub(crate) is_steerable: bool,
+    /// Facts for pages.
+    pub(crate) front: Front,
 }
 
 /// Context in which the ends of flows are made.

@@ -1,12 +1,13 @@
 //! Transports and protocols' packs: defaults, and answers about one.
 
-use super::protocol::{Controls, Named, Service};
+use super::protocol::{Controls, Front, Named, Service};
 use super::scenario::{MakeEnds, Pack, TransportSpec};
-use super::stack::Stack;
+use super::stack::{self, Stack};
 use crate::endpoint::dissector::Unread;
+use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use vazao_congestion::Setup;
-use vazao_engine::registry::Parameters;
+use vazao_engine::registry::{Entry, Parameters};
 
 impl Pack {
     /// Creates a pack whose ends are made by `ends`, of a byte stream over one path, with TCP's names of parameters.
@@ -37,7 +38,24 @@ impl Pack {
             logger: |_, _| None,
             recovery: None,
             kernel: None,
+            is_steerable: false,
+            front: Front::new(&[]),
         }
+    }
+
+    /// Returns whether it carries datagrams that are never sent again, whatever its settings are.
+    fn is_datagrams(entry: &Entry<Pack>) -> bool {
+        let optional: Vec<_> = entry.parameters.iter().copied().filter(|parameter| !parameter.required).collect();
+        let service = (entry.build.service)(&Parameters::defaults(&optional));
+        (service.is_datagrams || service.is_unreliable) && !service.echoes
+    }
+
+    /// Describes a transport for pages: the settings that they show first and those that they do not offer, the unit of its
+    /// sequence numbers, and whether it carries datagrams.
+    pub fn front_json(entry: &Entry<Pack>) -> Json {
+        let Front { first, hidden, sequence, .. } = entry.build.front;
+        let hidden: Vec<_> = hidden.iter().copied().chain(stack::PARAMETERS.iter().map(|own| own.name)).collect();
+        json!({ "first": first, "hidden": hidden, "sequence": sequence, "datagrams": Pack::is_datagrams(entry) })
     }
 }
 

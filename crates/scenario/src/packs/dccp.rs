@@ -8,7 +8,7 @@ use crate::measures::counts::{Counts, Tally};
 use crate::measures::measure::FlowMeasure;
 use crate::measures::series::{PathState, SenderState, Sent};
 use crate::model::address::{Addresses, Socket, initial_sequences};
-use crate::model::protocol::{Controls, Service};
+use crate::model::protocol::{Controls, Front, Service};
 use crate::model::scenario::{Making, Pack, Scenario};
 use crate::model::stack::Stack;
 use std::borrow::Cow;
@@ -130,6 +130,8 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         growth: |parameters, mss| (parameters.number("ack_ratio") / 2.0, mss * parameters.integer("initial_window")),
         codec: |scenario, addresses, number| Ok(Box::new(Bytes::new(scenario, addresses, number))),
         dissector: |_| Box::new(Packets),
+        is_steerable: true,
+        front: Front { sequence: "", ..Front::new(&["cc", "ack_ratio", "ecn"]) },
         ..Pack::new(ends)
     },
 };

@@ -8,7 +8,7 @@ use crate::measures::counts::{Counts, Tally};
 use crate::measures::measure::FlowMeasure;
 use crate::measures::series::{PathState, SenderState, Sent};
 use crate::model::address::Socket;
-use crate::model::protocol::{Controls, Service};
+use crate::model::protocol::{Controls, Front, Service};
 use crate::model::scenario::{Making, Pack};
 use crate::model::stack::Stack;
 use std::borrow::Cow;
@@ -131,6 +131,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         load: |_| (f64::from(icmp::LARGEST), 1.0),
         codec: |_, addresses, number| Ok(Box::new(Bytes { sockets: addresses.sockets[number], flow: number as u16 })),
         dissector: |_| Box::new(Echoes),
+        front: Front { sequence: "", ..Front::new(&[]) },
         ..Pack::new(ends)
     },
 };

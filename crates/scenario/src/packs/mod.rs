@@ -24,6 +24,9 @@ use vazao_transport::common::RttEstimator;
 pub const TRANSPORTS: &[Entry<Pack>] =
     &[tcp::ENTRY, udp::ENTRY, dccp::ENTRY, sctp::ENTRY, mptcp::ENTRY, quic::ENTRY, icmp::ENTRY];
 
+/// Transport of a flow that is given none.
+pub const DEFAULT: &Entry<Pack> = &tcp::ENTRY;
+
 /// Implements the methods of an endpoint that its connection, in a field, has too; `then` follows an expired timer.
 macro_rules! forward {
     ($connection:tt $(, then $then:ident)?) => {

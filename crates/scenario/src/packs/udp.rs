@@ -9,7 +9,7 @@ use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, Endpoint, Tu
 use crate::measures::counts::{Counts, Tally};
 use crate::measures::series::SenderState;
 use crate::model::address::Socket;
-use crate::model::protocol::{Controls, Reading, Service};
+use crate::model::protocol::{Controls, Front, Reading, Service};
 use crate::model::scenario::{KernelEnd, KernelProtocol, Making, Pack};
 use crate::model::stack;
 use vazao_application::{Application, Sides};
@@ -100,6 +100,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         codec: |_, addresses, number| Ok(Box::new(Bytes(addresses.sockets[number]))),
         dissector: |_| Box::new(Datagrams),
         kernel: Some(KernelProtocol::new(kernel_transport)),
+        front: Front { sequence: "", ..Front::new(&["rate", "payload"]) },
         ..Pack::new(ends)
     },
 };

@@ -4,6 +4,7 @@ use super::frames::{self, Frame, Frames};
 use super::recording::Sections;
 use super::streams::Streams;
 use super::trace::Trace;
+use crate::description::network::places_json;
 use crate::endpoint::dissector::{Dissection, Dissector, kind};
 use crate::endpoint::{EndId, Endpoint};
 use crate::measures::series::{MEASURES, Measure, SenderState, Source, names};
@@ -383,6 +384,7 @@ impl Journal {
             "end_ns": now.as_nanos(),
             "packets": { "kept": self.entries.len(), "all": self.all },
             "flows": flows,
+            "nodes": places_json(scenario),
             "links": links(scenario),
             "interfaces": self.frames.names(),
             "measures": measures,
@@ -400,6 +402,8 @@ fn flow(flow: &FlowSpec) -> Json {
         "client": flow.client,
         "server": flow.server,
         "transport": flow.transport.entry.name,
+        "sequence": flow.transport.pack().front.sequence,
+        "full": flow.transport.pack().front.full,
         "cc": flow.transport.control.name,
         "app": flow.app(),
         "sender": u8::from(!sides.client_sends),
@@ -421,6 +425,8 @@ fn links(scenario: &Scenario) -> Vec<Json> {
             "to": graph.nodes[to].name,
             "rate_bps": step.rate.as_bps(),
             "delay_ns": step.delay.as_nanos(),
+            "key": link.given.key,
+            "index": link.given.index,
         })
     })
     .collect()

@@ -3,6 +3,7 @@
 use super::build::{Planned, build};
 use super::{add_guests, guarded, hex};
 use crate::model::scenario::{FlowSpec, Scenario};
+use crate::packs::TRANSPORTS;
 use crate::packs::library::Libraries;
 use crate::results::collect::{Outcome, collect};
 use crate::world::probe::Silent;
@@ -138,8 +139,10 @@ impl Session {
             self.world.ends[end].machine.steer(&mut |_| is_steered = true);
         }
         if !is_steered {
-            let name = transport.entry.name;
-            return Some(format!("flow {flow}: nothing of {name} can be steered; agents are for tcp, quic and dccp"));
+            let steerable: Vec<_> =
+                TRANSPORTS.iter().filter(|entry| entry.build.is_steerable).map(|entry| entry.name).collect();
+            let (name, steerable) = (transport.entry.name, steerable.join(", "));
+            return Some(format!("flow {flow}: nothing of {name} can be steered; agents are for {steerable}"));
         }
         let several = "has several paths, of which each has a window; an agent steers one";
         transport.is_multipath().then(|| format!("flow {flow}: {several}"))

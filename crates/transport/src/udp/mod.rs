@@ -5,7 +5,7 @@ use crate::common::ByteStream;
 pub use crate::common::datagrams::{Datagram, Stats};
 use crate::common::datagrams::{Receiver, Sender};
 use std::ops::Range;
-use vazao_engine::registry::{Kind, parameters};
+use vazao_engine::registry::{Kind, Parameter, parameters};
 use vazao_engine::{Duration, Rate, Time};
 
 /// Bytes of the UDP header.
@@ -16,8 +16,9 @@ parameters! {
     /// datagrams.
     #[derive(Copy)]
     pub struct Config {
-        pub rate: Option<Rate> = Kind::Rate, "",
-            "rate of an upload's payload: 1 Mbps unless given; others have their own pace",
+        pub rate: Option<Rate> = Parameter::shared(
+            Kind::Rate, "", "rate of an upload's payload: 1 Mbps unless given; others have their own pace",
+        ).eg("5 Mbps"),
             else Some(Rate::from_bps(1_000_000));
         pub payload: u16 = Kind::Integer(16, 1472), "1472",
             "bytes of a datagram's payload at most: what fits one packet";

@@ -17,7 +17,7 @@ use crate::measures::series::{PathState, Repair, SenderState, Sent};
 use crate::model::address::initial_sequences;
 use crate::model::multipath::MultipathSpec;
 use crate::model::plugin::SchedulerSpec;
-use crate::model::protocol::{Named, Reading, Rule};
+use crate::model::protocol::{Front, Named, Reading, Rule};
 use crate::model::routes::PlannedWay;
 use crate::model::scenario::{Making, Pack, TransportSpec};
 use crate::model::stack::{self, Stack};
@@ -172,6 +172,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         codec: |_, addresses, number| Ok(Box::new(bytes::CaptureCodec::new(addresses, number))),
         dissector: |_| Box::new(Segments::default()),
         kernel: Some(kernel::KERNEL),
+        front: Front { hidden: &["like"], ..Front::new(&["scheduler", "path_manager", "cc", "receive_buffer"]) },
         ..Pack::new(ends)
     },
 };

@@ -20,7 +20,7 @@ use crate::measures::series::{PathState, SenderState, Sent};
 use crate::model::address::{Addresses, initial_sequences};
 use crate::model::multipath::MultipathSpec;
 use crate::model::plugin::SchedulerSpec;
-use crate::model::protocol::{Named, Reading, Rule, Service};
+use crate::model::protocol::{Front, Named, Reading, Rule, Service};
 use crate::model::routes::PlannedWay;
 use crate::model::scenario::{FlowSpec, Making, Pack, Scenario, TransportSpec};
 use crate::model::stack::{self, Stack};
@@ -35,6 +35,9 @@ use vazao_network::Routing;
 use vazao_transport::quic::{self, Connection, Frame, PathView};
 use vazao_transport::udp::HEADER as UDP_HEADER;
 use vazao_wire::pcapng::Direction;
+
+/// Size on the wire of a full packet: the least that every path carries (RFC 9000 section 14).
+const FULL: u32 = IP_HEADER + UDP_HEADER + 1200;
 
 /// One end of a QUIC connection.
 pub(crate) struct Quic {
@@ -204,6 +207,13 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
             false => Box::new(dissector::Datagrams),
         },
         logger,
+        is_steerable: true,
+        front: Front {
+            hidden: &["address_token"],
+            sequence: "",
+            full: FULL,
+            ..Front::new(&["cc", "slow_start", "initial_window", "handshake", "streams", "ecn"])
+        },
         ..Pack::new(ends)
     },
 };

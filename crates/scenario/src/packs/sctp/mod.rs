@@ -12,7 +12,7 @@ use crate::measures::counts::{Counts, PathReport, Tally};
 use crate::measures::measure::FlowMeasure;
 use crate::measures::series::{PathState, SenderState, Sent};
 use crate::model::address::initial_sequences;
-use crate::model::protocol::{Controls, Needs, Rule, Service};
+use crate::model::protocol::{Controls, Front, Needs, Rule, Service};
 use crate::model::routes::PlannedWay;
 use crate::model::scenario::{Making, Pack};
 use crate::model::stack::{self, Stack};
@@ -222,6 +222,10 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         codec: |_, addresses, number| Ok(Box::new(bytes::Bytes::new(addresses, number, false))),
         dissector: |_| Box::new(dissector::Chunks::default()),
         kernel: Some(kernel::KERNEL),
+        front: Front {
+            sequence: "",
+            ..Front::new(&["cmt", "cc", "cwnd_growth", "streams", "scheduler", "receive_buffer", "buffer_split"])
+        },
         ..Pack::new(ends)
     },
 };

@@ -16,7 +16,7 @@ use crate::measures::measure::FlowMeasure;
 use crate::measures::series::{PathState, Repair, SenderState, Sent};
 use crate::model::address::initial_sequences;
 use crate::model::multipath::MultipathSpec;
-use crate::model::protocol::{Named, Needs, Reading};
+use crate::model::protocol::{Front, Named, Needs, Reading};
 use crate::model::scenario::{FlowSpec, Making, Pack};
 use crate::model::stack::{self, Stack};
 use std::borrow::Cow;
@@ -168,6 +168,11 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
         dissector: |_| Box::new(dissector::Segments::default()),
         recovery: Some("recovery"),
         kernel: Some(kernel::KERNEL),
+        is_steerable: true,
+        front: Front {
+            hidden: &["like"],
+            ..Front::new(&["cc", "recovery", "slow_start", "initial_window", "receive_buffer", "ecn"])
+        },
         ..Pack::new(ends)
     },
 };
