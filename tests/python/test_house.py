@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from vazao import _core
 
 ROOT = Path(__file__).parents[2]
 
@@ -483,3 +486,57 @@ def test_no_rust_function_outgrows_its_reader() -> None:
     assert long_rust_functions("impl A {\n    fn f() {\n" + LONGEST_FUNCTION * body + "    }\n" + short + "}\n") == {
         "f": LONGEST_FUNCTION + 2
     }
+
+
+FRONT = ("transport", "topology", "queue")
+"""Registries of which no entry is named in the pages: what they say of one, they ask the engine."""
+
+
+ORDINARY = {"path", "step", "threshold"}
+"""Names that are ordinary words too: a flow's path, a slider's step, slow start's threshold."""
+
+
+def names_in(text: str, names: Iterable[str]) -> set[str]:
+    """Names that stand in a text as words, whatever their case."""
+    return {name for name in names if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text, re.IGNORECASE)}
+
+
+def test_pages_name_no_protocol_no_topology_and_no_queue() -> None:
+    registry = json.loads(_core.registry())
+    names = {name for kind in FRONT for entry in registry[kind] for name in (entry["name"], *entry["aliases"])} - ORDINARY
+    files = list((ROOT / "web/src").rglob("*.ts"))
+    found = {str(file.relative_to(ROOT)): names_in(file.read_text(), names) for file in files}
+    assert len(files) > 50
+    assert {file: named for file, named in found.items() if named} == {}
+    assert names_in('kind === "TCP"; // dumb-bell, codels', names) == {"tcp"}
+
+
+PAGES = ("drawing", "view", "play", "again", "notebook", "explore")
+"""Rooms of the pages, above the files that all share: each imports only from earlier ones."""
+
+
+def page_imports(folder: Path) -> dict[str, set[str]]:
+    """Modules of the pages, each with those that it imports, by their paths without endings."""
+    files = {file: file.read_text() for file in folder.rglob("*.ts")}
+    named = {file: re.findall(r'(?:from |import\()"(\.[^"]+)"', text) for file, text in files.items()}
+    return {
+        str(file.relative_to(folder).with_suffix("")): {
+            str((file.parent / path).resolve().relative_to(folder)) for path in paths
+        }
+        for file, paths in named.items()
+    }
+
+
+def page_room(module: str) -> int:
+    """Floor of a module of the pages: 0 for what all share."""
+    room, inside, _ = module.partition("/")
+    return 1 + PAGES.index(room) if inside else 0
+
+
+def test_a_room_of_the_pages_imports_only_from_rooms_below() -> None:
+    found = page_imports(ROOT / "web/src")
+    assert {module.partition("/")[0] for module in found if "/" in module} == set(PAGES)
+    wrong = [(module, other) for module, used in found.items() for other in used if page_room(other) > page_room(module)]
+    assert wrong == []
+    list(TopologicalSorter(found).static_order())
+    assert page_room("drawing/pen") < page_room("view/panels/lines") and page_room("dom") == 0

@@ -4,13 +4,13 @@ import { load, numbers } from "./load.mjs";
 
 globalThis.requestAnimationFrame = () => 1;
 
-const { TimeAxis } = await load("view/axis.ts");
-const { stairs, view, drawBars } = await load("view/lod.ts");
-const { Pyramid } = await load("view/pyramid.ts");
+const { TimeAxis } = await load("drawing/axis.ts");
+const { stairs, view, drawBars } = await load("drawing/lod.ts");
+const { Pyramid } = await load("drawing/pyramid.ts");
 const { binOf, growth } = await load("view/panels/rates.ts");
-const { layout } = await load("view/layout.ts");
+const { fractions } = await load("drawing/places.ts");
 const { duration, moment, moments, quantity, ticks } = await load("format.ts");
-const { SvgPen } = await load("view/pen.ts");
+const { SvgPen } = await load("drawing/pen.ts");
 
 const box = { left: 0, top: 0, width: 500, height: 100 };
 
@@ -61,18 +61,16 @@ test("rates are the growth of a sum in bins whose edges stay", () => {
   assert.equal(rates[1], (100 * 8e9) / 10);
 });
 
-test("nodes stand in columns by their distance from the client", () => {
-  const link = (from, to) => ({ from, to });
-  const places = layout(
-    [link("a", "b"), link("a", "c"), link("b", "d"), link("c", "d"), link("x", "y")],
-    ["a"],
-  );
-  const at = Object.fromEntries(places.map(({ name, x, y }) => [name, { x, y }]));
-  assert.equal(at.a.x, 0);
-  assert.equal(at.b.x, at.c.x);
-  assert.notEqual(at.b.y, at.c.y);
-  assert.equal(at.d.x, 1);
-  assert.ok(at.x && at.y);
+test("places in columns and rows are fractions of a drawing", () => {
+  const node = (name, x, y) => ({ name, kind: "host", x, y });
+  const { places, rows } = fractions([node("a", -1, -0.5), node("b", -1, 0.5), node("c", 1, 0)]);
+  assert.equal(rows, 2);
+  assert.deepEqual(places, [
+    { name: "a", x: 0, y: 0.25 },
+    { name: "b", x: 0, y: 0.75 },
+    { name: "c", x: 1, y: 0.5 },
+  ]);
+  assert.deepEqual(fractions([node("a", 3, 3)]).places, [{ name: "a", x: 0.5, y: 0.5 }]);
 });
 
 test("numbers are written with their units", () => {

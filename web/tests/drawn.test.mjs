@@ -97,7 +97,9 @@ test("a built-in topology becomes the same network", async () => {
     link("left1", "left1", "R1", undefined),
     link("R2-right1", "R2", "right1", undefined),
   ];
-  assert.deepEqual(plain(asDrawing(doc, links, [["left1", "right1"]])), {
+  const kinds = { R1: "router", R2: "router", left1: "host", right1: "host" };
+  const nodes = Object.entries(kinds).map(([name, kind]) => ({ name, kind }));
+  assert.deepEqual(plain(asDrawing(doc, "custom", nodes, links, [["left1", "right1"]])), {
     network: {
       topology: "custom",
       hosts: ["left1", "right1"],

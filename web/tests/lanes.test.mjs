@@ -6,9 +6,9 @@ import { load } from "./load.mjs";
 const { Run, between } = await load("view/run.ts");
 const { firstByte, lanesOf, lastByte } = await load("view/lanes.ts");
 const { waits } = await load("view/panels/lanes.ts");
-const { slopes, view } = await load("view/lod.ts");
-const { Pyramid } = await load("view/pyramid.ts");
-const { Vertical } = await load("view/vertical.ts");
+const { slopes, view } = await load("drawing/lod.ts");
+const { Pyramid } = await load("drawing/pyramid.ts");
+const { Vertical } = await load("drawing/vertical.ts");
 const { framesInWords } = await load("view/packet.ts");
 
 const flow = { client: "a", server: "b", transport: "tcp", cc: "reno", app: "page", sender: 1, start_ns: 0 };

@@ -21,10 +21,12 @@ test("a document that is read, changed and written is the same document", async 
   const { read, write, set, get, keyOf } = await load("play/toml.ts");
   const { doc } = read(TEXT);
   assert.deepEqual(read(write(doc)).doc, doc);
-  set(doc, keyOf("flow.0.transport.cc"), "bbr");
-  set(doc, keyOf("network.path.1.queue.target"), "3 ms");
-  set(doc, keyOf("flow.1.transport.cc.beta"), 0.5);
-  set(doc, keyOf("until"), undefined);
+  const usual = { transport: { name: "tcp" }, queue: { name: "drop-tail", plain: "limit" } };
+  const change = (key, value) => set(doc, keyOf(key), value, { usual: (key) => usual[key] });
+  change("flow.0.transport.cc", "bbr");
+  change("network.path.1.queue.target", "3 ms");
+  change("flow.1.transport.cc.beta", 0.5);
+  change("until", undefined);
   // Tables from the TOML parser have no prototype.
   const again = structuredClone(read(write(doc)).doc);
   assert.deepEqual(again.flow[0].transport, { kind: "tcp", cc: "bbr" });

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { load, numbers } from "./load.mjs";
 
-const { Pyramid } = await load("view/pyramid.ts");
-const { lowerBound, upperBound } = await load("view/search.ts");
+const { Pyramid } = await load("drawing/pyramid.ts");
+const { lowerBound, upperBound } = await load("drawing/search.ts");
 
 test("extremes of any range are those of its elements", () => {
   for (const count of [0, 1, 7, 8, 9, 64, 65, 1000, 4097]) {

@@ -6,7 +6,7 @@ import { load } from "./load.mjs";
 
 const { Run } = await load("view/run.ts");
 const { firstDifference, differenceInWords, sameInWords, TOLERANCE } = await load("view/difference.ts");
-const { view } = await load("view/lod.ts");
+const { view } = await load("drawing/lod.ts");
 const { RatesPanel } = await load("view/panels/rates.ts");
 const { SequencePanel } = await load("view/panels/sequence.ts");
 
@@ -115,13 +115,13 @@ test("packets a little apart are the same, as in vazao compare", () => {
 });
 
 test("packets of which nothing could be read differ by time, or by being full", () => {
-  const [ours, sealed] = [later(0), later(0)];
+  const [ours, sealed, late] = [later(0), later(0), later(2 * TOLERANCE)];
+  for (const { header } of [ours, late]) for (const flow of header.flows) flow.full = 1228;
   sealed.packets.kind.fill(0);
   sealed.packets.from.fill(Number.NaN);
   const { size } = sealed.packets;
   for (const [at, bytes] of size.entries()) size[at] = bytes - 3;
   assert.equal(firstDifference(ours, sealed), null);
-  const late = later(2 * TOLERANCE);
   assert.equal(firstDifference(late, sealed).nth, 0);
   // A probe in place of data, as in docs/compare.md.
   const full = size.findLastIndex((bytes) => bytes > 1228);

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "./load.mjs";
 
-const { svgOf, stops } = await load("view/export.ts");
-const { view } = await load("view/lod.ts");
+const { svgOf, stops } = await load("drawing/export.ts");
+const { view } = await load("drawing/lod.ts");
 
 const theme = { paper: "#fff", ink: "#000", soft: "#555", grid: "#eee" };
 const labels = Array.from({ length: 14 }, (_, nth) => `flow ${nth}: tcp cubic`);

@@ -67,7 +67,10 @@ function draw(lab: Lab): void {
       };
     });
   const ends = header.flows.map(({ client, server }): [string, string] => [String(client), String(server)]);
-  lab.replace(asDrawing(lab.doc, links, ends));
+  const drawn = lab.catalogue
+    .entries("topology")
+    .find(({ links }) => links?.some(({ count }) => count === "named"));
+  lab.replace(asDrawing(lab.doc, drawn!.name, header.nodes, links, ends));
 }
 
 /** Fields for a node of a drawing: its name, and new links and flows from it. */

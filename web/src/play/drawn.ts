@@ -1,13 +1,10 @@
+import type { NetworkNode } from "../view/recording";
 import { copy, type Doc, isTable, type Toml } from "./toml";
 
-/** Networks drawn by hand: topology `custom`, with lists of nodes and links. Each change returns a new document. */
+/** Networks drawn by hand, with lists of nodes and links. Each change returns a new document. */
 
-export type Kind = "host" | "router";
-
-export interface NetworkNode {
-  name: string;
-  kind: Kind;
-}
+export type Kind = NetworkNode["kind"];
+export type Named = Pick<NetworkNode, "name" | "kind">;
 
 export interface Wire {
   name: string;
@@ -21,7 +18,7 @@ const LISTS = { host: "hosts", router: "routers" } as const;
 /** Initial settings of a new link. */
 const NEW = { rate: "10 Mbps", delay: "10 ms", queue: "1 bdp" };
 
-export const isDrawn = (doc: Doc | null): boolean => !!doc && table(doc).topology === "custom";
+export const isDrawn = (doc: Doc | null): boolean => !!doc && Array.isArray(table(doc).hosts);
 
 const table = (doc: Doc): Doc => (isTable(doc.network) ? doc.network : {});
 const listed = (value: Toml | undefined): Toml[] => (Array.isArray(value) ? value : []);
@@ -29,7 +26,7 @@ const tables = (value: Toml | undefined): Doc[] => listed(value).filter(isTable)
 /** Host of an address: `a.2` is the second interface of `a`. */
 const hostOf = (address: Toml | undefined) => String(address ?? "").replace(/\.\d+$/, "");
 
-export function nodes(doc: Doc): NetworkNode[] {
+export function nodes(doc: Doc): Named[] {
   const network = table(doc);
   return (["host", "router"] as const).flatMap((kind) =>
     listed(network[LISTS[kind]]).map((name) => ({ name: String(name), kind })),
@@ -140,19 +137,24 @@ export interface Built {
 
 /**
  * Converts a built-in topology to a drawing. Hosts are listed in pairs, in the order in which flows that name none take
- * them; `ends` are the flows' ends.
+ * them; `ends` are the flows' ends, and `topology` is that of drawings.
  */
-export function asDrawing(doc: Doc, links: Built[], ends: [string, string][]): Doc {
-  const names = [...new Set(links.flatMap(({ from, to }) => [from, to]))];
-  const routers = names.filter((name) => /^R\d+$/.test(name));
-  const pairs = ends.flat().map(hostOf);
-  const hosts = [...new Set([...pairs, ...names])].filter((name) => !routers.includes(name));
+export function asDrawing(
+  doc: Doc,
+  topology: string,
+  all: Named[],
+  links: Built[],
+  ends: [string, string][],
+): Doc {
+  const of = (kind: Kind) => all.filter((node) => node.kind === kind).map(({ name }) => name);
+  const routers = of("router");
+  const hosts = [...new Set([...ends.flat().map(hostOf), ...of("host")])];
   const link = links.map(({ name, from, to, described, rate, delay }) => {
     const plain = described ?? { rate, delay };
     return { ...(name === `${from}-${to}` ? {} : { name }), from, to, ...copy(plain) };
   });
   return changed(doc, (_, all) => {
-    all.network = { topology: "custom", hosts, ...(routers.length ? { routers } : {}), link };
+    all.network = { topology, hosts, ...(routers.length ? { routers } : {}), link };
     const flows = tables(all.flow);
     // If a table stands for several flows, each of these has its own ends.
     if (flows.length !== ends.length) return;

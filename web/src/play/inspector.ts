@@ -1,5 +1,5 @@
 import { button, el } from "../dom";
-import type { Entry } from "./catalogue";
+import { begun, type Entry, type LinkKey } from "./catalogue";
 import { choice, type Field, fixed, limit, number, quantity } from "./controls";
 import { nodeFields } from "./drawing";
 import { cut, isDrawn, nodes } from "./drawn";
@@ -9,22 +9,8 @@ import { copy, get, isTable, type Key, type Toml } from "./toml";
 
 const RATE = { least: 64e3, most: 1e9, log: true, zero: false };
 const DELAY = { least: 1e-4, most: 1, log: true, zero: true };
+const SIZE = { least: 1, most: 10, log: false, zero: false, whole: true };
 const LOSS = { least: 1e-4, most: 0.3, log: true, zero: true };
-
-/** Parameters that are shown first; the others are folded away. */
-const FIRST: Record<string, string[]> = {
-  tcp: ["cc", "recovery", "slow_start", "initial_window", "receive_buffer", "ecn"],
-  udp: ["rate", "payload"],
-  dccp: ["cc", "ack_ratio", "ecn"],
-  sctp: ["cmt", "cc", "cwnd_growth", "streams", "scheduler", "receive_buffer", "buffer_split"],
-  mptcp: ["scheduler", "path_manager", "cc", "receive_buffer"],
-  quic: ["cc", "slow_start", "initial_window", "handshake", "streams", "ecn"],
-};
-/** Parameters that need a real machine under the laboratory, which a page does not have. */
-const ELSEWHERE = new Set([
-  ...["stack", "kernel", "sysctl", "module", "moderation", "sample", "offloads", "netem", "client", "server"],
-  ...["measured", "like", "address_token"],
-]);
 
 /** Controls for the selected link, flow or node, or for the scenario as a whole. */
 export class Inspector {
@@ -68,7 +54,6 @@ export class Inspector {
 
   private whole(): HTMLElement[] {
     const { lab } = this;
-    const topology = String(get(lab.doc!, ["network", "topology"]) ?? "");
     const parts: HTMLElement[] = [
       el("h3", {}, "The run"),
       quantity(this.at(["until"], "until", "60 s"), "duration", {
@@ -79,42 +64,41 @@ export class Inspector {
       }),
       number(this.at(["seed"], "seed", "1"), { least: 1, most: 100, log: false, zero: false, whole: true }),
     ];
-    for (const [key, most] of [
-      ["pairs", 10],
-      ["hops", 8],
-    ] as const) {
-      const of = { pairs: "dumbbell", hops: "parking-lot" }[key];
-      if (topology !== of) continue;
-      const scale = { least: 1, most, log: false, zero: false, whole: true };
-      parts.push(number(this.at(["network", key], key, key === "pairs" ? "1" : "3"), scale));
+    const topology = lab.catalogue.find("topology", get(lab.doc!, ["network", "topology"]));
+    for (const { name, default: fallback, expected } of topology?.parameters ?? []) {
+      if (expected.startsWith("a whole number"))
+        parts.push(number(this.at(["network", name], name, fallback), SIZE));
     }
-    const adder = { multipath: "path", path: "hop" }[topology];
-    if (adder)
+    const { list } = this;
+    if (list?.count === "many") {
+      const label = `Add a ${list.noun}`;
       parts.push(
         el(
           "div",
           { class: "acts" },
-          button(`Add a ${adder}`, `Add a ${adder}`, () => this.addLink()),
+          button(label, label, () => this.addLink(list.key)),
         ),
       );
+    }
     return parts;
   }
 
   /** Key of the list of links that can grow. */
-  private get list(): Key {
-    return ["network", get(this.lab.doc!, ["network", "topology"]) === "multipath" ? "path" : "link"];
+  private get list(): LinkKey | undefined {
+    return this.lab.catalogue.links(this.lab.doc).find(({ count }) => count === "many" || count === "named");
   }
 
-  private addLink(): void {
-    const links = get(this.lab.doc!, this.list);
-    if (Array.isArray(links)) this.lab.edit(this.list, [...links, copy(links.at(-1)!)], null);
+  private addLink(list: string): void {
+    const links = get(this.lab.doc!, ["network", list]);
+    if (Array.isArray(links)) this.lab.edit(["network", list], [...links, copy(links.at(-1)!)], null);
   }
 
   private link(key: Key, name: string): HTMLElement[] {
     const held = get(this.lab.doc!, key);
     if (!isTable(held)) return this.whole();
     const parts: HTMLElement[] = [el("h3", {}, name === "link" ? "The link" : `Link ${name}`)];
-    const all = get(this.lab.doc!, this.list);
+    const list: Key = key.slice(0, -1);
+    const all = get(this.lab.doc!, list);
     if (isDrawn(this.lab.doc)) {
       const remove = () => {
         this.lab.choose({ kind: "scenario" });
@@ -125,7 +109,7 @@ export class Inspector {
       const remove = () => {
         this.lab.choose({ kind: "scenario" });
         this.lab.edit(
-          this.list,
+          list,
           all.filter((_, index) => index !== key.at(-1)),
           null,
         );
@@ -146,13 +130,15 @@ export class Inspector {
   private queue(key: Key): HTMLElement[] {
     const { lab } = this;
     const held = get(lab.doc!, key);
+    const usual = lab.catalogue.usual("queue")!;
+    const most = usual.parameters.find(({ name }) => name === usual.plain)!.default;
     const plain = held === undefined || (typeof held === "string" && /^\d/.test(held));
-    const kind = plain ? "drop-tail" : String(isTable(held) ? (held.kind ?? "drop-tail") : held);
+    const kind = plain ? usual.name : String(isTable(held) ? (held.kind ?? usual.name) : held);
     const room = plain ? held : get(lab.doc!, [...key, "limit"]);
     const change = (name: unknown) => {
-      const next = String(name ?? "drop-tail");
+      const next = String(name ?? usual.name);
       const value: Toml =
-        next === "drop-tail" ? (room ?? "1000 packets") : { kind: next, ...(room ? { limit: room } : {}) };
+        next === usual.name ? (room ?? most) : { kind: next, ...(room ? { limit: room } : {}) };
       lab.edit(key, value, this);
       this.show();
     };
@@ -161,32 +147,26 @@ export class Inspector {
       lab.catalogue.entries("queue"),
     );
     const entry = lab.catalogue.find("queue", kind);
-    if (plain) return [chooser, limit(this.at(key, "holds", "1000 packets"))];
+    if (plain) return [chooser, limit(this.at(key, "holds", most))];
     return [chooser, ...this.parameters(entry, key, ["limit", "target", "mark", "min", "max"])];
   }
 
   private loss(key: Key): HTMLElement[] {
     const { lab } = this;
     const held = get(lab.doc!, key);
+    const usual = lab.catalogue.usual("loss")!;
     const kind =
-      held === undefined || typeof held === "number" ? "bernoulli" : String(get(lab.doc!, [...key, "kind"]));
+      held === undefined || typeof held === "number" ? usual.name : String(get(lab.doc!, [...key, "kind"]));
     const change = (name: unknown) => {
-      const next = String(name);
-      const made: Record<string, Toml> = {
-        bernoulli: 0.01,
-        periodic: { kind: next, every: 100 },
-        "gilbert-elliott": { kind: next, p: 0.01, r: 0.3 },
-        "bit-errors": { kind: next, rate: 1e-6 },
-        list: { kind: next, packets: [30] },
-      };
-      lab.edit(key, made[next], this);
+      const made = begun(lab.catalogue.find("loss model", name)!);
+      lab.edit(key, name === usual.name ? made[usual.plain!] : made, this);
       this.show();
     };
     const chooser = choice(
       { label: "losses", value: kind, fallback: "", change },
       lab.catalogue.entries("loss model"),
     );
-    if (kind === "bernoulli" && !isTable(held)) return [chooser, number(this.at(key, "lost", "0"), LOSS)];
+    if (kind === usual.name && !isTable(held)) return [chooser, number(this.at(key, "lost", "0"), LOSS)];
     return [
       chooser,
       ...this.parameters(lab.catalogue.find("loss model", kind), key, ["p", "r", "every", "rate"]),
@@ -205,19 +185,17 @@ export class Inspector {
     const end = Number(lab.until) || 10;
     const start = { least: 0, most: Math.max(1, end), log: false, zero: false };
     const app = String(get(lab.doc!, [...key, "app", "kind"]) ?? "upload");
-    const transport = String(get(lab.doc!, [...key, "transport", "kind"]) ?? "tcp");
+    const application = lab.catalogue.find("application", app);
+    const named = get(lab.doc!, [...key, "transport", "kind"]) ?? lab.catalogue.usual("transport")!.name;
+    const transport = lab.catalogue.find("transport", named);
     return [
       heading,
       quantity(this.at([...key, "start"], "start", "0 s"), "duration", start),
-      this.kind([...key, "transport"], "transport", transport),
-      ...this.parameters(
-        lab.catalogue.find("transport", transport),
-        [...key, "transport"],
-        FIRST[transport] ?? [],
-      ),
+      this.kind([...key, "transport"], "transport", String(named)),
+      ...this.parameters(transport, [...key, "transport"], transport?.first ?? []),
       this.kind([...key, "app"], "application", app),
       ...this.parameters(
-        lab.catalogue.find("application", app),
+        application?.host ? undefined : application,
         [...key, "app"],
         ["size", "rate", "http", "objects"],
       ),
@@ -227,14 +205,13 @@ export class Inspector {
   /** Drop-down list of kinds; a newly chosen kind starts with its defaults. */
   private kind(key: Key, label: string, value: string): HTMLElement {
     const { lab } = this;
-    const options = lab.catalogue.entries(label).filter(({ name }) => name !== "command");
+    const options = lab.catalogue.entries(label).filter(({ host }) => !host);
     const field: Field = {
       label,
       value,
       fallback: "",
       change: (name) => {
-        const made: Record<string, Toml> = { udp: { kind: "udp", rate: "5 Mbps" } };
-        lab.edit(key, made[String(name)] ?? { kind: String(name) }, this);
+        lab.edit(key, begun(lab.catalogue.find(label, name)!), this);
         this.show();
       },
     };
@@ -246,7 +223,7 @@ export class Inspector {
     const { lab } = this;
     const [above, below]: [HTMLElement[], HTMLElement[]] = [[], []];
     for (const parameter of entry.parameters) {
-      if (ELSEWHERE.has(parameter.name) || parameter.name === "kind") continue;
+      if (entry.hidden?.includes(parameter.name) || parameter.name === "kind") continue;
       const own: Key = [...key, parameter.name];
       const value = get(lab.doc!, own);
       const made = control(parameter, value, lab.catalogue, (changed) => {

@@ -1,7 +1,7 @@
 import { Run } from "../view/run";
 import type { Catalogue } from "./catalogue";
 import type { Answer, Capture, Fault, Progress, Runner, Tables } from "./engine";
-import { copy, type Doc, isTable, type Key, read, set, type Toml, write } from "./toml";
+import { copy, type Doc, get, isTable, type Key, read, set, type Toml, write } from "./toml";
 import { parse } from "./units";
 
 export interface Result {
@@ -20,8 +20,6 @@ export type Chosen =
 
 type Listener<T> = (value: T) => void;
 
-/** Datagram transports: no series records what was delivered, so that packets must. */
-const DATAGRAMS = /kind\s*=\s*"(udp|dccp)"|transport\s*=\s*"(udp|dccp)"/;
 /** Milliseconds within which successive changes are one gesture. */
 const GESTURE = 800;
 const MOST_PAST = 200;
@@ -77,8 +75,16 @@ export class Lab {
   }
 
   get flows(): Doc[] {
-    const flows = this.doc?.flow;
-    return Array.isArray(flows) ? flows.filter(isTable) : [];
+    return flowsOf(this.doc);
+  }
+
+  /** Maximum number of packets that a run of a text records. */
+  private packetsOf(text: string): number {
+    const found = read(text);
+    const transports = flowsOf("doc" in found ? found.doc : null).map((flow) =>
+      get(flow, ["transport", "kind"]),
+    );
+    return transports.some((name) => this.catalogue.find("transport", name)?.datagrams) ? SOME : FEW;
   }
 
   /** Loads another text; if it cannot be parsed, the last result stays. */
@@ -98,7 +104,7 @@ export class Lab {
   edit(key: Key, value: Toml | undefined, by: unknown): void {
     if (!this.doc) return;
     this.remember();
-    set(this.doc, key, value);
+    set(this.doc, key, value, this.catalogue);
     this.text = write(this.doc);
     for (const listener of this.documents) listener(by);
     void this.run();
@@ -136,10 +142,10 @@ export class Lab {
     const made = copy(flows[like]!);
     delete made.client;
     delete made.server;
-    const network = this.doc!.network;
-    if (isTable(network) && network.topology === "dumbbell") {
-      network.pairs = Math.max(Number(network.pairs ?? 1), flows.length + 1);
-    }
+    const { network } = this.doc!;
+    // Each flow has a pair of hosts, and each pair may have a link of its own.
+    const pairs = this.catalogue.links(this.doc).find(({ each }) => each)?.each;
+    if (isTable(network) && pairs) network[pairs] = Math.max(Number(network[pairs] ?? 1), flows.length + 1);
     this.chosen = { kind: "flow", index: flows.length };
     this.edit(["flow"], [...flows, made], null);
     for (const listener of this.choices) listener();
@@ -168,7 +174,7 @@ export class Lab {
 
   /** Runs a text without showing its result, for comparisons. */
   async tried(text: string): Promise<Result | null> {
-    const answer = await this.engine.ask({ toml: text, packets: packetsOf(text) });
+    const answer = await this.engine.ask({ toml: text, packets: this.packetsOf(text) });
     return answer && resultOf(text, answer);
   }
 
@@ -201,7 +207,7 @@ export class Lab {
       return;
     }
     this.busy = true;
-    const answer = await this.engine.ask({ toml: text, packets: packetsOf(text) }, this.follow);
+    const answer = await this.engine.ask({ toml: text, packets: this.packetsOf(text) }, this.follow);
     // An earlier result is shown while the latest request runs.
     if (nth === this.nth) {
       this.busy = false;
@@ -226,7 +232,7 @@ export class Lab {
   }
 }
 
-const packetsOf = (text: string) => (DATAGRAMS.test(text) ? SOME : FEW);
+const flowsOf = (doc: Doc | null): Doc[] => (Array.isArray(doc?.flow) ? doc.flow.filter(isTable) : []);
 
 function resultOf(text: string, answer: Answer): Result | null {
   if (!answer.tables) return null;

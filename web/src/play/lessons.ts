@@ -1,7 +1,7 @@
 /** Lessons, as their TOML files define them (docs/play.md). */
 import { ask } from "./ask";
 import type { Tables } from "./engine";
-import { get, keyOf, read, set, type Toml, write } from "./toml";
+import { get, keyOf, read, set, type Toml, type Usual, write } from "./toml";
 
 export interface Choice {
   kind: "choice";
@@ -51,14 +51,14 @@ export interface Lesson {
 }
 
 /** Scenario of a step: the latest one given up to it, with the changes of each step since. */
-export function setting(lesson: Lesson, step: number): string {
+export function setting(lesson: Lesson, step: number, catalogue: Usual): string {
   let text = "";
   for (const { scenario, set: changes } of lesson.steps.slice(0, step + 1)) {
     if (scenario) text = scenario;
     if (!changes) continue;
     const found = read(text);
     if (!("doc" in found)) return text;
-    for (const [key, value] of Object.entries(changes)) set(found.doc, keyOf(key), value);
+    for (const [key, value] of Object.entries(changes)) set(found.doc, keyOf(key), value, catalogue);
     text = write(found.doc);
   }
   return text;

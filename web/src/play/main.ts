@@ -1,11 +1,11 @@
 import { button, el, select } from "../dom";
-import { TimeAxis } from "../view/axis";
-import { keyboard } from "../view/keyboard";
+import { TimeAxis } from "../drawing/axis";
+import { keyboard } from "../drawing/keyboard";
+import { Plot } from "../drawing/plot";
+import { Themes } from "../drawing/theme";
 import type { Model } from "../view/model";
 import { Viewer } from "../view/page";
-import { Plot } from "../view/plot";
 import { Run } from "../view/run";
-import { Themes } from "../view/theme";
 import { Catalogue, type Content, content } from "./catalogue";
 import { Drawing } from "./drawing";
 import { Editor } from "./editor";

@@ -1,10 +1,10 @@
+import { fractions } from "../drawing/places";
 import { duration, quantity } from "../format";
-import { layout, type Place } from "../view/layout";
-import type { Link } from "../view/recording";
+import type { Link, NetworkNode } from "../view/recording";
 import { drags } from "./drag";
-import { cut, isDrawn, joined, type NetworkNode, nodes, removed, type Wire, wires } from "./drawn";
+import { cut, isDrawn, joined, type Named, nodes, removed, type Wire, wires } from "./drawn";
 import type { Lab } from "./lab";
-import { type Doc, get, isTable, type Key } from "./toml";
+import { type Doc, get, type Key } from "./toml";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -27,8 +27,9 @@ const SIDE = 34;
 export class NetworkMap {
   readonly element = svg("svg", { class: "map", role: "group", "aria-label": "Network" }) as SVGSVGElement;
   private links: Wire[] = [];
-  private nodes: NetworkNode[] = [];
-  private clients: string[] = [];
+  private nodes: Named[] = [];
+  /** Nodes of the last run, with their places. */
+  private known: NetworkNode[] = [];
   private at = new Map<string, { x: number; y: number }>();
   private height = 0;
   /** Whether links are too short for full labels. */
@@ -63,35 +64,33 @@ export class NetworkMap {
   private take(): void {
     const { doc, result } = this.lab;
     const header = result?.run.recording.header;
-    const before = JSON.stringify([this.links, this.nodes, this.clients]);
+    const before = JSON.stringify([this.links, this.nodes, this.known]);
+    if (header) this.known = header.nodes;
     if (doc && isDrawn(doc)) {
       this.links = wires(doc);
       this.nodes = nodes(doc);
-      this.clients = this.lab.flows.flatMap(({ client }) => (client ? [String(client)] : []));
-      if (!this.clients.length) this.clients = this.nodes.slice(0, 1).map(({ name }) => name);
     } else if (header) {
       this.links = header.links.filter(({ forward }) => forward).map(wireOf);
-      const names = [...new Set(this.links.flatMap(({ from, to }) => [from, to]))];
-      this.nodes = names.map((name) => ({ name, kind: /^R\d+$/.test(name) ? "router" : "host" }));
-      this.clients = header.flows.map(({ client }) => String(client));
+      this.nodes = header.nodes;
     }
-    if (JSON.stringify([this.links, this.nodes, this.clients]) !== before) this.draw();
+    if (JSON.stringify([this.links, this.nodes, this.known]) !== before) this.draw();
     this.label();
   }
 
   private draw(): void {
     const drawn = isDrawn(this.lab.doc);
-    const hosts = this.clients.map((name) => name.replace(/\.\d+$/, ""));
-    const linked = parkingLot(this.links) ?? layout(this.links, hosts);
+    const ends = new Set(this.links.flatMap(({ from, to }) => [from, to]));
+    const linked = this.known.filter(
+      ({ name }) => ends.has(name) && this.nodes.some((node) => node.name === name),
+    );
     const alone = this.nodes.filter(({ name }) => !linked.some((place) => place.name === name));
+    const { places: standing, rows: between } = fractions(linked);
     const places = [
-      ...linked,
+      ...standing,
       ...alone.map(({ name }, nth) => ({ name, x: (nth + 1) / (alone.length + 1), y: 1 })),
     ].map((place) => ({ ...place, ...(drawn ? this.lab.places.get(place.name) : {}) }));
     this.crowded = new Set(places.map(({ x }) => x)).size > 4;
-    const columns = new Map<number, number>();
-    for (const { x } of places) columns.set(x, (columns.get(x) ?? 0) + 1);
-    const rows = Math.max(2, ...columns.values()) + (alone.length ? 1 : 0);
+    const rows = Math.max(2, Math.floor(between)) + (alone.length ? 1 : 0);
     const pairs = new Map<string, number>();
     const parallel = Math.max(
       1,
@@ -124,7 +123,7 @@ export class NetworkMap {
     if (label) this.element.querySelector<SVGElement>(`[aria-label="${CSS.escape(label)}"]`)?.focus();
   }
 
-  private node({ name, kind }: NetworkNode, drawn: boolean): SVGElement {
+  private node({ name, kind }: Named, drawn: boolean): SVGElement {
     const { x, y } = this.at.get(name)!;
     const mark =
       kind === "router"
@@ -187,14 +186,14 @@ export class NetworkMap {
     return made;
   }
 
-  /** Labels the links with rate and delay, or only the rate if crowded; access links have no visible label. */
+  /** Labels the links with rate and delay, or only the rate if crowded; links that are named for one of their ends have no visible label. */
   private label(): void {
     for (const link of this.links) {
       const group = this.element.querySelector(`[data-link="${CSS.escape(link.name)}"]`);
       if (!group) continue;
       const { rate } = link;
       const facts = [rate, link.delay].filter(Boolean).join(" · ");
-      const quiet = /^(left|right)\d+$|^[ab]$/.test(link.name);
+      const quiet = link.name === link.from || link.name === link.to;
       group.querySelector("text")!.textContent = quiet ? "" : this.crowded ? rate : facts;
       group.setAttribute("aria-label", `Link ${link.name}, ${facts}`);
     }
@@ -221,43 +220,15 @@ const wireOf = ({ name, from, to, rate_bps, delay_ns }: Link): Wire => ({
   delay: delay_ns ? duration(delay_ns) : "",
 });
 
-/** Places of a parking lot: a chain of routers, with the pair of hosts of each hop below; null for other networks. */
-function parkingLot(links: Pick<Wire, "name">[]): Place[] | null {
-  const hops = links.filter(({ name }) => /^bottleneck\d+$/.test(name)).length;
-  if (!hops) return null;
-  const step = 1 / (hops + 2);
-  const at = (name: string, x: number, y: number): Place => ({ name, x: x * step, y });
-  const routers = Array.from({ length: hops + 1 }, (_, nth) => at(`R${nth + 1}`, nth + 1, 0.3));
-  const pairs = Array.from({ length: hops }, (_, nth) => [
-    at(`left${nth + 1}`, nth + 1.25, 0.85),
-    at(`right${nth + 1}`, nth + 1.75, 0.85),
-  ]);
-  return [at("a", 0, 0.3), ...routers, at("b", hops + 2, 0.3), ...pairs.flat()];
-}
-
 /** Key of the document's table that describes a link of the run; null if there is none. */
-export function linkKey(lab: Lab, name: string): Key | null {
-  const { doc } = lab;
-  const network = doc && get(doc, ["network"]);
-  if (!isTable(network)) return null;
-  const nth = Number(/\d+$/.exec(name)?.[0] ?? 1) - 1;
-  const inList = (key: string): Key =>
-    Array.isArray(network[key]) ? ["network", key, nth] : ["network", key];
-  switch (network.topology) {
-    case "point-to-point":
-      return ["network", "link"];
-    case "path":
-      return inList("link");
-    case "multipath":
-      return inList("path");
-    case "dumbbell":
-    case "parking-lot":
-      return name.startsWith("bottleneck") ? ["network", "bottleneck"] : inList("access");
-    default: {
-      const links = network.link;
-      if (!Array.isArray(links)) return null;
-      const at = links.findIndex((one) => isTable(one) && (one.name ?? `${one.from}-${one.to}`) === name);
-      return at < 0 ? null : ["network", "link", at];
-    }
+export function linkKey({ doc, result }: Lab, name: string): Key | null {
+  if (!doc) return null;
+  if (isDrawn(doc)) {
+    const at = wires(doc).findIndex((wire) => wire.name === name);
+    return at < 0 ? null : ["network", "link", at];
   }
+  const { key, index } = result?.run.recording.header.links.find((link) => link.name === name) ?? {};
+  const given = key && get(doc, ["network", key]);
+  if (!key || given === undefined) return null;
+  return Array.isArray(given) ? ["network", key, index!] : ["network", key];
 }

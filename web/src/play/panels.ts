@@ -1,13 +1,13 @@
+import { stairs, type View } from "../drawing/lod";
+import type { Key, Panel } from "../drawing/panel";
+import type { Pen } from "../drawing/pen";
+import { Pyramid } from "../drawing/pyramid";
+import { lowerBound, upperBound } from "../drawing/search";
 import { quantity } from "../format";
-import { stairs, type View } from "../view/lod";
 import type { Model } from "../view/model";
 import { binOf, growth } from "../view/panels/rates";
-import type { Pen } from "../view/pen";
-import type { Key, Panel } from "../view/plot";
-import { Pyramid } from "../view/pyramid";
 import type { Series } from "../view/recording";
 import { held, type Run } from "../view/run";
-import { lowerBound, upperBound } from "../view/search";
 import { flowName, type Lab } from "./lab";
 
 interface Line {

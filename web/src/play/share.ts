@@ -1,7 +1,7 @@
 import { button, el, save } from "../dom";
+import { imageOf, svgOf } from "../drawing/export";
+import type { Plot } from "../drawing/plot";
 import { quantity } from "../format";
-import { imageOf, svgOf } from "../view/export";
-import type { Plot } from "../view/plot";
 import { hosted } from "./host";
 import type { Lab } from "./lab";
 import { command, nameOf, python } from "./script";

@@ -60,7 +60,7 @@ export class Teacher {
   async open(name: string, step: number, kept = false): Promise<void> {
     const lesson = this.lessons.find((one) => one.name === name);
     if (!lesson) return;
-    const before = this.lesson === lesson ? setting(lesson, this.step) : null;
+    const before = this.lesson === lesson ? setting(lesson, this.step, this.lab.catalogue) : null;
     this.lesson = lesson;
     this.answers.begin(lesson);
     this.step = Math.min(Math.max(0, step), lesson.steps.length - 1);
@@ -69,12 +69,12 @@ export class Teacher {
     this.show();
     this.moved();
     const nth = ++this.loading;
-    const text = setting(lesson, this.step);
+    const text = setting(lesson, this.step, this.lab.catalogue);
     if (kept) {
       this.own = await this.lab.tried(text);
     } else {
       const { pin } = lesson.steps[this.step]!;
-      const other = pin ? await this.lab.tried(setting(lesson, this.step - 1)) : null;
+      const other = pin ? await this.lab.tried(setting(lesson, this.step - 1, this.lab.catalogue)) : null;
       if (nth !== this.loading) return;
       if (pin || text !== before) this.lab.pinned = other;
       if (text !== this.lab.text) this.lab.choose({ kind: "scenario" });

@@ -84,29 +84,29 @@ export function get(doc: Toml | undefined, key: Key): Toml | undefined {
   return at;
 }
 
-/** Expands a bare name or plain value to the table that it stands for: `"tcp"`, `"10 packets"`, `0.01`. */
-function opened(value: Toml | undefined, key: Key): Doc {
+/** Tells what a document has under a key unless it names something else; `plain` is what a value without a name sets. */
+export interface Usual {
+  usual(key: string): { name: string; plain?: string | null } | undefined;
+}
+
+/** Expands a bare name or plain value, such as `"10 packets"` or `0.01`, to the table that it stands for. */
+function opened(value: Toml | undefined, key: Key, catalogue: Usual): Doc {
   if (isTable(value)) return value;
-  if (value === undefined) {
-    const kinds: Record<string, string> = { transport: "tcp", queue: "drop-tail" };
-    const kind = kinds[String(key.at(-1))];
-    return kind ? { kind } : {};
-  }
-  const last = key.at(-1);
-  if (last === "queue" && /^\d/.test(String(value))) return { kind: "drop-tail", limit: value };
-  if (last === "loss" && typeof value === "number") return { kind: "bernoulli", p: value };
-  if (last === "trace") return { measures: value };
-  return { kind: value };
+  const last = String(key.at(-1));
+  const usual = catalogue.usual(last);
+  if (value === undefined) return usual ? { kind: usual.name } : {};
+  if (usual?.plain && /^\d/.test(String(value))) return { kind: usual.name, [usual.plain]: value };
+  return last === "trace" ? { measures: value } : { kind: value };
 }
 
 /** Sets a value, or deletes the key if undefined; values on the way are expanded to tables. */
-export function set(doc: Doc, key: Key, value: Toml | undefined): void {
+export function set(doc: Doc, key: Key, value: Toml | undefined, catalogue: Usual): void {
   let at: Doc | Toml[] = doc;
   key.slice(0, -1).forEach((part, depth) => {
     const next = (at as Doc)[part as string];
     if (Array.isArray(next)) at = next;
     else {
-      const made = opened(next, key.slice(0, depth + 1));
+      const made = opened(next, key.slice(0, depth + 1), catalogue);
       (at as Doc)[part as string] = made;
       at = made;
     }

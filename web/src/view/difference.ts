@@ -4,9 +4,6 @@ import { Kind, type Recording } from "./recording";
 /** Nanoseconds that two packets may be apart and still count as the same, as in `vazao compare`. */
 export const TOLERANCE = 1e6;
 
-/** Bytes with all headers from which a QUIC datagram counts as full, as in `vazao compare`: 1200 under UDP and IPv4. */
-const FULL = 1228;
-
 /** The first packet that differs between two runs: the nth of the same flow and side. */
 export interface Difference {
   other: number;
@@ -75,8 +72,10 @@ const isRead = ({ kind, from }: Recording["packets"], packet: number) =>
 function alike(a: Recording, here: number, b: Recording, there: number): boolean {
   const [left, right] = [a.packets, b.packets];
   if (Math.abs(left.time[here]! - right.time[there]!) > TOLERANCE) return false;
-  if (!isRead(left, here) || !isRead(right, there))
-    return left.size[here]! >= FULL === right.size[there]! >= FULL;
+  if (!isRead(left, here) || !isRead(right, there)) {
+    const full = a.header.flows[left.flow[here]!]?.full ?? 0;
+    return left.size[here]! >= full === right.size[there]! >= full;
+  }
   return (
     left.kind[here] === right.kind[there] &&
     same(left.from[here]!, right.from[there]!) &&

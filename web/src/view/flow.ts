@@ -1,5 +1,5 @@
+import { Pyramid } from "../drawing/pyramid";
 import type { Journeys } from "./journey";
-import { Pyramid } from "./pyramid";
 import { Kind, type Recording } from "./recording";
 
 /** Vertical bars in order of time, each from a `low` to a `high`: segments, or SACK blocks. */

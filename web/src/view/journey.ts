@@ -1,5 +1,5 @@
+import { lowerBound } from "../drawing/search";
 import type { Recording } from "./recording";
-import { lowerBound } from "./search";
 
 /** One leg of a packet's way, over one link. */
 export interface Leg {

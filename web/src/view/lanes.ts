@@ -1,5 +1,5 @@
+import { lowerBound } from "../drawing/search";
 import { type Recording, StreamKind } from "./recording";
-import { lowerBound } from "./search";
 
 /** A stream at its receiver, or an object of a page: what was read of it over time, and when data waited. */
 export interface Lane {

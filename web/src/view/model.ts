@@ -1,7 +1,7 @@
-import type { TimeAxis } from "./axis";
+import type { TimeAxis } from "../drawing/axis";
+import type { Theme } from "../drawing/theme";
 import type { Difference } from "./difference";
 import type { Run, Selection } from "./run";
-import type { Theme } from "./theme";
 
 /** State that all panels share: the runs, the selection, and the time axis. */
 export interface Model {

@@ -1,9 +1,9 @@
 import { button, el } from "../dom";
+import { savePng, saveSvg } from "../drawing/export";
+import { CanvasPen, crosses, type Pen, SvgPen } from "../drawing/pen";
+import { fractions, type Place } from "../drawing/places";
 import { moment, quantity } from "../format";
-import { savePng, saveSvg } from "./export";
-import { layout, type Place } from "./layout";
 import type { Model } from "./model";
-import { CanvasPen, crosses, type Pen, SvgPen } from "./pen";
 import { Fate, Kind } from "./recording";
 import { held, type Run } from "./run";
 
@@ -52,13 +52,9 @@ export class NetworkPanel {
   }
 
   build(): void {
-    const { header } = this.run.recording;
-    // Flows name their hosts; if not, the first link begins at the client.
-    const clients = header.flows.map(({ client }) => String(client));
-    this.places = layout(header.links, clients);
-    const columns = new Map<number, number>();
-    for (const { x } of this.places) columns.set(x, (columns.get(x) ?? 0) + 1);
-    this.height = ROW.first + ROW.more * (Math.max(1, ...columns.values()) - 1);
+    const { places, rows } = fractions(this.run.recording.header.nodes);
+    this.places = places;
+    this.height = ROW.first + ROW.more * (rows - 1);
     this.resize();
   }
 

@@ -1,17 +1,17 @@
 import { button, el, select } from "../dom";
+import { TimeAxis } from "../drawing/axis";
+import { type Command, helpDialog, keyboard } from "../drawing/keyboard";
+import { Plot } from "../drawing/plot";
+import { Themes } from "../drawing/theme";
+import type { Vertical } from "../drawing/vertical";
 import { duration, integer } from "../format";
-import { TimeAxis } from "./axis";
 import { differenceInWords, firstDifference, sameInWords } from "./difference";
-import { type Command, helpDialog, keyboard } from "./keyboard";
 import { type Model, overlaid, runColour } from "./model";
 import { NetworkPanel } from "./network";
 import { PacketPanel } from "./packet";
 import { panels } from "./panels/all";
 import { Player } from "./player";
-import { Plot } from "./plot";
 import type { Run, Selection } from "./run";
-import { Themes } from "./theme";
-import type { Vertical } from "./vertical";
 
 /** Initial range of truncated runs, relative to their known part: the shade beyond it shows that they went on. */
 const BEYOND = 1.06;

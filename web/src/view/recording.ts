@@ -4,6 +4,10 @@ export interface Flow {
   client: string;
   server: string;
   transport: string;
+  /** Unit of sequence numbers; empty where packets or messages are counted. */
+  sequence: string;
+  /** Size on the wire from which a packet whose content cannot be read counts as full. */
+  full: number;
   cc: string;
   app: string;
   /** Side that sends the measured data: 0 client, 1 server. */
@@ -13,6 +17,14 @@ export interface Flow {
   paths: unknown;
 }
 
+/** A host or router, and its place in a drawing, in columns and rows. */
+export interface NetworkNode {
+  name: string;
+  kind: "host" | "router";
+  x: number;
+  y: number;
+}
+
 export interface Link {
   name: string;
   forward: boolean;
@@ -20,6 +32,9 @@ export interface Link {
   to: string;
   rate_bps: number | null;
   delay_ns: number | null;
+  /** Key of the scenario's network that describes it, and its index there if that is a list. */
+  key?: string;
+  index?: number;
 }
 
 export interface Measure {
@@ -47,6 +62,7 @@ export interface Header {
   end_ns: number;
   packets: { kept: number; all: number };
   flows: Flow[];
+  nodes: NetworkNode[];
   links: Link[];
   measures: Measure[];
   series: SeriesEntry[];
@@ -162,7 +178,11 @@ function headerOf(buffer: ArrayBuffer): Header {
     throw new Error(`This recording has version ${version}; this viewer reads version ${VERSION}.`);
   const length = data.getUint32(12, true);
   if (16 + length > buffer.byteLength) throw new Error("This recording ends within its header.");
-  return JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 16, length))) as Header;
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 16, length))) as Header;
+  // Recordings of earlier versions do not place nodes: they stand in a row.
+  const names = new Set(header.links.flatMap(({ from, to }) => [String(from), String(to)]));
+  header.nodes ??= [...names].map((name, x) => ({ name, kind: "host", x, y: 0 }));
+  return header;
 }
 
 export function read(buffer: ArrayBuffer): Recording {

@@ -1,8 +1,8 @@
+import { Pyramid } from "../drawing/pyramid";
+import { upperBound } from "../drawing/search";
 import { bytes, type Sequence, type Sum, sequence } from "./flow";
 import { Journeys } from "./journey";
-import { Pyramid } from "./pyramid";
 import { NO_LINK, type Recording, read, type Series } from "./recording";
-import { upperBound } from "./search";
 
 /** A recording with data derived from it, each at its first use. */
 export class Run {

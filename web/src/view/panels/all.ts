@@ -1,5 +1,5 @@
+import type { Panel } from "../../drawing/panel";
 import type { Model } from "../model";
-import type { Panel } from "../plot";
 import { LanesPanel } from "./lanes";
 import { LinesPanel, QueuesPanel } from "./lines";
 import { RatesPanel } from "./rates";

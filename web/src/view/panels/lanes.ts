@@ -1,12 +1,12 @@
+import type { View } from "../../drawing/lod";
+import type { Key, Panel } from "../../drawing/panel";
+import type { Pen } from "../../drawing/pen";
+import { upperBound } from "../../drawing/search";
 import { duration, quantity } from "../../format";
 import { firstByte, type Lane, lanesOf, lastByte } from "../lanes";
-import type { View } from "../lod";
 import { type Model, overlaid, runColour } from "../model";
-import type { Pen } from "../pen";
-import type { Key, Panel } from "../plot";
 import { StreamKind } from "../recording";
 import { held, type Run } from "../run";
-import { upperBound } from "../search";
 
 /** Height of a lane in pixels while there are few; many share the panel's height. */
 const ROOM = 15;

@@ -1,11 +1,11 @@
+import { slopes, stairs, type View } from "../../drawing/lod";
+import type { Key, Panel } from "../../drawing/panel";
+import { crosses, type Pen } from "../../drawing/pen";
+import { upperBound } from "../../drawing/search";
 import { quantity } from "../../format";
-import { slopes, stairs, type View } from "../lod";
 import { dash, type Model, overlaid, runColour, runWidth } from "../model";
-import { crosses, type Pen } from "../pen";
-import type { Key, Panel } from "../plot";
 import type { Series } from "../recording";
 import { between, held, type Run } from "../run";
-import { upperBound } from "../search";
 
 /** A series as a line: colours distinguish measures, or overlaid runs; dashes distinguish paths. */
 export interface Line {

@@ -1,11 +1,11 @@
+import { before, stairs, type View } from "../../drawing/lod";
+import type { Key, Panel } from "../../drawing/panel";
+import type { Pen } from "../../drawing/pen";
+import { Pyramid } from "../../drawing/pyramid";
+import { upperBound } from "../../drawing/search";
 import { quantity } from "../../format";
-import { before, stairs, type View } from "../lod";
 import { dash, type Model, overlaid, runColour, runWidth } from "../model";
-import type { Pen } from "../pen";
-import type { Key, Panel } from "../plot";
-import { Pyramid } from "../pyramid";
 import { held, type Run } from "../run";
-import { upperBound } from "../search";
 
 /** Approximate width of a bin, in pixels. */
 const BIN = 6;

@@ -1,11 +1,11 @@
+import { before, drawBars, marks, stairs, type View } from "../../drawing/lod";
+import type { Key, Panel } from "../../drawing/panel";
+import { crosses, type Pen } from "../../drawing/pen";
+import { lowerBound, upperBound } from "../../drawing/search";
 import { integer } from "../../format";
 import type { Bars, Sequence, Steps } from "../flow";
-import { before, drawBars, marks, stairs, type View } from "../lod";
 import { dash, type Model, overlaid, runColour, runWidth } from "../model";
-import { crosses, type Pen } from "../pen";
-import type { Key, Panel } from "../plot";
 import { held } from "../run";
-import { lowerBound, upperBound } from "../search";
 
 /** Distance in pixels within which a click selects the nearest mark. */
 const REACH = 14;
@@ -24,10 +24,8 @@ export class SequencePanel implements Panel {
 
   constructor(private readonly model: Model) {}
 
-  /** Unit of sequence numbers: bytes for most transports, but none for TSNs and packet numbers. */
   get unit(): string {
-    const { transport } = this.model.runs[0]!.recording.header.flows[this.model.flow] ?? { transport: "" };
-    return /sctp|quic|dccp/i.test(transport) ? "" : "B";
+    return this.model.runs[0]!.recording.header.flows[this.model.flow]?.sequence ?? "";
   }
 
   keys(): Key[] {

@@ -1,8 +1,8 @@
+import type { View } from "../../drawing/lod";
+import type { Key, Panel } from "../../drawing/panel";
+import { crosses, type Pen } from "../../drawing/pen";
 import { integer } from "../../format";
-import type { View } from "../lod";
 import { type Model, overlaid, runColour, runWidth } from "../model";
-import { crosses, type Pen } from "../pen";
-import type { Key, Panel } from "../plot";
 import { Fate, Kind } from "../recording";
 import type { Run } from "../run";
 

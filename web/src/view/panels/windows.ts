@@ -1,9 +1,9 @@
-import type { View } from "../lod";
-import type { Pen } from "../pen";
-import type { Key } from "../plot";
+import type { View } from "../../drawing/lod";
+import type { Key } from "../../drawing/panel";
+import type { Pen } from "../../drawing/pen";
+import { lowerBound, upperBound } from "../../drawing/search";
 import type { Series } from "../recording";
 import { held } from "../run";
-import { lowerBound, upperBound } from "../search";
 import { LinesPanel } from "./lines";
 
 /** Height of a lane below which there is no room for names, in pixels. */

@@ -1,8 +1,8 @@
 import { save } from "../dom";
 import { moments, ticks } from "../format";
 import type { View } from "./lod";
+import type { Drawn, Key } from "./panel";
 import { crosses, SvgPen } from "./pen";
-import type { Key, Plot } from "./plot";
 
 const fileName = (title: string, ending: string) =>
   `${title.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.${ending}`;
@@ -23,7 +23,7 @@ export function saveSvg(pen: SvgPen, title: string): void {
   save(new Blob([pen.toString()], { type: "image/svg+xml" }), fileName(title, "svg"));
 }
 
-export function exportPng(plot: Plot): void {
+export function exportPng(plot: Drawn): void {
   savePng(plot.canvas, plot.theme.paper, plot.panel.title);
 }
 
@@ -66,7 +66,7 @@ export function stops(lo: number, hi: number, most: number): number[] {
 }
 
 /** Ticks with labels, for a drawing whose size is not the screen's. */
-function ticksOf(plot: Plot, { lo, hi, bottom, top, box }: View): ReturnType<Plot["ticks"]> {
+function ticksOf(plot: Drawn, { lo, hi, bottom, top, box }: View): ReturnType<Drawn["ticks"]> {
   const x = stops(lo, hi, box.width / 90);
   const y = stops(bottom, top, box.height / 34);
   const [moment, value] = [moments(x), ticks(y, plot.panel.unit)];
@@ -80,7 +80,7 @@ function ticksOf(plot: Plot, { lo, hi, bottom, top, box }: View): ReturnType<Plo
  * Redraws what a panel shows as paths, with its title, axes and full legend. With a `size`, nothing leaves the picture,
  * since its viewers cannot zoom.
  */
-export function svgOf(plot: Plot, size?: Size): SvgPen {
+export function svgOf(plot: Drawn, size?: Size): SvgPen {
   const { theme, panel } = plot;
   if (size) plot.refit();
   const own = size ? null : plot.box();
@@ -132,6 +132,6 @@ export async function imageOf(pen: SvgPen): Promise<HTMLImageElement> {
   return image;
 }
 
-export function exportSvg(plot: Plot): void {
+export function exportSvg(plot: Drawn): void {
   saveSvg(svgOf(plot), plot.panel.title);
 }

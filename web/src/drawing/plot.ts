@@ -3,42 +3,10 @@ import { button, el } from "../dom";
 import { moments, ticks } from "../format";
 import { exportPng, exportSvg } from "./export";
 import { type View, view } from "./lod";
-import type { Model } from "./model";
+import type { Drawn, Panel, Stage } from "./panel";
 import { CanvasPen, FONT, type Pen } from "./pen";
 import { gestures, scaleGestures } from "./pointer";
 import { Vertical } from "./vertical";
-
-/** An entry of a panel's legend. */
-export interface Key {
-  label: string;
-  colour: string;
-  dash?: number[];
-  shape?: "bar" | "line" | "cross" | "band";
-  /** Formats the value at a time; absent for marks. */
-  at?: (moment: number) => string;
-}
-
-/** Interface of a panel with a time axis; `Plot` does the rest. */
-export interface Panel {
-  id: string;
-  title: string;
-  /** Description of the drawing for screen readers. */
-  about: string;
-  height: number;
-  unit: string;
-  /** Labels of the vertical axis, instead of numbers with the unit. */
-  rows?: () => string[];
-  /** Whether it draws packets, which a truncated recording has only up to some time. */
-  ofPackets?: boolean;
-  keys(): Key[];
-  /** Least and greatest value in a time range that is `width` pixels wide; null if it is empty. */
-  fit(lo: number, hi: number, width: number): [number, number] | null;
-  /** Vertical range of the whole drawing, if `fit` lets some of it leave the picture. */
-  whole?(): [number, number];
-  paint(pen: Pen, shown: View): void;
-  /** Handles a click at a point. */
-  click?(shown: View, x: number, y: number): void;
-}
 
 export const GUTTER = { wide: 76, narrow: 66 };
 
@@ -49,7 +17,7 @@ const LETTER = 5.8;
 const NAME = 13;
 
 /** A panel on the screen: uPlot makes axes, grid and canvas, the panel paints between them. */
-export class Plot {
+export class Plot implements Drawn {
   readonly element: HTMLElement;
   private readonly stage = el("div", { class: "stage" });
   private readonly legend = el("div", { class: "legend" });
@@ -64,7 +32,7 @@ export class Plot {
 
   constructor(
     readonly panel: Panel,
-    private readonly model: Model,
+    private readonly model: Stage,
   ) {
     const heading = el("h2", {}, panel.title);
     this.fit = button("Fit", `Show all of ${panel.title} vertically (f)`, () => this.vertical.fit());

@@ -1,4 +1,3 @@
-import type { Bars } from "./flow";
 import type { Pen } from "./pen";
 import type { Pyramid } from "./pyramid";
 import { lowerBound, upperBound } from "./search";
@@ -83,6 +82,14 @@ export function slopes(time: Float64Array, value: Float64Array, pyramid: Pyramid
   const points: number[] = [];
   for (let index = first; index < end; index++) points.push(shown.x(time[index]!), shown.y(value[index]!));
   return points;
+}
+
+/** Boxes that are alike, in order of time, from `low` to `high`. */
+interface Bars {
+  time: Float64Array;
+  low: Float64Array;
+  high: Float64Array;
+  pyramid: Pyramid;
 }
 
 /** Bars per pixel above which only the extremes of each column are drawn. */
