@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import runpy
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -503,7 +504,9 @@ def names_in(text: str, names: Iterable[str]) -> set[str]:
 
 def test_pages_name_no_protocol_no_topology_and_no_queue() -> None:
     registry = json.loads(_core.registry())
-    names = {name for kind in FRONT for entry in registry[kind] for name in (entry["name"], *entry["aliases"])} - ORDINARY
+    names = {
+        name for kind in FRONT for entry in registry[kind] for name in (entry["name"], *entry["aliases"])
+    } - ORDINARY
     files = list((ROOT / "web/src").rglob("*.ts"))
     found = {str(file.relative_to(ROOT)): names_in(file.read_text(), names) for file in files}
     assert len(files) > 50
@@ -536,7 +539,15 @@ def page_room(module: str) -> int:
 def test_a_room_of_the_pages_imports_only_from_rooms_below() -> None:
     found = page_imports(ROOT / "web/src")
     assert {module.partition("/")[0] for module in found if "/" in module} == set(PAGES)
-    wrong = [(module, other) for module, used in found.items() for other in used if page_room(other) > page_room(module)]
+    wrong = [
+        (module, other) for module, used in found.items() for other in used if page_room(other) > page_room(module)
+    ]
     assert wrong == []
     list(TopologicalSorter(found).static_order())
-    assert page_room("drawing/pen") < page_room("view/panels/lines") and page_room("dom") == 0
+    assert (page_room("dom"), page_room("drawing/pen"), page_room("view/panels/lines")) == (0, 1, 2)
+
+
+def test_types_of_what_pages_are_told_are_current() -> None:
+    """`python web/tools/contract.py` writes them."""
+    made = runpy.run_path(str(ROOT / "web/tools/contract.py"))
+    assert made["FILE"].read_text() == made["contract"]()

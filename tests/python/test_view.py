@@ -53,7 +53,9 @@ transport = { kind = "tcp", cc = "reno", slow_start = "standard" }
 PATHS = """
 name = "Two paths"
 until = "10 s"
-network = { topology = "multipath", path = [{ rate = "10 Mbps", delay = "12 ms" }, { rate = "5 Mbps", delay = "18 ms" }] }
+[network]
+topology = "multipath"
+path = [{ rate = "10 Mbps", delay = "12 ms" }, { rate = "5 Mbps", delay = "18 ms" }]
 [[flow]]
 app = { kind = "video", duration = "8 s", ladder = ["1 Mbps"] }
 transport = { kind = "sctp", cmt = true }

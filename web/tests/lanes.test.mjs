@@ -54,7 +54,11 @@ test("objects of a visit are lanes, whichever connection they came by", () => {
 });
 
 test("a recording of an earlier version has no streams and no numbers of captures", () => {
-  const unknown = { '"stream.': '"former.', '"packet.sent': '"packet.once', '"packet.arrived': '"packet.entered' };
+  const unknown = {
+    '"stream.': '"former.',
+    '"packet.sent': '"packet.once',
+    '"packet.arrived': '"packet.entered',
+  };
   const old = Object.entries(unknown).reduce((file, names) => edited(file, ...names), upload());
   const { recording } = new Run(old, "old");
   assert.equal(recording.streams.count, 0);

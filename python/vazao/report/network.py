@@ -1,7 +1,7 @@
 """Drawing of a scenario's network: hosts, routers, and links with their rate, delay, queue and loss.
 
-The engine says where nodes are, in columns and rows (`Scenario.graph`). Links that join the same two nodes are bent apart,
-and of many hosts in a column a few stand for all.
+The engine says where nodes are, in columns and rows (`Scenario.graph`). Links that join the same two nodes are bent
+apart, and of many hosts in a column a few stand for all.
 """
 
 from __future__ import annotations

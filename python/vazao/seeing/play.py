@@ -33,7 +33,9 @@ def play_page(
     its engine was not built.
     """
     content = {
-        "kinds": {kind: entries for kind, entries in json.loads(_core.registry()).items() if kind != "strippable option"},
+        "kinds": {
+            kind: entries for kind, entries in json.loads(_core.registry()).items() if kind != "strippable option"
+        },
         "presets": _presets(),
         "lessons": [*([own] if own else []), *lessons().values()],
         "scenario": starts()[START] if text is None else text,

@@ -1,8 +1,12 @@
-/** Queries to the server and its answers; `python/vazao/explore/queries.py` and `answers.py` are the other side. */
+import type { Ask, Dimension, Filter } from "../contract";
+
+/** Answers of the server: `python/vazao/explore/answers.py` is the other side. */
+
+export type { Ask, Dimension, Filter };
 
 export type Value = string | number | boolean | null;
-export type Kind = "mean" | "points" | "heat" | "box" | "ecdf" | "hist";
-export type TableName = "runs" | "flows" | "paths" | "links";
+export type Kind = Exclude<Ask["kind"], "counts" | "runs" | "domain">;
+export type TableName = Ask["table"];
 
 export interface Column {
   name: string;
@@ -48,32 +52,6 @@ export interface About {
   directories: Directory[];
   tables: Partial<Record<TableName, Column[]>>;
   version: string;
-}
-
-export interface Filter {
-  column: string;
-  values?: Value[];
-  low?: number;
-  high?: number;
-}
-export interface Dimension {
-  column: string;
-  bins?: number;
-  log?: boolean;
-}
-export interface Ask {
-  kind: Kind | "counts" | "runs" | "domain";
-  table: TableName;
-  part?: string;
-  filters?: Filter[];
-  x?: Dimension;
-  y?: Dimension;
-  z?: string;
-  color?: string;
-  facet?: string;
-  dims?: Dimension[];
-  active?: Dimension;
-  limit?: number;
 }
 
 export interface Bins {

@@ -1,48 +1,9 @@
-import { type Doc, get, type Toml } from "./toml";
+import type { Entry, LinkKey, Parameter } from "../contract";
+import { type Doc, get } from "./toml";
 
 /** Catalogue of what a scenario can name, from the engine's registries; the page embeds a copy. */
 
-export interface Parameter {
-  name: string;
-  default: string;
-  expected: string;
-  help: string;
-  /** Value to begin with where there is no default. */
-  example: Toml | null;
-}
-
-/** Key under which a topology's links are given. */
-export interface LinkKey {
-  key: string;
-  /** Word for one of its links. */
-  noun: string;
-  count: "one" | "many" | "each" | "named";
-  /** Parameter that says how many links there may be; only with the count `each`. */
-  each: string | null;
-}
-
-export interface Entry {
-  name: string;
-  aliases: string[];
-  title: string;
-  help: string;
-  source: string;
-  parameters: Parameter[];
-  /** Whether it is what a scenario that names none has. */
-  usual?: boolean;
-  /** Parameter that a value without a kind stands for. */
-  plain?: string | null;
-  /** Parameters that are shown first; the others are folded away. */
-  first?: string[];
-  /** Parameters that the page does not offer. */
-  hidden?: string[];
-  /** Whether datagrams are never sent again: no series records what was delivered, so that packets must. */
-  datagrams?: boolean;
-  /** Whether it runs programs of the host, which a page does not have. */
-  host?: boolean;
-  /** Keys of a topology's links. */
-  links?: LinkKey[];
-}
+export type { Entry, LinkKey, Parameter };
 
 export interface Preset {
   name: string;

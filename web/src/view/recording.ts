@@ -1,77 +1,8 @@
+import type { Flow, Header, Link, Measure, NetworkNode } from "../contract";
+
 /** Reads a recording (docs/recording.md). Its columns are views of the file: nothing is copied. */
 
-export interface Flow {
-  client: string;
-  server: string;
-  transport: string;
-  /** Unit of sequence numbers; empty where packets or messages are counted. */
-  sequence: string;
-  /** Size on the wire from which a packet whose content cannot be read counts as full. */
-  full: number;
-  cc: string;
-  app: string;
-  /** Side that sends the measured data: 0 client, 1 server. */
-  sender: number;
-  start_ns: number;
-  mss: number;
-  paths: unknown;
-}
-
-/** A host or router, and its place in a drawing, in columns and rows. */
-export interface NetworkNode {
-  name: string;
-  kind: "host" | "router";
-  x: number;
-  y: number;
-}
-
-export interface Link {
-  name: string;
-  forward: boolean;
-  from: string;
-  to: string;
-  rate_bps: number | null;
-  delay_ns: number | null;
-  /** Key of the scenario's network that describes it, and its index there if that is a list. */
-  key?: string;
-  index?: number;
-}
-
-export interface Measure {
-  name: string;
-  title: string;
-  unit: string;
-  /** Whether values between points lie on a line; otherwise each holds until the next. */
-  line?: boolean;
-}
-
-interface SeriesEntry {
-  /** Index in `measures`, or its name. */
-  measure: number | string;
-  flow?: number | null;
-  path?: number | null;
-  link?: number | null;
-  start: number;
-  count: number;
-}
-
-export interface Header {
-  run_id: string;
-  name: string;
-  engine: string;
-  end_ns: number;
-  packets: { kept: number; all: number };
-  flows: Flow[];
-  nodes: NetworkNode[];
-  links: Link[];
-  measures: Measure[];
-  series: SeriesEntry[];
-  /** Names of the interfaces of captures; absent in recordings of earlier versions. */
-  interfaces?: string[];
-  states: string[];
-  reasons: string[];
-  sections: Record<string, { type: string; at: number; count: number }>;
-}
+export type { Flow, Header, Link, NetworkNode };
 
 export const Kind = {
   data: 1,

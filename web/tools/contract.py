@@ -1,0 +1,124 @@
+"""Types of what the engine and the explorer's server exchange with pages: `python web/tools/contract.py` writes them.
+
+The engine's are those of its registries and of a recording's header, read off values; the explorer's queries are models
+already (`python/vazao/explore/queries.py`).
+"""
+
+import json
+import types
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from vazao import _core
+from vazao.explore import queries
+
+FILE = Path(__file__).parents[1] / "src/contract.ts"
+
+HEAD = "/** Written by `python web/tools/contract.py`: registries, headers of recordings, queries of the explorer. */\n"
+
+SCENARIO = """
+until = "1 s"
+network = { topology = "path", link = [{ rate = "1 Mbps", delay = "1 ms" }, { rate = "1 Mbps", delay = "1 ms" }] }
+flow = [{ app = "upload", transport = "mptcp" }]
+"""
+
+NAMES = {
+    ("Entry", "parameters"): "Parameter", ("Entry", "links"): "LinkKey", ("Entry", "settings"): "Setting",
+    ("Header", "packets"): "Kept", ("Header", "flows"): "Flow", ("Header", "nodes"): "NetworkNode",
+    ("Header", "links"): "Link", ("Header", "measures"): "Measure", ("Header", "series"): "SeriesEntry",
+    ("Header", "sections"): "Section",
+}  # fmt: skip
+"""Names of the types of values within others."""
+
+WORDS = {("NetworkNode", "kind"), ("LinkKey", "count")}
+"""Texts of which only some are possible; the values are all of them."""
+
+MAPS = {("Header", "sections")}
+"""Tables whose keys are names."""
+
+ADDED = {
+    ("Flow", "sequence"), ("Flow", "full"), ("Link", "key"), ("Link", "index"), ("Measure", "line"),
+    ("Header", "interfaces"),
+}  # fmt: skip
+"""What recordings of earlier versions lack; the reader completes the nodes."""
+
+PLAIN = {bool: "boolean", int: "number", float: "number", str: "string", type(None): "null"}
+
+
+class Contract:
+    """Interfaces by name, in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.interfaces: dict[str, dict[str, str]] = {}
+
+    def seen(self, name: str, values: Sequence[dict[str, Any]]) -> None:
+        """Declare the type of these values."""
+        fields = self.interfaces[name] = {}
+        for key in dict.fromkeys(key for value in values for key in value):
+            given = [value[key] for value in values if key in value]
+            optional = len(given) < len(values) or (name, key) in ADDED
+            fields[key + "?" * optional] = self._type((name, key), given)
+
+    def _type(self, at: tuple[str, str], values: Sequence[Any]) -> str:
+        if at in MAPS:
+            return f"Record<string, {self._named(at, [one for value in values for one in value.values()])}>"
+        if at in WORDS:
+            return " | ".join(json.dumps(word) for word in dict.fromkeys(values))
+        lists = [value for value in values if isinstance(value, list)]
+        tables = [value for value in values if isinstance(value, dict)]
+        found = [PLAIN[type(value)] for value in values if not isinstance(value, list | dict)]
+        if tables:
+            found.append(self._named(at, tables))
+        if lists:
+            found.append(self._type(at, [one for value in lists for one in value]) + "[]")
+        return " | ".join(sorted(dict.fromkeys(found), key=lambda name: name == "null"))
+
+    def _named(self, at: tuple[str, str], values: Sequence[dict[str, Any]]) -> str:
+        self.seen(NAMES[at], values)
+        return NAMES[at]
+
+    def model(self, model: type[queries.Ask] | type[queries.Dimension] | type[queries.Filter]) -> None:
+        """Declare a model; what has a default may be left out."""
+        self.interfaces[model.__name__] = {
+            name + "?" * (not field.is_required()): declared(field.annotation)
+            for name, field in model.model_fields.items()
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Text of the file, line by line."""
+        for name, fields in self.interfaces.items():
+            yield f"\nexport interface {name} {{\n"
+            yield from (f"  {key}: {kind};\n" for key, kind in fields.items())
+            yield "}\n"
+
+
+def declared(annotation: Any) -> str:
+    """Type of an annotation in Python; none is what is left out."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return declared(inner[0])
+    if origin is Literal:
+        return " | ".join(map(json.dumps, inner))
+    if origin is list:
+        kind = declared(inner[0])
+        return f"({kind})[]" if " | " in kind else f"{kind}[]"
+    if origin in (Union, types.UnionType):
+        kept = inner if len(inner) > 2 else [one for one in inner if one is not type(None)]
+        return " | ".join(dict.fromkeys(map(declared, kept)))
+    return PLAIN.get(annotation) or str(annotation.__name__)
+
+
+def contract() -> str:
+    """The file that declares all types."""
+    made = Contract()
+    made.seen("Entry", [entry for kind in json.loads(_core.registry()).values() for entry in kind])
+    recording = _core.run(_core.load(SCENARIO), recording=1000).recording or b""
+    made.seen("Header", [json.loads(recording[16 : 16 + int.from_bytes(recording[12:16], "little")])])
+    for model in (queries.Filter, queries.Dimension, queries.Ask):
+        made.model(model)
+    return HEAD + "".join(made.lines())
+
+
+if __name__ == "__main__":
+    FILE.write_text(contract(), encoding="utf-8")
