@@ -26,6 +26,7 @@ from starlette.testclient import TestClient
 import vazao as vz
 from vazao import explore, results, seeing
 from vazao.errors import ResultsError, VazaoError
+from vazao.explore import replies
 from vazao.explore.answers import Answers
 from vazao.explore.queries import Ask, read
 from vazao.explore.sql import literal, quoted
@@ -187,6 +188,18 @@ def test_a_brushed_range_has_as_many_rows_as_its_bins(answers: Answers) -> None:
             {"kind": "counts", "table": "flows", "dims": [{"column": "control"}], "filters": [kept]}
         ))  # fmt: skip
         assert counted["rows"] == sum(n for n, a in zip(dim["n"], dim["a"], strict=True) if low <= a < high)
+
+
+def test_answers_are_what_pages_are_told_they_are(answers: Answers, client: TestClient) -> None:
+    x, y = {"column": "control"}, {"column": "goodput_bps", "bins": 8}
+    for view in list[dict[str, Any]]([{"x": x, "y": y}, {"dims": [x, y]}, {"dims": [x], "active": y}]):
+        kind, model = ("counts", replies.Counts) if "dims" in view else ("heat", replies.Rows)
+        model.model_validate(answers.answer(Ask.model_validate({"kind": kind, "table": "flows", **view})))
+    asked = Ask.model_validate({"kind": "domain", "table": "flows", "dims": [y]})
+    replies.Domain.model_validate(answers.answer(asked)["columns"]["goodput_bps"])
+    replies.About.model_validate(answers.about())
+    for each in client.post("/api/findings", json={}, headers=KNOWN).json()["findings"]:
+        replies.Ledger.model_validate(each)
 
 
 def test_a_list_counts_under_all_filters_but_its_own(answers: Answers) -> None:

@@ -1,4 +1,4 @@
-/** Written by `python web/tools/contract.py`: registries, headers of recordings, queries of the explorer. */
+/** Written by `python web/tools/contract.py`: what the engine and the explorer's server send. */
 
 export interface Entry {
   name: string;
@@ -142,4 +142,134 @@ export interface Ask {
   dims?: Dimension[];
   active?: Dimension;
   limit?: number;
+}
+
+export interface Column {
+  name: string;
+  kind: "number" | "text" | "flag";
+  of: string;
+}
+
+export interface Factor {
+  name: string;
+  title: string;
+  labels: (string | number | boolean | null)[];
+}
+
+export interface Part {
+  name: string;
+  title: string;
+  factors: string[];
+}
+
+export interface Figure {
+  id: string;
+  title: string;
+  kind: string;
+  x: string;
+  y: string;
+  color: string | null;
+  facet: string | null;
+  finding: string[];
+  x_scale: string;
+  y_scale: string;
+}
+
+export interface Directory {
+  label: string;
+  path: string;
+  kind: string;
+  title: string;
+  question: string;
+  runs: number;
+  planned: number;
+  size: string;
+  parts: Part[];
+  factors: Factor[];
+  figures: Figure[];
+}
+
+export interface About {
+  directories: Directory[];
+  tables: Record<string, Column[]>;
+  version: string;
+}
+
+export interface Bins {
+  low: number;
+  high: number;
+  bins: number;
+  log: boolean;
+}
+
+export interface Statement {
+  results: string;
+  path: string;
+  sql: string;
+}
+
+export interface Answer {
+  sql: Statement[];
+  truncated: boolean;
+  bins: Record<string, Bins | null>;
+  version: string;
+  ms: number;
+}
+
+export interface Rows {
+  sql: Statement[];
+  truncated: boolean;
+  bins: Record<string, Bins | null>;
+  version: string;
+  ms: number;
+  columns: Record<string, (string | number | boolean | null)[]>;
+}
+
+export interface Counted {
+  results: string[];
+  v: (string | number | boolean | null)[];
+  n: number[];
+  a: (number | null)[];
+}
+
+export interface Counts {
+  sql: Statement[];
+  truncated: boolean;
+  bins: Record<string, Bins | null>;
+  version: string;
+  ms: number;
+  dims: Counted[];
+  rows: number;
+  runs: number;
+}
+
+export interface Domain {
+  low: number;
+  high: number;
+  distinct: number;
+  whole: boolean;
+}
+
+export interface Shown {
+  id: string;
+  title: string;
+}
+
+export interface Finding {
+  id: string;
+  claim: string;
+  reported: string;
+  per: string | null;
+  level: string | null;
+  verdict: string;
+  measured: string;
+  explanation: string;
+  criterion: string;
+  figures: Shown[];
+}
+
+export interface Ledger {
+  label: string;
+  ledger: Finding[];
+  error?: string;
 }

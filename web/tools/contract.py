@@ -1,21 +1,23 @@
 """Types of what the engine and the explorer's server exchange with pages: `python web/tools/contract.py` writes them.
 
-The engine's are those of its registries and of a recording's header, read off values; the explorer's queries are models
-already (`python/vazao/explore/queries.py`).
+The engine's are those of its registries and of a recording's header, read off values; the explorer's are models already
+(`queries.py` and `replies.py` of `python/vazao/explore`).
 """
 
 import json
-import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
 
 from vazao import _core
-from vazao.explore import queries
+from vazao.explore import queries, replies
 
 FILE = Path(__file__).parents[1] / "src/contract.ts"
 
-HEAD = "/** Written by `python web/tools/contract.py`: registries, headers of recordings, queries of the explorer. */\n"
+HEAD = "/** Written by `python web/tools/contract.py`: what the engine and the explorer's server send. */\n"
 
 SCENARIO = """
 until = "1 s"
@@ -43,7 +45,13 @@ ADDED = {
 }  # fmt: skip
 """What recordings of earlier versions lack; the reader completes the nodes."""
 
-PLAIN = {bool: "boolean", int: "number", float: "number", str: "string", type(None): "null"}
+MODELS = (
+    *(queries.Filter, queries.Dimension, queries.Ask, replies.Column, replies.Factor, replies.Part, replies.Figure),
+    *(replies.Directory, replies.About, replies.Bins, replies.Statement, replies.Answer, replies.Rows, replies.Counted),
+    *(replies.Counts, replies.Domain, replies.Shown, replies.Finding, replies.Ledger),
+)
+
+PLAIN = {bool: "boolean", int: "number", float: "number", str: "string", NoneType: "null"}
 
 
 class Contract:
@@ -78,10 +86,10 @@ class Contract:
         self.seen(NAMES[at], values)
         return NAMES[at]
 
-    def model(self, model: type[queries.Ask] | type[queries.Dimension] | type[queries.Filter]) -> None:
+    def model(self, model: type[BaseModel]) -> None:
         """Declare a model; what has a default may be left out."""
         self.interfaces[model.__name__] = {
-            name + "?" * (not field.is_required()): declared(field.annotation)
+            name + "?" * (not field.is_required()): declared(field.annotation, field.is_required())
             for name, field in model.model_fields.items()
         }
 
@@ -93,8 +101,8 @@ class Contract:
             yield "}\n"
 
 
-def declared(annotation: Any) -> str:
-    """Type of an annotation in Python; none is what is left out."""
+def declared(annotation: Any, with_none: bool = True) -> str:
+    """Type of an annotation in Python; a value that may be left out is never null."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return declared(inner[0])
@@ -103,9 +111,10 @@ def declared(annotation: Any) -> str:
     if origin is list:
         kind = declared(inner[0])
         return f"({kind})[]" if " | " in kind else f"{kind}[]"
-    if origin in (Union, types.UnionType):
-        kept = inner if len(inner) > 2 else [one for one in inner if one is not type(None)]
-        return " | ".join(dict.fromkeys(map(declared, kept)))
+    if origin is dict:
+        return f"Record<string, {declared(inner[1])}>"
+    if inner:
+        return " | ".join(dict.fromkeys(declared(one) for one in inner if with_none or one is not NoneType))
     return PLAIN.get(annotation) or str(annotation.__name__)
 
 
@@ -115,7 +124,7 @@ def contract() -> str:
     made.seen("Entry", [entry for kind in json.loads(_core.registry()).values() for entry in kind])
     recording = _core.run(_core.load(SCENARIO), recording=1000).recording or b""
     made.seen("Header", [json.loads(recording[16 : 16 + int.from_bytes(recording[12:16], "little")])])
-    for model in (queries.Filter, queries.Dimension, queries.Ask):
+    for model in MODELS:
         made.model(model)
     return HEAD + "".join(made.lines())
 
