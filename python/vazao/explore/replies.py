@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict
 from vazao.explore.queries import Value
 
 
-class _Told(BaseModel):
+class _Reply(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Column(_Told):
+class Column(_Reply):
     """A column that can be drawn, and the table that has it."""
 
     name: str
@@ -21,7 +21,7 @@ class Column(_Told):
     of: str
 
 
-class Factor(_Told):
+class Factor(_Reply):
     """A factor of the study, with its labels in order."""
 
     name: str
@@ -29,7 +29,7 @@ class Factor(_Told):
     labels: list[Value]
 
 
-class Part(_Told):
+class Part(_Reply):
     """A part of the study, with the factors that it varies."""
 
     name: str
@@ -37,7 +37,7 @@ class Part(_Told):
     factors: list[str]
 
 
-class Figure(_Told):
+class Figure(_Reply):
     """A figure of the study: what it draws, and the findings that it shows."""
 
     id: str
@@ -52,7 +52,7 @@ class Figure(_Told):
     y_scale: str
 
 
-class Directory(_Told):
+class Directory(_Reply):
     """A results directory."""
 
     label: str
@@ -68,7 +68,7 @@ class Directory(_Told):
     figures: list[Figure]
 
 
-class About(_Told):
+class About(_Reply):
     """All directories, and the columns of each table."""
 
     directories: list[Directory]
@@ -76,7 +76,7 @@ class About(_Told):
     version: str
 
 
-class Bins(_Told):
+class Bins(_Reply):
     """Bins of equal width, or of equal ratio."""
 
     low: float
@@ -85,7 +85,7 @@ class Bins(_Told):
     log: bool
 
 
-class Statement(_Told):
+class Statement(_Reply):
     """SQL that was asked of a directory."""
 
     results: str
@@ -93,7 +93,7 @@ class Statement(_Told):
     sql: str
 
 
-class Answer(_Told):
+class Answer(_Reply):
     """Keys of every answer: its SQL, and the bins of its columns."""
 
     sql: list[Statement]
@@ -109,7 +109,7 @@ class Rows(Answer):
     columns: dict[str, list[Value]]
 
 
-class Counted(_Told):
+class Counted(_Reply):
     """Counts of a column's values: all, and those of each bin of the brushed column."""
 
     results: list[str]
@@ -126,7 +126,7 @@ class Counts(Answer):
     runs: int
 
 
-class Domain(_Told):
+class Domain(_Reply):
     """Range of a column's numbers."""
 
     low: float
@@ -135,14 +135,14 @@ class Domain(_Told):
     whole: bool
 
 
-class Shown(_Told):
+class Shown(_Reply):
     """A figure that shows a finding."""
 
     id: str
     title: str
 
 
-class Finding(_Told):
+class Finding(_Reply):
     """A claim with its verdict."""
 
     id: str
@@ -157,7 +157,7 @@ class Finding(_Told):
     figures: list[Shown]
 
 
-class Ledger(_Told):
+class Ledger(_Reply):
     """Findings of a directory, or why there are none."""
 
     label: str
