@@ -139,16 +139,3 @@ impl fmt::Display for Time {
         fmt::Display::fmt(&Duration(self.0), f)
     }
 }
-impl fmt::Display for Duration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ns = self.0;
-        let (unit, name) = match ns {
-            0 => (1_000_000_000, "s"),
-            _ if ns.is_multiple_of(1_000_000_000) || ns > 10_000_000_000 => (1_000_000_000, "s"),
-            _ if ns >= 1_000_000 => (1_000_000, "ms"),
-            _ if ns >= 1_000 => (1_000, "us"),
-            _ => (1, "ns"),
-        };
-        write!(f, "{} {name}", ns as f64 / unit as f64)
-    }
-}

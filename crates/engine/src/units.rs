@@ -188,6 +188,9 @@ fn parse(
         });
         return Err(error(hint));
     };
+    // Of whole base units every digit counts, also where a float has fewer.
+    let digits = text.trim().strip_suffix(unit).unwrap_or_default().trim_end();
+    let exact = digits.parse().ok().filter(|_| *factor == 1.0);
     let value = (number * factor).round();
     if number < 0.0 {
         return Err(error("; it must not be negative".into()));
@@ -195,7 +198,7 @@ fn parse(
     if value > 9e18 {
         return Err(error("; it is too large".into()));
     }
-    Ok(value as u64)
+    Ok(exact.unwrap_or(value as u64))
 }
 
 impl FromStr for Rate {
@@ -223,13 +226,26 @@ impl FromStr for Bytes {
     }
 }
 
+/// Writes a value in the largest of `units` that it reaches and reads back from to the last digit; the first is 1.
 fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Result {
-    let (name, factor) = units.iter().rev().find(|(_, factor)| value as f64 >= *factor).unwrap_or(&units[0]);
-    write!(f, "{} {name}", value as f64 / factor)
+    let reads_back = |factor: f64| (value as f64 / factor * factor).round() as u64 == value;
+    let (name, factor) =
+        units[1..].iter().rev().find(|(_, factor)| value as f64 >= *factor && reads_back(*factor)).unwrap_or(&units[0]);
+    if *factor == 1.0 { write!(f, "{value} {name}") } else { write!(f, "{} {name}", value as f64 / factor) }
 }
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         scaled(f, self.0, &RATES[..5])
+    }
+}
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.as_nanos() {
+            0 => f.write_str("0 s"),
+            // Up to ten seconds parts of one are milliseconds.
+            ns @ ..=10_000_000_000 if !ns.is_multiple_of(1_000_000_000) => scaled(f, ns, &DURATIONS[..3]),
+            ns => scaled(f, ns, &DURATIONS[..4]),
+        }
     }
 }
 impl fmt::Display for Bytes {
@@ -315,10 +331,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parsing_never_panics_and_display_reads_back(text in "\\PC{0,12}", value in 1u64..1_000_000_000_000) {
+        fn parsing_never_panics_and_display_reads_back(text in "\\PC{0,12}", value in 1u64..9_000_000_000_000_000_000, bits in 0u32..62) {
             let _ = (text.parse::<Rate>(), text.parse::<Duration>(), text.parse::<Bytes>());
+            // As many values of each length.
+            let value = (value >> bits).max(1);
             prop_assert_eq!(Bytes(value).to_string().parse(), Ok(Bytes(value)));
-            prop_assert_eq!(Rate(value).to_string().parse(), Ok(Rate(value)));
+            prop_assert_eq!(Duration::from_nanos(value).to_string().parse(), Ok(Duration::from_nanos(value)));
+            let rate = value.min(1_000_000_000_000_000);
+            prop_assert_eq!(Rate(rate).to_string().parse(), Ok(Rate(rate)));
         }
     }
 }
