@@ -183,7 +183,7 @@ def _differences(scenario: _core.Scenario, first: _core.Outcome) -> list[str]:
     found += [f"traced: {wrong}" for wrong in invariants.violations(_rows(traced), scenario.json)]
     with tempfile.TemporaryDirectory() as folder:
         # Only QUIC has logs.
-        logs = f"{folder}/qlog" if '"kind":"quic"' in scenario.json else None
+        logs = f"{folder}/qlog" if "quic" in scenario.transports else None
         captured = _core.run(scenario, pcap=f"{folder}/pcap", qlog=logs)
         # Google's handshake and parity, for example, cannot be captured.
         if captured.not_run is not None:

@@ -85,13 +85,12 @@ def _flow(row: Row, tables: Tables, scenario: Any) -> Iterator[str]:
 
 def copies(scenario: Any) -> int:
     """Maximum number of copies of a packet in the network: each duplicating direction of a link doubles it."""
-    return int(2 ** sum(bool(link[way].get("duplicate")) for link in scenario["network"]["links"] for way in WAYS))
+    return int(2 ** sum(bool(link[way].get("duplicate")) for link in scenario["network"]["link"] for way in WAYS))
 
 
 def _hidden(row: Row, scenario: Any) -> bool:
     """Whether a guest's own emulator (netem) drops packets that its kernel counts but the wire does not see."""
-    guest = _spec(row, scenario)[1].get("guest")
-    return guest is not None and any(side["loss"] > 0 for side in guest["netem"].values())
+    return any(side["loss"] > 0 for side in _spec(row, scenario)[1].get("netem", {}).values())
 
 
 def _resent(row: Row, hidden: bool) -> Iterator[str]:
@@ -109,7 +108,7 @@ def _times(row: Row, end: float, scenario: Any) -> Iterator[str]:
     for column in ("first_byte_s", "last_byte_s"):
         if row[column] is not None and row[column] > end + ROUNDING:
             yield f"{column} {row[column]} is after the end at {end}"
-    if row["start_s"] > end + ROUNDING and scenario["until"] is None:
+    if row["start_s"] > end + ROUNDING and scenario.get("until") is None:
         yield f"start_s {row['start_s']} is after the end at {end}"
     if (row["first_byte_s"] is None) != (row["last_byte_s"] is None):
         yield "only one of first_byte_s and last_byte_s"
@@ -128,7 +127,7 @@ def _ends(row: Row, scenario: Any) -> Iterator[str]:
     spec = _spec(row, scenario)
     app, transport = spec
     # TCP cannot detect a middlebox that alters data and fixes the checksum; only MPTCP's checksum does.
-    altered = any(link[way].get("alter") for link in scenario["network"]["links"] for way in WAYS)
+    altered = any(link[way].get("alter") for link in scenario["network"]["link"] for way in WAYS)
     if row["intact"] is False and not (altered and row["transport"] in ("tcp", "mptcp")):
         yield "intact is false"
     if row["completed"] and row["failure"] is not None:
@@ -143,18 +142,18 @@ def _ends(row: Row, scenario: Any) -> Iterator[str]:
     spare = 7 if row["transport"] == "udp" and "linux" in row["stack"] else 0
     if size is not None and row["app_bytes"] > size + spare:
         yield f"app_bytes {row['app_bytes']} of {given}"
-    ended = scenario["until"] is None and row["completed"] is False and _is_reliable(transport)
+    ended = scenario.get("until") is None and row["completed"] is False and _is_reliable(transport)
     if ended and row["failure"] is None and row["connections"] is None:
         yield "not completed at the end of a run without until, and no failure says why"
 
 
 def _spec(row: Row, scenario: Any) -> tuple[Any, Any]:
     """Application and transport of a flow, or empty ones if rows and flows of the scenario do not correspond."""
-    flows = scenario["flows"]
-    if row["flow"] >= len(flows) or any(each["app"].get("kind") in ("page", "arrivals") for each in flows):
+    flows = [(table, own) for table in scenario["flow"] for own in table.get("each", [{}])]
+    if row["flow"] >= len(flows) or any(table["app"].get("kind") == "page" for table, _ in flows):
         return {}, {}
-    flow = flows[row["flow"]]
-    return flow["app"], scenario["transports"][flow["transport"]]
+    table, own = flows[row["flow"]]
+    return table["app"] | {key: own[key] for key in ("size",) if key in own}, table["transport"]
 
 
 def _is_reliable(transport: Any) -> bool:
@@ -200,7 +199,7 @@ def _paths(tables: Tables, scenario: Any) -> Iterator[str]:
             yield f"flow {flow['flow']}: bytes {mine[0]['bytes']} of its path are not app_bytes {flow['app_bytes']}"
         carried = [row["bytes"] for row in mine]
         # Acknowledged bytes: fewer than have arrived if the run is cut off.
-        ended = scenario["until"] is None
+        ended = scenario.get("until") is None
         is_visit = ended and flow["connections"] is not None and flow["transport"] == "tcp" and None not in carried
         if is_visit and flow["completed"] and sum(carried) < flow["app_bytes"]:
             yield f"flow {flow['flow']}: bytes {carried} of its paths are below app_bytes {flow['app_bytes']}"
@@ -235,10 +234,10 @@ CLIENTS = frozenset({"upload", "cbr", "on-off", "packets", "messages"})
 def _conserved(tables: Tables, scenario: Any) -> Iterator[str]:
     """Checks that every packet is accounted for in a run that ended by itself, over one link, if only clients send."""
     links, flows = tables["links"], tables["flows"]
-    spec = scenario["network"]["links"]
-    if len(spec) != 1 or scenario["until"] is not None or not all(row["app"] in CLIENTS for row in flows):
+    spec = scenario["network"]["link"]
+    if len(spec) != 1 or scenario.get("until") is not None or not all(row["app"] in CLIENTS for row in flows):
         return
-    if any(row["stack"] != "vazao" or row["client"].split(".")[0] != spec[0]["source"] for row in flows):
+    if any(row["stack"] != "vazao" or row["client"].split(".")[0] != spec[0]["from"] for row in flows):
         return
     ahead = next(row for row in links if row["direction"] == "forward")
     sent = sum(row["packets_sent"] for row in flows)
@@ -255,7 +254,7 @@ def _conserved(tables: Tables, scenario: Any) -> Iterator[str]:
 
 def _delays(tables: Tables, scenario: Any) -> Iterator[str]:
     """Checks that nothing is faster than propagation, where there is only one route between any two hosts."""
-    links = {link["name"]: link for link in scenario["network"]["links"]}
+    links = {link["name"]: link for link in scenario["network"]["link"]}
     if len(links) >= len(scenario["network"]["nodes"]):
         return
     least: dict[int, list[float]] = {}
@@ -265,8 +264,8 @@ def _delays(tables: Tables, scenario: Any) -> Iterator[str]:
         client = hosts[row["flow"]]
         node, ways = client if client in names else client.rpartition(".")[0], [0.0, 0.0]
         for link in (links[name] for name in (row["route"] or "").split(" ") if name in links):
-            is_ahead = link["source"] == node
-            node = link["target"] if is_ahead else link["source"]
+            is_ahead = link["from"] == node
+            node = link["to"] if is_ahead else link["from"]
             for index, way in enumerate(WAYS if is_ahead else WAYS[::-1]):
                 ways[index] += _least_delay(link[way])
         least[row["flow"]] = list(map(min, ways, least.get(row["flow"], ways)))
@@ -284,7 +283,7 @@ def _least_delay(way: Any) -> float:
     if "deviation" in (way.get("jitter") or {}):
         return 0.0
     delay = way["delay"]
-    return min(nanoseconds for _, nanoseconds in delay["steps"]) / 1e9 if isinstance(delay, dict) else quantity(delay)
+    return min(quantity(step["delay"]) for step in delay["steps"]) if isinstance(delay, dict) else quantity(delay)
 
 
 def _samples(tables: Tables) -> Iterator[str]:

@@ -115,7 +115,7 @@ def of_scenario(scenario: _core.Scenario, guests: bool = False, watched: bool = 
     traced = _core.run(scenario.with_trace(MEASURES, None))
     found |= {f"traced {name}": digest for name, digest in digests(traced).items()}
     with tempfile.TemporaryDirectory() as folder:
-        logs = f"{folder}/qlog" if '"kind":"quic"' in scenario.json else None
+        logs = f"{folder}/qlog" if "quic" in scenario.transports else None
         captured = _core.run(scenario, pcap=f"{folder}/pcap", qlog=logs)
         if captured.not_run is not None:
             return found | {"not captured": captured.not_run}

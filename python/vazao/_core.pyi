@@ -41,7 +41,7 @@ class Scenario:
     def name(self) -> str: ...
     @property
     def json(self) -> str:
-        """The resolved scenario as canonical JSON: the evidence that a result carries."""
+        """The resolved scenario as canonical JSON, which `from_json` reads: the evidence that a result carries."""
     @property
     def run_id(self) -> str:
         """16 hexadecimal digits: a hash of `json` and the engine's version."""
@@ -66,12 +66,23 @@ class Scenario:
     def simulators(self) -> dict[str, str | None]:
         """The simulators that run it instead of this engine, each with its executable's SHA-256; None without one."""
     @property
+    def draws_flows(self) -> bool:
+        """Whether its seed also decided which flows there are, or when they start."""
+    @property
+    def transports(self) -> set[str]:
+        """Names of its flows' transports."""
+    @property
     def programs(self) -> list[str]:
         """The commands that run in its guests, each once."""
     def run_ids(self, seeds: list[int]) -> list[str] | None:
         """Return its run_ids under seeds; None if the seed also decides which flows there are, or when they start."""
     def with_trace(self, measures: list[str], every_s: float | None = None) -> Scenario:
         """Return this scenario recording time series of `measures` (at every change, or every `every_s` seconds)."""
+    def with_seed(self, seed: int) -> Scenario:
+        """Return this scenario under another seed.
+
+        Raises `ScenarioError` if it `draws_flows`.
+        """
     def with_until(self, seconds: float) -> Scenario:
         """Return this scenario ending after so many seconds, if it does not end earlier."""
     def graph(self) -> dict[str, Any]:
@@ -367,6 +378,22 @@ def load(
     it is not to be run), a digest of its code, and the files that hold it.
 
     Raises `ScenarioError`.
+    """
+
+def from_json(
+    text: str,
+    *,
+    name: str = "scenario",
+    file: str = "",
+    plugins: Sequence[tuple[str, str, type, str]] = (),
+    kernels: Sequence[tuple[str, str, str, str, str, int]] = (),
+    simulators: Sequence[tuple[str, str, str]] = (),
+    inputs: Mapping[str, Path] = ...,
+    own: Callable[[str, str, dict[str, Any]], _Found | None] | None = None,
+) -> Scenario:
+    """Read a scenario's canonical form, `Scenario.json`, under a name; the other arguments are those of `load`.
+
+    Raises `ScenarioError`, also if a trace, a kernel, a simulator or an algorithm is not here what it was there.
     """
 
 def run(

@@ -6,7 +6,6 @@ is escaped: names may come from an untrusted file.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -68,7 +67,7 @@ def scenario(one: _core.Scenario) -> str:
     links = [
         f"{link['source']} → {link['target']}" for link in graph.get("links", []) if {"source", "target"} <= {*link}
     ]
-    flows = json.loads(one.json).get("flows", [])
+    flows = graph.get("flows", [])
     names = [f"{flow.get('client', '')} → {flow.get('server', '')}" for flow in flows]
     end = None if one.until_s is None else cell("until_s", float(one.until_s))
     shown = [("run", one.run_id), ("seed", one.seed), ("ends", end), ("flows", len(flows) or None)]

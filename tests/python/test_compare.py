@@ -256,12 +256,10 @@ transport = { kind = "mptcp", path_manager = "ndiffports" }
         "flow 0: cc.profile is left out",
         "flow 1: path_manager is left out",
     ]
-    first = json.loads(linux.scenario.json)["transports"][0]
-    assert first["guest"]["client"] == first["guest"]["server"] == "linux"
+    first = json.loads(linux.scenario.json)["flow"][0]["transport"]
+    assert first["stack"] == "linux"
     assert first["cc"] == {"kind": "cubic"}
-    assert [json.loads(v.scenario.json)["flows"][0]["app"]["size"] for v in (ours, linux) if v.scenario] == [
-        "50 kB"
-    ] * 2
+    assert [json.loads(v.scenario.json)["flow"][0]["app"]["size"] for v in (ours, linux) if v.scenario] == ["50 kB"] * 2
 
 
 def test_a_setting_that_means_something_else_on_linux_is_named() -> None:
@@ -280,8 +278,8 @@ def test_a_table_that_is_set_takes_the_place_of_the_flows() -> None:
     ours, linux = variants(SCENARIO, overrides=[("=flow.*.transport", {"kind": "tcp", "cc": "bbr"})])
     for variant in ours, linux:
         assert variant.scenario
-        (transport,) = json.loads(variant.scenario.json)["transports"]
-        assert transport["cc"]["kind"] == "bbr"
+        kinds = {flow["transport"]["cc"]["kind"] for flow in json.loads(variant.scenario.json)["flow"]}
+        assert kinds == {"bbr"}
 
 
 def test_what_is_wrong_is_said_where_it_stands() -> None:

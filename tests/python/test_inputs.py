@@ -90,7 +90,7 @@ def test_a_study_with_a_changed_trace_runs_anew_and_says_why(size: str, here: Pa
     (here / "uplink.trace").write_text(FAST)
     answer = vazao(*again)
     assert answer.code == 0
-    assert f"{slow.height} network.links.0.forward.rate" in answer.err, answer.err
+    assert f"{slow.height} network.link.0.forward.rate" in answer.err, answer.err
     fast = Store("r").read("flows")
     assert set(fast["run_id"]).isdisjoint(slow["run_id"])
     (here / "uplink.trace").write_text(SLOW)

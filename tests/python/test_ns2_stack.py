@@ -242,7 +242,7 @@ def test_a_runs_identity_has_ns2s_version_and_digest() -> None:
     versions = [[], [("ns2", "2.35", "ab")], [("ns2", "2.33", "ab")], [("ns2", "2.35", "cd")]]
     runs = [_core.load(SCENARIO, simulators=installed) for installed in versions]
     assert len({run.run_id for run in runs}) == len(runs)
-    assert '"simulator":{"name":"ns2","version":"2.35","sha256":"ab"}' in runs[1].json
+    assert '"stack":"ns2","simulator":{"version":"2.35","sha256":"ab"}' in runs[1].json
     assert _core.run(runs[1]).not_run == "flow 0: ns-2 plays it, which runs scenarios by itself"
 
 
@@ -311,7 +311,7 @@ def test_runs_of_another_ns2_are_left_out(tmp_path: Path, monkeypatch: pytest.Mo
     again = campaign.run_study(parse_as(Study, STUDY + "\n", "simulators.toml"), out=out)
     assert again.started == 1, "another ns-2's run is another run"
     (left,) = again.left_out
-    assert left.startswith("1 transports.0.simulator.sha256 is 0000")
+    assert left.startswith("1 flow.0.transport.simulator.sha256 is 0000")
 
 
 def test_another_command_called_ns_is_not_ns2(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 //! Random quantities: how times and sizes are spread.
 
 use crate::{Duration, RandomStream};
-use std::fmt;
 
 /// Dimension of a random quantity, which sets the unit of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,14 +9,6 @@ pub enum Dimension {
     Time,
     /// An amount of data, in bytes.
     Size,
-}
-
-/// A random quantity as described.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Distribution {
-    /// Law in the unit of its dimension.
-    pub law: Law,
-    pub(crate) text: String,
 }
 
 /// Law of a random number.
@@ -109,11 +100,5 @@ impl Dimension {
         format!(
             "a {what} such as \"{value}\", or a distribution such as {{ kind = \"exponential\", mean = \"{value}\" }}"
         )
-    }
-}
-
-impl fmt::Display for Distribution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
     }
 }

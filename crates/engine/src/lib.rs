@@ -17,11 +17,11 @@ pub mod units;
 
 pub use cache::{fetch, fetch_element};
 pub use capacity::Capacity;
-pub use distribution::{Dimension, Distribution, Law};
+pub use distribution::{Dimension, Law};
 pub use ecn::Ecn;
 pub use histogram::Histogram;
 pub use random::RandomStream;
-pub use registry::DISTRIBUTIONS;
+pub use registry::{DISTRIBUTIONS, Distribution};
 pub use scheduler::{EventScheduler, Heap, Kind, Place, Slot, Wheel};
 pub use time::{Duration, Time};
 pub use units::{Bytes, Rate};

@@ -7,13 +7,13 @@ mod distributions;
 mod entry;
 mod settings;
 
-use crate::distribution::{Dimension, Distribution};
+use crate::distribution::Dimension;
 pub use crate::problem::{ParameterError, Problem, is_misspelt, unknown};
 use crate::units::{QuantityError, nearest, number_in};
 use crate::{Bytes, Capacity, Duration, Rate};
 pub use crate::{choice, parameters};
-pub use distributions::DISTRIBUTIONS;
 use distributions::read_points;
+pub use distributions::{DISTRIBUTIONS, Distribution};
 pub use entry::{Entry, find};
 pub use settings::{Elsewhere, FromValue};
 use std::collections::BTreeMap;

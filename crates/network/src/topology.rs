@@ -1,7 +1,8 @@
 //! The networks that have a name.
 
 use crate::direction::Direction;
-use crate::graph::{Duplex, Given, Graph, NodeKind};
+use crate::graph::{Duplex, Given, Graph, Node, NodeKind};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vazao_engine::registry::{Entry, Kind, Parameters, parameters};
 
@@ -124,33 +125,32 @@ pub struct NamedLink {
     pub link: LinkSpec,
 }
 
-/// Any graph: hosts, routers, and named links between them. Flows name their hosts.
+/// Any graph: nodes, and named links between them. Flows name their hosts.
 ///
 /// # Errors
 /// A sentence when a name is used twice or a link ends at a node that does not exist.
-pub fn custom(hosts: &[String], routers: &[String], links: &[NamedLink]) -> Result<Graph, String> {
-    let mut graph = Graph::default();
-    for (names, kind) in [(hosts, NodeKind::Host), (routers, NodeKind::Router)] {
-        for name in names {
-            if graph.nodes.iter().any(|n| n.name == *name) {
-                return Err(format!("two nodes are called {name:?}"));
-            }
-            graph.add(name, kind);
+pub fn custom(nodes: Vec<Node>, links: &[NamedLink]) -> Result<Graph, String> {
+    let mut numbers = BTreeMap::new();
+    for (number, node) in nodes.iter().enumerate() {
+        if numbers.insert(node.name.clone(), number).is_some() {
+            return Err(format!("two nodes are called {:?}", node.name));
         }
     }
+    let mut graph = Graph { nodes, ..Graph::default() };
+    graph.reserve(0, links.len());
+    let mut names = BTreeSet::new();
     for NamedLink { name, from, to, link } in links {
         let node = |end: &String| {
-            let names: Vec<_> = graph.nodes.iter().map(|n| n.name.as_str()).collect();
-            names.iter().position(|n| n == end).ok_or_else(|| {
-                let problem = vazao_engine::registry::unknown("node", end, names.iter().copied());
-                format!("link {name:?}: {problem}")
+            numbers.get(end).copied().ok_or_else(|| {
+                let names = graph.nodes.iter().map(|node| node.name.as_str());
+                format!("link {name:?}: {}", vazao_engine::registry::unknown("node", end, names))
             })
         };
         let (source, target) = (node(from)?, node(to)?);
         if source == target {
             return Err(format!("link {name:?} joins {from:?} to itself"));
         }
-        if graph.links.iter().any(|l| l.name == *name) {
+        if !names.insert(name) {
             return Err(format!("two links are called {name:?}"));
         }
         graph.join(name, source, target, link);
@@ -296,7 +296,9 @@ pub const TOPOLOGIES: &[Entry<Topology>] = &[
         parameters: Custom::PARAMETERS,
         build: Topology::Named(|p, links| {
             let Custom { hosts, routers } = p.into();
-            custom(&hosts, &routers.unwrap_or_default(), links)
+            let hosts = hosts.into_iter().map(|name| Node { name, kind: NodeKind::Host });
+            let routers = routers.into_iter().flatten().map(|name| Node { name, kind: NodeKind::Router });
+            custom(hosts.chain(routers).collect(), links)
         }),
     },
 ];

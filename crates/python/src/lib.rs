@@ -29,7 +29,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyString, PyTuple, PyType};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use vazao_engine::{Duration, Time};
@@ -46,7 +46,7 @@ pub struct PyScenario {
     json: String,
     run_id: String,
     inputs: Vec<Input>,
-    /// What `load` was given: a scenario is pickled as this and loaded again.
+    /// Where it was read: a scenario is pickled as its canonical form and this, and read again.
     given: Py<PyTuple>,
     /// The user's own algorithms. They and what was given are shown to the garbage collector: a class leads, by the globals of
     /// its methods, to the variables that hold results and their scenarios. `inner`, which is shared, has only weak references.
@@ -131,6 +131,14 @@ impl PyScenario {
         self.inner.programs()
     }
     #[getter]
+    fn draws_flows(&self) -> bool {
+        self.inner.draws_flows
+    }
+    #[getter]
+    fn transports(&self) -> BTreeSet<&'static str> {
+        self.inner.flows.iter().map(|flow| flow.transport.entry.name).collect()
+    }
+    #[getter]
     fn has_own_algorithms(&self) -> bool {
         !self.classes.is_empty() || !self.code.is_empty()
     }
@@ -160,12 +168,16 @@ impl PyScenario {
         Ok(self.with(py, inner))
     }
 
-    /// Pickles the scenario as what it was read from, with the `run_id` that it must have again.
+    /// Returns a copy under another seed.
+    fn with_seed(&self, py: Python<'_>, seed: u64) -> PyResult<PyScenario> {
+        let inner = self.inner.with_seed(seed);
+        Ok(self.with(py, inner.map_err(|problem| InputError::new_err(format!("seed {seed}: {problem}")))?))
+    }
+
+    /// Pickles the scenario as its canonical form, with the `run_id` that it must have again.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let trace = &self.inner.trace;
-        let measures = trace.measures.iter().map(|&name| name.to_owned()).collect();
-        let traced = (measures, trace.every.map(Duration::as_secs), self.inner.actions.clone());
-        Ok((py.import("vazao._core")?.getattr("restored")?, (self.given.clone_ref(py), traced, self.run_id.clone())))
+        let given = (self.json.clone(), self.inner.name.clone(), self.given.clone_ref(py), self.run_id.clone());
+        Ok((py.import("vazao._core")?.getattr("restored")?, given))
     }
 
     /// The scenario as a notebook shows it.
@@ -222,18 +234,12 @@ impl PyWork {
 }
 
 /// A function that makes a scenario again, and its arguments.
-type Reduced<'py> = (Bound<'py, PyAny>, (Py<PyTuple>, Traced, String));
+type Reduced<'py> = (Bound<'py, PyAny>, (String, String, Py<PyTuple>, String));
 
-/// Measures that are recorded over time, every how many seconds, and the digest of agents' actions.
-type Traced = (Vec<String>, Option<f64>, Option<String>);
-
-/// What `load` is given, in its order.
-type Given<'py> = (
-    Bound<'py, PyString>,
+/// What a scenario may name beside the registries' entries: its file, plugins, kernels, simulators, inputs and the finder of
+/// algorithms in files.
+type Given = (
     String,
-    String,
-    Vec<(String, Bound<'py, PyAny>)>,
-    Option<u64>,
     Vec<own::Given>,
     Vec<(String, PathBuf, String, String, String, u32)>,
     Vec<(String, String, String)>,
@@ -258,7 +264,7 @@ fn load<'py>(
     text: Bound<'py, PyString>,
     file: &str,
     table: &str,
-    overrides: Option<Bound<'py, PyAny>>,
+    overrides: Option<Vec<(String, Bound<'py, PyAny>)>>,
     seed: Option<u64>,
     plugins: Option<Bound<'py, PyAny>>,
     kernels: Option<Bound<'py, PyAny>>,
@@ -266,22 +272,74 @@ fn load<'py>(
     inputs: Option<Bound<'py, PyDict>>,
     own: Option<Bound<'py, PyAny>>,
 ) -> PyResult<PyScenario> {
-    // A list that its owner changes later is another scenario's.
+    let overrides = overrides.unwrap_or_default().into_iter();
+    let overrides =
+        overrides.map(|(key, value)| Ok((key, convert::to_value(&value)?))).collect::<PyResult<Vec<_>>>()?;
+    read(given(py, file, plugins, kernels, simulators, inputs, own)?, |extensions| {
+        vazao_scenario::Scenario::load_with(text.to_str()?, table, overrides, seed, extensions).map_err(Wrong::Scenario)
+    })
+}
+
+/// Reads a scenario's canonical form, `Scenario.json`, with the arguments of `load`. A file, a kernel or an algorithm of the
+/// user's own that is another one here is an error.
+#[pyfunction]
+#[pyo3(signature = (
+    text, *, name = "scenario", file = "", plugins = None, kernels = None, simulators = None, inputs = None, own = None
+))]
+#[allow(clippy::too_many_arguments)]
+fn from_json<'py>(
+    py: Python<'py>,
+    text: Bound<'py, PyString>,
+    name: &str,
+    file: &str,
+    plugins: Option<Bound<'py, PyAny>>,
+    kernels: Option<Bound<'py, PyAny>>,
+    simulators: Option<Bound<'py, PyAny>>,
+    inputs: Option<Bound<'py, PyDict>>,
+    own: Option<Bound<'py, PyAny>>,
+) -> PyResult<PyScenario> {
+    read(given(py, file, plugins, kernels, simulators, inputs, own)?, |extensions| {
+        vazao_scenario::Scenario::from_json(text.to_str()?, name, extensions).map_err(Wrong::Scenario)
+    })
+}
+
+/// Returns what a scenario may name. A list that its owner changes later is another scenario's.
+fn given<'py>(
+    py: Python<'py>,
+    file: &str,
+    plugins: Option<Bound<'py, PyAny>>,
+    kernels: Option<Bound<'py, PyAny>>,
+    simulators: Option<Bound<'py, PyAny>>,
+    inputs: Option<Bound<'py, PyDict>>,
+    own: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
     let fixed = |items: Option<Bound<'py, PyAny>>| match items {
         Some(items) => PyTuple::new(py, items.try_iter()?.collect::<PyResult<Vec<_>>>()?),
         None => Ok(PyTuple::empty(py)),
     };
-    let (overrides, plugins) = (fixed(overrides)?, fixed(plugins)?);
-    let (kernels, simulators) = (fixed(kernels)?, fixed(simulators)?);
     let inputs = inputs.unwrap_or_else(|| PyDict::new(py));
-    read((text, file, table, overrides, seed, plugins, kernels, simulators, inputs, own).into_pyobject(py)?)
+    (file, fixed(plugins)?, fixed(kernels)?, fixed(simulators)?, inputs, own).into_pyobject(py)
 }
 
-/// Reads a scenario from what `load` was given.
-fn read(given: Bound<'_, PyTuple>) -> PyResult<PyScenario> {
+/// Error while a scenario is read: of the scenario, or of Python.
+enum Wrong {
+    Scenario(ScenarioError),
+    Python(PyErr),
+}
+
+impl From<PyErr> for Wrong {
+    fn from(error: PyErr) -> Wrong {
+        Wrong::Python(error)
+    }
+}
+
+/// Reads a scenario that may name what was given.
+fn read(
+    given: Bound<'_, PyTuple>,
+    load: impl FnOnce(&Extensions) -> Result<vazao_scenario::Scenario, Wrong>,
+) -> PyResult<PyScenario> {
     let py = given.py();
-    let (text, file, table, overrides, seed, plugins, kernels, simulators, inputs, own) =
-        given.extract::<Given<'_>>()?;
+    let (file, plugins, kernels, simulators, inputs, own) = given.extract::<Given>()?;
     let read = Arc::new(Mutex::new(Vec::<Input>::new()));
     let mut extensions = Extensions {
         kernels: kernels
@@ -297,11 +355,7 @@ fn read(given: Bound<'_, PyTuple>) -> PyResult<PyScenario> {
         ..Extensions::default()
     };
     let noted = own::extend(py, &mut extensions, plugins, own)?;
-    let overrides = overrides
-        .into_iter()
-        .map(|(key, value)| Ok((key, convert::to_value(&value)?)))
-        .collect::<PyResult<Vec<_>>>()?;
-    let loaded = vazao_scenario::Scenario::load_with(text.to_str()?, &table, overrides, seed, &extensions);
+    let loaded = load(&extensions);
     let mut noted = std::mem::take(&mut *noted.lock().expect("one reader"));
     if let Some(error) = noted.error.take() {
         return Err(error);
@@ -309,23 +363,17 @@ fn read(given: Bound<'_, PyTuple>) -> PyResult<PyScenario> {
     noted.inputs.splice(..0, std::mem::take(&mut *read.lock().expect("one reader")));
     match loaded {
         Ok(inner) => Ok(PyScenario::new(inner, noted.inputs, given.unbind(), noted.classes, noted.code)),
-        Err(error) => Err(scenario_error(py, &ScenarioError { file, ..error })),
+        Err(Wrong::Scenario(error)) => Err(scenario_error(py, &ScenarioError { file, ..error })),
+        Err(Wrong::Python(error)) => Err(error),
     }
 }
 
 /// The scenario that was pickled, read again. An error where it would be another run: files, kernels, the user's own
 /// algorithms or the engine are not what they were.
 #[pyfunction]
-fn restored(given: Bound<'_, PyTuple>, traced: Traced, run_id: &str) -> PyResult<PyScenario> {
-    let py = given.py();
-    let (measures, every_s, actions) = traced;
-    let mut scenario = read(given)?;
-    if !measures.is_empty() {
-        scenario = scenario.with_trace(py, measures, every_s)?;
-    }
-    if let Some(actions) = actions {
-        scenario = scenario.acted(py, actions);
-    }
+fn restored(json: &str, name: &str, given: Bound<'_, PyTuple>, run_id: &str) -> PyResult<PyScenario> {
+    let scenario =
+        read(given, |extensions| vazao_scenario::Scenario::from_json(json, name, extensions).map_err(Wrong::Scenario))?;
     if scenario.run_id == run_id {
         return Ok(scenario);
     }
@@ -448,6 +496,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(answer::answer, module)?)?;
     module.add_function(wrap_pyfunction!(has_walls, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(from_json, module)?)?;
     module.add_function(wrap_pyfunction!(restored, module)?)?;
     module.add_function(wrap_pyfunction!(user::slip_of, module)?)?;
     module.add_function(wrap_pyfunction!(packets::packets, module)?)?;

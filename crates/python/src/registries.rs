@@ -148,7 +148,7 @@ pub fn graph(scenario: &Scenario) -> Json {
         .map(|(i, f)| {
             let (app, transport) = (f.app(), &f.transport);
             let label = format!("{app} over {}, {}", transport.entry.name, transport.control.name);
-            json!({ "flow": i, "client": f.client, "server": f.server, "label": label })
+            json!({ "flow": i, "client": f.client, "server": f.server, "label": label, "app": kind(app, &f.application.1) })
         })
         .collect();
     json!({ "nodes": vazao_scenario::places_json(scenario), "links": links, "flows": flows })

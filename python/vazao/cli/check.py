@@ -81,11 +81,9 @@ def check(
 
 def _notes(only: _core.Scenario) -> Iterator[str]:
     """Warnings about settings that are valid but probably not intended."""
-    for link in json.loads(only.json)["network"]["links"]:
-        for direction in "forward", "reverse":
-            queue = link[direction]["queue"]
-            limit = queue["limit"] if isinstance(queue, dict) else queue
-            if isinstance(limit, str) and limit.startswith("0 "):
+    for link in only.graph()["links"]:
+        for direction, way in ("forward", link), ("reverse", link["reverse"]):
+            if way["queue"]["parameters"].get("limit", "").startswith("0 "):
                 yield (
                     f"{link['name']}, {direction}: a queue of 0 drops whatever comes while another packet is sent, "
                     'all but one of each burst; the bufferless link of textbooks is a fluid: "2 packets" are nearer'

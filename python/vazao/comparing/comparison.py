@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -228,7 +228,7 @@ def compare(
         raise RunError("; ".join(f"{trial.name}: {trial.problem}" for trial in trials))
     replications = None
     if seeds is not None:
-        more = [(seed, _variants(asked, seed)) for seed in range(first + 1, first + seeds)]
+        more = [(seed, _reseeded(planned[0][1], seed, asked)) for seed in range(first + 1, first + seeds)]
         replications = replicate([*planned, *more], jobs=jobs, progress=progress)
     return Comparison(trials, tolerance_s, replications, asked.name)
 
@@ -241,6 +241,13 @@ def default_directory(file: Path) -> Path:
 def _variants(asked: Experiment, seed: int | None) -> list[Variant]:
     allowed = asked.allow_programs
     return variants(asked.text, file=str(asked.file), overrides=asked.overrides, seed=seed, allow_programs=allowed)
+
+
+def _reseeded(known: list[Variant], seed: int, asked: Experiment) -> list[Variant]:
+    """Variants under another seed; they are read again only if that also draws which flows there are."""
+    if any(variant.scenario is not None and variant.scenario.draws_flows for variant in known):
+        return _variants(asked, seed)
+    return [replace(variant, scenario=variant.scenario and variant.scenario.with_seed(seed)) for variant in known]
 
 
 def _trial(variant: Variant, scenario: _core.Scenario, out: Path) -> Trial:

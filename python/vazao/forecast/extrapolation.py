@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -155,7 +154,7 @@ def _extrapolated(scenario: _core.Scenario, half: _Piece, whole: _Piece) -> Fore
 
 def _projection(scenario: _core.Scenario, half: _Piece, whole: _Piece) -> tuple[float | None, float]:
     """Estimated end of the last flow, and the packets that all flows will have sent by then."""
-    apps = [flow["app"] for flow in json.loads(scenario.json)["flows"]]
+    apps = [flow["app"] for flow in scenario.graph()["flows"]]
     sent, before = whole.packets, half.packets
     carried = [float(count or 0) for count in whole.flows["app_bytes"]]
     mean = sum(sent) / max(1, sum(count > 0 for count in sent))
@@ -187,7 +186,7 @@ def _projection(scenario: _core.Scenario, half: _Piece, whole: _Piece) -> tuple[
 def _limit(app: dict[str, Any], start_s: float | None, until_s: float | None) -> float | None:
     """Latest time at which a flow ends; None if only its size limits it."""
     limits = [] if until_s is None else [until_s]
-    if (lasts := _number(app.get("duration"))) is not None:
+    if (lasts := _number(app["parameters"].get("duration"))) is not None:
         limits.append((start_s or 0.0) + lasts)
     return min(limits, default=None)
 
@@ -196,9 +195,10 @@ def _size(app: dict[str, Any]) -> float | None:
     """Total bytes that an application transfers; None if not known in advance."""
     if app["kind"] in ("page", "video", "requests"):
         return None
-    if (size := _number(app.get("size"))) is not None:
+    given = app["parameters"]
+    if (size := _number(given.get("size"))) is not None:
         return size
-    count, message = app.get("count"), _number(app.get("message"))
+    count, message = given.get("count"), _number(given.get("message"))
     return None if count is None or message is None else float(count) * message
 
 

@@ -182,10 +182,8 @@ def agent(transport: Table, size: int) -> tuple[Word, Settings]:
     settings.append((Word.MAX_BURST, 0))
     for key, accepted in {**ONLY, **kind.only}.items():
         transport.only(key, *accepted)
-    for key in ("cc", "slow_start"):
-        table = Table(transport.take(key), transport.path(key))
-        table.only("kind", "sctp" if key == "cc" else "standard")
-        table.finish()
+    # The canonical form has a control only where it is not SCTP's own.
+    Table(transport.take("cc", {"kind": "sctp"}), transport.path("cc")).only("kind", "sctp")
     for key in IDLE if is_cmt else (*IDLE, "path_choice"):
         transport.take(key)
     transport.finish()

@@ -7,7 +7,7 @@ they share: the network, the flows, the run.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -40,38 +40,46 @@ def check(scenario: _core.Scenario, file: str = "") -> None:
 def translate(scenario: _core.Scenario) -> Experiment:
     """Translate a scenario. Raises `ScenarioError` for the first key that has no counterpart."""
     whole = Table(json.loads(scenario.json), "")
-    transports, network, trace, seed = (whole.take(key) for key in ("transports", "network", "trace", "seed"))
-    flows = [Table(flow, f"flow.{i}") for i, flow in enumerate(whole.take("flows"))]
-    split = _association_hosts(flows, transports, {node["name"] for node in network["nodes"]})
+    _, network, trace, seed = (whole.take(key) for key in ("schema", "network", "trace", "seed"))
+    flows = [Table(flow, f"flow.{i}") for i, flow in enumerate(_flows(whole.take("flow")))]
+    split = _association_hosts(flows, {node["name"] for node in network["nodes"]})
     nodes = _nodes(network, split)
     ways = tuple(
         way
-        for number, link in enumerate(network["links"])
+        for number, link in enumerate(network["link"])
         for way in _ways(Table(link, f"network, {link['name']}"), _ends(link, number, nodes), seed if split else None)
     )
     association: Association | None = None
     connections: tuple[Connection, ...] = ()
     if split:
-        association = _association(flows[0], transports, nodes, ways)
+        association = _association(flows[0], nodes, ways)
     else:
-        if len(network["links"]) != len(network["nodes"]) - 1:
+        if len(network["link"]) != len(network["nodes"]) - 1:
             refuse(
                 "network", "links in circles", "a tree, in which two hosts have one way: path, dumbbell, parking-lot"
             )
-        connections = tuple(_connection(flow, transports, nodes) for flow in flows)
-    every, measures = trace["every"], tuple(trace["measures"])
+        connections = tuple(_connection(flow, nodes) for flow in flows)
+    every, measures = trace.get("every"), tuple(trace["measures"])
     supported = sctp.MEASURES if split else tcp.MEASURES
     if others := [name for name in measures if name not in supported]:
         refuse("trace", others[0], ", ".join(supported))
     every_s = None if every is None else quantity_of("trace.every", every, "s")
     until = whole.quantity("until", "s")
+    whole.take("draws_flows")
     whole.finish()
     return Experiment(len(nodes), ways, connections, association, until, seed, measures, every_s)
 
 
-def _association_hosts(flows: list[Table], transports: list[Any], names: Container[str]) -> set[str]:
+def _flows(tables: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Flows of the canonical form, each with what it shares with those of its table."""
+    for table in tables:
+        each = table.pop("each", [{}])
+        yield from (table | own for own in each)
+
+
+def _association_hosts(flows: list[Table], names: Container[str]) -> set[str]:
     """Hosts of a run's association, whose interfaces are nodes in ns-2. Empty if all flows are over TCP."""
-    over_sctp = [flow for flow in flows if transports[flow.given["transport"]]["kind"] == "sctp"]
+    over_sctp = [flow for flow in flows if flow.given["transport"]["kind"] == "sctp"]
     if over_sctp and len(flows) > 1:
         # CMT's agents share the destination that SendMuch sent to last (spNodeLastSentTo is static).
         refuse("flow", "another flow beside one over sctp", "one flow")
@@ -95,25 +103,25 @@ def _interfaces(end: str, nodes: Nodes) -> dict[str, int]:
 def _nodes(network: Mapping[str, Any], split: set[str]) -> Nodes:
     keys: list[tuple[str, int | None]] = []
     for name in (node["name"] for node in network["nodes"]):
-        links = [i for i, link in enumerate(network["links"]) if name in (link["source"], link["target"])]
+        links = [i for i, link in enumerate(network["link"]) if name in (link["from"], link["to"])]
         keys += [(name, link) for link in links] if name in split else [(name, None)]
     return {key: number for number, key in enumerate(keys)}
 
 
 def _ends(link: Mapping[str, Any], number: int, nodes: Nodes) -> tuple[int, int]:
     """Nodes that a link joins."""
-    source, target = ((link[end], number) for end in ("source", "target"))
+    source, target = ((link[end], number) for end in ("from", "to"))
     return nodes.get(source, nodes.get((source[0], None), -1)), nodes.get(target, nodes.get((target[0], None), -1))
 
 
 def _ways(link: Table, ends: tuple[int, int], seed: int | None) -> list[Way]:
     """Both directions of a link. Losses on the wire are supported only with a seed."""
     name = link.take("name")
-    link.take("source"), link.take("target")
+    link.take("from"), link.take("to")
     ways = []
     for direction, (source, target) in (("forward", ends), ("reverse", ends[::-1])):
         table = Table(link.take(direction), f"{link.where}, {direction}")
-        table.only("overhead", 0)
+        table.only("overhead", "0 B")
         loss = None
         if seed is None:
             table.only("loss", None)
@@ -146,8 +154,8 @@ def _loss(table: Table, stream: str) -> Loss:
     return loss
 
 
-def _connection(flow: Table, transports: list[Any], nodes: Nodes) -> Connection:
-    transport = _transport(flow, transports)
+def _connection(flow: Table, nodes: Nodes) -> Connection:
+    transport = _transport(flow)
     app = Table(flow.take("app"), f"{flow.where}.app")
     app.only("kind", "upload")
     app.finish()
@@ -162,8 +170,8 @@ def _connection(flow: Table, transports: list[Any], nodes: Nodes) -> Connection:
     return Connection(source, target, start, mss, agent, columns)
 
 
-def _association(flow: Table, transports: list[Any], nodes: Nodes, ways: tuple[Way, ...]) -> Association:
-    transport = _transport(flow, transports)
+def _association(flow: Table, nodes: Nodes, ways: tuple[Way, ...]) -> Association:
+    transport = _transport(flow)
     size = sctp.size(Table(flow.take("app"), f"{flow.where}.app"))
     ends = _ends_of(flow)
     clients, servers = (_interfaces(end, nodes) for end in ends)
@@ -177,13 +185,14 @@ def _association(flow: Table, transports: list[Any], nodes: Nodes, ways: tuple[W
     return Association(paths, start, size, agent, settings, columns)
 
 
-def _transport(flow: Table, transports: list[Any]) -> Table:
-    transport = Table(transports[flow.take("transport")], f"{flow.where}.transport")
-    if transport.take("simulator", {}).get("name") != STACK:
+def _transport(flow: Table) -> Table:
+    transport = Table(flow.take("transport"), f"{flow.where}.transport")
+    transport.take("simulator")
+    if transport.take("stack") != STACK:
         refuse(f"{flow.where}.transport.stack", "another", f'"{STACK}" for every flow of a run, or for none')
     return transport
 
 
 def _ends_of(flow: Table) -> list[str]:
-    flow.take("streams")
+    flow.take("streams"), flow.take("group")
     return [flow.take("client"), flow.take("server")]

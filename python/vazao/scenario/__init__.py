@@ -28,7 +28,11 @@ if TYPE_CHECKING:
         inputs_of as inputs_of,
         merged_inputs as merged_inputs,
     )
-    from vazao.scenario.loader import available_stacks as available_stacks, load as load
+    from vazao.scenario.loader import (
+        available_stacks as available_stacks,
+        from_json as from_json,
+        load as load,
+    )
     from vazao.scenario.loss_model import LossModel as LossModel
     from vazao.scenario.own import Allowed as Allowed
     from vazao.scenario.packaged import built_in as built_in, built_in_scenarios as built_in_scenarios

@@ -40,6 +40,27 @@ def load(
     return scenario
 
 
+def from_json(
+    text: str,
+    *,
+    name: str = "scenario",
+    file: str = "",
+    plugins: Sequence[tuple[str, str, type, str]] = (),
+    inputs: Mapping[str, Path] | None = None,
+    allow_programs: Allowed = False,
+) -> _core.Scenario:
+    """Read a scenario's canonical form, its `json`, as `load` reads TOML: under a `name`, with files beside `file`.
+
+    Raises `ScenarioError`, also if a file, a kernel or an algorithm in a file is not here what it was there.
+    """
+    kept = dict(inputs or {})
+    more: dict[str, Any] = {"plugins": plugins, "kernels": _kernels(), "simulators": _simulators(), "inputs": kept}
+    scenario = _core.from_json(text, name=name, file=file, own=Finder(file, kept, allow_programs), **more)
+    if ns2.plays(scenario):
+        ns2.check(scenario, file)
+    return scenario
+
+
 def available_stacks(text: str, overrides: Sequence[tuple[str, object]] = ()) -> list[str]:
     """Kernels and simulators available to a text here, and why others are not: they determine what can be run."""
     at_hand: list[str] = []

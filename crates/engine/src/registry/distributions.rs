@@ -1,9 +1,10 @@
 //! Distributions by name, and how a user writes them.
 
 use super::{Entry, Kind, Parameter, ParameterError, Parameters, Raw, Value, find};
-use crate::distribution::{Dimension, Distribution, Law};
+use crate::distribution::{Dimension, Law};
 use crate::{Bytes, Duration};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Returns a quantity of a law, in the unit of its dimension.
 fn quantity(p: &Parameters, name: &str) -> f64 {
@@ -219,13 +220,29 @@ impl Dimension {
             return Err(format!("{kind} is a distribution of sizes; write {}", self.expected()));
         }
         let law = (entry.build)(&p).map_err(str::to_owned)?;
-        let settings: Vec<_> = p.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        let text = match entry.name {
-            "constant" => settings[0].trim_start_matches("value ").to_owned(),
-            name if settings.is_empty() => name.to_owned(),
-            name => format!("{name} ({})", settings.join(", ")),
-        };
-        Ok(Distribution { law, text })
+        Ok(Distribution { law, kind: entry.name, parameters: p })
+    }
+}
+
+/// A random quantity as described.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distribution {
+    /// Law in the unit of its dimension.
+    pub law: Law,
+    /// Name in [`DISTRIBUTIONS`].
+    pub kind: &'static str,
+    /// Parameters.
+    pub parameters: Parameters,
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings: Vec<_> = self.parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        match self.kind {
+            "constant" => f.write_str(settings[0].trim_start_matches("value ")),
+            name if settings.is_empty() => f.write_str(name),
+            name => write!(f, "{name} ({})", settings.join(", ")),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 mod schedule;
 mod trace;
 
-use crate::rate::ReadFile;
+use crate::rate::{ReadFile, fnv1a};
 use std::sync::Arc;
 use vazao_engine::Duration;
 use vazao_engine::registry::{Entry, Kind, Parameter, ParameterError, Parameters};
@@ -32,8 +32,6 @@ const KEEPS_ORDER: Parameter = Parameter::shared(
 /// Course of a delay over time: what it is from when on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Course {
-    /// Name of its kind in [`DELAYS`].
-    pub kind: &'static str,
     /// Name of the file that it is from, if it is from one.
     pub file: Option<String>,
     /// Start and value of each delay in nanoseconds, in order; the first starts at 0.
@@ -51,7 +49,6 @@ impl Course {
     /// # Errors
     /// There is no step, the first is not at 0, one is not later than the one before, or they do not fit the period.
     fn new(
-        kind: &'static str,
         steps: Vec<(u64, u64)>,
         repeat: Option<Duration>,
         keeps_order: bool,
@@ -67,7 +64,12 @@ impl Course {
         if repeat.is_some_and(|period| period <= steps[steps.len() - 1].0) {
             return Err((steps.len() - 1, "is not before the end of repeat; write a longer one"));
         }
-        Ok(Course { kind, file: None, steps: steps.into(), repeat, keeps_order, least })
+        Ok(Course { file: None, steps: steps.into(), repeat, keeps_order, least })
+    }
+
+    /// Returns a digest of its steps, for the record of what was run.
+    pub fn digest(&self) -> u64 {
+        fnv1a(self.steps.iter().flat_map(|&(at, delay)| [at, delay]))
     }
 
     /// Returns the least delay.

@@ -26,7 +26,7 @@ pub(super) const ENTRY: Entry<Vary> = Entry {
         let Settings { steps, repeat, keeps_order } = p.into();
         let steps: Vec<_> = steps.iter().map(Step::from).map(|s| (s.at.as_nanos(), s.delay.as_nanos())).collect();
         let is_empty = steps.is_empty();
-        Course::new(ENTRY.name, steps, repeat, keeps_order).map_err(|(number, problem)| match is_empty {
+        Course::new(steps, repeat, keeps_order).map_err(|(number, problem)| match is_empty {
             true => ParameterError::new(&["steps"], "is empty; write [{ at = \"0 s\", delay = \"20 ms\" }]"),
             false => ParameterError::new(&["steps", &number.to_string(), "at"], problem),
         })

@@ -24,7 +24,7 @@ pub(super) const ENTRY: Entry<Vary> = Entry {
         let lines = parse(&text).map_err(|(line, problem)| refuse(format!("{name}:{line}: {problem}")))?;
         let numbers: Vec<usize> = lines.iter().map(|(line, _)| *line).collect();
         let steps = lines.into_iter().map(|(_, step)| step).collect();
-        let course = Course::new(ENTRY.name, steps, repeat, keeps_order).map_err(|(number, problem)| {
+        let course = Course::new(steps, repeat, keeps_order).map_err(|(number, problem)| {
             refuse(format!("{name}:{}: the time {problem}", numbers.get(number).unwrap_or(&1)))
         })?;
         Ok(Course { file: Some(name), ..course })

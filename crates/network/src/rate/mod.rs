@@ -43,20 +43,18 @@ pub enum Variation {
     Trace {
         /// Name that the user gave.
         name: String,
+        /// Seed that the user gave, of a synthetic trace.
+        seed: Option<u64>,
         /// Opportunities to send.
         opportunities: Opportunities,
     },
 }
 
-impl Variation {
-    /// Returns the name in [`RATES`] of a rate that varies.
-    pub fn kind(&self) -> Option<&'static str> {
-        match self {
-            Variation::Fixed => None,
-            Variation::Schedule { .. } => Some(schedule::ENTRY.name),
-            Variation::Trace { .. } => Some(trace::ENTRY.name),
-        }
-    }
+/// Returns the FNV-1a hash of numbers.
+pub(crate) fn fnv1a(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers
+        .flat_map(u64::to_le_bytes)
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// Reads the text file of a name, or says why it cannot.

@@ -1,4 +1,4 @@
-use super::{Service, Variation, Vary};
+use super::{Service, Variation, Vary, fnv1a};
 use crate::impairment::{Outage, any_at};
 use std::sync::Arc;
 use vazao_engine::registry::{Entry, Kind, ParameterError, parameters};
@@ -35,7 +35,7 @@ pub(super) const ENTRY: Entry<Vary> = Entry {
             let text = read_file(&name).map_err(|problem| refuse(format!("{name:?}: {problem}")))?;
             Opportunities::parse(&text).map_err(|(line, problem)| refuse(format!("{name}:{line}: {problem}")))?
         };
-        Ok((opportunities.mean(), Variation::Trace { name, opportunities }))
+        Ok((opportunities.mean(), Variation::Trace { name, seed, opportunities }))
     },
 };
 
@@ -141,12 +141,9 @@ impl Opportunities {
         number / length * self.period() + self.0[(number % length) as usize] * MS
     }
 
-    /// Returns a FNV-1a hash of it, for the record of what was run.
+    /// Returns a digest of it, for the record of what was run.
     pub fn digest(&self) -> u64 {
-        self.0
-            .iter()
-            .flat_map(|ms| ms.to_le_bytes())
-            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+        fnv1a(self.0.iter().copied())
     }
 }
 

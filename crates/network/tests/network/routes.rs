@@ -2,7 +2,7 @@
 
 use vazao_engine::{Duration, Rate};
 use vazao_network::topology::{self, LinkSpec, NamedLink};
-use vazao_network::{Capacity, Direction, Given, Graph, GraphError, QueueSpec, Routing};
+use vazao_network::{Capacity, Direction, Given, Graph, GraphError, Node, NodeKind, QueueSpec, Routing};
 
 fn direction(delay_ms: u64) -> Direction {
     let (rate, delay) = (Rate::from_bps(1_000_000), Duration::from_millis(delay_ms));
@@ -12,6 +12,11 @@ fn direction(delay_ms: u64) -> Direction {
 /// A link with this delay each way.
 pub fn link(delay_ms: u64) -> LinkSpec {
     LinkSpec { forward: direction(delay_ms).into(), reverse: direction(delay_ms).into(), given: Given::default() }
+}
+
+fn nodes(hosts: &[&str], routers: &[&str]) -> Vec<Node> {
+    let node = |kind| move |name: &&str| Node { name: (*name).into(), kind };
+    hosts.iter().map(node(NodeKind::Host)).chain(routers.iter().map(node(NodeKind::Router))).collect()
 }
 
 pub fn named(name: &str, from: &str, to: &str, link: LinkSpec) -> NamedLink {
@@ -113,10 +118,9 @@ fn interfaces_choose_among_disjoint_paths() {
 /// A diamond with a slow short cut: least delay wins, then fewest links; a host never forwards.
 #[test]
 fn a_custom_graph_takes_the_shortest_way() {
-    let text = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
     let build = |links: &[(&str, &str, &str, u64)]| {
         let links: Vec<_> = links.iter().map(|&(name, from, to, ms)| named(name, from, to, link(ms))).collect();
-        topology::custom(&text(&["a", "b", "c"]), &text(&["R1", "R2"]), &links)
+        topology::custom(nodes(&["a", "b", "c"], &["R1", "R2"]), &links)
     };
     let mut links = vec![("up", "a", "R1", 1), ("slow", "R1", "b", 9), ("in", "R1", "R2", 2), ("out", "R2", "b", 3)];
     let graph = build(&links).unwrap();
@@ -146,8 +150,7 @@ fn directions_have_routes_of_their_own() {
         reverse: direction(back).into(),
         given: Given::default(),
     };
-    let text = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
     let links = [named("one", "a", "b", asymmetric(1, 100)), named("two", "a", "b", asymmetric(100, 1))];
-    let graph = topology::custom(&text(&["a", "b"]), &[], &links).unwrap();
+    let graph = topology::custom(nodes(&["a", "b"], &[]), &links).unwrap();
     assert_eq!((route(&graph, "a", "b"), route(&graph, "b", "a")), ("one".into(), "-two".into()));
 }

@@ -1,8 +1,8 @@
 //! The `flow` tables: applications, hosts and transports.
 
-use super::transport::{parameters_json, read_transport};
+use super::transport::{read_transport, transport_json};
 use crate::document::Result;
-use crate::document::reader::{Item, LONGEST, Table};
+use crate::document::reader::{Item, LATEST, LONGEST, Table, entry_json};
 use crate::model::application::{Described, sides, visit};
 use crate::model::extensions::Extensions;
 use crate::model::flow::guests;
@@ -12,7 +12,8 @@ use crate::model::routes::Routes;
 use crate::model::scenario::{FlowSpec, TransportSpec};
 use crate::model::stack::Stack;
 use crate::packs::DEFAULT;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
+use std::fmt::Write;
 use std::sync::Arc;
 use vazao_application::{
     ADAPTATIONS, APPLICATIONS, Application, Arrival, Arrivals, Build, PING, RandomStreams, SCRIPTED, Sides,
@@ -34,8 +35,9 @@ pub(crate) struct Context<'a> {
 pub(crate) fn read_flows<'a>(item: Item, context: &'a Context<'a>) -> Result<Flows<'a>> {
     let mut flows = Flows { context, all: Vec::new(), described: 0, drawn: false };
     let whole = item.clone();
+    let read = if item.is_resolved() { Flows::read_resolved } else { Flows::read };
     for (group, item) in item.into_list().into_iter().enumerate() {
-        flows.read(group, item.into_table()?)?;
+        read(&mut flows, group, item.into_table()?)?;
     }
     let guests = guests(&context.routing, &flows.all) as u64;
     context.budget.take(guests, "hosts that are guests", memory::GUEST).map_err(|problem| whole.error(problem))?;
@@ -64,27 +66,9 @@ impl Flows<'_> {
         let named = [table.take("client"), table.take("server")];
         let start = table.duration("start", Duration::ZERO, LONGEST)?.unwrap_or_default();
         let spread = table.duration("start_spread", Duration::ZERO, LONGEST)?.unwrap_or_default();
-        let app = table.require("app", "an application, as in { kind = \"upload\", size = \"10 MB\" }")?;
-        let transport = table.take("transport");
-        let (mut application, arrivals, script) = read_application(&app, context)?;
-        let described = transport.unwrap_or_else(|| usual_transport(&application));
+        let Shared { app, described, application, arrivals, script, transport } = self.read_shared(&mut table)?;
         let first = RandomStreams { seed: context.seed, flow: self.described };
-        let transport = described.clone();
-        let transport = read_transport(transport, sides(&application, first).client_sends, context.extensions)?;
-        settle_http(&app, &mut application, &transport)?;
-        settle_echoes(&described, &application, &transport)?;
-        let transport = Arc::new(transport);
-        let problem = unfit(&sides(&application, first), &application.1, &transport)
-            .map(str::to_owned)
-            .or_else(|| unending(context, &application, &transport));
-        if let Some(problem) = problem {
-            return Err(app.error(problem));
-        }
-        let each = memory::of_flow(&transport);
-        let take = |flows: u64| {
-            let item = number.as_ref().unwrap_or(&app);
-            context.budget.take(flows, &format!("flows over {}", transport.entry.name), each).map_err(|e| item.error(e))
-        };
+        let take = |flows: u64| take_memory(context, flows, &transport, number.as_ref().unwrap_or(&app));
         if arrivals.is_none() {
             let connections = visit(&application, first).map_or(1, |visit| visit.most_connections()) as u64;
             take(count.saturating_mul(connections))?;
@@ -100,12 +84,9 @@ impl Flows<'_> {
             let (application, transport, script) = (application.clone(), transport.clone(), script.clone());
             let flow =
                 FlowSpec { group, client, server, start, application, script, streams, transport, routes, part: 0 };
-            if let Some(problem) = (flow.transport.pack().misnamed)(&context.routing, &flow) {
-                return Err(described.error(problem));
-            }
-            let connections = flow.visit().map_or(1, |visit| visit.most_connections());
+            check_names(context, &flow, &described)?;
             match &arrivals {
-                None => self.all.extend((0..connections as u32).map(|part| FlowSpec { part, ..flow.clone() })),
+                None => self.add(flow),
                 Some(process) => {
                     let arriving = expand(process, flow, context, &app)?;
                     take(arriving.len() as u64)?;
@@ -114,6 +95,120 @@ impl Flows<'_> {
             }
         }
         table.finish()
+    }
+
+    /// Takes what all flows of a table have in common out of it.
+    fn read_shared(&self, table: &mut Table) -> Result<Shared> {
+        let context = self.context;
+        let app = table.require("app", "an application, as in { kind = \"upload\", size = \"10 MB\" }")?;
+        let transport = table.take("transport");
+        let (mut application, arrivals, script) = read_application(&app, context)?;
+        let described = transport.unwrap_or_else(|| usual_transport(&application));
+        let first = RandomStreams { seed: context.seed, flow: self.described };
+        let client_sends = sides(&application, first).client_sends;
+        let transport = read_transport(described.clone(), client_sends, context.extensions)?;
+        settle_http(&app, &mut application, &transport)?;
+        settle_echoes(&described, &application, &transport)?;
+        let transport = Arc::new(transport);
+        let problem = unfit(&sides(&application, first), &application.1, &transport)
+            .map(str::to_owned)
+            .or_else(|| unending(context, &application, &transport));
+        match problem {
+            Some(problem) => Err(app.error(problem)),
+            None => Ok(Shared { app, described, application, arrivals, script, transport }),
+        }
+    }
+
+    /// Reads the flows of one table of the canonical form: under `each` what a flow has for itself, unless there is one alone.
+    fn read_resolved(&mut self, group: usize, mut table: Table) -> Result<()> {
+        let context = self.context;
+        let group = table.whole("group", Kind::Integer(0, 1 << 53))?.map_or(group, |group| group as usize);
+        if self.all.last().is_some_and(|flow| flow.group >= group) {
+            return Err(table.error(format!("its group {group} is not after the one before")));
+        }
+        let each = table.take("each");
+        let own = table.split(OWN);
+        let shared = self.read_shared(&mut table)?;
+        if shared.arrivals.is_some() {
+            return Err(shared.app.error("is drawn by a seed, but here the flows that it drew are listed"));
+        }
+        let flows = match each {
+            Some(each) => {
+                own.finish_with("is each flow's own; write it under each")?;
+                each.into_list().into_iter().map(Item::into_table).collect::<Result<_>>()?
+            }
+            None => vec![own],
+        };
+        table.finish()?;
+        let first = RandomStreams { seed: context.seed, flow: self.described };
+        let connections = visit(&shared.application, first).map_or(1, |visit| visit.most_connections());
+        take_memory(context, (flows.len() * connections) as u64, &shared.transport, &shared.app)?;
+        self.all.reserve_exact(flows.len() * connections);
+        for table in flows {
+            let flow = self.read_own(group, &shared, table)?;
+            self.described = flow.streams.flow + 1;
+            self.add(flow);
+        }
+        Ok(())
+    }
+
+    /// Reads what one flow of the canonical form has for itself.
+    fn read_own(&self, group: usize, shared: &Shared, mut table: Table) -> Result<FlowSpec> {
+        let context = self.context;
+        let (from, to) = (table.require("client", "a host")?, table.require("server", "a host")?);
+        let (client, server) = (from.text()?.to_owned(), to.text()?.to_owned());
+        let routes = routes(context, [&client, &server], &[Some(from), Some(to)], &table)?;
+        // Drawn, it may be later than a user may say.
+        let start = Time::ZERO + table.duration("start", Duration::ZERO, LATEST)?.unwrap_or_default();
+        let streams = table.whole("streams", Kind::Integer(0, 1 << 53))?;
+        let streams = streams.map_or(self.described, |number| number as usize);
+        let streams = RandomStreams { seed: context.seed, flow: streams };
+        let mut application = shared.application.clone();
+        if let Some(size) = table.take("size") {
+            let known = application.0.parameters.iter().find(|parameter| parameter.name == "size");
+            let known = known.ok_or_else(|| size.error(format!("{} has no size", application.0.name)))?;
+            application.1.set("size", known.kind.read(&size.node.value.raw()).map_err(|problem| size.error(problem))?);
+        }
+        table.finish()?;
+        let (script, transport) = (shared.script.clone(), shared.transport.clone());
+        let flow = FlowSpec { group, client, server, start, application, script, streams, transport, routes, part: 0 };
+        check_names(context, &flow, &shared.described)?;
+        Ok(flow)
+    }
+
+    /// Adds a flow; of a visit, each of its connections.
+    fn add(&mut self, flow: FlowSpec) {
+        let connections = flow.visit().map_or(1, |visit| visit.most_connections());
+        self.all.extend((0..connections as u32).map(|part| FlowSpec { part, ..flow.clone() }));
+    }
+}
+
+/// What all flows of a table have in common.
+struct Shared {
+    /// Application as written, for errors.
+    app: Item,
+    /// Transport as written, for errors.
+    described: Item,
+    application: Described,
+    arrivals: Option<Arrivals>,
+    script: Option<ScriptSpec>,
+    transport: Arc<TransportSpec>,
+}
+
+/// Keys of the canonical form that a flow has for itself.
+const OWN: &[&str] = &["client", "server", "start", "streams", "size"];
+
+/// Takes the memory of flows over a transport.
+fn take_memory(context: &Context<'_>, flows: u64, transport: &TransportSpec, item: &Item) -> Result<()> {
+    let what = format!("flows over {}", transport.entry.name);
+    context.budget.take(flows, &what, memory::of_flow(transport)).map_err(|problem| item.error(problem))
+}
+
+/// Checks the interfaces and relays that a flow's transport names.
+fn check_names(context: &Context<'_>, flow: &FlowSpec, transport: &Item) -> Result<()> {
+    match (flow.transport.pack().misnamed)(&context.routing, flow) {
+        Some(problem) => Err(transport.error(problem)),
+        None => Ok(()),
     }
 }
 
@@ -356,21 +451,45 @@ fn routes(
 
 /// Describes an application in canonical form.
 fn app_json(flow: &FlowSpec) -> Json {
-    let mut app = parameters_json(flow.app(), &flow.application.1, &[]);
-    if let Some(Json::Object(own)) = flow.script.as_ref().map(ScriptSpec::json) {
-        app.extend(own);
-    }
+    let mut app = entry_json(flow.app(), &flow.application.1);
+    app.extend(flow.script.as_ref().map(ScriptSpec::json).unwrap_or_default());
     app.into()
 }
 
-/// Describes a flow in canonical form, its transport by number.
-pub(crate) fn flow_json(flow: &FlowSpec, transport: usize) -> Json {
-    json!({
-        "app": app_json(flow),
-        "client": flow.client,
-        "streams": flow.streams.flow,
-        "server": flow.server,
-        "start": flow.start.to_string(),
-        "transport": transport,
-    })
+/// Describes flows in canonical form as tables: what those of a group share is written once. The text is made flow by flow.
+pub(crate) fn write_flows(flows: &[FlowSpec], text: &mut String) {
+    let (mut separator, mut streams) = ('[', 0);
+    for (number, group) in flows.chunk_by(|a, b| a.group == b.group).enumerate() {
+        let first = &group[0];
+        let _ = write!(text, "{separator}{{\"app\":{},", app_json(first));
+        let _ = write!(text, "\"transport\":{},", transport_json(&first.transport));
+        if first.group != number {
+            let _ = write!(text, "\"group\":{},", first.group);
+        }
+        // Further connections of a visit follow from the first.
+        let own = group.iter().filter(|flow| flow.part == 0);
+        let is_alone = own.clone().nth(1).is_none();
+        let mut between = if is_alone { "" } else { "\"each\":[{" };
+        for flow in own {
+            let _ = write!(text, "{between}{}", own_json(flow, first, streams));
+            (streams, between) = (flow.streams.flow + 1, "},{");
+        }
+        text.push_str(if is_alone { "}" } else { "}]}" });
+        separator = ',';
+    }
+    text.push(']');
+}
+
+/// Describes what a flow has for itself: keys and values without braces. Its random streams are those of number `streams`
+/// unless it says so, its size that of the first flow of its group.
+fn own_json(flow: &FlowSpec, first: &FlowSpec, streams: usize) -> String {
+    let [client, server] = [&flow.client, &flow.server].map(|name| Json::from(name.as_str()));
+    let mut own = format!("\"client\":{client},\"server\":{server},\"start\":\"{}\"", flow.start);
+    if flow.streams.flow != streams {
+        let _ = write!(own, ",\"streams\":{}", flow.streams.flow);
+    }
+    if let (Some(size), true) = (flow.application.1.get("size"), flow.application.1 != first.application.1) {
+        let _ = write!(own, ",\"size\":\"{size}\"");
+    }
+    own
 }

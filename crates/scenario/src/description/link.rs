@@ -1,7 +1,7 @@
 //! Links: rate, queue and impairments of each direction.
 
 use crate::document::files::Files;
-use crate::document::reader::{Item, Table, duration, value_json};
+use crate::document::reader::{Item, Table, duration, entry_json, parameters_json};
 use crate::document::{Result, ScenarioError, Toml};
 use crate::model::extensions::Extensions;
 use crate::model::plugin::{Chosen, Plugins};
@@ -142,7 +142,10 @@ fn read_rate(item: Item, files: &Files) -> Result<(Rate, Variation)> {
         return Ok((item.quantity("10 Mbps")?, Variation::Fixed));
     }
     let expected = "is not a rate; write \"10 Mbps\", steps, or { trace = \"cellular\" }";
-    read_varying(&item, RATES, expected, |entry, parameters| (entry.build)(parameters, &|name| files.read(name)))
+    let (variation, digest) =
+        read_varying(item, RATES, expected, |entry, parameters| (entry.build)(parameters, &|name| files.read(name)))?;
+    check_digest(digest, trace_digest(&variation.1))?;
+    Ok(variation)
 }
 
 /// Reads a delay: fixed; or one that varies, with the least.
@@ -151,18 +154,44 @@ fn read_delay(item: Item, files: &Files) -> Result<(Duration, Option<Course>)> {
         return Ok((duration(&item, Duration::ZERO, LONGEST)?, None));
     }
     let expected = "is not a delay; write \"20 ms\", steps, or { trace = \"file\" }";
-    let course =
-        read_varying(&item, DELAYS, expected, |entry, parameters| (entry.build)(parameters, &|name| files.read(name)))?;
+    let (course, digest) =
+        read_varying(item, DELAYS, expected, |entry, parameters| (entry.build)(parameters, &|name| files.read(name)))?;
+    check_digest(digest, course.file.is_some().then(|| hex(course.digest())))?;
     Ok((course.least(), Some(course)))
 }
 
-/// Reads what varies: a list of steps, which the first kind has, or a table with the first parameter of a kind.
+/// Returns the digest of the trace that a rate follows.
+fn trace_digest(variation: &Variation) -> Option<String> {
+    match variation {
+        Variation::Trace { opportunities, .. } => Some(hex(opportunities.digest())),
+        Variation::Fixed | Variation::Schedule { .. } => None,
+    }
+}
+
+fn hex(digest: u64) -> String {
+    format!("{digest:016x}")
+}
+
+/// Checks that a trace is what the canonical form says that it was.
+fn check_digest(said: Option<Item>, found: Option<String>) -> Result<()> {
+    match (said, found) {
+        (Some(item), Some(found)) if item.text()? != found => {
+            Err(item.error(format!("the trace has the digest {found} here, not {}; it is another", item.text()?)))
+        }
+        (Some(item), None) => Err(item.error("is of a trace; leave it out")),
+        _ => Ok(()),
+    }
+}
+
+/// Reads what varies: a list of steps, which the first kind has, or a table with the first parameter of a kind. Returns the
+/// digest of a trace too, if the canonical form says it.
 fn read_varying<B, T>(
-    item: &Item,
+    mut item: Item,
     kinds: &'static [Entry<B>],
     expected: &str,
     build: impl FnOnce(&Entry<B>, &Parameters) -> std::result::Result<T, ParameterError>,
-) -> Result<T> {
+) -> Result<(T, Option<Item>)> {
+    let digest = item.extract("digest");
     let entry = match &item.node.value {
         Toml::Table(entries) => {
             let has = |name: &str| entries.iter().any(|(key, _)| key == name);
@@ -176,7 +205,8 @@ fn read_varying<B, T>(
     };
     let parameters = settings(item.clone(), entry.parameters)?;
     let skipped = usize::from(matches!(item.node.value, Toml::List(_)));
-    build(entry, &parameters).map_err(|error| item.refused(error, skipped))
+    let made = build(entry, &parameters).map_err(|error| item.refused(error, skipped))?;
+    Ok((made, digest))
 }
 
 fn read_shaper(item: Item) -> Result<(&'static Entry<Shape>, Parameters)> {
@@ -202,7 +232,7 @@ fn read_strip(item: Item) -> Result<u16> {
 
 /// Converts a plugin to what the network knows of it.
 fn own<F>(chosen: Chosen<F>) -> Option<Own<F>> {
-    let description = chosen.json().to_string();
+    let description = Json::from(chosen.json()).to_string();
     chosen.plugin.map(|plugin| Own { name: chosen.name, description, build: plugin.build })
 }
 
@@ -262,29 +292,33 @@ fn read_known_loss(item: Item) -> Result<Loss> {
 
 /// Describes a direction in canonical form. Absent keys leave no trace, so that new ones change no run's identity.
 pub(crate) fn direction_json(direction: &Direction) -> Json {
-    let loss = direction.loss.as_ref().map(|(model, parameters)| kind_json(model.name, parameters));
     // Drop-tail is its limit.
-    let queue = match &direction.queue {
-        queue if queue.is_drop_tail() => queue.limit().to_string().into(),
-        queue => Json::from(kind_json(queue.entry.name, &queue.parameters)),
-    };
+    let limit = || direction.queue.limit().to_string();
     let described = |description: &str| serde_json::from_str::<Json>(description).expect("JSON of ours");
+    let queue = match &direction.own_queue {
+        Some(own) => {
+            let mut queue = described(&own.description);
+            queue["limit"] = limit().into();
+            queue
+        }
+        None if direction.queue.is_drop_tail() => limit().into(),
+        None => entry_json(direction.queue.entry.name, &direction.queue.parameters).into(),
+    };
     let mut json = json!({
         "rate": rate_json(direction),
         "delay": direction.course.as_ref().map_or_else(|| direction.delay.to_string().into(), course_json),
-        "overhead": direction.overhead,
+        "overhead": Bytes::new(direction.overhead.into()).to_string(),
         "queue": queue,
-        "loss": loss,
     });
+    if let Some((model, parameters)) = &direction.loss {
+        json["loss"] = entry_json(model.name, parameters).into();
+    }
     if let Some(own) = &direction.own_loss {
         json["loss"] = described(&own.description);
     }
-    if let Some(own) = &direction.own_queue {
-        json["discipline"] = described(&own.description);
-    }
     let ImpairmentSpec { random, outages, middlebox } = &direction.impairments;
-    if let Some((_, parameters)) = &direction.shaper {
-        json["shaper"] = parameters_json(parameters).into();
+    if let Some((entry, parameters)) = &direction.shaper {
+        json["shaper"] = entry_json(entry.name, parameters).into();
     }
     for (entry, parameters) in random {
         json[entry.name] = parameters_json(parameters).into();
@@ -299,32 +333,38 @@ pub(crate) fn direction_json(direction: &Direction) -> Json {
 }
 
 fn rate_json(direction: &Direction) -> Json {
-    let kind = direction.variation.kind();
     match &direction.variation {
         Variation::Fixed => direction.rate.to_string().into(),
         Variation::Schedule { steps, repeat } => {
-            let steps: Vec<_> = steps.iter().map(|(at, rate)| json!([at, rate.as_bps()])).collect();
-            json!({ "kind": kind, "steps": steps, "repeat": repeat })
+            let steps = steps.iter().map(|(at, rate)| json!({ "at": span(*at), "rate": rate.to_string() }));
+            with_given([("steps", Some(steps.collect())), ("repeat", repeat.map(span))])
         }
-        Variation::Trace { name, opportunities } => {
-            let digest = format!("{:016x}", opportunities.digest());
-            json!({ "kind": kind, "trace": name, "digest": digest })
-        }
+        Variation::Trace { name, seed, .. } => with_given([
+            ("trace", Some(name.as_str().into())),
+            ("seed", seed.map(Json::from)),
+            ("digest", trace_digest(&direction.variation).map(Json::from)),
+        ]),
     }
 }
 
 fn course_json(course: &Course) -> Json {
-    let Course { kind, file, steps, repeat, keeps_order, .. } = course;
-    json!({ "kind": kind, "trace": file, "steps": steps.to_vec(), "repeat": repeat, "keeps_order": keeps_order })
+    let Course { file, steps, repeat, keeps_order, .. } = course;
+    let steps = || steps.iter().map(|(at, delay)| json!({ "at": span(*at), "delay": span(*delay) })).collect();
+    with_given([
+        ("trace", file.as_deref().map(Json::from)),
+        ("digest", file.is_some().then(|| hex(course.digest()).into())),
+        ("steps", file.is_none().then(steps)),
+        ("repeat", repeat.map(span)),
+        ("keeps_order", Some((*keeps_order).into())),
+    ])
 }
 
-fn parameters_json(parameters: &Parameters) -> Map<String, Json> {
-    parameters.iter().map(|(name, value)| (name.to_owned(), value_json(value))).collect()
+/// Returns a table of the keys that have a value.
+fn with_given<const N: usize>(keys: [(&str, Option<Json>); N]) -> Json {
+    keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect::<Map<_, _>>().into()
 }
 
-/// Describes an entry of a registry with its parameters.
-fn kind_json(kind: &str, parameters: &Parameters) -> Map<String, Json> {
-    let mut map = parameters_json(parameters);
-    map.insert("kind".into(), kind.into());
-    map
+/// Returns a span of time, given in nanoseconds, as a user would write it.
+fn span(nanoseconds: u64) -> Json {
+    Duration::from_nanos(nanoseconds).to_string().into()
 }

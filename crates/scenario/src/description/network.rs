@@ -8,21 +8,22 @@ use crate::model::memory::{self, Budget};
 use crate::model::scenario::Scenario;
 use serde_json::{Value as Json, json};
 use vazao_engine::registry::{Kind, Parameter, Parameters, Value};
-use vazao_network::topology::{Count, Key, LinkSpec, NAMED, NamedLink, TOPOLOGIES, Topology};
+use vazao_network::topology::{Count, Key, LinkSpec, NAMED, NamedLink, TOPOLOGIES, Topology, custom};
 use vazao_network::{Given, Graph, Node, NodeKind, Place, Routing};
 
 pub(crate) fn read_network(mut table: Table, extensions: &Extensions, budget: &Budget) -> Result<Graph> {
+    if let Some(nodes) = table.take_resolved("nodes") {
+        let nodes = nodes.into_list().into_iter().map(read_node).collect::<Result<Vec<_>>>()?;
+        let graph = read_named_links(&mut table, extensions, |links| custom(nodes, links))?;
+        table.finish()?;
+        return Ok(graph);
+    }
     let names: Vec<_> = TOPOLOGIES.iter().map(|t| t.name).collect();
     let item = table.require("topology", &format!("one of {}", names.join(", ")))?;
     let entry = vazao_engine::registry::find("topology", TOPOLOGIES, item.text()?).map_err(|e| item.error(e))?;
     let (parameters, given) = read_parameters(&mut table, entry.parameters)?;
     let graph = match &entry.build {
-        Topology::Named(build) => {
-            let whole = table.require(NAMED.name, "[[network.link]] tables with from, to, rate and delay")?;
-            let read = |(index, item)| read_named_link(item, given_at(&NAMED, index), extensions);
-            let links = whole.clone().into_list().into_iter().enumerate().map(read).collect::<Result<Vec<_>>>()?;
-            build(&parameters, &links).map_err(|problem| whole.error(problem))?
-        }
+        Topology::Named(build) => read_named_links(&mut table, extensions, |links| build(&parameters, links))?,
         Topology::Links { keys, copies, build } => {
             let given = given.unwrap_or(item);
             budget.take(copies(&parameters), "access links", memory::LINK).map_err(|problem| given.error(problem))?;
@@ -32,6 +33,31 @@ pub(crate) fn read_network(mut table: Table, extensions: &Extensions, budget: &B
     };
     table.finish()?;
     Ok(graph)
+}
+
+/// Takes links with their ends out of a table, and makes a graph of them.
+fn read_named_links(
+    table: &mut Table,
+    extensions: &Extensions,
+    build: impl FnOnce(&[NamedLink]) -> std::result::Result<Graph, String>,
+) -> Result<Graph> {
+    let whole = table.require(NAMED.name, "[[network.link]] tables with from, to, rate and delay")?;
+    let read = |(index, item)| read_named_link(item, given_at(&NAMED, index), extensions);
+    let links = whole.clone().into_list().into_iter().enumerate().map(read).collect::<Result<Vec<_>>>()?;
+    build(&links).map_err(|problem| whole.error(problem))
+}
+
+/// Reads a node of the canonical form, in which hosts and routers are in the order of their numbers.
+fn read_node(item: Item) -> Result<Node> {
+    let mut table = item.into_table()?;
+    let (name, kind) = (table.require("name", "a name")?, table.require("kind", "host or router")?);
+    table.finish()?;
+    let kind = match kind.text()? {
+        "host" => NodeKind::Host,
+        "router" => NodeKind::Router,
+        _ => return Err(kind.error("is no kind of a node; write host or router")),
+    };
+    Ok(Node { name: read_name(&name)?, kind })
 }
 
 /// Takes a topology's parameters out of a table. Returns the last given item too, for errors.
@@ -124,8 +150,8 @@ pub(crate) fn links_json(graph: &Graph) -> impl Iterator<Item = Json> {
     graph.links.iter().map(|l| {
         json!({
             "name": l.name,
-            "source": graph.nodes[l.source].name,
-            "target": graph.nodes[l.target].name,
+            "from": graph.nodes[l.source].name,
+            "to": graph.nodes[l.target].name,
             "forward": direction_json(&l.forward),
             "reverse": direction_json(&l.reverse),
         })

@@ -1,17 +1,15 @@
 //! Reading scenarios, and their canonical form.
 
-use super::flow::{Context, Flows, flow_json, read_flows};
+use super::flow::{Context, Flows, read_flows, write_flows};
 use super::network::{links_json, nodes_json, read_network};
-use super::transport::transport_json;
-use crate::document::reader::{Item, LONGEST, duration};
+use crate::document::reader::{Item, LATEST, LONGEST, Table, duration};
 use crate::document::{self, Result, ScenarioError, Toml};
 use crate::measures::series;
 use crate::model::extensions::Extensions;
-use crate::model::memory::Budget;
-use crate::model::scenario::{FlowSpec, Scenario, TraceSpec, TransportSpec, Window};
+use crate::model::memory::{self, Budget};
+use crate::model::scenario::{FlowSpec, Scenario, TraceSpec, Window};
 use serde_json::{Value as Json, json};
 use std::fmt::Write;
-use std::sync::Arc;
 use vazao_engine::registry::Kind;
 use vazao_engine::{Duration, Time};
 use vazao_network::Routing;
@@ -47,11 +45,35 @@ impl Scenario {
             Some(item) => item.text()?.to_owned(),
             None => "scenario".into(),
         };
+        Ok(Scenario { name, ..Scenario::read(table, seed, LONGEST, extensions)? })
+    }
+
+    /// Reads a scenario that was resolved: [`json`](Self::json), under a name, which is no part of it.
+    ///
+    /// # Errors
+    /// As in [`load`](Self::load); and what it says of files, code and programs must be as it says.
+    pub fn from_json(text: &str, name: &str, extensions: &Extensions) -> Result<Scenario> {
+        let budget = Budget::new(extensions.memory);
+        let take = budget.take(text.len() as u64, "bytes of JSON", memory::JSON);
+        take.map_err(|problem| ScenarioError::new(None, "", problem))?;
+        let mut table = Item::resolved(document::json::parse(text)?).into_table()?;
+        let schema = table.require("schema", &SCHEMA.to_string())?;
+        if schema.whole(Kind::Integer(0, 1 << 53))? != SCHEMA {
+            return Err(schema.error(format!("is not a version that is read here, which is {SCHEMA}")));
+        }
+        let draws_flows = table.take("draws_flows").map_or(Ok(false), |item| item.flag())?;
+        let actions = table.take("actions").map(|item| item.text().map(str::to_owned)).transpose()?;
+        let scenario = Scenario::read(table, None, LATEST, extensions)?;
+        Ok(Scenario { name: name.to_owned(), draws_flows, actions, ..scenario })
+    }
+
+    /// Reads a scenario without its name, which ends `latest` at most.
+    fn read(mut table: Table, seed: Option<u64>, latest: Duration, extensions: &Extensions) -> Result<Scenario> {
         let seed = seed.or(table.whole("seed", Kind::Integer(0, 1 << 53))?).unwrap_or(1);
         if seed > 1 << 53 {
             return Err(table.error(format!("seed {seed} is too large; the largest is 2^53")));
         }
-        let until = table.duration("until", Duration::from_nanos(1), LONGEST)?.map(|until| Time::ZERO + until);
+        let until = table.duration("until", Duration::from_nanos(1), latest)?.map(|until| Time::ZERO + until);
         let network = table.require("network", "a table with topology and links")?;
         let budget = Budget::new(extensions.memory);
         let graph = read_network(network.into_table()?, extensions, &budget)?;
@@ -63,10 +85,32 @@ impl Scenario {
         let measure = table.take("measure").map(|item| read_window(item, until)).transpose()?;
         table.finish()?;
         let until = until.or_else(|| last_resort(&flows));
-        Ok(Scenario { name, seed, until, graph, flows, trace, measure, draws_flows, actions: None })
+        Ok(Scenario { name: String::new(), seed, until, graph, flows, trace, measure, draws_flows, actions: None })
     }
 
-    /// Describes everything that decides the run's results, in one canonical form: an object of JSON.
+    /// Returns the scenario under another seed.
+    ///
+    /// # Errors
+    /// The seed decided more than the random numbers of a run, or agents acted in it.
+    pub fn with_seed(&self, seed: u64) -> std::result::Result<Scenario, &'static str> {
+        if seed > 1 << 53 {
+            return Err("the largest seed is 2^53");
+        }
+        if self.draws_flows {
+            return Err(
+                "its seed also drew which flows there are, or when they start; read what it was drawn from under another",
+            );
+        }
+        if self.actions.is_some() {
+            return Err("agents acted in it; what they would do under another seed only they know");
+        }
+        let mut other = Scenario { seed, ..self.clone() };
+        other.flows.iter_mut().for_each(|flow| flow.streams.seed = seed);
+        Ok(other)
+    }
+
+    /// Describes everything that decides the run's results, in one canonical form: an object of JSON, which
+    /// [`from_json`](Self::from_json) reads. It is the document itself with every default, drawn flows listed.
     ///
     /// The text is made flow by flow and link by link. As one value it would take more memory than the run of many flows.
     pub fn json(&self) -> String {
@@ -76,44 +120,48 @@ impl Scenario {
 
     /// Returns the canonical form before and behind the seed.
     pub(crate) fn json_around_seed(&self) -> (String, String) {
-        // Flows described together share their transport: written once, it keeps 10 000 flows legible.
-        let mut transports: Vec<&Arc<TransportSpec>> = Vec::new();
-        // Further connections of a visit follow from the first.
-        let flows = list(self.flows.iter().filter(|flow| flow.part == 0).map(|flow| {
-            if !transports.last().is_some_and(|last| Arc::ptr_eq(last, &flow.transport)) {
-                transports.push(&flow.transport);
+        let mut before = format!("{{\"schema\":{SCHEMA},\"network\":{{\"nodes\":{},\"link\":", nodes_json(&self.graph));
+        write_list(links_json(&self.graph), &mut before);
+        before.push_str("},\"flow\":");
+        write_flows(&self.flows, &mut before);
+        before.push_str(",\"seed\":");
+        // What is absent leaves no trace.
+        let measures = |trace: &TraceSpec| match trace.every {
+            Some(every) => json!({ "measures": trace.measures, "every": every.to_string() }),
+            None => json!({ "measures": trace.measures }),
+        };
+        let window = |Window { from, to }| match to {
+            Some(to) => json!({ "from": from.to_string(), "to": to.to_string() }),
+            None => json!({ "from": from.to_string() }),
+        };
+        let rest = [
+            ("trace", Some(measures(&self.trace))),
+            ("until", self.until.map(|until| until.to_string().into())),
+            ("measure", self.measure.map(window)),
+            ("draws_flows", self.draws_flows.then(|| true.into())),
+            ("actions", self.actions.as_deref().map(Json::from)),
+        ];
+        let mut after = String::new();
+        for (key, value) in rest {
+            if let Some(value) = value {
+                let _ = write!(after, ",\"{key}\":{value}");
             }
-            flow_json(flow, transports.len() - 1)
-        }));
-        let transports = list(transports.into_iter().map(|spec| transport_json(spec)));
-        let nodes = nodes_json(&self.graph);
-        let links = list(links_json(&self.graph));
-        let trace = json!({ "every": self.trace.every.map(|d| d.to_string()), "measures": self.trace.measures });
-        let until = json!(self.until.map(|t| t.to_string()));
-        // Absent, it leaves no trace.
-        let measure = self.measure.map_or_else(String::new, |Window { from, to }| {
-            format!(",\"measure\":{}", json!({ "from": from.to_string(), "to": to.map(|to| to.to_string()) }))
-        });
-        let actions =
-            self.actions.as_ref().map_or_else(String::new, |digest| format!(",\"actions\":{}", json!(digest)));
-        let before = format!(
-            "{{\"flows\":{flows},\"transports\":{transports},\"network\":{{\"nodes\":{nodes},\"links\":{links}}},\"seed\":"
-        );
-        (before, format!(",\"trace\":{trace},\"until\":{until}{measure}{actions}}}"))
+        }
+        (before, after + "}")
     }
 }
 
+/// Version of the canonical form.
+const SCHEMA: u64 = 1;
+
 /// Writes a JSON array item by item, so that only one of them is a value at a time.
-fn list(items: impl Iterator<Item = Json>) -> String {
-    let mut text = String::from("[");
+fn write_list(items: impl Iterator<Item = Json>, text: &mut String) {
+    let mut separator = '[';
     for item in items {
-        if text.len() > 1 {
-            text.push(',');
-        }
-        let _ = write!(text, "{item}"); // A text takes whatever is written.
+        let _ = write!(text, "{separator}{item}"); // A text takes whatever is written.
+        separator = ',';
     }
-    text.push(']');
-    text
+    text.push_str(if separator == '[' { "[]" } else { "]" });
 }
 
 /// Returns the end of a run with programs, which might run for ever: nobody can tell from a command.

@@ -1,23 +1,26 @@
 //! The `transport` table of a flow: protocol, stacks and settings.
 
-use crate::document::reader::{Item, Table, value_json};
+use crate::document::reader::{Item, Table, entry_json};
 use crate::document::{Result, Toml};
 use crate::model::extensions::Extensions;
 use crate::model::multipath::MultipathSpec;
 use crate::model::plugin::{ControlFactory, ControlSpec, Plugins, SlowStartSpec};
 use crate::model::protocol::{Controls, Reading};
 use crate::model::scenario::{Pack, TransportSpec};
-use crate::model::stack::{self, LINUX_CONTROLS, Stack, guest_json, read_stacks, simulator_json};
+use crate::model::stack::{self, LINUX_CONTROLS, Stack, read_stacks, stacks_json};
 use crate::packs::library::quinn;
 use crate::packs::tcp::like;
 use crate::packs::{DEFAULT, KERNEL, TRANSPORTS, refuse_own};
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 use std::sync::Arc;
 use vazao_congestion::CONGESTION_CONTROLS;
 use vazao_engine::registry::{Parameters, unknown};
 
 /// Reads a transport. The congestion control is that of the client if `client_sends`, else of the server.
 pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extensions) -> Result<TransportSpec> {
+    if item.is_resolved() {
+        return read_resolved(item, client_sends, extensions);
+    }
     let Some(sides) = like::of_sides(&item)? else { return read_side(item, client_sends, extensions) };
     let receiver = usize::from(client_sends);
     let mut specs = Vec::new();
@@ -28,6 +31,14 @@ pub(crate) fn read_transport(item: Item, client_sends: bool, extensions: &Extens
     let spec = specs.remove(0);
     let differs = transport_json(&spec) != transport_json(&other);
     Ok(TransportSpec { receiver: differs.then_some((receiver, other)), ..spec })
+}
+
+/// Reads a transport of the canonical form, which says what the receiving side has otherwise under a key of its own.
+fn read_resolved(mut item: Item, client_sends: bool, extensions: &Extensions) -> Result<TransportSpec> {
+    let read = |item: Item| read_side(item, client_sends, extensions);
+    let receiver = item.extract("receiver").map(read).transpose()?;
+    let receiver = receiver.map(|spec| (usize::from(client_sends), Arc::new(spec)));
+    Ok(TransportSpec { receiver, ..read(item)? })
 }
 
 /// Reads a transport whose sides have the same settings.
@@ -95,7 +106,7 @@ fn read_side(item: Item, client_sends: bool, extensions: &Extensions) -> Result<
 /// Refuses what was written and has no effect beside the rest.
 fn refuse_idle(written: &Table, pack: &Pack, parameters: &Parameters) -> Result<()> {
     for need in pack.needs.iter().filter(|need| !(need.has_effect)(parameters)) {
-        written.refuse(need.key, need.problem)?;
+        written.refuse_idle(need.key, need.problem)?;
     }
     Ok(())
 }
@@ -158,44 +169,33 @@ fn read_linux_control(item: &Item) -> Result<ControlSpec> {
     }
 }
 
-/// Describes an entry with its parameters, but for those in `skip`.
-pub(crate) fn parameters_json(kind: &str, parameters: &Parameters, skip: &[&str]) -> Map<String, Json> {
-    let mut map = Map::new();
-    map.insert("kind".into(), kind.into());
-    for (name, value) in parameters.iter().filter(|(name, _)| !skip.contains(name)) {
-        map.insert(name.into(), value_json(value));
-    }
-    map
-}
-
 /// Describes a transport in canonical form.
 pub(crate) fn transport_json(spec: &TransportSpec) -> Json {
     let TransportSpec { entry, parameters, control, slow_start, multipath, stacks, guest, .. } = spec;
-    let mut elsewhere = vec!["cc", "slow_start"];
-    match multipath {
-        Some(MultipathSpec { path_manager: Some(_), .. }) => elsewhere.extend(["scheduler", "path_manager"]),
-        _ => elsewhere.push("path_scheduler"),
+    let mut transport = entry_json(entry.name, parameters);
+    // What others than the parameters' declaration read. Some of it follows from the protocol.
+    let elsewhere = ["cc", "slow_start", "scheduler", "path_manager", "path_scheduler"];
+    let of_stacks = stack::PARAMETERS.iter().map(|parameter| parameter.name);
+    elsewhere.into_iter().chain(of_stacks).for_each(|key| drop(transport.shift_remove(key)));
+    let has_control = match spec.pack().controls {
+        Controls::None => false,
+        Controls::OfStack(_) => true,
+        Controls::Own(name) => control.json() != ControlSpec::bare(name).json(),
+    };
+    if has_control {
+        transport.insert("cc".into(), control.json().into());
     }
-    elsewhere.extend(stack::PARAMETERS.iter().map(|parameter| parameter.name));
-    let mut transport = parameters_json(entry.name, parameters, &elsewhere);
-    transport.insert("cc".into(), control.json());
     if let Some(MultipathSpec { scheduler, path_manager }) = multipath {
         let key = if path_manager.is_some() { "scheduler" } else { "path_scheduler" };
-        transport.insert(key.into(), scheduler.json());
+        transport.insert(key.into(), scheduler.json().into());
         if let Some((manager, parameters)) = path_manager {
-            transport.insert("path_manager".into(), parameters_json(manager.name, parameters, &[]).into());
+            transport.insert("path_manager".into(), entry_json(manager.name, parameters).into());
         }
     }
-    transport.insert("slow_start".into(), slow_start.json());
-    if spec.has_guest() {
-        transport.insert("guest".into(), guest_json(*stacks, guest));
+    if let (_, true) = spec.pack().slow_start {
+        transport.insert("slow_start".into(), slow_start.json().into());
     }
-    if spec.has_library() {
-        transport.insert("stack".into(), Stack::Quinn.name().into());
-    }
-    if spec.has_simulator() {
-        transport.insert("simulator".into(), simulator_json(spec.sender, guest.simulator.as_ref()));
-    }
+    transport.extend(stacks_json(*stacks, guest));
     if let Some((_, receiver)) = &spec.receiver {
         transport.insert("receiver".into(), transport_json(receiver));
     }

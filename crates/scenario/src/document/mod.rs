@@ -1,6 +1,7 @@
 //! A TOML document as a tree whose nodes know their lines, so that errors can name them.
 
 pub(crate) mod files;
+pub(crate) mod json;
 pub(crate) mod reader;
 
 use std::cell::RefCell;

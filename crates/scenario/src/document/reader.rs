@@ -1,15 +1,25 @@
 //! Reading a document key by key: a key that nobody takes is an error, and every error names its key and line.
 
 use crate::document::{Node, Result, ScenarioError, Toml};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use std::str::FromStr;
-use vazao_engine::Duration;
-use vazao_engine::registry::{self, Entry, Kind, Parameter, ParameterError, Parameters, Problem};
+use vazao_engine::registry::{self, Entry, Kind, Parameter, ParameterError, Parameters, Problem, Value};
+use vazao_engine::{Bytes, Duration};
+
+/// Form of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Written by a user, who leaves defaults out.
+    Written,
+    /// The canonical form of a scenario, which has every key.
+    Resolved,
+}
 
 /// Value with its path in the document.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     path: String,
+    form: Form,
     pub node: Node,
 }
 
@@ -17,6 +27,7 @@ pub(crate) struct Item {
 #[derive(Clone)]
 pub(crate) struct Table {
     path: String,
+    form: Form,
     line: Option<usize>,
     entries: Vec<(String, Node)>,
     known: Vec<&'static str>,
@@ -24,7 +35,17 @@ pub(crate) struct Table {
 
 impl Item {
     pub fn root(node: Node) -> Item {
-        Item { path: String::new(), node }
+        Item { path: String::new(), form: Form::Written, node }
+    }
+
+    /// Creates the item of a whole scenario in canonical form.
+    pub fn resolved(node: Node) -> Item {
+        Item { path: String::new(), form: Form::Resolved, node }
+    }
+
+    /// Returns whether it is of a scenario in canonical form.
+    pub fn is_resolved(&self) -> bool {
+        self.form == Form::Resolved
     }
 
     /// Creates an item from a default's name.
@@ -40,6 +61,14 @@ impl Item {
             entries.push(("kind".into(), Toml::Text(name.into()).into()));
         }
         self
+    }
+
+    /// Takes a key that only the canonical form has out of a table.
+    pub fn extract(&mut self, key: &str) -> Option<Item> {
+        let Toml::Table(entries) = &mut self.node.value else { return None };
+        let index = entries.iter().position(|(known, _)| known == key && self.form == Form::Resolved)?;
+        let (_, node) = entries.remove(index);
+        Some(Item { path: child(&self.path, key), form: self.form, node })
     }
 
     pub fn error(&self, problem: impl Into<Problem>) -> ScenarioError {
@@ -62,27 +91,30 @@ impl Item {
             _ => None,
         };
         match node.cloned() {
-            Some(node) => Item { path, node }.error_at(rest, problem),
+            Some(node) => Item { path, form: self.form, node }.error_at(rest, problem),
             None => ScenarioError::new(self.node.line, path, problem),
         }
     }
 
     pub fn into_table(self) -> Result<Table> {
         match self.node.value {
-            Toml::Table(entries) => Ok(Table { path: self.path, line: self.node.line, entries, known: Vec::new() }),
+            Toml::Table(entries) => {
+                Ok(Table { path: self.path, form: self.form, line: self.node.line, entries, known: Vec::new() })
+            }
             ref other => Err(self.error(format!("{other} is not a table"))),
         }
     }
 
     /// Returns the elements of a list; a single value counts as a list of one.
     pub fn into_list(self) -> Vec<Item> {
+        let form = self.form;
         match self.node.value {
             Toml::List(items) => items
                 .into_iter()
                 .enumerate()
-                .map(|(i, node)| Item { path: format!("{}.{i}", self.path), node })
+                .map(|(i, node)| Item { path: format!("{}.{i}", self.path), form, node })
                 .collect(),
-            value => vec![Item { path: self.path, node: Node { line: self.node.line, value } }],
+            value => vec![Item { path: self.path, form, node: Node { line: self.node.line, value } }],
         }
     }
 
@@ -90,6 +122,13 @@ impl Item {
         match &self.node.value {
             Toml::Text(text) => Ok(text),
             other => Err(self.error(format!("{other} is not a text"))),
+        }
+    }
+
+    pub fn flag(&self) -> Result<bool> {
+        match &self.node.value {
+            Toml::Flag(flag) => Ok(*flag),
+            other => Err(self.error(format!("{other} is not true or false"))),
         }
     }
 
@@ -115,10 +154,8 @@ impl Item {
     pub fn entry<B>(self, what: &str, entries: &'static [Entry<B>]) -> Result<(&'static Entry<B>, Table)> {
         if let Toml::Text(name) = &self.node.value {
             let entry = registry::find(what, entries, name).map_err(|problem| self.error(problem))?;
-            return Ok((
-                entry,
-                Table { path: self.path, line: self.node.line, entries: Vec::new(), known: Vec::new() },
-            ));
+            let table = Item { node: Node { line: self.node.line, value: Toml::Table(Vec::new()) }, ..self };
+            return Ok((entry, table.into_table()?));
         }
         if !matches!(self.node.value, Toml::Table(_)) {
             let value = &self.node.value;
@@ -155,7 +192,19 @@ impl Table {
         self.known.push(key);
         let index = self.entries.iter().position(|(k, _)| k == key)?;
         let (_, node) = self.entries.remove(index);
-        Some(Item { path: self.child(key), node })
+        Some(Item { path: self.child(key), form: self.form, node })
+    }
+
+    /// Takes a value that only the canonical form has: in what a user writes, its key is unknown.
+    pub fn take_resolved(&mut self, key: &'static str) -> Option<Item> {
+        if self.form == Form::Resolved { self.take(key) } else { None }
+    }
+
+    /// Takes some of its keys out, as a table of its own.
+    pub fn split(&mut self, keys: &[&str]) -> Table {
+        let (taken, kept) = std::mem::take(&mut self.entries).into_iter().partition(|(key, _)| keys.contains(&&**key));
+        self.entries = kept;
+        Table { path: self.path.clone(), entries: taken, known: Vec::new(), ..*self }
     }
 
     /// Sets a key that is missing.
@@ -213,18 +262,26 @@ impl Table {
         Err(ScenarioError::new(line, self.child(key), problem).with_value(&node.value))
     }
 
+    /// Refuses a key that has no effect: a mistake of who wrote it. The canonical form has every key.
+    pub fn refuse_idle(&self, key: &str, problem: impl Into<Problem>) -> Result<()> {
+        if self.form == Form::Resolved { Ok(()) } else { self.refuse(key, problem) }
+    }
+
     /// Reads the remaining keys as parameters.
     pub fn parameters(self, known: &[Parameter]) -> Result<Parameters> {
         let given = self.entries.iter().map(|(key, node)| (key.clone(), node.value.raw())).collect();
         Parameters::resolve(known, &given).map_err(|error| {
             let node = Node { line: self.line, value: Toml::Table(self.entries) };
-            Item { path: self.path, node }.refused(error, 0)
+            Item { path: self.path, form: self.form, node }.refused(error, 0)
         })
     }
 }
 
 /// Longest run and latest start: a year.
 pub(crate) const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+
+/// Latest start and end of the canonical form: a seed may draw later ones than a user may write.
+pub(crate) const LATEST: Duration = Duration::from_nanos(u64::MAX / 4);
 
 /// Reads a time span within bounds.
 pub(crate) fn duration(item: &Item, least: Duration, most: Duration) -> Result<Duration> {
@@ -236,13 +293,34 @@ pub(crate) fn duration(item: &Item, least: Duration, most: Duration) -> Result<D
     }
 }
 
-/// Converts a parameter's value to the form that results keep.
-pub(crate) fn value_json(value: &vazao_engine::registry::Value) -> Json {
-    use vazao_engine::registry::Value;
+/// Writes a parameter's value as a user would.
+pub(crate) fn value_json(value: &Value) -> Json {
     match value {
         Value::Number(x) => json!(x),
         Value::Flag(x) => json!(x),
         Value::Integers(x) => json!(x),
-        other => json!(other.to_string()),
+        Value::Names(x) => json!(x),
+        Value::Rates(x) => x.iter().map(|rate| Json::from(rate.to_string())).collect(),
+        Value::Points(x) => x.iter().map(|(size, p)| json!([Bytes::new(*size as u64).to_string(), p])).collect(),
+        Value::Schedule(x) => x.iter().map(|c| json!({ "at": c.at.to_string(), c.what: c.which })).collect(),
+        Value::Tables(x) => x.iter().map(parameters_json).map(Json::from).collect(),
+        Value::Entry(kind, parameters) => entry_json(kind, parameters).into(),
+        Value::Distribution(x) if x.kind == "constant" => x.to_string().into(),
+        Value::Distribution(x) => entry_json(x.kind, &x.parameters).into(),
+        Value::Text(_) | Value::Duration(_) | Value::Rate(_) | Value::Size(_) | Value::Capacity(_) => {
+            value.to_string().into()
+        }
     }
+}
+
+/// Writes parameters as a user would.
+pub(crate) fn parameters_json(parameters: &Parameters) -> Map<String, Json> {
+    parameters.iter().map(|(name, value)| (name.to_owned(), value_json(value))).collect()
+}
+
+/// Writes an entry of a registry with its parameters as a user would.
+pub(crate) fn entry_json(kind: &str, parameters: &Parameters) -> Map<String, Json> {
+    let mut map = Map::from_iter([("kind".to_owned(), kind.into())]);
+    map.extend(parameters_json(parameters));
+    map
 }

@@ -9,6 +9,9 @@ use std::cell::Cell;
 /// Bytes of a link in both directions, described and built.
 pub(crate) const LINK: u64 = 14_000;
 
+/// Bytes of the tree that a byte of JSON becomes at most: a list of two makes a node.
+pub(crate) const JSON: u64 = 32;
+
 /// Bytes of a guest's process.
 pub(crate) const GUEST: u64 = 100_000_000;
 

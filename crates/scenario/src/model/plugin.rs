@@ -1,6 +1,6 @@
 //! Algorithms by name: from a registry, or a user's plugin.
 
-use crate::document::reader::{Item, Table, value_json};
+use crate::document::reader::{Item, Table, entry_json};
 use crate::document::{ScenarioError, Toml};
 use serde_json::{Map, Value as Json};
 use std::sync::Arc;
@@ -40,6 +40,11 @@ impl<F> Plugins<F> {
         find: impl Fn(&str, &OwnParameters) -> Option<Result<Plugin<F>, String>> + Send + Sync + 'static,
     ) -> Plugins<F> {
         Plugins(Some(Arc::new(find)))
+    }
+
+    /// Returns the plugin of a name with its parameters, or what is wrong with it, if there is one.
+    fn find(&self, name: &str, own: &OwnParameters) -> Option<Result<Plugin<F>, String>> {
+        self.0.as_ref().and_then(|find| find(name, own))
     }
 }
 
@@ -105,12 +110,33 @@ impl<F> Chosen<F> {
 
     /// Returns a plugin, if one is named: by its name alone, or as the kind of a table with its parameters.
     pub(crate) fn own(item: &Item, plugins: &Plugins<F>) -> Result<Option<Chosen<F>>, ScenarioError> {
-        let Some(find) = &plugins.0 else { return Ok(None) };
+        if item.is_resolved() {
+            return Chosen::identified(item, plugins);
+        }
         let Some((name, own)) = named(&item.node.value) else { return Ok(None) };
-        match find(name, &own) {
-            None => Ok(None),
+        let plugin = plugins.find(name, &own).transpose().map_err(|problem| item.error(problem))?;
+        Ok(plugin.map(|plugin| Chosen { plugin: Some(plugin), own, ..Chosen::bare(name) }))
+    }
+
+    /// Returns a plugin of the canonical form, where the digest of its code tells it from a registry's entries: the same
+    /// code must be here.
+    fn identified(item: &Item, plugins: &Plugins<F>) -> Result<Option<Chosen<F>>, ScenarioError> {
+        if item.node.at("code").is_none() {
+            return Ok(None);
+        }
+        let mut table = item.clone().into_table()?;
+        let (kind, code) = (table.require("kind", "the name of an algorithm")?, table.require("code", "its digest")?);
+        let own = table.take("parameters").map_or(Toml::Table(Vec::new()), |item| item.node.value);
+        let Json::Object(own) = plain(&own) else { return Err(table.error("parameters is not a table")) };
+        table.finish()?;
+        let (name, wanted) = (kind.text()?, code.text()?);
+        match plugins.find(name, &own) {
+            None => Err(kind.error(format!("{name:?} is an algorithm of a user's own, which is not here"))),
+            Some(Err(problem)) => Err(kind.error(problem)),
+            Some(Ok(Plugin { fingerprint, .. })) if fingerprint != wanted => {
+                Err(code.error(format!("the code of {name:?} has the digest {fingerprint} here, not {wanted}")))
+            }
             Some(Ok(plugin)) => Ok(Some(Chosen { plugin: Some(plugin), own, ..Chosen::bare(name) })),
-            Some(Err(problem)) => Err(item.error(problem)),
         }
     }
 
@@ -132,19 +158,15 @@ impl<F> Chosen<F> {
     }
 
     /// Describes it in canonical form.
-    pub(crate) fn json(&self) -> Json {
-        let mut map = Map::new();
-        map.insert("kind".into(), self.name.as_str().into());
-        match &self.plugin {
-            None => map.extend(self.parameters.iter().map(|(name, value)| (name.to_owned(), value_json(value)))),
-            Some(plugin) => {
-                map.insert("code".into(), plugin.fingerprint.as_str().into());
-                if !self.own.is_empty() {
-                    map.insert("parameters".into(), self.own.clone().into());
-                }
+    pub(crate) fn json(&self) -> Map<String, Json> {
+        let mut map = entry_json(&self.name, &self.parameters);
+        if let Some(plugin) = &self.plugin {
+            map.insert("code".into(), plugin.fingerprint.as_str().into());
+            if !self.own.is_empty() {
+                map.insert("parameters".into(), self.own.clone().into());
             }
         }
-        map.into()
+        map
     }
 }
 

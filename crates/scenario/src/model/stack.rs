@@ -204,34 +204,52 @@ pub(crate) fn read_stacks(
         let problem = "is a Linux guest's, and neither side is one; write stack = \"linux\" beside it, or leave it out";
         OF_GUESTS.iter().try_for_each(|key| table.refuse(key, problem))?;
     }
-    let name = match table.take("kernel") {
-        Some(item) => item.text()?.to_owned(),
-        None => "6.12".into(),
-    };
-    let kernel = kernels.get(&name).cloned();
+    let kernel = read_kernel(table.take("kernel"), kernels)?;
     let simulator = simulators.get(stacks[0].name()).cloned();
+    let told = table.take_resolved("simulator");
+    check_installed(told, stacks[0].name(), simulator.as_ref().map(|simulator| simulator.digest.as_str()))?;
     let sysctl = settings(table.take("sysctl"), "\"net.ipv4.tcp_sack\" = 0", "net.")?;
     let module = settings(table.take("module"), "\"tcp_cubic.hystart\" = 0", "")?;
     let moderation = table.duration("moderation", Duration::ZERO, LONGEST_MODERATION)?.unwrap_or_default();
     let sample = table.duration("sample", SHORTEST_SAMPLE, LONGEST_SAMPLE)?.unwrap_or(Duration::from_millis(10));
     let offloads = table.take("offloads").map_or(Ok(Offloads::Tcp), |item| read_offloads(&item))?;
     let netem = table.take("netem").map_or(Ok([0.0; 2]), |item| read_netem(item, stacks))?;
-    Ok((stacks, GuestSpec { kernel: (name, kernel), sysctl, module, moderation, sample, simulator, offloads, netem }))
+    Ok((stacks, GuestSpec { kernel, sysctl, module, moderation, sample, simulator, offloads, netem }))
+}
+
+/// Reads a kernel's name; in the canonical form a table with its name and the digest of its executable.
+fn read_kernel(item: Option<Item>, kernels: &Kernels) -> Result<(String, Option<Kernel>)> {
+    let Some(mut item) = item else { return Ok(("6.12".into(), kernels.get("6.12").cloned())) };
+    let (name, told) = match item.extract("name") {
+        Some(name) => (name, Some(item)),
+        None => (item, None),
+    };
+    let name = name.text()?.to_owned();
+    let kernel = kernels.get(&name).cloned();
+    check_installed(told, &name, kernel.as_ref().map(|kernel| kernel.digest.as_str()))?;
+    Ok((name, kernel))
+}
+
+/// Checks that a program is installed that the canonical form has the digest of, and is the same.
+fn check_installed(told: Option<Item>, name: &str, here: Option<&str>) -> Result<()> {
+    let Some(item) = told else { return Ok(()) };
+    let mut table = item.clone().into_table()?;
+    table.take("version");
+    let digest = table.take("sha256");
+    table.finish()?;
+    match (digest, here) {
+        (Some(digest), None) => Err(digest.error(format!("{name:?} is not installed here"))),
+        (Some(digest), Some(here)) if digest.text()? != here => {
+            Err(digest.error(format!("{name:?} has the digest {here} here, not {}; it is another", digest.text()?)))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn read_stack(item: &Item) -> Result<Stack> {
     let name = item.text()?;
     let found = Stack::ALL.into_iter().find(|stack| stack.name() == name);
     found.ok_or_else(|| item.error(unknown("stack", name, Stack::NAMES.iter().copied())))
-}
-
-/// Describes a simulator in canonical form, installed or not.
-pub(crate) fn simulator_json(stack: Stack, simulator: Option<&Simulator>) -> Json {
-    json!({
-        "name": stack.name(),
-        "version": simulator.map(|s| s.version.as_str()),
-        "sha256": simulator.map(|s| s.digest.as_str()),
-    })
 }
 
 fn read_offloads(item: &Item) -> Result<Offloads> {
@@ -307,22 +325,43 @@ fn settings(item: Option<Item>, example: &str, prefix: &str) -> Result<Vec<(Stri
     Ok(settings)
 }
 
-/// Describes the guests' settings in canonical form.
-pub(crate) fn guest_json(stacks: [Stack; 2], guest: &GuestSpec) -> Json {
+/// Describes the stacks and the settings of guests in canonical form, but for our own stack on both sides.
+pub(crate) fn stacks_json(stacks: [Stack; 2], guest: &GuestSpec) -> Map<String, Json> {
+    let mut map = Map::new();
+    let names = stacks.map(Stack::name);
+    if stacks[0] != stacks[1] {
+        map.insert("stack".into(), json!({ "client": names[0], "server": names[1] }));
+    } else if stacks[0] != Stack::Vazao {
+        map.insert("stack".into(), names[0].into());
+    }
+    if let Some(Simulator { version, digest }) = guest.simulator.as_ref().filter(|_| stacks[0] == Stack::Ns2) {
+        map.insert("simulator".into(), json!({ "version": version, "sha256": digest }));
+    }
+    if !stacks.contains(&Stack::Linux) {
+        return map;
+    }
     let table = |pairs: &[(String, String)]| -> Map<String, Json> {
         pairs.iter().map(|(name, value)| (name.clone(), Json::from(value.as_str()))).collect()
     };
     let (name, kernel) = &guest.kernel;
-    json!({
-        "client": stacks[0].name(),
-        "server": stacks[1].name(),
-        "kernel": name,
-        "kernel_sha256": kernel.as_ref().map(|k| k.digest.as_str()),
+    let kernel = match kernel {
+        Some(kernel) => json!({ "name": name, "sha256": kernel.digest }),
+        None => json!({ "name": name }),
+    };
+    let sides = ["client", "server"].into_iter().zip(stacks).zip(guest.netem);
+    let emulated = sides.filter(|((_, stack), _)| *stack == Stack::Linux);
+    let netem: Map<_, _> = emulated.map(|((side, _), loss)| (side.into(), json!({ "loss": loss }))).collect();
+    let Json::Object(settings) = json!({
+        "kernel": kernel,
         "sysctl": table(&guest.sysctl),
         "module": table(&guest.module),
         "moderation": guest.moderation.to_string(),
         "sample": guest.sample.to_string(),
         "offloads": Offloads::NAMES[guest.offloads as usize],
-        "netem": { "client": { "loss": guest.netem[0] }, "server": { "loss": guest.netem[1] } },
-    })
+        "netem": netem,
+    }) else {
+        unreachable!("a table")
+    };
+    map.extend(settings);
+    map
 }

@@ -81,7 +81,7 @@ pub(crate) fn refuse_own(
 ) -> Result<(), ScenarioError> {
     for parameter in all.iter().filter(|parameter| !accepted.contains(&parameter.name)) {
         let problem = format!("is {decision}. What a guest can be told: {}", accepted.join(", "));
-        table.refuse(parameter.name, problem)?;
+        table.refuse_idle(parameter.name, problem)?;
     }
     Ok(())
 }

@@ -100,6 +100,14 @@ pub struct Options<'a> {
     pub clock: Option<&'a dyn Fn(Time)>,
 }
 
+/// Returns why a scenario is no run of this engine alone, if that is so.
+fn runs_elsewhere(scenario: &Scenario) -> Option<String> {
+    let simulated = scenario.flows.iter().position(|flow| flow.transport.has_simulator());
+    let simulated = simulated.map(|number| format!("flow {number}: ns-2 plays it, which runs scenarios by itself"));
+    let acted = || "agents acted in it; it is no run of its scenario alone".to_owned();
+    simulated.or_else(|| scenario.actions.as_ref().map(|_| acted()))
+}
+
 /// Runs a scenario.
 ///
 /// # Errors
@@ -107,8 +115,8 @@ pub struct Options<'a> {
 pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Result<Outcome, Stopped> {
     let Options { id, capture, snap, qlog, samples, recording, start, connect, clock } = options;
     let clock = clock.unwrap_or(&|_| ());
-    if let Some(number) = scenario.flows.iter().position(|flow| flow.transport.has_simulator()) {
-        return Err(Stopped::NotRun(format!("flow {number}: ns-2 plays it, which runs scenarios by itself")));
+    if let Some(problem) = runs_elsewhere(scenario) {
+        return Err(Stopped::NotRun(problem));
     }
     let id = id.map_or_else(|| scenario.run_id(), str::to_owned);
     let log = qlog.map(|output| (Log::new(scenario), output));

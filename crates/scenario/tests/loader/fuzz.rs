@@ -1,7 +1,7 @@
 //! Random changes to documents that are right: each loads, or is refused in one line.
 
 use proptest::prelude::*;
-use vazao_scenario::{Node, Scenario, Toml, parse};
+use vazao_scenario::{Extensions, Node, Scenario, Toml, parse};
 
 const DOCUMENTS: [&str; 4] = [
     r#"
@@ -198,6 +198,12 @@ fn check(text: &str, overrides: Vec<(String, Toml)>) {
             // What was accepted can be told, estimated and identified.
             assert!(vazao_scenario::estimate(&scenario).hops >= 0.0);
             assert_eq!(scenario.run_id().len(), 16);
+            // What was resolved is read back as it was.
+            let json = scenario.json();
+            match Scenario::from_json(&json, &scenario.name, &Extensions::default()) {
+                Ok(read) => assert_eq!(read.json(), json),
+                Err(error) => panic!("{error}: {json}"),
+            }
         }
         Err(e) => {
             let message = e.to_string();

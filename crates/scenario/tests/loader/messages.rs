@@ -378,15 +378,15 @@ fn overrides_are_checked_as_files_are() {
     }
     let set = |key: &str, value| Scenario::load(GOOD, "", vec![(key.to_owned(), value)], Some(9)).unwrap();
     let json = |scenario: &Scenario| serde_json::from_str::<serde_json::Value>(&scenario.json()).unwrap();
-    assert_eq!(json(&set("flow.0.transport.cc", text("bic")))["transports"][0]["cc"]["kind"], "bic");
+    assert_eq!(json(&set("flow.0.transport.cc", text("bic")))["flow"][0]["transport"]["cc"]["kind"], "bic");
     // A name becomes the kind of a table, so that its parameters can be set.
     assert_eq!(set("flow.0.app.kind", text("download")).seed, 9);
     let changes = [("flow.0.transport.cc", text("bic")), ("flow.0.transport.cc.low_window", Toml::Number(20.0))];
     let changed = Scenario::load(GOOD, "", changes.map(|(k, v)| (k.to_owned(), v)).into(), None).unwrap();
-    assert_eq!(json(&changed)["transports"][0]["cc"]["low_window"], 20.0);
+    assert_eq!(json(&changed)["flow"][0]["transport"]["cc"]["low_window"], 20.0);
     // A table merges with what is there, and after = it replaces that: of mss = 1448 and reno nothing is left.
     let table = || Toml::Table(vec![("tls".into(), text("1.3").into())]);
-    let transport = |key: &str| json(&set(key, table()))["transports"][0].clone();
+    let transport = |key: &str| json(&set(key, table()))["flow"][0]["transport"].clone();
     let (merged, replaced) = (transport("flow.0.transport"), transport("=flow.*.transport"));
     assert_eq!((&merged["tls"], &replaced["tls"]), (&"1.3".into(), &"1.3".into()));
     assert_eq!((&merged["cc"]["kind"], &replaced["cc"]["kind"]), (&"reno".into(), &"cubic".into()));

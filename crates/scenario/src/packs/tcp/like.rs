@@ -240,7 +240,7 @@ mod tests {
              app = {{ kind = \"upload\", size = \"1 kB\" }}\ntransport = {{ {text} }}\n"
         );
         let json = Scenario::load(&text, "", Vec::new(), None).expect("a scenario").json();
-        serde_json::from_str::<serde_json::Value>(&json).expect("an object")["transports"][0].to_string()
+        serde_json::from_str::<serde_json::Value>(&json).expect("an object")["flow"][0]["transport"].to_string()
     }
 
     /// One word is as good as what it stands for, and what is written beside it goes before.
