@@ -109,7 +109,23 @@ def test_a_single_run_is_run_again_with_its_changes_and_trace(vazao: Vazao) -> N
     assert vazao("verify", "two").out.startswith("1 of 1 runs are the same to the bit")
     assert f"vazao run ./{run_id}" in Path("two/README.md").read_text()
     (Path("two") / single.SCENARIO).unlink()
-    assert "has no scenario.toml, of which its run could be run again" in vazao("verify", "two").err
+    assert vazao("verify", "two").out.startswith("1 of 1 runs are the same to the bit")
+
+
+def test_a_run_is_opened_from_its_own_row_alone(toy: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the plan nor another run's scenario is read, however many there are, and no other batch of rows."""
+    for seed in (1, 2, 3):
+        campaign.run_study(toy.changed([], seed), size="quick", out=tmp_path / "r")
+    assert len(store.Store(tmp_path / "r").batches()) >= 3
+    run_id, read = first_run(str(tmp_path / "r")), []
+    given = verification.from_json
+    monkeypatch.setattr(verification, "from_json", lambda text, **more: read.append(text) or given(text, **more))
+    monkeypatch.setattr(_core, "load", lambda *_, **__: pytest.fail("a scenario is read from the study"))
+    label, scenario = results.stored_scenario(tmp_path / "r", run_id, lambda *_: pytest.fail("nothing is asked"))
+    assert (scenario.run_id, scenario.json, label.endswith("seed 3")) == (run_id, read[0], True)
+    stored = results.stored_runs(tmp_path / "r", [run_id[:8]])
+    assert (len(read), stored.points[0].run_id, len(stored.store.batches())) == (1, run_id, 1)
+    assert stored.store.of_runs("scenarios", [run_id])["scenario"].to_list() == read
 
 
 def one_bit(ended: Any) -> Rows:

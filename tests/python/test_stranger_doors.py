@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from browsers import needs_chromium
@@ -15,7 +16,8 @@ from test_explore import built, running
 from vazao import _core, explore, results, seeing
 from vazao.explore.answers import Answers
 from vazao.scenario import loader
-from vazao.store import Store
+from vazao.store import Store, writing
+from vazao.study import plan
 
 pytest.importorskip("starlette")
 from starlette.routing import Route
@@ -55,7 +57,7 @@ NAMED = {"programs": "touch hidden", "code": "mine.py:Plain (", "plain": ""}
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Untrusted results: runs with programs, which lacked a kernel, and without; all of them are planned."""
+    """Untrusted results: runs with programs, which lacked a kernel and whose rows are forged, and without."""
     folder = tmp_path_factory.mktemp("stranger")
     (folder / "mine.py").write_text(MINE)
     (folder / "asking.toml").write_text(STUDY)
@@ -64,7 +66,13 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("VAZAO_CACHE", str(folder / "cache"))
         patch.delenv("VAZAO_KERNEL", raising=False)
         loader._kernels.cache_clear()
-        results.load_study(folder / "asking.toml", allow_programs=True).run(out=folder / "there")
+        study = results.load_study(folder / "asking.toml", allow_programs=True)
+        done = study.run(out=folder / "there")
+        (lacking,) = (run for run in plan(study, "quick").runs if run.lacking)
+        known = pl.read_parquet(folder / "there/runs/000001.parquet").head(1)
+        with writing(done.directory, done.store.manifest) as writer:
+            evidence = pl.DataFrame({"run_id": [lacking.run_id], "scenario": [lacking.scenario.json]})
+            writer.commit({"runs": known.with_columns(run_id=pl.lit(lacking.run_id)), "scenarios": evidence})
     loader._kernels.cache_clear()
     return folder / "there"
 

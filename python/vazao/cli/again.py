@@ -6,19 +6,20 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from vazao import _core, execution, forecast, measurements, results, store
+from vazao import _core, forecast, measurements, results, store
 from vazao.cli import programs
 from vazao.cli.ci import Case, write
 from vazao.cli.options import Allow, AsJson, Directory, Jobs, Junit
 from vazao.cli.signals import terminable
 from vazao.cli.texts import say
 from vazao.errors import RunError, ScenarioError
+from vazao.scenario import lacking
 
 _RUN_ID = re.compile(r"[0-9a-f]{4,16}")
 
@@ -41,8 +42,7 @@ def stored_run(name: str) -> tuple[str, str] | None:
 def asked_for(directory: str, run_ids: Sequence[str], allow: bool) -> results.Stored:
     """Stored runs with permission to run their programs and custom algorithms. Raises `ScenarioError` if refused."""
     stored = results.stored_runs(directory, run_ids)
-    asked = execution.CodeRequest.of(point.read() for point in stored.points)
-    return results.stored_runs(directory, run_ids, allow_programs=programs.gate(allow)(directory, asked))
+    return replace(stored, allowed=programs.gate(allow)(directory, stored.request()))
 
 
 def simulated(only: _core.Scenario, pcap: Path | None, snap: int | None, qlog: Path | None) -> results.Result:
@@ -88,9 +88,9 @@ def run(
     """Repeat a stored run, and report whether its results are identical to the bit."""
     stored = asked_for(source, [run_id], allow)
     (point,) = stored.points
-    if point.lacking is not None:
-        raise ScenarioError(f"{source}/{point.run_id}: cannot be run here: {point.lacking}")
-    only = point.read()
+    only = stored.scenario(point)
+    if reason := lacking(only):
+        raise ScenarioError(f"{source}/{point.run_id}: cannot be run here: {reason}")
     measures = [measure.strip() for measure in trace.split(",")] if trace else []
     result = simulated(only.with_trace(measures) if measures else only, pcap, snap, qlog)
     # Additional traces have nothing stored to be compared with.

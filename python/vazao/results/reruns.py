@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from vazao import _core, study
+from vazao import _core
 from vazao.errors import ResultsError
 from vazao.execution import CodeRequest
-from vazao.results.campaign import open_campaign
+from vazao.results.verification import stored_runs
 from vazao.scenario import Allowed
 
 Gate: TypeAlias = Callable[[str, CodeRequest], Allowed]
@@ -27,24 +27,12 @@ def stored_scenario(directory: str | Path, run_id: str, gate: Gate) -> tuple[str
     `ResultsError` when no run or several match, or when this engine would run it differently, and whatever `gate`
     raises.
     """
-    campaign = open_campaign(directory)
-    planned = campaign.store.planned
-    matching = planned.filter(planned["run_id"].str.starts_with(run_id)) if planned is not None else None
-    if matching is None or matching.height == 0:
-        hint = f"`vazao sql {directory} 'SELECT run_id FROM runs'` lists them"
-        raise ResultsError(f"{directory}: has no run {run_id!r}; {hint}")
-    ids = matching["run_id"].unique()
-    if len(ids) > 1:
-        raise ResultsError(f"{directory}: {run_id!r} begins {len(ids)} runs; write more of it")
-    wanted = ids[0]
-    run = study.planned_run(campaign.study, matching.row(0, named=True))
-    if run is None or run.run_id != wanted:
-        problem = "is another one with this engine; `vazao run` runs the study again"
-        raise ResultsError(f"{directory}: run {wanted} {problem}")
-    labels = [f"{factor} {label}" for factor, label in run.labels.items()]
-    scenario = run.scenario
+    stored = stored_runs(directory, [run_id])
+    (point,) = stored.points
+    scenario = stored.scenario(point)
     if asked := CodeRequest.of([scenario]):
-        allowed = gate(f"{directory}/{wanted}", asked)
-        recipe = replace(run.cell.recipe, allow_programs=allowed)
-        scenario = replace(run, cell=replace(run.cell, recipe=recipe)).scenario
-    return ", ".join([*labels, f"seed {run.seed}"]), scenario
+        scenario = replace(stored, allowed=gate(f"{directory}/{point.run_id}", asked)).scenario(point)
+    if scenario.run_id != point.run_id:
+        problem = "is another one with this engine; `vazao run` runs the study again"
+        raise ResultsError(f"{directory}: run {point.run_id} {problem}")
+    return point.label, scenario

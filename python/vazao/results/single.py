@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,18 +11,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from vazao import _core, display, figures
-from vazao.errors import ResultsError
-from vazao.files import owned, write_atomically
+from vazao.files import write_atomically
 from vazao.results.result import Result, facts, shown
 from vazao.scenario import Recipe, inputs_of
 from vazao.store import Store, check_usable, inputs, read_manifest, readme, versions, writing
-from vazao.study import read_text
 
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
-
-    from vazao.scenario import Allowed
-
 
 SCENARIO = "scenario.toml"
 """Scenario file of a single run; its changes, seed and trace are in the manifest."""
@@ -116,23 +111,6 @@ def keep(result: Result, directory: Path, recipe: Recipe | None = None, trace: S
         readme.write(directory, manifest)
         if not Store(directory).batches():
             writer.commit(result.rows() | {"scenarios": evidence}, [result.samples_stream()])
-
-
-def recipe_of(
-    directory: Path, manifest: Mapping[str, Any], kept: Mapping[str, Path], allow_programs: Allowed
-) -> Callable[[], _core.Scenario]:
-    """Reader of the scenario of a single run's directory. Raises `ResultsError` if the scenario file is not stored."""
-    file = directory / SCENARIO
-    if not owned(file):
-        raise ResultsError(f"{directory}: has no {SCENARIO}, of which its run could be run again")
-    changes = [(str(key), value) for key, value in manifest.get("overrides", [])]
-    recipe = Recipe(read_text(file), str(file), overrides=changes, inputs=kept, allow_programs=allow_programs)
-
-    def read() -> _core.Scenario:
-        scenario = recipe.read(int(manifest["seed"]))
-        return scenario.with_trace(trace) if (trace := manifest.get("trace")) else scenario
-
-    return read
 
 
 def _manifest_of(scenario: _core.Scenario) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,12 @@ import numpy as np
 import polars as pl
 
 from vazao import _core
-from vazao.errors import ResultsError
-from vazao.execution import Progress, run_many
+from vazao.errors import ResultsError, ScenarioError
+from vazao.execution import CodeRequest, Progress, run_many
 from vazao.results.campaign import open_campaign
-from vazao.results.single import recipe_of
-from vazao.store import Store, differences, inputs, table
-from vazao.study import PlannedRun, Size, Study, plan, planned_run
+from vazao.scenario import from_json, lacking
+from vazao.store import KEY, Store, differences, inputs, table
+from vazao.study import PlannedRun, Size, Study, plan
 
 if TYPE_CHECKING:
     from vazao.scenario import Allowed
@@ -52,15 +53,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Point:
-    """A stored run: its ID and levels, and the reader of its scenario."""
+    """A stored run: its ID, and its levels and seed as text."""
 
     run_id: str
     label: str
-    """Levels and seed as text."""
-    read: Callable[[], _core.Scenario] = field(repr=False)
-    """Reader of its scenario. Raises `VazaoError`."""
-    lacking: str | None = None
-    """Reason why this machine cannot run it."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +94,35 @@ class Stored:
 
     store: Store
     points: list[Point]
+    allowed: Allowed = False
+    """Permission to run algorithms from files."""
+
+    def scenario(self, point: Point) -> _core.Scenario:
+        """The scenario of a run, read from what is stored with it alone. Raises `ScenarioError`."""
+        return self._scenario(point, self._texts([point])[point.run_id])
+
+    def request(self) -> CodeRequest:
+        """Programs and code that the runs would execute. Runs that cannot be read here execute nothing."""
+        return CodeRequest.of(self._readable())
+
+    def _readable(self) -> Iterator[_core.Scenario]:
+        for first in range(0, len(self.points), WINDOW):
+            window = self.points[first : first + WINDOW]
+            texts = self._texts(window)
+            for point in window:
+                with suppress(ScenarioError):
+                    yield self._scenario(point, texts[point.run_id])
+
+    def _scenario(self, point: Point, text: str) -> _core.Scenario:
+        manifest, directory = self.store.manifest, self.store.directory
+        place = {"name": str(manifest["name"]), "file": str(directory / point.run_id)}
+        return from_json(text, inputs=inputs.kept(directory, manifest), allow_programs=self.allowed, **place)  # type: ignore[arg-type]
+
+    def _texts(self, points: Sequence[Point]) -> dict[str, str]:
+        """Canonical forms of runs' scenarios as they are stored."""
+        return dict(
+            self.store.of_runs("scenarios", [point.run_id for point in points]).select("run_id", "scenario").iter_rows()
+        )
 
     @property
     def engines(self) -> tuple[str, str]:
@@ -131,18 +156,26 @@ class Stored:
 
     def compared(self, point: Point, scenario: _core.Scenario, tables: Mapping[str, pl.DataFrame]) -> Repeated:
         """Comparison of a stored run with the tables, or some of them, of its repetition."""
-        known, rows = self._read([point])
-        return self._comparison(point, scenario, known, rows, tables)
+        return self._comparison(point, scenario, self._texts([point]), self._rows([point]), tables)
 
     def _repeat(
         self, points: Sequence[Point], jobs: int, note: Callable[[Repeated], None], tick: Callable[[], None]
     ) -> None:
+        known = self._texts(points)
+        able: list[Point] = []
+        scenarios: list[_core.Scenario] = []
         for point in points:
-            if point.lacking is not None:
-                note(Repeated(point, {}, [], point.lacking))
-        able = [point for point in points if point.lacking is None]
-        known, rows = self._read(able)
-        scenarios = [point.read() for point in able]
+            try:
+                scenario = self._scenario(point, known[point.run_id])
+            except ScenarioError as error:
+                note(Repeated(point, {}, [], str(error)))
+                continue
+            if reason := lacking(scenario):
+                note(Repeated(point, {}, [], reason))
+                continue
+            able.append(point)
+            scenarios.append(scenario)
+        rows = self._rows(able)
 
         def on_outcome(index: int, outcome: Outcome) -> None:
             point, scenario = able[index], scenarios[index]
@@ -158,12 +191,10 @@ class Stored:
         if able:
             run_many(scenarios, jobs=jobs, on_outcome=on_outcome, on_tick=tick)
 
-    def _read(self, points: Sequence[Point]) -> tuple[dict[str, str], dict[str, pl.DataFrame]]:
-        """Stored resolved scenarios of runs, and their rows except for samples, of which there may be many."""
+    def _rows(self, points: Sequence[Point]) -> dict[str, pl.DataFrame]:
+        """Stored rows of runs except for samples, of which there may be many."""
         ids = [point.run_id for point in points]
-        known = self.store.of_runs("scenarios", ids) if ids else pl.DataFrame()
-        rows = {name: self.store.of_runs(name, ids) for name in COMPARED if ids and name != "samples"}
-        return dict(known.select("run_id", "scenario").iter_rows()) if ids else {}, rows
+        return {name: self.store.of_runs(name, ids) for name in COMPARED if ids and name != "samples"}
 
     def _comparison(
         self,
@@ -221,32 +252,42 @@ def _bits(values: pl.Series) -> np.ndarray[Any, Any]:
     return np.array((values if whole else values.cast(pl.String)).to_list(), object)
 
 
-def stored_runs(directory: str | Path, run_ids: Sequence[str] = (), *, allow_programs: Allowed = False) -> Stored:
+def stored_runs(directory: str | Path, run_ids: Sequence[str] = ()) -> Stored:
     """Stored runs of a directory, all or by prefixes of their `run_id`, ready to be run again.
 
-    They are read from what is stored: the study or scenario, its changes, copies of its files. `allow_programs` permits
-    the user's own algorithms to run. Raises `ResultsError` for a run that is missing or no longer part of the study,
-    `StudyError`.
+    Each is read from its own stored scenario and copies of its files; of other runs nothing but the names is. Raises
+    `ResultsError` for a run that is missing or no longer part of the study, `StudyError`.
     """
     store = Store(directory)
+    if run_ids:
+        found, store = store.holding(run_ids)
+        run_ids = [_named(store, found, run_id) for run_id in run_ids]
     if store.manifest["kind"] == "scenario":
-        found = [_only(store, allow_programs)]
-    else:
-        study = open_campaign(directory).study.allowing(allow_programs)
-        planned = _runs_of(study, store, run_ids) if run_ids else planned_runs(study, store)
-        stored = set(store.stored["run_id"])
-        found = [_point(run_id, run) for run_id, run in planned.items() if run_id in stored]
-    return Stored(store, [_named(store, found, run_id) for run_id in run_ids] if run_ids else found)
-
-
-def _runs_of(study: Study, store: Store, prefixes: Sequence[str]) -> dict[str, PlannedRun]:
-    """The runs whose stored `run_id` has one of the prefixes, each built from its row alone. Raises `StudyError`."""
-    planned = store.planned
+        label = f"{store.manifest['name']}, seed {store.manifest['seed']}"
+        return Stored(store, [Point(str(store.manifest["run"]), label)])
+    planned = store.of_runs("planned", run_ids) if run_ids else store.planned
     if planned is None:
-        return {}
-    named = planned.filter(pl.any_horizontal(pl.col("run_id").str.starts_with(prefix) for prefix in prefixes))
-    rows = named.unique("run_id", keep="first", maintain_order=True).iter_rows(named=True)
-    return {row["run_id"]: run for row in rows if (run := planned_run(study, row))}
+        return Stored(store, [])
+    labels = _labels(open_campaign(directory).study, planned)
+    for run_id in run_ids:
+        if run_id not in labels:
+            raise ResultsError(f"{directory}: run {run_id} is stored, but the study does not have it any more")
+    stored = set(store.stored["run_id"])
+    return Stored(store, [Point(each, labels[each]) for each in run_ids or labels if each in stored])
+
+
+def _labels(study: Study, planned: pl.DataFrame) -> dict[str, str]:
+    """Levels and seed, as text, of the runs of a design's rows, in their order."""
+    labels: dict[str, str] = {}
+    factors = {part.name: part.factors for part in study.parts}
+    for row in planned.iter_rows(named=True):
+        levels = [
+            f"{factor.name} {next((label for label in factor.labels if row[factor.name] in (label, str(label))), '')}"
+            for factor in factors.get(row["part"], ())
+            if factor.name in row
+        ]
+        labels.setdefault(row["run_id"], ", ".join([*levels, f"seed {study.seed + row[KEY]}"]))
+    return labels
 
 
 def planned_runs(study: Study, store: Store) -> dict[str, PlannedRun]:
@@ -273,30 +314,15 @@ def planned_runs(study: Study, store: Store) -> dict[str, PlannedRun]:
     return {run_id: every.runs[nth] for run_id, nth in joined.select("run_id", "_nth").iter_rows()}
 
 
-def _point(run_id: str, run: PlannedRun) -> Point:
-    levels = [f"{factor} {label}" for factor, label in run.labels.items()]
-    return Point(run_id, ", ".join([*levels, f"seed {run.seed}"]), lambda: run.scenario, run.lacking)
-
-
-def _only(store: Store, allow_programs: Allowed) -> Point:
-    """Run of a single scenario's directory. Raises `ResultsError`."""
-    manifest = store.manifest
-    recipe = recipe_of(store.directory, manifest, inputs.kept(store.directory, manifest), allow_programs)
-    return Point(str(manifest["run"]), f"{manifest['name']}, seed {manifest['seed']}", recipe)
-
-
-def _named(store: Store, found: Sequence[Point], run_id: str) -> Point:
-    """Run whose `run_id` starts with `run_id`. Raises `ResultsError` unless there is exactly one."""
-    named = [point for point in found if point.run_id.startswith(run_id)]
+def _named(store: Store, found: Sequence[str], prefix: str) -> str:
+    """The run found whose `run_id` starts with a prefix. Raises `ResultsError` unless there is exactly one."""
+    named = [run_id for run_id in found if run_id.startswith(prefix)]
     if len(named) == 1:
         return named[0]
     if named:
-        raise ResultsError(f"{store.directory}: {run_id!r} begins {len(named)} runs; write more of it")
-    if any(store.stored["run_id"].str.starts_with(run_id)):
-        why = "is stored, but the study does not have it any more, or this version reads it otherwise"
-        raise ResultsError(f"{store.directory}: run {run_id} {why}")
+        raise ResultsError(f"{store.directory}: {prefix!r} begins {len(named)} runs; write more of it")
     listed = f"`vazao sql {store.directory} 'SELECT run_id FROM runs'` lists them"
-    raise ResultsError(f"{store.directory}: has no run {run_id!r}; {listed}")
+    raise ResultsError(f"{store.directory}: has no run {prefix!r}; {listed}")
 
 
 def _short(value: Any) -> str:

@@ -201,6 +201,16 @@ def add_table(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path
         connection.sql(f"CREATE TABLE {quoted(name)} AS {rows}")
 
 
+def of_names(files: Iterable[Path]) -> duckdb.DuckDBPyConnection:
+    """Database of the view `names`: the run_id of each row of Parquet `files`, and the file's name."""
+    paths = list(files)
+    connection = connect(paths)
+    with _clear_errors():
+        rows = f"read_parquet([{_literals(paths)}], filename = true)"
+        connection.sql(f"CREATE VIEW names AS SELECT run_id, filename FROM {rows}")
+    return connection
+
+
 def add_stored(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path], *, planned: bool) -> None:
     """Create the table (for samples: the view) of a stored table, sorted by run, then in the order of writing.
 

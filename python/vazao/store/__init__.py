@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from vazao.store.cleanup import clean as clean
     from vazao.store.directory import MEASUREMENTS as MEASUREMENTS, PLANNED as PLANNED, STUDY as STUDY, Store as Store
     from vazao.store.growth import (
+        KEY as KEY,
         differences as differences,
         in_order as in_order,
         left_out as left_out,

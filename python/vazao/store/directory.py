@@ -59,6 +59,7 @@ class Store:
             raise ResultsError(f"{directory}: is no results directory ({lost} {MANIFEST})")
         self.manifest: dict[str, Any] = manifest
         """The manifest: study, hash of its file, size, seed, parts with their counts, versions."""
+        self._only: frozenset[str] | None = None
         self._database: tuple[list[str], Enclosure] | None = None
         self._answers: dict[str, pl.DataFrame] = {}
 
@@ -75,7 +76,24 @@ class Store:
 
     def batches(self) -> list[str]:
         """Names of the committed batches in commit order."""
-        return parts.batches(self.directory)
+        return [batch for batch in parts.batches(self.directory) if self._only is None or batch in self._only]
+
+    def holding(self, prefixes: Sequence[str]) -> tuple[list[str], Store]:
+        """Stored runs whose `run_id` begins with one of the prefixes, and the store of nothing but their batches.
+
+        Of all other batches only the column `run_id` is read. Raises `ResultsError`.
+        """
+        files = {str(file.absolute()): file.stem for file in self.files("scenarios")}
+        if not files:
+            return [], self
+        enclosure = Enclosure(lambda: database.of_names(map(Path, files)), LIMITS)
+        named = {f"prefix_{n}": prefix for n, prefix in enumerate(prefixes)}
+        any_of = " OR ".join(f"starts_with(run_id, ${name})" for name in named)
+        found = enclosure.query(f"SELECT run_id, filename FROM names WHERE {any_of} ORDER BY run_id", named)
+        enclosure.close()
+        only = Store(self.directory)
+        only._only = frozenset(files[name] for name in found["filename"])
+        return found["run_id"].to_list(), only
 
     def files(self, table: str) -> list[Path]:
         """Parquet files with a table's committed rows."""
@@ -120,7 +138,7 @@ class Store:
 
     def of_runs(self, table: str, run_ids: Sequence[str]) -> pl.DataFrame:
         """Rows of some runs in canonical order, not cached. Raises `ResultsError`."""
-        if table != "samples" and not self.files(table):
+        if table in TABLES and table != "samples" and not self.files(table):
             return pl.DataFrame()
         named = {f"run_{n}": run_id for n, run_id in enumerate(run_ids)}
         ids = ", ".join(f"${name}" for name in named)

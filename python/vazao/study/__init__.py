@@ -62,7 +62,6 @@ if TYPE_CHECKING:
         PlannedRun as PlannedRun,
         design_columns as design_columns,
         plan as plan,
-        planned_run as planned_run,
         scenario_of as scenario_of,
     )
     from vazao.study.reference import Meaning as Meaning

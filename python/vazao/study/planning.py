@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
@@ -15,7 +14,7 @@ import tomli_w
 from vazao import _core
 from vazao.errors import ScenarioError, StudyError
 from vazao.scenario import Input, Needs, Recipe, merged_inputs, needs_of
-from vazao.study.design import Combination, combinations, is_run
+from vazao.study.design import Combination, combinations
 from vazao.study.fields import Label
 from vazao.study.model import RESERVED, Part, Size, Study
 
@@ -217,28 +216,6 @@ def _part_runs(study: Study, part: Part, size: Size) -> list[PlannedRun]:
             raise StudyError(f"{_where(study, part, combination)}: replications share their random numbers")
         runs += [PlannedRun(cell, replication, run_id) for replication, run_id in enumerate(run_ids)]
     return runs
-
-
-def planned_run(study: Study, row: Mapping[str, Any]) -> PlannedRun | None:
-    """The run of a design's row (`Plan.rows`), built without the rest of the plan; None if the study has no such run.
-
-    Raises `StudyError`.
-    """
-    part = next((part for part in study.parts if part.name == row.get("part")), None)
-    replication = row.get(KEY)
-    if part is None or not isinstance(replication, int) or not 0 <= replication < part.replications.full:
-        return None
-    combination: Combination = {}
-    for factor in part.factors:
-        value = row.get(factor.name)
-        level = next((level for level in factor.levels if value in (level.label, str(level.label))), None)
-        if level is None:
-            return None
-        combination[factor.name] = level
-    if not is_run(part, combination):
-        return None
-    cell, first = _cell(study, part, combination)
-    return PlannedRun(cell, replication, cell.recipe.run_ids(first, [study.seed, study.seed + replication])[-1])
 
 
 def _cell(study: Study, part: Part, combination: Combination) -> tuple[Cell, _core.Scenario]:
