@@ -1,4 +1,4 @@
-"""Generates algorithms.md, windows.md, glossary.md, the tables of scenarios.md, studies.md and results.md, and a stub.
+"""Generates documents: algorithms, windows, glossary, a schema, a stub; tables of scenarios, studies and results.
 
 Sources are the engine's registry and the tables of python/vazao/reference.
 
@@ -239,6 +239,7 @@ def pages() -> dict[Path, str]:
         asked: studies(asked.read_text(encoding="utf-8")),
         DOCS / "glossary.md": glossary(),
         STUB: stub(),
+        DOCS / "scenario.schema.json": json.dumps(json.loads(_core.schema()), indent=1, ensure_ascii=False) + "\n",
     }
 
 

@@ -456,5 +456,8 @@ def memory_left() -> int | None: ...
 def registry() -> str:
     """Every algorithm a scenario can name, as JSON: kind -> entries with names, source and parameters."""
 
+def schema() -> str:
+    """The JSON Schema of scenarios in canonical form, `Scenario.json`."""
+
 def tables() -> str:
     """The columns of each table of results and the measures that can be traced, as JSON: names and what they say."""

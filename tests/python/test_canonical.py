@@ -7,11 +7,13 @@ import os
 import pickle
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 import vazao
 from fuzz import mutate
@@ -26,6 +28,7 @@ from vazao.study import built_in_studies, combinations, scenario_of
 CASES = int(os.environ.get("PROPTEST_CASES", "256"))
 """Number of random scenarios; `PROPTEST_CASES=10000 pytest tests/python/test_canonical.py -k random` reads as many."""
 
+DOCS = Path(__file__).parents[2] / "docs"
 PACKAGE = Path(vazao.__file__).parent
 EXAMPLES = [
     path
@@ -203,6 +206,22 @@ def test_programs_that_are_others_here_are_named() -> None:
         _core.from_json(scenario.json, kernels=[(*kernel[:4], "ef", 250)])
     with pytest.raises(ScenarioError, match=r'kernel\.sha256: "6.12" is not installed here'):
         _core.from_json(scenario.json)
+
+
+@cache
+def validator() -> Draft202012Validator:
+    schema = json.loads((DOCS / "scenario.schema.json").read_text())
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def test_canonical_forms_are_of_the_published_schema() -> None:
+    texts = [scenario.json for scenario in (load(ARRIVING), *random_scenarios(CASES // 4))]
+    texts += [load(path.read_text(), file=FILE).json for path in built_in_scenarios().values()]
+    for text in texts:
+        assert [error.message[:300] for error in validator().iter_errors(json.loads(text))] == []
+    for wrong in ({"schema": 2}, {"seed": "1"}, {"flow": []}, {"sead": 1}, {"until": "5"}):
+        assert not validator().is_valid(json.loads(changed(wrong)))
 
 
 def test_what_agents_acted_in_is_no_run_by_itself() -> None:

@@ -438,6 +438,12 @@ fn registry() -> String {
     registries::all().to_string()
 }
 
+/// The JSON Schema of scenarios in canonical form.
+#[pyfunction]
+fn schema() -> String {
+    vazao_scenario::schema().to_string()
+}
+
 /// The columns of each table of results and the measures that can be traced, as JSON: names and what they say.
 #[pyfunction]
 fn tables() -> String {
@@ -501,6 +507,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(user::slip_of, module)?)?;
     module.add_function(wrap_pyfunction!(packets::packets, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;
     module.add_function(wrap_pyfunction!(memory::memory_left, module)?)?;
     module.add_function(wrap_pyfunction!(runner::run, module)?)?;

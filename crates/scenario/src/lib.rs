@@ -16,6 +16,7 @@ mod run;
 mod world;
 
 pub use description::network::places_json;
+pub use description::schema::schema;
 pub use document::files::Files;
 pub use document::{Node, ScenarioError, Toml, parse};
 pub use guests::plan::HostPlan;

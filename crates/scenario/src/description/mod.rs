@@ -4,4 +4,5 @@ pub(crate) mod flow;
 pub(crate) mod link;
 pub(crate) mod network;
 pub(crate) mod scenario;
+pub(crate) mod schema;
 pub(crate) mod transport;

@@ -152,7 +152,7 @@ impl Scenario {
 }
 
 /// Version of the canonical form.
-const SCHEMA: u64 = 1;
+pub(super) const SCHEMA: u64 = 1;
 
 /// Writes a JSON array item by item, so that only one of them is a value at a time.
 fn write_list(items: impl Iterator<Item = Json>, text: &mut String) {

@@ -24,7 +24,7 @@ pub enum Stack {
 
 impl Stack {
     const ALL: [Stack; 4] = [Stack::Vazao, Stack::Linux, Stack::Quinn, Stack::Ns2];
-    const NAMES: [&'static str; 4] = ["vazao", "linux", "quinn", "ns2"];
+    pub(crate) const NAMES: [&'static str; 4] = ["vazao", "linux", "quinn", "ns2"];
 
     /// Returns its name in scenarios.
     pub fn name(self) -> &'static str {
