@@ -1,6 +1,6 @@
 //! Places of nodes in a drawing, in columns and rows.
 
-use crate::routes::{link, named};
+use crate::routes::{link, named, nodes};
 use vazao_network::{Graph, topology};
 
 /// Places of a graph's nodes by name, of which flows join these pairs.
@@ -31,15 +31,14 @@ fn hosts_along_a_parking_lot_hang_below_their_routers() {
 
 #[test]
 fn nodes_stand_in_columns_by_their_distance() {
-    let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let joined = |from: &str, to: &str| named(&format!("{from}{to}"), from, to, link(1));
     let links = [joined("a", "b"), joined("a", "c"), joined("b", "d"), joined("c", "d"), joined("x", "y")];
-    let graph = topology::custom(&names(&["a", "d", "x", "y", "z"]), &names(&["b", "c"]), &links).expect("a graph");
+    let graph = topology::custom(nodes(&["a", "d", "x", "y", "z"], &["b", "c"]), &links).expect("a graph");
     let at = places(&graph, &[("a", "d")]);
     assert_eq!((at("a").0, at("d").0), (0.0, 2.0));
     assert_eq!(at("b").0, at("c").0);
     assert_ne!(at("b").1, at("c").1);
-    assert!(names(&["a", "b", "c", "d", "x", "y"]).iter().all(|name| at(name).1 < at("z").1), "z has no link");
+    assert!(["a", "b", "c", "d", "x", "y"].iter().all(|name| at(name).1 < at("z").1), "z has no link");
     assert!(at("x").1 != at("y").1 && at("x") != at("a") && at("y") != at("a"), "no node is on another");
 }
 

@@ -14,7 +14,7 @@ pub fn link(delay_ms: u64) -> LinkSpec {
     LinkSpec { forward: direction(delay_ms).into(), reverse: direction(delay_ms).into(), given: Given::default() }
 }
 
-fn nodes(hosts: &[&str], routers: &[&str]) -> Vec<Node> {
+pub fn nodes(hosts: &[&str], routers: &[&str]) -> Vec<Node> {
     let node = |kind| move |name: &&str| Node { name: (*name).into(), kind };
     hosts.iter().map(node(NodeKind::Host)).chain(routers.iter().map(node(NodeKind::Router))).collect()
 }
