@@ -43,7 +43,7 @@ ADDED = {
     ("Flow", "sequence"), ("Flow", "full"), ("Link", "key"), ("Link", "index"), ("Measure", "line"),
     ("Header", "interfaces"),
 }  # fmt: skip
-"""What recordings of earlier versions lack; the reader completes the nodes."""
+"""Fields that recordings of earlier versions lack; the reader completes the nodes."""
 
 MODELS = (
     *(queries.Filter, queries.Dimension, queries.Ask, replies.Column, replies.Factor, replies.Part, replies.Figure),

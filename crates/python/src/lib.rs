@@ -27,7 +27,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{IntoPyDict, PyDict, PyTuple, PyType};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -236,7 +236,7 @@ impl PyWork {
 /// A function that makes a scenario again, and its arguments.
 type Reduced<'py> = (Bound<'py, PyAny>, (String, String, Py<PyTuple>, String));
 
-/// What a scenario may name beside the registries' entries: its file, plugins, kernels, simulators, inputs and the finder of
+/// Things that a scenario may name beside the registries' entries: its file, plugins, kernels, simulators, inputs and the finder of
 /// algorithms in files.
 type Given = (
     String,
@@ -261,7 +261,7 @@ type Given = (
 #[allow(clippy::too_many_arguments)]
 fn load<'py>(
     py: Python<'py>,
-    text: Bound<'py, PyString>,
+    text: &str,
     file: &str,
     table: &str,
     overrides: Option<Vec<(String, Bound<'py, PyAny>)>>,
@@ -276,7 +276,7 @@ fn load<'py>(
     let overrides =
         overrides.map(|(key, value)| Ok((key, convert::to_value(&value)?))).collect::<PyResult<Vec<_>>>()?;
     read(given(py, file, plugins, kernels, simulators, inputs, own)?, |extensions| {
-        vazao_scenario::Scenario::load_with(text.to_str()?, table, overrides, seed, extensions).map_err(Wrong::Scenario)
+        vazao_scenario::Scenario::load_with(text, table, overrides, seed, extensions)
     })
 }
 
@@ -289,7 +289,7 @@ fn load<'py>(
 #[allow(clippy::too_many_arguments)]
 fn from_json<'py>(
     py: Python<'py>,
-    text: Bound<'py, PyString>,
+    text: &str,
     name: &str,
     file: &str,
     plugins: Option<Bound<'py, PyAny>>,
@@ -299,7 +299,7 @@ fn from_json<'py>(
     own: Option<Bound<'py, PyAny>>,
 ) -> PyResult<PyScenario> {
     read(given(py, file, plugins, kernels, simulators, inputs, own)?, |extensions| {
-        vazao_scenario::Scenario::from_json(text.to_str()?, name, extensions).map_err(Wrong::Scenario)
+        vazao_scenario::Scenario::from_json(text, name, extensions)
     })
 }
 
@@ -321,22 +321,10 @@ fn given<'py>(
     (file, fixed(plugins)?, fixed(kernels)?, fixed(simulators)?, inputs, own).into_pyobject(py)
 }
 
-/// Error while a scenario is read: of the scenario, or of Python.
-enum Wrong {
-    Scenario(ScenarioError),
-    Python(PyErr),
-}
-
-impl From<PyErr> for Wrong {
-    fn from(error: PyErr) -> Wrong {
-        Wrong::Python(error)
-    }
-}
-
 /// Reads a scenario that may name what was given.
 fn read(
     given: Bound<'_, PyTuple>,
-    load: impl FnOnce(&Extensions) -> Result<vazao_scenario::Scenario, Wrong>,
+    load: impl FnOnce(&Extensions) -> Result<vazao_scenario::Scenario, ScenarioError>,
 ) -> PyResult<PyScenario> {
     let py = given.py();
     let (file, plugins, kernels, simulators, inputs, own) = given.extract::<Given>()?;
@@ -363,8 +351,7 @@ fn read(
     noted.inputs.splice(..0, std::mem::take(&mut *read.lock().expect("one reader")));
     match loaded {
         Ok(inner) => Ok(PyScenario::new(inner, noted.inputs, given.unbind(), noted.classes, noted.code)),
-        Err(Wrong::Scenario(error)) => Err(scenario_error(py, &ScenarioError { file, ..error })),
-        Err(Wrong::Python(error)) => Err(error),
+        Err(error) => Err(scenario_error(py, &ScenarioError { file, ..error })),
     }
 }
 
@@ -372,8 +359,7 @@ fn read(
 /// algorithms or the engine are not what they were.
 #[pyfunction]
 fn restored(json: &str, name: &str, given: Bound<'_, PyTuple>, run_id: &str) -> PyResult<PyScenario> {
-    let scenario =
-        read(given, |extensions| vazao_scenario::Scenario::from_json(json, name, extensions).map_err(Wrong::Scenario))?;
+    let scenario = read(given, |extensions| vazao_scenario::Scenario::from_json(json, name, extensions))?;
     if scenario.run_id == run_id {
         return Ok(scenario);
     }

@@ -69,20 +69,7 @@ const DARK: Theme = {
   drop: "#ffffff",
   lines: ["#56b4e9", "#ff7a1a", "#1fc497", "#e193bf", "#e69f00", "#3d8fd1", "#a5afb9"],
   runs: ["#56b4e9", "#1fc497", "#f0e442", "#a5afb9", "#3d8fd1"],
-  bands: [
-    "#14181c",
-    "#56b4e9",
-    "#e69f00",
-    "#d55e00",
-    "#cc79a7",
-    "#009e73",
-    "#f0e442",
-    "#0072b2",
-    "#8c564b",
-    "#9467bd",
-    "#7f7f7f",
-    "#17becf",
-  ],
+  bands: ["#14181c", ...LIGHT.bands.slice(1)],
 };
 
 const KEY = "vazao-theme";

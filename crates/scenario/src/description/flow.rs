@@ -183,7 +183,7 @@ impl Flows<'_> {
     }
 }
 
-/// What all flows of a table have in common.
+/// Parts that all flows of a table share.
 struct Shared {
     /// Application as written, for errors.
     app: Item,

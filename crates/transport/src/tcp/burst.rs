@@ -144,8 +144,7 @@ impl Bursts {
         self.buffer.make_room(view.octets.una, mss, cwnd / mss, spare);
     }
 
-    /// Begins a burst if there is data that need not be deferred. The application writes before that, or afterwards,
-    /// when freed buffer space wakes it.
+    /// Begins a burst if there is data that need not be deferred: what the application has written, or else writes now.
     pub fn begin(&mut self, now: Time, view: &View<'_>) -> Decision {
         let can_leave = view.opening() > 0 && view.octets.nxt + view.peer.mss <= view.peer.edge;
         let urgent = self.fill(view, can_leave);

@@ -128,7 +128,7 @@ impl RackTlp {
         if !self.host.resets_probe_timer && self.probe.is_unanswered() {
             return None;
         }
-        let lone = board.has_single_segment();
+        let lone = board.count() == 1;
         Some(LossProbe::timeout(srtt, lone) + if lone { Duration::ZERO } else { self.slack() })
     }
 }

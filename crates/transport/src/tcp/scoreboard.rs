@@ -131,6 +131,11 @@ impl Scoreboard {
     pub fn is_orderly(&self) -> bool {
         self.sacked == 0 && self.lost == 0 && !self.is_repairing()
     }
+    /// Whether nothing outstanding is SACKed, and all of it counts as in the network.
+    #[inline]
+    pub fn is_all_in_network(&self) -> bool {
+        self.sacked == 0 && self.pipe() == self.total
+    }
     #[inline]
     pub fn sacked(&self) -> u64 {
         self.sacked
@@ -141,10 +146,6 @@ impl Scoreboard {
     /// Number of segments outstanding.
     pub fn count(&self) -> u64 {
         self.segments.len() as u64
-    }
-    /// Whether exactly one segment is outstanding.
-    pub fn has_single_segment(&self) -> bool {
-        self.segments.len() == 1
     }
     pub fn front(&self) -> Option<&Sent> {
         self.segments.front()

@@ -49,8 +49,7 @@ impl Sender {
     fn is_uneventful(&self, report: &AckReport) -> bool {
         report.advance > 0
             && !self.is_repairing()
-            && self.board.sacked() == 0
-            && self.board.pipe() == self.board.outstanding()
+            && self.board.is_all_in_network()
             && !self.reduction.is_under_way()
             && !self.marks.echoed
             && !self.undo.has_dsack()

@@ -24,7 +24,7 @@ impl Sender {
             return self.reduce_in_proportion(before, false);
         }
         // Everything arrived in order and nothing was retransmitted, so no segment in flight was overtaken.
-        if !self.is_repairing() && self.board.sacked() == 0 && self.board.pipe() == self.board.outstanding() {
+        if !self.is_repairing() && self.board.is_all_in_network() {
             if self.reduction.is_under_way() {
                 self.reduce_in_proportion(before, false);
             }
