@@ -153,6 +153,8 @@ def _build(origin: Package | Tree, name: str, hz: int | None, jobs: int, progres
             tree = origin.get(workplace, log, progress)
             if hz:
                 set_hz(tree, hz)
+            if cache.has_large_state():
+                enlarge_state(tree)
             config = _configure(tree, log, progress)
             check_fragment(config, strict=isinstance(origin, Package))
             _compile(tree, log, jobs, progress)
@@ -183,6 +185,23 @@ def set_hz(tree: Path, hz: int) -> None:
         if changes != 1:
             raise KernelError(f"arch/um/Kconfig of this source does not set HZ as known; build it without --hz {hz}")
         file.write_text(text)
+
+
+STATE = 12_288
+"""Bytes for a processor's state: with AMX it has 11 008."""
+
+
+def enlarge_state(tree: Path) -> None:
+    """Make room for a large state of the processor in our copy of a tree, unless it asks the host for the size itself.
+
+    User Mode Linux keeps what programs have in the processor's registers. Before 6.13 it has 2696 bytes for that, and
+    on processors with a larger state no program runs. Nothing else of the kernel depends on the size.
+    """
+    file = tree / "arch/x86/um/user-offsets.c"
+    with explained(file):
+        text, changes = re.subn(r"(DEFINE_LONGS\(HOST_FP_SIZE, )2696\)", rf"\g<1>{STATE})", file.read_text())
+        if changes:
+            file.write_text(text)
 
 
 def _configure(tree: Path, log: Log, progress: Progress) -> str:

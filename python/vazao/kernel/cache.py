@@ -6,9 +6,11 @@ import errno
 import fcntl
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -84,7 +86,21 @@ def folder() -> Path:
 
 def fragment() -> bytes:
     """Configuration fragment that kernels are built with."""
-    return (resources.files("vazao.kernel") / "linux.config").read_bytes()
+    usual = (resources.files("vazao.kernel") / "linux.config").read_bytes()
+    return usual + LARGER_STACKS if has_large_state() else usual
+
+
+LARGER_STACKS = b"CONFIG_KERNEL_STACK_ORDER=4\n"
+"""Configuration on processors with a large state, which the kernel saves on its stacks."""
+
+
+@cache
+def has_large_state() -> bool:
+    """Whether this processor's state is larger than User Mode Linux before 6.13 has room for, as with Intel's AMX."""
+    try:
+        return re.search(r"^flags\b.*\bamx_tile\b", Path("/proc/cpuinfo").read_text(), re.MULTILINE) is not None
+    except OSError:
+        return False
 
 
 def digest(content: bytes) -> str:
