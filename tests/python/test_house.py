@@ -40,7 +40,7 @@ FLOORS = {
 """Floor of each crate: a crate imports only from lower floors."""
 
 ROOMS = (
-    *("lazy", "_core", "units", "errors", "words", "files", "statistics", "display", "kernel", "ns2"),
+    *("lazy", "_core", "units", "errors", "words", "files", "statistics", "display", "limits", "kernel", "ns2"),
     *("scenario", "study", "figures", "seeing", "widgets"),
     *("sql", "store", "forecast", "execution", "measurements", "results"),
     *("gym", "report", "explore", "comparing", "cli"),

@@ -88,7 +88,7 @@ impl<B: Copy> Network<B> {
         rates.reduce(|a, b| Some(a?.min(b?))).flatten()
     }
 
-    fn route(&self, route: RouteId) -> &[u32] {
+    pub(crate) fn route(&self, route: RouteId) -> &[u32] {
         let links = &self.routes[route as usize..];
         links.split(|link| link & !AHEAD == END).next().unwrap_or(links)
     }

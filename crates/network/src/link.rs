@@ -238,6 +238,11 @@ impl Link {
         self.head == NIL
     }
 
+    /// Returns its rate in bits per second, or the mean of it where it varies.
+    pub fn mean_rate(&self) -> u64 {
+        self.transmitter.rate
+    }
+
     /// Returns its rate in bits per second; `None`: it varies.
     pub fn rate(&self) -> Option<u64> {
         let varies = self.cold.as_ref().is_some_and(|cold| cold.service.is_some());
@@ -521,6 +526,11 @@ impl Link {
         self.account(drops, false);
         let first = self.launch(done, now.as_nanos(), nodes);
         (first, next.map(|packet| self.start(now, packet, nodes)))
+    }
+
+    /// Returns for how long its transmitter has sent by `now`, in nanoseconds; where its rate varies, at the mean of it.
+    pub fn worked(&self, now: u64) -> u64 {
+        self.transmitter.worked(now, self.packets, self.bytes)
     }
 
     /// Bytes that wait, the packet being sent not counted.

@@ -512,6 +512,21 @@ impl<B: Copy> Network<B> {
         self.passed
     }
 
+    /// Returns the slowest link of a route, by the mean where a rate varies, and its rate in bits per second.
+    pub fn narrowest(&self, route: RouteId) -> (LinkId, u64) {
+        let rated = self
+            .route(route)
+            .iter()
+            .map(|link| link & !AHEAD)
+            .map(|link| (link, self.links[link as usize].mean_rate()));
+        rated.min_by_key(|(_, rate)| *rate).expect("a route crosses at least one link")
+    }
+
+    /// Returns for how long a link has sent by `now`; where its rate varies, at the mean of it.
+    pub fn worked(&self, link: LinkId, now: Time) -> Duration {
+        Duration::from_nanos(self.links[link as usize].worked(now.as_nanos()))
+    }
+
     /// Bytes that wait at a link, the packet being sent not counted.
     pub fn queue_bytes(&mut self, link: LinkId, now: Time) -> u64 {
         self.links[link as usize].queue_bytes(now.as_nanos())

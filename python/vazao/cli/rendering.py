@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from vazao import study
+from vazao import limits, study
 from vazao.cli.terminal import grid, measured, out, table
 from vazao.words import ENGLISH, Words
 
@@ -70,6 +70,8 @@ def show_run(name: str, run_id: str, tables: Mapping[str, pl.DataFrame]) -> None
         out.print(_narrowed(rows.head(MAX_ROWS).select(columns), f"\n{each}"))
         if rows.height > MAX_ROWS:
             out.print(f" … and {rows.height - MAX_ROWS} more; --json prints all, --out DIR keeps them for `vazao sql`")
+        if each == "flows":
+            _show_limits(rows.head(MAX_ROWS))
     for flow, problem in problems(tables["flows"]):
         out.print(f" flow {flow}: {problem}")
     _show_output(tables["flows"])
@@ -97,6 +99,14 @@ def problems(flows: pl.DataFrame) -> list[tuple[int, str]]:
 def failures(flows: pl.DataFrame) -> list[tuple[int, str]]:
     """Flows that failed, each with the reason."""
     return flows.filter(pl.col("failure").is_not_null()).select("flow", "failure").rows()
+
+
+def _show_limits(flows: pl.DataFrame) -> None:
+    """Print what each flow's sender waited for, where it accounts for that."""
+    said = [(flow["flow"], limits.sentence(limits.shares(flow))) for flow in flows.iter_rows(named=True)]
+    rows = [{"flow": flow, "limited by": text} for flow, text in said if text]
+    if rows:
+        out.print(table(pl.DataFrame(rows), title="\nlimits"))
 
 
 MAX_LINES = 30

@@ -211,7 +211,9 @@ def _run_scenario(
         only = only.with_trace(measures)
     if directory:
         results.check_place(directory, only)
-    result = again.simulated(only, pcap, snap, qlog)
+    # Of a run that is shown and not kept, the path is accounted for as well.
+    is_shown = not (directory or as_json or measures)
+    result = again.simulated(only.with_trace(["limit"]) if is_shown else only, pcap, snap, qlog)
     if directory:
         results.keep(result, directory, recipe, measures)
     if as_json:

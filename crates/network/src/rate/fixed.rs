@@ -18,6 +18,14 @@ impl Transmitter {
         Transmitter { rate, overhead, size: u32::MAX, quotient: 0, remainder: 0, carry: 0, busy: 0 }
     }
 
+    /// Returns for how long it has sent by `now`, in nanoseconds, if it has taken so many packets and bytes, to the nanosecond a
+    /// packet.
+    pub fn worked(&self, now: u64, packets: u64, bytes: u64) -> u64 {
+        let bits = 8 * (u128::from(bytes) + u128::from(packets) * u128::from(self.overhead));
+        let all = bits * 1_000_000_000 / u128::from(self.rate);
+        u64::try_from(all).unwrap_or(u64::MAX).saturating_sub(self.busy.saturating_sub(now))
+    }
+
     /// Returns whether the last packet had this size.
     #[inline]
     pub fn knows(&self, size: u32) -> bool {

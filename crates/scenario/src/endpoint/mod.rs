@@ -16,6 +16,7 @@ use std::ops::Range;
 use vazao_application::{Application, Visit};
 use vazao_congestion::Steering;
 use vazao_engine::{Duration, Ecn, Histogram, Time};
+use vazao_transport::common::Limit;
 use vazao_transport::{ByteStream, Streams};
 use vazao_wire::pcapng::Direction;
 
@@ -144,6 +145,16 @@ pub(crate) trait Endpoint: Any {
     #[inline]
     fn observe(&self, now: Time, measure: &mut FlowMeasure) {
         self.with_state(&mut |sender| measure.on_sender_event(now, sender));
+    }
+
+    /// Returns the reason why it sends nothing more `now`, if a congestion control and a connection decide that.
+    fn limit(&self, _now: Time) -> Option<Limit> {
+        None
+    }
+
+    /// Returns how often a timeout after which it sends again, or probes, has expired.
+    fn expiries(&self) -> u64 {
+        0
     }
 
     /// Returns its counts as a sender until `end`.

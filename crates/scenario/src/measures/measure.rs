@@ -1,11 +1,14 @@
 //! Measurements of a flow while it runs, beside the counts of its endpoints.
 
+use super::limits::Limits;
 use super::series::SenderState;
 use vazao_engine::{Duration, Histogram, Time, fetch};
 
 /// Delays, losses and window phases of a flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FlowMeasure {
+    /// Account of what the sender waited for.
+    pub limits: Limits,
     /// One-way delays of data packets.
     pub owd: Histogram,
     /// IP bytes that reached the receiver.

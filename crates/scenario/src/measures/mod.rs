@@ -1,6 +1,7 @@
 //! Measurements of flows, and tables of values.
 
 pub(crate) mod counts;
+pub(crate) mod limits;
 pub(crate) mod measure;
 pub(crate) mod series;
 pub(crate) mod table;

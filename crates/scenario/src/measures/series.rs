@@ -32,6 +32,8 @@ pub(crate) enum Source {
     Notices,
     /// Messages and requests that have arrived.
     Messages,
+    /// Account of what a flow's sender waits for.
+    Limit,
 }
 
 /// Loss recovery of a TCP, as `struct tcp_info` reports it.
@@ -143,6 +145,10 @@ measures! {
     "queue" ("Queue", "B"): Queue, "bytes that wait in the queue of a link's direction";
     "message_latency" ("Message latency", "s"): Messages,
         "a sample for each message or request when the last of it has been read, in order: its latency in seconds";
+    "limit" ("Limit", ""): Limit,
+        "what keeps a flow's sender from sending more, a number: 0 handshake (also before the first sample), 1 application, 2 send \
+         buffer, 3 receive window, 4 connection's window, 5 slow start, 6 congestion avoidance, 7 recovery, 8 pacing, 9 a timeout \
+         (known when it expires), 10 scheduler, 11 Nagle's algorithm, 12 none: all is done; and the columns `path_…_s` of flows";
     "notifications" ("Notifications", ""): Notices, "what associations tell their applications; each is an event";
 }
 

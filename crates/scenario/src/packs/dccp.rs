@@ -16,6 +16,7 @@ use vazao_application::{Application, Sides};
 use vazao_congestion::Steering;
 use vazao_engine::registry::Entry;
 use vazao_engine::{Duration, Time};
+use vazao_transport::common::Limit;
 use vazao_transport::dccp::{self, Config, Fate, Kind, LONGEST_RUN, Packet, Run};
 use vazao_wire::dccp::{Header, PROTOCOL, encode, option};
 use vazao_wire::{content, ipv4};

@@ -44,6 +44,16 @@ macro_rules! forward {
         fn is_over(&self) -> bool {
             self.$connection.is_over()
         }
+        fn limit(&self, now: Time) -> Option<Limit> {
+            Some(match self.ready() {
+                Some(_) => self.$connection.limit(now),
+                None if self.is_over() => Limit::Done,
+                None => Limit::Handshake,
+            })
+        }
+        fn expiries(&self) -> u64 {
+            self.$connection.expiries()
+        }
         fn failure(&self) -> Option<String> {
             self.$connection.failure().map(|failure| failure.to_string())
         }

@@ -8,6 +8,7 @@ use crate::record::turns::Turns;
 use vazao_application::Progress;
 use vazao_engine::{Duration, Time};
 use vazao_network::Network;
+use vazao_transport::common::Limit;
 
 /// Interval of queue samples unless one is given.
 const QUEUE_INTERVAL: Duration = Duration::from_millis(1);
@@ -24,6 +25,7 @@ pub(crate) struct Trace {
     of_queues: Option<u32>,
     notices: Option<u32>,
     messages: Option<u32>,
+    limits: Option<u32>,
     every: Duration,
     flows: Vec<FlowTrace>,
     queues: Vec<u64>,
@@ -97,6 +99,7 @@ impl Trace {
             of_queues: of(|source| matches!(source, Source::Queue)).map(|(number, _)| number).next(),
             notices: of(|source| matches!(source, Source::Notices)).map(|(number, _)| number).next(),
             messages: of(|source| matches!(source, Source::Messages)).map(|(number, _)| number).next(),
+            limits: of(|source| matches!(source, Source::Limit)).map(|(number, _)| number).next(),
             every: spec.every.unwrap_or(Duration::ZERO),
             flows: vec![fresh; flows],
             queues: vec![u64::MAX; 2 * links],
@@ -185,6 +188,14 @@ impl Trace {
                 value: f64::from(notice.number),
                 event: Some((side as u8, notice.code)),
             });
+        }
+    }
+
+    /// Records that from `since` on something else limits a flow's sender.
+    pub fn on_limit(&mut self, since: Time, flow: u32, limit: Limit) {
+        if let Some(measure) = self.limits {
+            let value = f64::from(limit as u8);
+            self.turns.push(Sample { time: since, measure, source: flow, path: 0, value, event: None });
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::guests::ledger::Ledger;
 use crate::measures::counts::{Counts, Tally};
+use crate::measures::limits::Life;
 use crate::measures::measure::FlowMeasure;
 use crate::world::{End, Flow, FlowEnd, World};
 use std::borrow::Cow;
@@ -29,6 +30,8 @@ pub(crate) struct Account<'a> {
     pub messages: Option<&'a Histogram>,
     /// Reason for which an end gave up.
     pub failure: Option<String>,
+    /// Life of its connection, if its sender accounts for it.
+    pub life: Option<Life>,
     /// Number of connections, if its application chooses it.
     pub connections: Option<u64>,
     /// Quality of a video's viewing.
@@ -83,6 +86,7 @@ impl<'a> Account<'a> {
             messages: sender.zip(receiver).and_then(|(sender, receiver)| message_latency(sender, receiver)),
             measure: Cow::Borrowed(&flow.measure),
             failure: ledger.and_then(|ledger| ledger.failure.clone()),
+            life: None,
             connections: None,
             viewing: None,
         };
@@ -92,6 +96,9 @@ impl<'a> Account<'a> {
                 account.read_guest(flow, ledger, written, world.guests.is_datagrams(number), sides.is_program());
             }
             (None, None) => unreachable!("a flow without a machine has a ledger"),
+        }
+        if sender.is_some_and(|sender| sender.machine.limit(world.now).is_some()) {
+            account.life = Some(flow.measure.limits.until(flow.start, world.now));
         }
         // A failure after completion is none of the flow.
         if account.completed != Some(true) && account.failure.is_none() {

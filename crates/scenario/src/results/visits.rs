@@ -55,6 +55,10 @@ impl Account<'_> {
         self.arrivals.join(&other.arrivals, combine);
         self.sender.rtt.to_mut().merge(&other.sender.rtt);
         self.sender.srtt = None;
+        self.life = self.life.zip(other.life).map(|(mut life, other)| {
+            life.join(&other);
+            life
+        });
         self.sender.is_over &= other.sender.is_over;
     }
 }

@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use vazao_application::{Progress, Visit};
 use vazao_engine::{Duration, Time};
 use vazao_network::{DropCause, Host, LinkId, Network, PacketId};
+use vazao_transport::common::Limit;
 use vazao_wire::pcapng::Direction;
 
 /// Version of the engine with a digest of its sources, dependencies and features. It is part of every result's identity.
@@ -158,7 +159,9 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     if let Some(interval) = interval {
         world.sample_links(interval);
     }
-    if !scenario.has_own_code() {
+    if series.measures.contains(&"limit") {
+        world.watch_paths();
+    } else if !scenario.has_own_code() {
         world.look_ahead();
     }
     guarded(&mut world, scenario, |world| world.run(scenario.until, stop, clock))?;
@@ -302,6 +305,9 @@ impl Probe for Recorder<'_> {
     }
     fn on_notice(&mut self, now: Time, end: EndId, notice: Notice) {
         self.trace.on_notice(now, end, notice);
+    }
+    fn on_limit(&mut self, since: Time, flow: u32, limit: Limit) {
+        self.trace.on_limit(since, flow, limit);
     }
     fn on_message(&mut self, now: Time, flow: u32, latency: Duration) {
         self.trace.on_message(now, flow, latency);

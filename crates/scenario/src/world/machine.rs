@@ -8,6 +8,7 @@ use std::ops::{Deref, DerefMut};
 use vazao_application::Application;
 use vazao_engine::{Duration, Time};
 use vazao_transport::ByteStream;
+use vazao_transport::common::Limit;
 
 /// Endpoint of a flow.
 // Stored in place, as every event uses it.
@@ -92,6 +93,14 @@ impl Machine {
     /// Returns a time before which it cannot give up, as seen at `now`; `None`: that is never known.
     pub fn stands_until(&self, now: Time) -> Option<Time> {
         if let Machine::Tcp(tcp) = self { Some(tcp.connection.stands_until(now)) } else { None }
+    }
+    #[inline(always)]
+    pub fn limit(&self, now: Time) -> Option<Limit> {
+        dispatch!(self.limit(now))
+    }
+    #[inline(always)]
+    pub fn expiries(&self) -> u64 {
+        dispatch!(self.expiries())
     }
     #[inline]
     pub fn is_over(&self) -> bool {

@@ -38,6 +38,23 @@ impl<P: Probe> World<P> {
         let fate = self.network.pass(self.now, id, &mut self.scheduler);
         self.handle_fate(fate);
     }
+
+    /// Handles a duplicated packet: the copy gets content of its own.
+    #[cold]
+    pub(super) fn duplicate(&mut self, id: PacketId) {
+        let body = match self.network.packet(id).body {
+            Body::Bytes(frame) => Body::Bytes(self.guests.copy_frame(frame)),
+            body => self.contents.copy(&body),
+        };
+        let copy = self.network.duplicate(id, body);
+        if P::ON {
+            self.probe.on_copy(self.now, id, copy);
+        }
+        for id in [id, copy] {
+            let fate = self.network.pass(self.now, id, &mut self.scheduler);
+            self.handle_fate(fate);
+        }
+    }
 }
 
 /// Changes the bytes of a guest's packet, but not its codepoint: the IP header gets it on arrival.

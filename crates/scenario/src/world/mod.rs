@@ -3,6 +3,7 @@
 pub(crate) mod ahead;
 pub(crate) mod drops;
 pub(crate) mod guests;
+mod limits;
 pub(crate) mod machine;
 pub(crate) mod middlebox;
 pub(crate) mod probe;
@@ -13,6 +14,7 @@ pub(crate) mod window;
 
 use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, EndId, Endpoint};
 use crate::guests::Guests;
+use crate::measures::limits::Limits;
 use crate::measures::measure::FlowMeasure;
 use crate::world::ahead::{Ahead, Foresight};
 use crate::world::probe::Probe;
@@ -186,7 +188,7 @@ impl<P: Probe> World<P> {
 
     /// Adds a flow that opens at `start`, or on call if that is never, between client and server. Add all flows before
     /// the guests.
-    pub fn add_flow(&mut self, start: Time, client_sends: bool, sides: [Side; 2], measure: FlowMeasure) {
+    pub fn add_flow(&mut self, start: Time, client_sends: bool, sides: [Side; 2], mut measure: FlowMeasure) {
         let number = self.flows.len() as u32;
         let first = self.ends.len() as u32;
         let both = sides.iter().all(|side| matches!(side, Side::Machine(..)));
@@ -230,6 +232,7 @@ impl<P: Probe> World<P> {
             });
             End::Machine(self.ends.len() as u32 - 1)
         });
+        measure.limits = Limits::since(start);
         self.flows.push(Flow { start, ends, client_sends, measure, foresight: None, over: [false; 2], ended: false });
         self.open += usize::from(start < Time::NEVER);
     }
@@ -267,6 +270,9 @@ impl<P: Probe> World<P> {
             }
         }
         self.conclude_ahead();
+        if P::ON {
+            (0..self.ends.len()).for_each(|index| self.account_for_path(index));
+        }
         if let Some(problem) = self.guests.failure.take() {
             return Err(if stop.load(Ordering::Relaxed) { Stopped::Cancelled } else { Stopped::Guest(problem) });
         }
@@ -415,23 +421,6 @@ impl<P: Probe> World<P> {
         self.handle_fate(fate);
     }
 
-    /// Handles a duplicated packet: the copy gets content of its own.
-    #[cold]
-    fn duplicate(&mut self, id: PacketId) {
-        let body = match self.network.packet(id).body {
-            Body::Bytes(frame) => Body::Bytes(self.guests.copy_frame(frame)),
-            body => self.contents.copy(&body),
-        };
-        let copy = self.network.duplicate(id, body);
-        if P::ON {
-            self.probe.on_copy(self.now, id, copy);
-        }
-        for id in [id, copy] {
-            let fate = self.network.pass(self.now, id, &mut self.scheduler);
-            self.handle_fate(fate);
-        }
-    }
-
     /// Delivers a packet to one of our machines.
     #[inline(always)]
     fn deliver(&mut self, index: usize, packet: &Packet<Body>) {
@@ -456,6 +445,7 @@ impl<P: Probe> World<P> {
         let arrival = Arrival { body, ecn: packet.ecn(), contents: &self.contents };
         let brings_data = end.machine.handle(self.now, arrival);
         if end.sends {
+            flow.measure.limits.seen = self.now;
             end.machine.observe(self.now, &mut flow.measure);
         } else if brings_data {
             flow.measure.on_data(self.now.since(packet.sent), packet.size);
@@ -470,8 +460,13 @@ impl<P: Probe> World<P> {
         };
         end.due = Time::NEVER;
         self.acting = end.flow;
-        if end.machine.handle_timeout(self.now) && end.sends {
-            end.machine.observe(self.now, &mut self.flows[end.flow as usize].measure);
+        let expiries = if end.sends { end.machine.expiries() } else { 0 };
+        let is_due = end.machine.handle_timeout(self.now);
+        if end.sends {
+            if is_due {
+                end.machine.observe(self.now, &mut self.flows[end.flow as usize].measure);
+            }
+            self.account_for_wake(index, is_due, expiries);
         }
         self.service(index);
     }
@@ -491,6 +486,9 @@ impl<P: Probe> World<P> {
         self.transmit(index);
         if P::ON {
             self.show(index);
+        }
+        if self.ends[index].sends {
+            self.account_for_limit(index);
         }
         let end = &mut self.ends[index];
         let mut due = end.machine.next_timeout();

@@ -5,6 +5,7 @@ use crate::measures::series::SenderState;
 use vazao_application::{Progress, Visit};
 use vazao_engine::{Duration, Place, Time};
 use vazao_network::{DropCause, LinkId, Network, PacketId};
+use vazao_transport::common::Limit;
 use vazao_wire::pcapng::Direction;
 
 /// Place of an event in the order of all: its time, and its place among those of that time.
@@ -79,6 +80,8 @@ pub(crate) trait Probe {
     fn on_sender(&mut self, _now: Time, _flow: u32, _sender: &dyn SenderState) {}
     /// Observes the receiver of a flow's data after an event, with its visit, if it makes one.
     fn on_receiver(&mut self, _now: Time, _end: EndId, _machine: &dyn Endpoint, _visit: Option<(usize, &Visit)>) {}
+    /// Observes that from `_since` on something else limits the sender of a flow.
+    fn on_limit(&mut self, _since: Time, _flow: u32, _limit: Limit) {}
     /// Observes a notification of one of our machines to its application.
     fn on_notice(&mut self, _now: Time, _end: EndId, _notice: Notice) {}
     /// Observes a message or a request of a flow that has arrived, which took so long.

@@ -1,6 +1,7 @@
 //! Visits to web servers.
 
 use crate::endpoint::Turn;
+use crate::measures::limits::Limits;
 use crate::world::probe::Probe;
 use crate::world::{End, FlowEnd, World};
 use vazao_application::{Application, Call, Visit, VisitEnd};
@@ -50,6 +51,7 @@ impl<P: Probe> World<P> {
             let End::Machine(client) = flow.ends[0] else { unreachable!("guests make no visits") };
             if opens {
                 flow.start = self.now;
+                flow.measure.limits = Limits::since(self.now);
                 self.open += 1;
             }
             let end = &mut self.ends[client as usize];

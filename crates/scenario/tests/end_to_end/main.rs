@@ -15,6 +15,7 @@ mod impairments;
 mod info;
 mod lab;
 mod latencies;
+mod limits;
 mod losses;
 mod middleboxes;
 mod multipath;

@@ -11,7 +11,7 @@ mod sender;
 pub use packet::{Fate, Kind, LONGEST_RUN, Packet, Run};
 pub use sender::Stats;
 
-use crate::common::{ByteStream, ControlFactory, RttEstimator, datagrams};
+use crate::common::{ByteStream, ControlFactory, Limit, RttEstimator, datagrams};
 use receiver::Receiver;
 use sender::Sender;
 use std::ops::Range;
@@ -383,6 +383,19 @@ impl Endpoint {
     /// Round-trip times.
     pub fn rtt(&self) -> &RttEstimator {
         &self.sender.rtt
+    }
+    /// Reason why nothing more is sent `now`.
+    pub fn limit(&self, now: Time) -> Limit {
+        match self.state {
+            State::Listen | State::Request | State::Respond => Limit::Handshake,
+            State::PartOpen | State::Open if self.sendable() > 0 => self.sender.limit(now, self.sendable()),
+            State::PartOpen | State::Open => Limit::Application,
+            State::CloseReq | State::Closing | State::TimeWait | State::Closed => Limit::Done,
+        }
+    }
+    /// Number of retransmission timeouts.
+    pub fn expiries(&self) -> u64 {
+        self.sender.stats.timeouts
     }
     /// Statistics of the sender.
     pub fn stats(&self) -> &Stats {

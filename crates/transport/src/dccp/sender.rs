@@ -3,7 +3,7 @@
 use super::Config;
 use super::packet::{Fate, Run};
 use crate::common::counters;
-use crate::common::{DeliveryRate, Pacer, PacketState, RtoRule, RttEstimator, Spread};
+use crate::common::{DeliveryRate, Limit, Pacer, PacketState, RtoRule, RttEstimator, Spread};
 use std::collections::VecDeque;
 use vazao_congestion::{Ack, Congestion, CongestionControl, Sending, Signal};
 use vazao_engine::{Duration, Histogram, Time};
@@ -126,6 +126,14 @@ impl Sender {
 
     fn has_room(&self, bytes: u64) -> bool {
         self.flight == 0 || self.flight + bytes <= self.control.cwnd()
+    }
+
+    /// Reason why a packet with the next `bytes` of payload does not leave.
+    pub fn limit(&self, now: Time, bytes: u64) -> Limit {
+        match self.has_room(bytes) && !self.pacer.is_open(now) {
+            true => Limit::Pacing,
+            false => Limit::of_window(self.control.in_slow_start(), self.is_recovering()),
+        }
     }
 
     /// Whether a packet with the next `bytes` of payload may leave.

@@ -42,6 +42,10 @@ impl Outgoing {
         let any = late || self.sent < self.end.min(limit) || ends || self.opens;
         any && self.reset.is_none()
     }
+    /// Whether data was written that was never sent.
+    pub fn has_unsent(&self) -> bool {
+        self.sent < self.end && self.reset.is_none()
+    }
     /// Whether all data and the end were acknowledged, or the reset was.
     pub fn is_finished(&self) -> bool {
         match self.reset {

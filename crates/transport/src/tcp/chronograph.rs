@@ -7,6 +7,8 @@ use vazao_engine::{Duration, Time};
 /// send.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Chronograph {
+    /// Reason why the sender stopped sending last.
+    pub wait: Wait,
     /// Time with data to send or unacknowledged.
     pub busy: Stopwatch,
     /// Time with data that the congestion window and the pacer admit but the receiver's window does not.
@@ -19,9 +21,10 @@ pub(crate) struct Chronograph {
 }
 
 /// Reason why a sender stops sending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// Everything is acknowledged.
+    #[default]
     Finished,
     /// Everything written is sent; whether only the send buffer keeps the application from writing more.
     Application { lacks_buffer: bool },
@@ -43,6 +46,7 @@ impl Chronograph {
     /// Records why the sender stopped sending.
     #[inline]
     pub fn on_wait(&mut self, now: Time, wait: Wait) {
+        self.wait = wait;
         match wait {
             Wait::PeerWindow => self.rwnd_limited.begin(now),
             // Nagle's algorithm is asked before the windows are.

@@ -31,7 +31,7 @@ use super::stats::Stats;
 use super::timer::Timer;
 use super::undo::{Detects, Undo};
 use super::window::CongestionWindow;
-use crate::common::RttEstimator;
+use crate::common::{Limit, RttEstimator};
 use rules::{Rules, scoreboard};
 use vazao_congestion::Signal;
 use vazao_engine::{Duration, Rate, Time};
@@ -157,6 +157,31 @@ impl Sender {
     /// Whether the receiver's window is closed.
     fn is_window_closed(&self) -> bool {
         self.peer.edge <= self.octets.una
+    }
+
+    /// Reason why nothing more is sent now.
+    #[inline]
+    pub fn limit(&self) -> Limit {
+        if self.octets.is_finished() {
+            return Limit::Done;
+        }
+        match self.chronograph.wait {
+            Wait::Finished | Wait::Application { lacks_buffer: false } => Limit::Application,
+            Wait::Application { lacks_buffer: true } => Limit::SendBuffer,
+            Wait::PeerWindow => Limit::ReceiveWindow,
+            Wait::CongestionWindow => Limit::of_window(self.window.control.in_slow_start(), self.is_repairing()),
+            Wait::Pacer => Limit::Pacing,
+            Wait::Nagle | Wait::Burst => Limit::Nagle,
+            Wait::Answer => Limit::Recovery,
+        }
+    }
+
+    /// Limit that the pacer or the congestion window is, one of which has no room.
+    pub fn window_limit(&self, now: Time) -> Limit {
+        if self.paced.as_ref().is_some_and(|paced| !paced.pacer.is_open(now)) {
+            return Limit::Pacing;
+        }
+        Limit::of_window(self.window.control.in_slow_start(), self.is_repairing())
     }
 
     /// Sender as its bursts see it.

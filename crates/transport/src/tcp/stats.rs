@@ -34,6 +34,8 @@ counters! {
         pub spurious_timeouts: u64 = "spurious_timeouts",
         /// Window reductions due to ECN marks (RFC 3168).
         pub mark_reductions: u64 = "mark_reductions",
+        /// Expiries of the probe timer (RFC 8985 section 7).
+        pub loss_probes: u64,
         /// Zero-window probes sent.
         pub probes: u64,
         /// Round-trip time samples.

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameter};
 use vazao_engine::{Histogram, RandomStream, Time};
+use vazao_transport::common::Limit;
 use vazao_transport::mptcp::{self, Connection, PATH_MANAGERS, Subflow};
 use vazao_transport::tcp;
 

@@ -32,6 +32,7 @@ use vazao_congestion::Steering;
 use vazao_engine::Time;
 use vazao_engine::registry::{Entry, Parameters};
 use vazao_network::Routing;
+use vazao_transport::common::Limit;
 use vazao_transport::quic::{self, Connection, Frame, PathView};
 use vazao_transport::udp::HEADER as UDP_HEADER;
 use vazao_wire::pcapng::Direction;

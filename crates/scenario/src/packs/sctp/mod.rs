@@ -21,6 +21,7 @@ use std::borrow::Cow;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameter, Parameters};
 use vazao_engine::{Ecn, RandomStream, Time};
+use vazao_transport::common::Limit;
 use vazao_transport::sctp::{self, Association, Subject};
 use vazao_transport::tls::{self, Session};
 

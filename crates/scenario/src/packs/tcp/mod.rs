@@ -25,6 +25,7 @@ use vazao_application::{Application, Sides};
 use vazao_congestion::Steering;
 use vazao_engine::registry::{Entry, Parameter, Parameters};
 use vazao_engine::{Duration, RandomStream, Time};
+use vazao_transport::common::Limit;
 use vazao_transport::tcp::{Config, Connection, Cookies, Metrics};
 use vazao_transport::tls::{self, Session};
 
@@ -107,6 +108,15 @@ impl Endpoint for Tcp {
             None => Inflow::bytes(0, tcp.read_bytes(), beyond.collect()),
             Some(tls) => Inflow::bytes(0, tls.read_bytes(), beyond.flat_map(|range| tls.data_in(&range)).collect()),
         }]
+    }
+    #[inline(always)]
+    fn limit(&self, _now: Time) -> Option<Limit> {
+        let is_ready = self.tls.as_ref().is_none_or(|session| session.ready().is_some());
+        Some(if is_ready { self.connection.limit() } else { Limit::Handshake })
+    }
+    #[inline(always)]
+    fn expiries(&self) -> u64 {
+        self.connection.expiries()
     }
     #[inline(always)]
     fn observe(&self, now: Time, measure: &mut FlowMeasure) {

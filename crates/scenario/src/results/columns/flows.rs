@@ -7,6 +7,7 @@ use crate::model::scenario::FlowSpec;
 use crate::model::stack::Stack;
 use crate::results::account::Account;
 use vazao_engine::{Duration, Histogram, Time};
+use vazao_transport::common::Limit;
 
 /// Source of a row of `flows`.
 pub struct FlowRow<'a> {
@@ -34,6 +35,16 @@ impl FlowRow<'_> {
     /// Returns its settings of several paths, if one of our machines sends.
     fn multipath(&self) -> Option<&MultipathSpec> {
         self.spec.transport.multipath.as_ref().filter(|_| self.is_ours)
+    }
+
+    /// Returns the time in which something limited its sender.
+    fn limited(&self, limit: Limit) -> Cell {
+        self.account.life.map(|life| life.parts[limit as usize].as_secs()).into()
+    }
+
+    /// Returns the part of that time in which its path was busy, if that was asked for.
+    fn busy(&self, limit: Limit) -> Cell {
+        self.account.life.and_then(|life| life.path).map(|parts| parts[limit as usize].as_secs()).into()
     }
 
     fn since(&self, time: Option<Time>) -> Cell {
@@ -149,6 +160,36 @@ columns! {
     "sndbuf_limited_s" => Measured(Sum),
         "of that, time in which it had sent all that its send buffer holds, and the congestion window would have let out what the \
          application could not write because the buffer was full (`tcpi_sndbuf_limited`)";
+    "life_s" = flow.account.life.map(|life| life.whole.as_secs()),
+        "from `start_s` until the sender has sent everything, closed and heard that it arrived, or to the end of the run: the sum of \
+         the following `limited_…_s`, of which at every instant one holds; of a page or a video summed over its connections; NULL \
+         over udp and icmp, and where a guest, a library or another simulator sends";
+    "limited_handshake_s" = flow.limited(Limit::Handshake), "of `life_s`, time in which data could not flow yet: transport's handshake, and TLS's";
+    "limited_application_s" = flow.limited(Limit::Application), "of it, time with nothing to send: all that was written had left";
+    "limited_send_buffer_s" = flow.limited(Limit::SendBuffer),
+        "of it, time in which all that the send buffer holds had left, and the buffer kept the application from writing more";
+    "limited_receive_window_s" = flow.limited(Limit::ReceiveWindow),
+        "of it, time in which the receiver's window held data back (over quic that of a stream)";
+    "limited_connection_window_s" = flow.limited(Limit::ConnectionWindow),
+        "of it, time in which the receiver's window of the whole connection did, over quic and mptcp";
+    "limited_slow_start_s" = flow.limited(Limit::SlowStart), "of it, time in which the congestion window did, in slow start";
+    "limited_avoidance_s" = flow.limited(Limit::Avoidance), "of it, time in which the congestion window did, otherwise";
+    "limited_recovery_s" = flow.limited(Limit::Recovery), "of it, time in which the congestion window did, while losses were repaired";
+    "limited_pacing_s" = flow.limited(Limit::Pacing), "of it, time in which the pacer did";
+    "limited_timeout_s" = flow.limited(Limit::Timeout),
+        "of it, time in which nothing could leave until a retransmission or probe timeout expired: from the sender's last event on";
+    "limited_scheduler_s" = flow.limited(Limit::Scheduler),
+        "of it, time in which data waited for one path although another one had room, by choice of the scheduler";
+    "limited_nagle_s" = flow.limited(Limit::Nagle), "of it, time in which Nagle's algorithm, or a burst to be filled, held data back";
+    "path_receive_window_s" = flow.busy(Limit::ReceiveWindow),
+        "of `limited_receive_window_s`, time in which the narrowest link of the flow's way was busy, with anybody's packets: the path was \
+         the limit, and a larger window would have brought nothing; of several ways the mean, weighted by their narrowest links' \
+         rates; this and the next five are recorded with the measure `limit`, NULL without";
+    "path_connection_window_s" = flow.busy(Limit::ConnectionWindow), "the same of `limited_connection_window_s`";
+    "path_slow_start_s" = flow.busy(Limit::SlowStart), "the same of `limited_slow_start_s`";
+    "path_avoidance_s" = flow.busy(Limit::Avoidance), "the same of `limited_avoidance_s`";
+    "path_recovery_s" = flow.busy(Limit::Recovery), "the same of `limited_recovery_s`";
+    "path_pacing_s" = flow.busy(Limit::Pacing), "the same of `limited_pacing_s`";
     "reordering" => Counted(Most),
         "by how many segments the sender believes the network to reorder, at the end (`tcpi_reordering`): 3 at first, and then \
          the most by which something sent once came behind others, as SACK, timestamps and D-SACK show it, 300 at most; of a page \

@@ -2,6 +2,7 @@
 
 mod handshake;
 mod incoming;
+mod limit;
 mod outgoing;
 mod overview;
 mod subflows;
@@ -113,6 +114,8 @@ pub struct Connection {
     backups: bool,
     scheduler: Box<dyn PacketScheduler>,
     outbox: Outbox,
+    /// Whether the send buffer did not take all of the application's last write.
+    lacks_buffer: bool,
     inbox: Inbox,
     /// Octet that blocks the receiver's window and the subflow that carries it.
     blocker: (u64, Option<usize>),
@@ -173,6 +176,7 @@ impl Connection {
             backups: false,
             scheduler,
             outbox: Outbox::default(),
+            lacks_buffer: false,
             inbox,
             blocker: (u64::MAX, None),
             persist_at: Time::NEVER,
@@ -342,6 +346,7 @@ impl ByteStream for Connection {
             None => u64::MAX,
         };
         let taken = bytes.min(room);
+        self.lacks_buffer = taken < bytes;
         if taken > 0 && self.outbox.waiting() == 0 {
             self.subflows.iter_mut().filter(|subflow| subflow.is_open()).for_each(|subflow| subflow.tcp.note_idle());
         }

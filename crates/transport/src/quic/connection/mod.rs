@@ -6,6 +6,7 @@ mod chlo;
 mod datagrams;
 mod handshake;
 mod incoming;
+mod limit;
 mod migration;
 mod multipath;
 mod outgoing;

@@ -239,6 +239,11 @@ impl Path {
         self.recovery.in_flight() + self.datagram() <= self.cwnd
     }
 
+    /// Whether the pacer lets a packet leave.
+    pub fn is_released(&self, now: Time) -> bool {
+        self.pacer.is_open(now)
+    }
+
     /// Whether an ack-eliciting packet may leave: the window has room, and the pacer, if it `paces`, permits it.
     /// `wanted` tells whether there is one to send.
     #[inline]

@@ -1,6 +1,7 @@
 //! SCTP association: the states of RFC 9260 section 4 around a [`Sender`] and a [`Receiver`].
 
 mod incoming;
+mod limit;
 mod outgoing;
 mod setup;
 

@@ -1,5 +1,6 @@
 //! Sending half: fragmentation of messages into chunks, assignment to paths, and acknowledgement.
 
+mod limit;
 mod notices;
 mod partial;
 mod sack;
@@ -53,6 +54,8 @@ pub(super) struct Sender {
     siblings: Vec<Sibling>,
     /// Data not yet fragmented into chunks.
     pub backlog: Backlog,
+    /// Whether the send buffer did not take all of the application's last write.
+    lacks_buffer: bool,
     /// Whether data is sent in I-DATA chunks.
     interleaved: bool,
     /// Bytes cumulatively acknowledged.
@@ -95,6 +98,7 @@ impl Sender {
             views: Vec::new(),
             siblings: Vec::new(),
             backlog: Backlog::new(config),
+            lacks_buffer: false,
             interleaved: false,
             acknowledged: 0,
             released: 0,
@@ -160,6 +164,7 @@ impl Sender {
     pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
         let held = self.held();
         let taken = bytes.min(self.config.send_buffer.map_or(u64::MAX, |limit| limit.saturating_sub(held)));
+        self.lacks_buffer = taken < bytes;
         let idle = self.backlog.cut == self.backlog.written;
         if self.config.host().renews_bursts && self.config.max_burst > 0 {
             // An allowance that found nothing to send has lapsed.

@@ -1,6 +1,7 @@
 //! Sender state as reported in Linux's `struct tcp_info`.
 
 use super::*;
+use crate::common::Limit;
 use crate::tcp::recovery::Episode;
 use vazao_engine::Rate;
 
@@ -29,6 +30,20 @@ impl Connection {
             Episode::None if self.tx.board.is_orderly() && self.tx.dup_ack_segments() == 0 => CaState::Open,
             Episode::None => CaState::Disorder,
         }
+    }
+    /// Reason why nothing more is sent now.
+    #[inline]
+    pub fn limit(&self) -> Limit {
+        match self.state {
+            State::Listen | State::SynSent | State::SynReceived if !self.is_open_early() => Limit::Handshake,
+            State::Closed => Limit::Done,
+            _ => self.tx.limit(),
+        }
+    }
+    /// Number of retransmission and probe timeouts.
+    #[inline]
+    pub fn expiries(&self) -> u64 {
+        self.tx.stats.timeouts + self.tx.stats.loss_probes
     }
     /// Segments presumed lost and not delivered since, retransmitted or not (`tcpi_lost`), rounded up from octets.
     pub fn lost_segments(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! Operations that Multipath TCP needs on its subflows.
 
 use super::*;
+use crate::common::Limit;
 use crate::tcp::recovery::Episode;
 use vazao_congestion::{Sibling, Siblings};
 
@@ -92,6 +93,10 @@ impl Connection {
     }
     pub(crate) fn limit_cwnd(&mut self, cwnd: u64) {
         self.tx.window.restrict(cwnd, 0);
+    }
+    /// Returns the limit that its windows are while they have no room.
+    pub(crate) fn window_limit(&self, now: Time) -> Limit {
+        self.tx.window_limit(now)
     }
     /// State of the other subflows, if the congestion control is coupled.
     pub(crate) fn siblings(&mut self) -> Option<&mut Siblings> {

@@ -123,6 +123,7 @@ impl Sender {
         self.rearm(now);
         if let Some(rack_tlp) = &mut self.rack_tlp {
             rack_tlp.probe.due = !rack_tlp.probe.is_unanswered();
+            self.stats.loss_probes += u64::from(rack_tlp.probe.due);
         }
     }
 
