@@ -67,17 +67,17 @@ fn control(plan: &Plan) -> Result<Arc<dyn ControllerFactory + Send + Sync>> {
     }
     let window = plan.parameters.integer("initial_window") * plan.parameters.integer("datagram");
     Ok(match plan.control.as_str() {
-        "quinn-newreno" => {
+        "newreno" => {
             let mut config = NewRenoConfig::default();
             config.initial_window(window);
             Arc::new(config)
         }
-        "quinn-bbr" => {
+        "bbr" => {
             let mut config = BbrConfig::default();
             config.initial_window(window);
             Arc::new(config)
         }
-        "quinn-cubic" => {
+        "cubic" => {
             let mut config = CubicConfig::default();
             config.initial_window(window);
             Arc::new(config)

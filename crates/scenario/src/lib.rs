@@ -1,6 +1,6 @@
 //! The scenario model: a user's description is read and checked, built into a world, run, and measured.
 //!
-//! Each module knows those before it in this list: `document`, `measures`, `endpoint`, `model`, `packs` (the protocols),
+//! Each module knows those before it in this list: `document`, `measures`, `endpoint`, `model`, `stacks`, `packs` (the protocols),
 //! `description`, `guests`, `world`, `record`, `results`, `run`.
 
 mod description;
@@ -13,6 +13,7 @@ mod packs;
 mod record;
 mod results;
 mod run;
+mod stacks;
 mod world;
 
 pub use description::network::places_json;
@@ -24,6 +25,7 @@ pub use measures::series::{MEASURES, Measure, names as measures};
 pub use measures::table::{Column, Table};
 pub use measures::values::Values;
 pub use model::extensions::Extensions;
+pub use model::guest::{GuestSpec, Kernel, Kernels, Simulator, Simulators};
 pub use model::multipath::MultipathSpec;
 pub use model::plugin::{
     Chosen, ControlFactory, ControlSpec, OwnParameters, Plugin, Plugins, SchedulerSpec, ScriptSpec, SlowStartFactory,
@@ -34,7 +36,7 @@ pub use model::routes::Routes;
 pub use model::scenario::FlowSpec;
 pub use model::scenario::{Pack, TransportSpec};
 pub use model::scenario::{Scenario, TraceSpec};
-pub use model::stack::{GuestSpec, Kernel, Kernels, Simulator, Simulators, Stack};
+pub use model::stack::{Mechanism, Stack};
 pub use packs::library::Connect;
 pub use packs::tcp::like::{PERSONALITIES, Personality};
 pub use packs::tcp::strip::{STRIPPABLE, Strip};
@@ -46,4 +48,5 @@ pub use results::columns::{ColumnSpec, FLOWS, LINKS, PATHS, RUNS, Rows};
 pub use run::estimate::{Work, estimate};
 pub use run::session::{Session, View};
 pub use run::{ENGINE_VERSION, Options, Spill, Start, Unwound, run};
+pub use stacks::STACKS;
 pub use world::Stopped;

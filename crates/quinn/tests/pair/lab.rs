@@ -21,8 +21,8 @@ pub fn plan(seed: u64, given: &[(&str, &str)]) -> Plan {
     let given: BTreeMap<_, _> = given.iter().map(|(name, value)| ((*name).into(), raw(value))).collect();
     let parameters = Parameters::resolve(Config::PARAMETERS, &given).expect("settings that exist");
     let name = control.clone();
-    let ours = !name.starts_with("quinn-");
-    let make = ours.then(|| {
+    let own = name.strip_prefix("quinn-").map(str::to_owned);
+    let make = own.is_none().then(|| {
         let make: vazao_transport::ControlFactory = std::sync::Arc::new(move |mss, seed| {
             let entry =
                 vazao_congestion::CONGESTION_CONTROLS.iter().find(|entry| entry.name == name).expect("a control");
@@ -38,7 +38,7 @@ pub fn plan(seed: u64, given: &[(&str, &str)]) -> Plan {
         });
         make
     });
-    Plan { parameters, control, make, seed, logs: false }
+    Plan { parameters, control: own.unwrap_or(control), make, seed, logs: false }
 }
 
 fn raw(value: &str) -> Raw {

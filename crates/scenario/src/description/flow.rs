@@ -10,8 +10,8 @@ use crate::model::memory::{self, Budget};
 use crate::model::plugin::ScriptSpec;
 use crate::model::routes::Routes;
 use crate::model::scenario::{FlowSpec, TransportSpec};
-use crate::model::stack::Stack;
 use crate::packs::DEFAULT;
+use crate::stacks;
 use serde_json::Value as Json;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -335,8 +335,7 @@ fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> O
         if ["client", "server"].iter().any(|side| parameters.text(side).contains(odd)) {
             return Some("has a program with control characters other than line ends and tabs; write it without");
         }
-        return (transport.stacks != [Stack::Linux; 2])
-            .then_some("runs programs of the host, for which both sides need transport.stack = \"linux\"");
+        return stacks::unfit(transport, sides);
     }
     let service = transport.service();
     if !sides.is_paced() && parameters.get("message").is_some() && !service.has_messages {
@@ -347,20 +346,15 @@ fn unfit(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> O
     }
     let pipelined = parameters.get("pipeline").is_some() && parameters.integer("pipeline") > 1;
     let is_visit = matches!(sides.client, Application::Visit(_));
-    let varies = source.is_none_or(|source| source.is_paced() && source.pace().is_none());
-    let unplayable = varies && (transport.sender == Stack::Linux || source.is_none() && transport.has_guest());
-    first_broken(&[
+    let broken = first_broken(&[
         (service.is_unreliable && source.is_none(), NEEDS_STREAM),
         (
             service.keeps_requests_apart && pipelined && service.mixes,
             "has several requests under way, whose order the transport would not keep; write pipeline = 1",
         ),
         (service.mixes && is_visit, "has its own use for streams; leave the transport's streams, and unordered, out"),
-        (
-            unplayable,
-            "is not what a guest can play; with stack = \"linux\" write upload, download, cbr, messages or command",
-        ),
-    ])
+    ]);
+    broken.or_else(|| stacks::unfit(transport, sides))
 }
 
 /// Returns the message of the first rule that is broken.
@@ -382,8 +376,7 @@ fn unending(context: &Context<'_>, (entry, parameters): &Described, transport: &
 
 /// Returns the reason why an application cannot run over UDP.
 fn unfit_for_datagrams(sides: &Sides, parameters: &Parameters, transport: &TransportSpec) -> Option<&'static str> {
-    let paced = sides.is_paced();
-    first_broken(&[
+    let broken = first_broken(&[
         (
             sides.source().is_none(),
             "needs a reliable stream; over udp there are upload, cbr, on-off, messages, packets and arrivals",
@@ -396,12 +389,11 @@ fn unfit_for_datagrams(sides: &Sides, parameters: &Parameters, transport: &Trans
             parameters.get("read_rate").is_some(),
             "has a read_rate, but over udp nothing makes a sender wait for its reader",
         ),
-        (
-            paced && transport.has_guest(),
-            "is not possible over udp with stack = \"linux\"; write an upload, whose rate is the transport's",
-        ),
-        (paced && transport.parameters.get("rate").is_some(), "has a pace of its own; leave the transport's rate out"),
-    ])
+    ]);
+    let has_rates = sides.is_paced() && transport.parameters.get("rate").is_some();
+    broken
+        .or_else(|| stacks::unfit(transport, sides))
+        .or_else(|| has_rates.then_some("has a pace of its own; leave the transport's rate out"))
 }
 
 /// Returns client and server of flow `number`: as named, else those of its pair.

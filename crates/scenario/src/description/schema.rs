@@ -2,10 +2,9 @@
 
 use super::scenario::SCHEMA;
 use crate::measures::series;
-use crate::model::stack::{self, LINUX_CONTROLS, Stack};
 use crate::packs::TRANSPORTS;
-use crate::packs::library::quinn;
 use crate::packs::tcp::strip::STRIPPABLE;
+use crate::stacks::{self, STACKS};
 use serde_json::{Map, Value as Json, json};
 use vazao_application::{ADAPTATIONS, APPLICATIONS, Build, SCRIPTED};
 use vazao_congestion::{CONGESTION_CONTROLS, SLOW_STARTS};
@@ -68,13 +67,13 @@ pub fn schema() -> Json {
 }
 
 fn definitions() -> Json {
-    let others = LINUX_CONTROLS.iter().map(|(name, _)| *name).chain(quinn::CONTROLS.iter().copied());
+    let others = STACKS.iter().flat_map(|stack| stack.controls).map(|(name, _)| *name);
     let foreign = table([("kind", json!({ "enum": others.collect::<Vec<_>>() }))], &["kind"]);
     let transports = TRANSPORTS.iter().map(|entry| {
         let elsewhere = ["receiver", "simulator"].into_iter().map(|key| (key, of_stacks(key)));
         let known = entry.parameters.iter().filter(|parameter| parameter.name != "like");
         let keys = known.map(|parameter| {
-            let is_of_stacks = stack::PARAMETERS.iter().any(|own| own.name == parameter.name);
+            let is_of_stacks = stacks::keys().any(|key| key == parameter.name);
             (parameter.name, if is_of_stacks { of_stacks(parameter.name) } else { value(parameter.kind) })
         });
         // DCCP and SCTP have controls of their own, which are no entries under these names.
@@ -125,7 +124,7 @@ fn direction() -> Json {
 
 /// Returns the schema of a transport's key about its stacks.
 fn of_stacks(key: &str) -> Json {
-    let name = json!({ "enum": Stack::NAMES });
+    let name = json!({ "enum": stacks::NAMES });
     let text = || json!({ "type": "string" });
     let texts = json!({ "type": "object", "additionalProperties": text() });
     let emulated = || table([("loss", value(Kind::Number(0.0, 1.0)))], &["loss"]);

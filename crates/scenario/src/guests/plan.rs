@@ -4,8 +4,8 @@ mod flow;
 mod setup;
 
 use crate::model::address::Addresses;
+use crate::model::guest::{Kernel, Offloads};
 use crate::model::scenario::{FlowSpec, KernelEnd, Scenario};
-use crate::model::stack::{Kernel, Offloads, Stack};
 use std::collections::{BTreeMap, BTreeSet};
 use vazao_engine::{Duration, RandomStream};
 use vazao_guest_protocol::{Plan, Role};
@@ -53,7 +53,7 @@ pub(crate) fn plan(scenario: &Scenario, addresses: &Addresses) -> Result<Vec<Gue
     for (flow, sockets) in scenario.flows.iter().zip(&addresses.sockets) {
         for (stack, socket) in flow.transport.stacks.iter().zip(sockets) {
             let node = addresses.interfaces[socket.interface].node;
-            if *stack == Stack::Linux && !guests.iter().any(|(known, _)| *known == node) {
+            if stack.is_guest() && !guests.iter().any(|(known, _)| *known == node) {
                 guests.push((node, flow));
             }
         }
@@ -158,7 +158,7 @@ fn ends<'a>(scenario: &'a Scenario, addresses: &'a Addresses, node: usize) -> Ve
     for (number, (flow, sockets)) in scenario.flows.iter().zip(&addresses.sockets).enumerate() {
         for (side, role) in [Role::Client, Role::Server].into_iter().enumerate() {
             let own = sockets[side];
-            if flow.transport.stacks[side] == Stack::Linux && addresses.interfaces[own.interface].node == node {
+            if flow.transport.stacks[side].is_guest() && addresses.interfaces[own.interface].node == node {
                 let sides = flow.sides();
                 ends.push(KernelEnd { number, flow, addresses, sides, role, own, peer: sockets[1 - side] });
             }

@@ -1,7 +1,7 @@
 //! Extensions of the registries by a user, and what is installed.
 
+use super::guest::{Kernels, Simulators};
 use super::plugin::{ControlFactory, Plugins, SlowStartFactory};
-use super::stack::{Kernels, Simulators};
 use crate::document::files::Files;
 use vazao_application::ScriptFactory;
 use vazao_network::own::{LossFactory, QueueFactory};

@@ -3,7 +3,6 @@
 use super::application::{sides, visit};
 use super::routes::PlannedWay;
 use super::scenario::FlowSpec;
-use super::stack::Stack;
 use std::collections::BTreeSet;
 use vazao_application::{Sides, Visit};
 use vazao_network::Routing;
@@ -48,7 +47,7 @@ impl FlowSpec {
 /// Returns the number of hosts that are guests.
 pub(crate) fn guests(routing: &Routing<'_>, flows: &[FlowSpec]) -> usize {
     let ends = flows.iter().flat_map(|flow| flow.transport.stacks.into_iter().zip([&flow.client, &flow.server]));
-    let guests = ends.filter(|(stack, _)| *stack == Stack::Linux);
+    let guests = ends.filter(|(stack, _)| stack.is_guest());
     let host = |address: &String| routing.address(address).expect("an end was checked when its flow was read").0;
     guests.map(|(_, address)| host(address)).collect::<BTreeSet<_>>().len()
 }

@@ -1,7 +1,6 @@
 //! Guests' kernels: the parts of a protocol that they decide, and an end of a flow that one plays.
 
 use super::scenario::{KernelEnd, KernelProtocol};
-use super::stack::LINUX_CONTROLS;
 use std::net::Ipv4Addr;
 use vazao_engine::registry::Parameters;
 use vazao_guest_protocol::Transport;
@@ -10,9 +9,7 @@ impl KernelProtocol {
     /// Creates a protocol of Ethernet's packets for which the kernel decides everything.
     pub const fn new(transport: fn(&KernelEnd<'_>) -> Result<Transport, String>) -> KernelProtocol {
         KernelProtocol {
-            accepted: &[],
             translator: None,
-            needs_all: false,
             transport,
             sysctls: |_| Vec::new(),
             mtu: |_| 1500,
@@ -45,8 +42,8 @@ impl<'a> KernelEnd<'a> {
     /// Returns the kernel's name of the flow's congestion control, and `cubic` for one that no kernel has: it belongs to
     /// a sender of ours.
     pub fn control(&self) -> &'static str {
-        let name = &self.flow.transport.control.name;
-        LINUX_CONTROLS.iter().find(|(ours, _)| ours == name).map_or("cubic", |(_, theirs)| theirs)
+        let transport = &self.flow.transport;
+        transport.stacks[self.role as usize].own_control(&transport.control.name).unwrap_or("cubic")
     }
 
     /// Returns the address of an interface.

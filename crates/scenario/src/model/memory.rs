@@ -47,10 +47,10 @@ impl Budget {
 
 /// Returns the bytes of both ends of a flow of this transport.
 pub(crate) fn of_flow(transport: &TransportSpec) -> u64 {
-    let library = if transport.has_library() { 160_000 } else { 0 };
+    let stacks: u64 = transport.stacks.iter().map(|stack| stack.memory).sum();
     let (connection, stream) = transport.pack().memory;
     let streams = if stream > 0 { transport.parameters.integer("streams") } else { 0 };
-    connection + stream * streams + library
+    connection + stream * streams + stacks
 }
 
 fn in_words(bytes: u64) -> String {

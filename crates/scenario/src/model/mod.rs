@@ -5,6 +5,7 @@ mod addressing;
 pub(crate) mod application;
 pub(crate) mod extensions;
 pub(crate) mod flow;
+pub(crate) mod guest;
 pub(crate) mod kernel;
 mod making;
 pub(crate) mod memory;

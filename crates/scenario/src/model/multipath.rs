@@ -15,6 +15,13 @@ pub struct MultipathSpec {
     pub path_manager: Option<(&'static Entry<path_manager::Manager>, Parameters)>,
 }
 
+impl PartialEq for MultipathSpec {
+    fn eq(&self, other: &MultipathSpec) -> bool {
+        let manager = |spec: &MultipathSpec| spec.path_manager.as_ref().map(|(entry, own)| (entry.name, own.clone()));
+        self.scheduler == other.scheduler && manager(self) == manager(other)
+    }
+}
+
 impl MultipathSpec {
     /// Returns the mesh that Linux makes in the place of its path manager.
     pub(crate) fn mesh(&self) -> Option<path_manager::Mesh> {

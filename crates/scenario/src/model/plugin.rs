@@ -102,6 +102,16 @@ pub type ScriptSpec = Chosen<ScriptFactory>;
 /// Slow start as described.
 pub type SlowStartSpec = Chosen<SlowStartFactory>;
 
+/// Algorithms of a user are the same if the digests of their code are.
+impl<F> PartialEq for Chosen<F> {
+    fn eq(&self, other: &Chosen<F>) -> bool {
+        let Chosen { name, parameters, plugin, own } = self;
+        let code = |plugin: &Option<Plugin<F>>| plugin.as_ref().map(|plugin| plugin.fingerprint.clone());
+        let is_same = *name == other.name && *parameters == other.parameters && *own == other.own;
+        is_same && code(plugin) == code(&other.plugin)
+    }
+}
+
 impl<F> Chosen<F> {
     /// Creates an algorithm without parameters.
     pub(crate) fn bare(name: &str) -> Chosen<F> {

@@ -2,7 +2,7 @@
 
 use super::multipath::MultipathSpec;
 use super::plugin::Plugins;
-use super::stack::Stack;
+use super::stack::Stacks;
 use crate::document::reader::Item;
 use vazao_engine::registry::Parameters;
 use vazao_transport::common::SchedulerFactory;
@@ -11,8 +11,15 @@ use vazao_transport::common::SchedulerFactory;
 pub(crate) struct Reading<'a> {
     /// Whole transport, for errors that belong to no key alone.
     pub whole: &'a Item,
-    pub stacks: [Stack; 2],
+    pub stacks: Stacks,
     pub schedulers: &'a Plugins<SchedulerFactory>,
+}
+
+impl Reading<'_> {
+    /// Returns whether a guest plays a side.
+    pub fn has_guest(&self) -> bool {
+        self.stacks.iter().any(|stack| stack.is_guest())
+    }
 }
 
 /// Keys that a protocol takes out of a transport's table before its parameters are read.
@@ -25,7 +32,7 @@ pub(crate) struct Named {
 /// Combination that is refused: the test for it, from the stacks and the parameters, and the error message.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    pub breaks: fn([Stack; 2], &Parameters) -> bool,
+    pub breaks: fn(Stacks, &Parameters) -> bool,
     pub problem: &'static str,
 }
 

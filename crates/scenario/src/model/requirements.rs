@@ -20,7 +20,7 @@ impl Scenario {
         foreign
             .map(|transport| {
                 let digest = transport.guest.simulator.as_ref().map(|simulator| simulator.digest.clone());
-                (transport.sender.name().to_owned(), digest)
+                (transport.sender.name.to_owned(), digest)
             })
             .collect()
     }

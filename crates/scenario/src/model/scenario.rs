@@ -5,11 +5,12 @@
 
 use super::address::{Addresses, Socket};
 use super::application::Described;
+use super::guest::GuestSpec;
 use super::multipath::MultipathSpec;
 use super::plugin::{ControlSpec, ScriptSpec, SlowStartSpec};
 use super::protocol::{Controls, Front, Named, Needs, Reading, Rule, Service};
 use super::routes::{PlannedWay, Routes};
-use super::stack::{GuestSpec, Stack};
+use super::stack::{Stack, Stacks};
 use crate::document::Result;
 use crate::document::reader::Table;
 use crate::endpoint::Endpoint;
@@ -107,9 +108,9 @@ pub struct TransportSpec {
     /// Settings of a transport with several paths.
     pub multipath: Option<MultipathSpec>,
     /// Stacks of client and server.
-    pub stacks: [Stack; 2],
+    pub stacks: Stacks,
     /// Stack that sends the measured data, to which the congestion control belongs.
-    pub sender: Stack,
+    pub sender: &'static Stack,
     /// Settings of guests.
     pub guest: GuestSpec,
     /// The receiving side (0: the client) and its settings, where they are not the sender's.
@@ -124,10 +125,6 @@ type MakeCodec = fn(&Scenario, &Addresses, usize) -> std::result::Result<Box<dyn
 /// Transport protocol: everything that depends on it, filled in by its folder of `packs`.
 #[derive(Clone, Copy, Debug)]
 pub struct Pack {
-    /// Stacks that implement it.
-    pub(crate) stacks: &'static [Stack],
-    /// Refuses keys that the stacks would ignore, and stacks that do not go together.
-    pub(crate) refuse: fn(&Table, &Reading<'_>) -> Result<()>,
     /// Replaces a word for several settings by these.
     pub(crate) expand: fn(&mut Table) -> Result<()>,
     /// Congestion controls.
@@ -199,12 +196,8 @@ type MakeTranslator = fn(&Addresses, usize) -> Box<dyn Codec>;
 /// Protocol as a guest's kernel plays it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KernelProtocol {
-    /// Parameters that guests at both ends accept; their kernels decide the others.
-    pub accepted: &'static [&'static str],
     /// Makes the codec of a flow between one of our machines and a guest, if they can play together.
     pub translator: Option<MakeTranslator>,
-    /// Whether that codec must see all data of a guest leave, in its order.
-    pub needs_all: bool,
     /// Returns what the guest opens for an end of a flow, or why the kernel has no such thing.
     pub transport: fn(&KernelEnd<'_>) -> std::result::Result<Transport, String>,
     /// Returns the kernel's settings that a flow makes, below `/proc/sys`.

@@ -2,19 +2,16 @@
 
 use super::protocol::{Controls, Front, Named, Service};
 use super::scenario::{MakeEnds, Pack, TransportSpec};
-use super::stack::{self, Stack};
+use super::stack::Mechanism;
 use crate::endpoint::dissector::Unread;
-use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use vazao_congestion::Setup;
-use vazao_engine::registry::{Entry, Parameters};
+use vazao_engine::registry::Parameters;
 
 impl Pack {
     /// Creates a pack whose ends are made by `ends`, of a byte stream over one path, with TCP's names of parameters.
     pub(crate) const fn new(ends: MakeEnds) -> Pack {
         Pack {
-            stacks: &[Stack::Vazao, Stack::Linux],
-            refuse: |_, _| Ok(()),
             expand: |_| Ok(()),
             controls: Controls::OfStack("cubic"),
             slow_start: ("standard", true),
@@ -41,21 +38,6 @@ impl Pack {
             is_steerable: false,
             front: Front::new(&[]),
         }
-    }
-
-    /// Returns whether it carries datagrams that are never sent again, whatever its settings are.
-    fn is_datagrams(entry: &Entry<Pack>) -> bool {
-        let optional: Vec<_> = entry.parameters.iter().copied().filter(|parameter| !parameter.required).collect();
-        let service = (entry.build.service)(&Parameters::defaults(&optional));
-        (service.is_datagrams || service.is_unreliable) && !service.echoes
-    }
-
-    /// Describes a transport for pages: the settings that they show first and those that they do not offer, the unit of its
-    /// sequence numbers, and whether it carries datagrams.
-    pub fn front_json(entry: &Entry<Pack>) -> Json {
-        let Front { first, hidden, sequence, .. } = entry.build.front;
-        let hidden: Vec<_> = hidden.iter().copied().chain(stack::PARAMETERS.iter().map(|own| own.name)).collect();
-        json!({ "first": first, "hidden": hidden, "sequence": sequence, "datagrams": Pack::is_datagrams(entry) })
     }
 }
 
@@ -92,17 +74,17 @@ impl TransportSpec {
 
     /// Returns whether a guest plays a side.
     pub fn has_guest(&self) -> bool {
-        self.stacks.contains(&Stack::Linux)
+        self.stacks.iter().any(|stack| stack.is_guest())
     }
 
     /// Returns whether a library plays it.
     pub(crate) fn has_library(&self) -> bool {
-        self.stacks.contains(&Stack::Quinn)
+        self.sender.mechanism == Mechanism::Library
     }
 
     /// Returns whether another simulator plays it, instead of the world.
     pub fn has_simulator(&self) -> bool {
-        self.sender == Stack::Ns2
+        self.sender.mechanism == Mechanism::Simulator
     }
 
     /// Returns a factory of its congestion control, each with a slow start of its own.
@@ -120,12 +102,29 @@ impl TransportSpec {
             match &spec.control.plugin {
                 Some(plugin) => (plugin.build)(setup),
                 // The peer of a sending guest is a receiver, whose congestion control has nothing to do.
-                None if spec.sender == Stack::Linux => {
+                None if spec.sender.is_guest() => {
                     vazao_congestion::build("reno", &Parameters::default(), setup).expect("Reno has no parameters")
                 }
                 None => vazao_congestion::build(&spec.control.name, &spec.control.parameters, setup)
                     .expect("a control from the registry"),
             }
         })
+    }
+}
+
+impl PartialEq for TransportSpec {
+    fn eq(&self, other: &TransportSpec) -> bool {
+        let TransportSpec { entry, parameters, tls, control, slow_start, multipath, stacks, sender, guest, receiver } =
+            self;
+        entry.name == other.entry.name
+            && *parameters == other.parameters
+            && *tls == other.tls
+            && *control == other.control
+            && *slow_start == other.slow_start
+            && *multipath == other.multipath
+            && *stacks == other.stacks
+            && *sender == other.sender
+            && *guest == other.guest
+            && *receiver == other.receiver
     }
 }

@@ -10,7 +10,7 @@ use crate::measures::series::{PathState, SenderState, Sent};
 use crate::model::address::{Addresses, Socket, initial_sequences};
 use crate::model::protocol::{Controls, Front, Service};
 use crate::model::scenario::{Making, Pack, Scenario};
-use crate::model::stack::Stack;
+use crate::stacks::{count, with_keys};
 use std::borrow::Cow;
 use vazao_application::{Application, Sides};
 use vazao_congestion::Steering;
@@ -120,9 +120,8 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     title: "Datagram Congestion Control Protocol",
     source: "RFC 4340, RFC 4341",
     help: "datagrams that are never sent again, at a pace that a congestion control sets",
-    parameters: Config::PARAMETERS,
+    parameters: &with_keys::<{ count("dccp", Config::PARAMETERS) }>("dccp", Config::PARAMETERS),
     build: Pack {
-        stacks: &[Stack::Vazao],
         controls: Controls::Own("reno"),
         service: |_| Service { is_unreliable: true, ..Service::default() },
         memory: (16_000, 0),

@@ -10,7 +10,7 @@ use crate::measures::series::{PathState, SenderState, Sent};
 use crate::model::address::Socket;
 use crate::model::protocol::{Controls, Front, Service};
 use crate::model::scenario::{Making, Pack};
-use crate::model::stack::Stack;
+use crate::stacks::{count, with_keys};
 use std::borrow::Cow;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::Entry;
@@ -121,9 +121,8 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     title: "Internet Control Message Protocol",
     source: "RFC 792, echo and echo reply",
     help: "a request and its reply, as ping sends them: what app = \"ping\" goes over",
-    parameters: Config::PARAMETERS,
+    parameters: &with_keys::<{ count("icmp", Config::PARAMETERS) }>("icmp", Config::PARAMETERS),
     build: Pack {
-        stacks: &[Stack::Vazao],
         controls: Controls::None,
         slow_start: ("none", false),
         service: |_| Service { is_datagrams: true, echoes: true, ..Service::default() },

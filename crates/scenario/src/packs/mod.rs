@@ -10,13 +10,14 @@ pub(crate) mod sctp;
 pub(crate) mod tcp;
 pub(crate) mod udp;
 
-use crate::document::ScenarioError;
-use crate::document::reader::{Item, Table};
+use crate::document::reader::Item;
 use crate::measures::series::PathState;
+use crate::model::protocol::Front;
 use crate::model::scenario::Pack;
-use crate::model::stack;
+use crate::stacks;
+use serde_json::{Value as Json, json};
 use std::iter::repeat;
-use vazao_engine::registry::{Entry, Parameter};
+use vazao_engine::registry::{Entry, Parameter, Parameters};
 use vazao_engine::{Duration, Time};
 use vazao_transport::common::RttEstimator;
 
@@ -26,6 +27,23 @@ pub const TRANSPORTS: &[Entry<Pack>] =
 
 /// Transport of a flow that is given none.
 pub const DEFAULT: &Entry<Pack> = &tcp::ENTRY;
+
+impl Pack {
+    /// Returns whether it carries datagrams that are never sent again, whatever its settings are.
+    fn is_datagrams(entry: &Entry<Pack>) -> bool {
+        let optional: Vec<_> = entry.parameters.iter().copied().filter(|parameter| !parameter.required).collect();
+        let service = (entry.build.service)(&Parameters::defaults(&optional));
+        (service.is_datagrams || service.is_unreliable) && !service.echoes
+    }
+
+    /// Describes a transport for pages: the settings that they show first and those that they do not offer, the unit of its
+    /// sequence numbers, and whether it carries datagrams.
+    pub fn front_json(entry: &Entry<Pack>) -> Json {
+        let Front { first, hidden, sequence, .. } = entry.build.front;
+        let hidden: Vec<_> = hidden.iter().copied().chain(stacks::keys()).collect();
+        json!({ "first": first, "hidden": hidden, "sequence": sequence, "datagrams": Pack::is_datagrams(entry) })
+    }
+}
 
 /// Implements the methods of an endpoint that its connection, in a field, has too; `then` follows an expired timer.
 macro_rules! forward {
@@ -66,35 +84,6 @@ macro_rules! forward {
     };
 }
 use forward;
-
-/// Joins two lists of parameters.
-const fn join<const N: usize>(first: &[Parameter], second: &[Parameter]) -> [Parameter; N] {
-    let mut all = [stack::PARAMETERS[0]; N];
-    let mut i = 0;
-    while i < N {
-        all[i] = if i < first.len() { first[i] } else { second[i - first.len()] };
-        i += 1;
-    }
-    all
-}
-
-/// Message for a setting that the kernel makes itself.
-pub(crate) const KERNEL: &str =
-    "the kernel's own decision with stack = \"linux\"; leave it out, or see sysctl and module";
-
-/// Refuses parameters of `all` that a stack does not accept: a setting without effect is a mistake.
-pub(crate) fn refuse_own(
-    table: &Table,
-    all: &[Parameter],
-    accepted: &[&str],
-    decision: &str,
-) -> Result<(), ScenarioError> {
-    for parameter in all.iter().filter(|parameter| !accepted.contains(&parameter.name)) {
-        let problem = format!("is {decision}. What a guest can be told: {}", accepted.join(", "));
-        table.refuse_idle(parameter.name, problem)?;
-    }
-    Ok(())
-}
 
 /// Returns the default of a parameter that names an entry of a registry.
 fn default_entry(parameters: &[Parameter], name: &str) -> Item {

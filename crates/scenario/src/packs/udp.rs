@@ -1,17 +1,15 @@
 //! UDP.
 
-use super::{IP_HEADER, join};
-use crate::document::ScenarioError;
-use crate::document::reader::Table;
+use super::IP_HEADER;
 use crate::endpoint::codec::{Codec, encode_datagram};
 use crate::endpoint::dissector::{Dissection, Dissector, kind};
 use crate::endpoint::{Arrival, Body, Contents, Crossing, Departure, Endpoint, Turn};
 use crate::measures::counts::{Counts, Tally};
 use crate::measures::series::SenderState;
 use crate::model::address::Socket;
-use crate::model::protocol::{Controls, Front, Reading, Service};
+use crate::model::protocol::{Controls, Front, Service};
 use crate::model::scenario::{KernelEnd, KernelProtocol, Making, Pack};
-use crate::model::stack;
+use crate::stacks::{count, with_keys};
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::Entry;
 use vazao_engine::{Duration, Ecn, Histogram, Time};
@@ -89,9 +87,8 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     title: "User Datagram Protocol",
     source: "RFC 768",
     help: "datagrams without feedback: an upload at a constant rate, or messages as the application writes them",
-    parameters: &join::<{ Config::PARAMETERS.len() + stack::PARAMETERS.len() }>(Config::PARAMETERS, stack::PARAMETERS),
+    parameters: &with_keys::<{ count("udp", Config::PARAMETERS) }>("udp", Config::PARAMETERS),
     build: Pack {
-        refuse,
         controls: Controls::None,
         slow_start: ("none", false),
         service: |_| Service { is_datagrams: true, http: &["2", "1.1"], ..Service::default() },
@@ -122,13 +119,6 @@ impl Dissector for Datagrams {
 fn kernel_transport(end: &KernelEnd<'_>) -> Result<Transport, String> {
     let Config { payload, rate } = Config::from(end.parameters());
     Ok(Transport::Udp { payload: payload.into(), rate: rate.expect("it has a default").as_bps() / 8 })
-}
-
-fn refuse(_: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
-    if reading.stacks[0] == reading.stacks[1] {
-        return Ok(());
-    }
-    Err(reading.whole.error("has two stacks, but over udp both sides have the same so far"))
 }
 
 fn ends(making: &mut Making<'_>, number: usize, sides: &Sides) -> [Box<dyn Endpoint>; 2] {

@@ -2,9 +2,9 @@
 
 use super::visits::{accounts, whole};
 use crate::measures::table::{Builder, Table};
+use crate::model::guest::Kernel;
 use crate::model::routes::{direction_name, link_id};
 use crate::model::scenario::Scenario;
-use crate::model::stack::Kernel;
 use crate::record::samples::{Legend, Sample};
 use crate::results::account::Account;
 use crate::results::columns::{FLOWS, FlowRow, LINKS, LinkRow, PATHS, RUNS, RunRow, row};

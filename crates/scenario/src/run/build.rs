@@ -6,7 +6,6 @@ use crate::measures::measure::FlowMeasure;
 use crate::model::address::Addresses;
 use crate::model::routes::{PlannedWay, Routes, link_id};
 use crate::model::scenario::{FlowSpec, Making, Scenario};
-use crate::model::stack::Stack;
 use crate::packs::library::Libraries;
 use crate::world::probe::Probe;
 use crate::world::visits::Visited;
@@ -96,9 +95,9 @@ pub(crate) fn build<P: Probe>(
         let client_sends = sides.client_sends;
         let mut end = |side: usize, application| {
             let machine = machines.next().expect("a flow has two ends");
-            match spec.stacks[side] {
-                Stack::Linux => Side::Guest(planned.guest(number, side)),
-                _ => Side::Machine(machine, application, ids[number][side]),
+            match spec.stacks[side].is_guest() {
+                true => Side::Guest(planned.guest(number, side)),
+                false => Side::Machine(machine, application, ids[number][side]),
             }
         };
         let ends = [end(0, sides.client), end(1, sides.server)];

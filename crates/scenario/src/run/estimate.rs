@@ -2,7 +2,6 @@
 
 use crate::model::flow::guests;
 use crate::model::scenario::Scenario;
-use crate::model::stack::Stack;
 use vazao_engine::Time;
 use vazao_network::Routing;
 
@@ -21,15 +20,6 @@ pub struct Work {
 
 /// Packets that open and close a connection.
 const AROUND: f64 = 7.0;
-
-/// Returns a stack's time for a packet as a part of a Linux guest's.
-fn effort(stack: Stack) -> f64 {
-    match stack {
-        Stack::Vazao | Stack::Ns2 => 0.0,
-        Stack::Linux => 1.0,
-        Stack::Quinn => 1.0 / 40.0,
-    }
-}
 
 /// Estimates the work of a run from the sizes of its flows and the rates of their routes.
 pub fn estimate(scenario: &Scenario) -> Work {
@@ -63,7 +53,7 @@ pub fn estimate(scenario: &Scenario) -> Work {
         let bytes = bytes.min((room - offered[narrow]).max(0.0));
         offered[narrow] += bytes;
         let packets = bytes / mss * (1.0 + acks) + AROUND;
-        let guests: f64 = flow.transport.stacks.iter().map(|stack| effort(*stack)).sum();
+        let guests: f64 = flow.transport.stacks.iter().map(|stack| stack.effort).sum();
         work.hops += packets * routes.out.len() as f64;
         work.guest_packets += packets * guests;
     }

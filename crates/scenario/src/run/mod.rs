@@ -103,8 +103,10 @@ pub struct Options<'a> {
 
 /// Returns why a scenario is no run of this engine alone, if that is so.
 fn runs_elsewhere(scenario: &Scenario) -> Option<String> {
-    let simulated = scenario.flows.iter().position(|flow| flow.transport.has_simulator());
-    let simulated = simulated.map(|number| format!("flow {number}: ns-2 plays it, which runs scenarios by itself"));
+    let simulated = scenario.flows.iter().enumerate().find(|(_, flow)| flow.transport.has_simulator());
+    let simulated = simulated.map(|(number, flow)| {
+        format!("flow {number}: {} plays it, which runs scenarios by itself", flow.transport.sender.title)
+    });
     let acted = || "agents acted in it; it is no run of its scenario alone".to_owned();
     simulated.or_else(|| scenario.actions.as_ref().map(|_| acted()))
 }

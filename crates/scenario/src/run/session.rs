@@ -3,9 +3,11 @@
 use super::build::{Planned, build};
 use super::{add_guests, guarded, hex};
 use crate::model::scenario::{FlowSpec, Scenario};
+use crate::model::stack::{Mechanism, Stack};
 use crate::packs::TRANSPORTS;
 use crate::packs::library::Libraries;
 use crate::results::collect::{Outcome, collect};
+use crate::stacks::STACKS;
 use crate::world::probe::Silent;
 use crate::world::{End, Stopped, World};
 use sha2::{Digest, Sha256};
@@ -53,19 +55,13 @@ impl Session {
     /// # Errors
     /// Somebody else plays a part of it (a guest, a library, another simulator), or nothing ends it.
     pub fn new(scenario: Scenario) -> Result<Session, Stopped> {
-        let refuse = |number: usize, player: &str| {
-            let problem = format!("flow {number}: {player} plays it, which cannot be stepped; write stack = \"vazao\"");
-            Err(Stopped::NotRun(problem))
-        };
         for (number, FlowSpec { transport, .. }) in scenario.flows.iter().enumerate() {
-            if transport.has_simulator() {
-                return refuse(number, "ns-2");
-            }
-            if transport.has_guest() {
-                return refuse(number, "a Linux guest");
-            }
-            if transport.has_library() {
-                return refuse(number, "a library");
+            let foreign = transport.stacks.iter().find(|stack| stack.mechanism != Mechanism::Machine);
+            if let Some(Stack { player, .. }) = foreign {
+                let usual = STACKS[0].name;
+                let problem =
+                    format!("flow {number}: {player} plays it, which cannot be stepped; write stack = {usual:?}");
+                return Err(Stopped::NotRun(problem));
             }
         }
         let planned = Planned::new(&scenario, false).map_err(Stopped::NotRun)?;

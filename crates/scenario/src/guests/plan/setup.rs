@@ -1,8 +1,8 @@
 //! Settings of a guest's kernel and network before any flow starts.
 
 use crate::model::address::Addresses;
+use crate::model::guest::Offloads;
 use crate::model::scenario::{KernelEnd, Scenario};
-use crate::model::stack::Offloads;
 use std::collections::BTreeMap;
 use vazao_engine::RandomStream;
 use vazao_guest_protocol::{Route, Setup};

@@ -1,7 +1,6 @@
 //! Connections that a third party's library plays.
 
 pub(crate) mod log;
-pub(crate) mod quinn;
 
 use super::IP_HEADER;
 use crate::endpoint::codec::{Codec, Logger, encode_datagram};
@@ -9,7 +8,6 @@ use crate::endpoint::{Arrival, Body, Content, Contents, Crossing, Departure, End
 use crate::measures::counts::{Counts, Tally};
 use crate::measures::series::{PathState, SenderState, Sent};
 use crate::model::scenario::Scenario;
-use crate::model::stack::Stack;
 use crate::packs::ends::Ends;
 use log::Reader;
 use std::borrow::Cow;
@@ -39,13 +37,13 @@ impl Libraries {
                 continue;
             }
             let Some(connect) = connect else {
-                return Err(format!("flow {number}: this build of Vazão has no stack {:?}", Stack::Quinn.name()));
+                return Err(format!("flow {number}: this build of Vazão has no stack {:?}", spec.sender.name));
             };
-            let own = !quinn::CONTROLS.contains(&spec.control.name.as_str());
+            let own = spec.sender.own_control(&spec.control.name);
             let ends = connect(&Plan {
                 parameters: spec.parameters.clone(),
-                control: spec.control.name.clone(),
-                make: own.then(|| spec.control_factory()),
+                control: own.unwrap_or(&spec.control.name).to_owned(),
+                make: own.is_none().then(|| spec.control_factory()),
                 seed: RandomStream::new(scenario.seed, &format!("library/flow {number}")).bits(),
                 logs,
             });

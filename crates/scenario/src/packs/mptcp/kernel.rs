@@ -7,7 +7,6 @@ use vazao_guest_protocol::{MptcpEndpoint, Role, Setup, Transport};
 use vazao_transport::mptcp::path_manager::Mesh;
 
 pub(super) const KERNEL: KernelProtocol = KernelProtocol {
-    accepted: &["cc", "path_manager", "metrics"],
     translator: Some(|addresses, number| Box::new(GuestCodec::new(addresses, number))),
     sysctls: |parameters| memory(parameters).collect(),
     common: &[

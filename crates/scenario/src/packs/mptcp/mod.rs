@@ -5,7 +5,7 @@ mod kernel;
 mod ways;
 
 use super::{
-    IP_HEADER, Means, default_entry, forward, join, measured,
+    IP_HEADER, Means, default_entry, forward, measured,
     tcp::{SETTINGS, dissector::Segments, host, like, metrics},
 };
 use crate::document::ScenarioError;
@@ -20,7 +20,7 @@ use crate::model::plugin::SchedulerSpec;
 use crate::model::protocol::{Front, Named, Reading, Rule};
 use crate::model::routes::PlannedWay;
 use crate::model::scenario::{Making, Pack, TransportSpec};
-use crate::model::stack::{self, Stack};
+use crate::stacks::{count, join, with_keys};
 use std::borrow::Cow;
 use std::iter::once;
 use std::sync::Arc;
@@ -148,7 +148,7 @@ impl Endpoint for Mptcp {
 
 /// Parameters of Multipath TCP and of its subflows.
 const OWN: &[Parameter] =
-    &join::<{ mptcp::Config::PARAMETERS.len() + SETTINGS.len() }>(mptcp::Config::PARAMETERS, SETTINGS);
+    &join::<{ mptcp::Config::PARAMETERS.len() + SETTINGS.len() }>(&[mptcp::Config::PARAMETERS, SETTINGS]);
 
 /// Registry entry.
 pub(super) const ENTRY: Entry<Pack> = Entry {
@@ -157,7 +157,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     title: "Multipath TCP",
     source: "RFC 8684",
     help: "one byte stream over several TCP subflows; TCP's parameters are those of each",
-    parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
+    parameters: &with_keys::<{ count("mptcp", OWN) }>("mptcp", OWN),
     build: Pack {
         expand: like::apply,
         take,
@@ -184,7 +184,7 @@ const RULES: &[Rule] = &[
         problem: "has fast_open, but Multipath TCP's subflows are opened without data; leave fast_open out",
     },
     Rule {
-        breaks: |stacks, parameters| stacks[0] == Stack::Linux && !parameters.schedule("changes").is_empty(),
+        breaks: |stacks, parameters| stacks[0].is_guest() && !parameters.schedule("changes").is_empty(),
         problem: "has changes, but a guest's interfaces stay as they are; leave changes out, or write \
                   stack = { client = \"vazao\" }",
     },
@@ -196,7 +196,7 @@ fn take(table: &mut Table, reading: &Reading<'_>) -> Result<Named, ScenarioError
     let scheduler = SchedulerSpec::read(scheduler, reading.schedulers)?;
     let whole = manager.clone();
     let (manager, parameters) = manager.entry("path manager", PATH_MANAGERS)?;
-    if reading.stacks.contains(&Stack::Linux) && manager.build.mesh.is_none() {
+    if reading.has_guest() && manager.build.mesh.is_none() {
         let known = PATH_MANAGERS.iter().filter(|entry| entry.build.mesh.is_some()).map(|entry| entry.name);
         let known = known.rev().collect::<Vec<_>>().join(" or ");
         return Err(whole.error(format!("is not one of Linux's; with stack = \"linux\" write {known}")));

@@ -2,7 +2,6 @@
 
 use crate::model::routes::Routes;
 use crate::model::scenario::FlowSpec;
-use crate::model::stack::Stack;
 use crate::model::ways::{interfaces, last, node_of};
 use vazao_engine::registry;
 use vazao_network::{NodeKind, Routing};
@@ -28,7 +27,7 @@ pub(super) fn subflow_ways(routing: &Routing<'_>, flow: &FlowSpec) -> Vec<(Addre
         relay: 0,
     };
     let is_single = flow.transport.multipath.as_ref().is_some_and(|spec| spec.mesh() == Some(Mesh::Single));
-    let keeps_to_interfaces = is_single && flow.transport.stacks[1] == Stack::Linux;
+    let keeps_to_interfaces = is_single && flow.transport.stacks[1].is_guest();
     let mut ways = vec![(own, flow.routes.clone())];
     for from in interfaces(routing, &flow.client) {
         for to in interfaces(routing, &flow.server) {

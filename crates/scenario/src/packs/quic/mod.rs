@@ -7,10 +7,9 @@ pub(crate) mod log;
 mod ways;
 
 use super::ends::Ends;
-use super::library::{self, quinn};
-use super::{IP_HEADER, default_entry, forward, join};
+use super::library;
+use super::{IP_HEADER, default_entry, forward};
 use crate::document::ScenarioError;
-use crate::document::reader::Table;
 use crate::endpoint::codec::{Codec, Logger};
 use crate::endpoint::dissector::Unread;
 use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Inflow, Turn, known_mut};
@@ -23,7 +22,7 @@ use crate::model::plugin::SchedulerSpec;
 use crate::model::protocol::{Front, Named, Reading, Rule, Service};
 use crate::model::routes::PlannedWay;
 use crate::model::scenario::{FlowSpec, Making, Pack, Scenario, TransportSpec};
-use crate::model::stack::{self, Stack};
+use crate::stacks::{count, with_keys};
 use log::View;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -175,17 +174,15 @@ impl Endpoint for Quic {
     }
 }
 
-/// Registry entry. Of the stack's parameters only the first applies: the others are for Linux.
+/// Registry entry.
 pub(super) const ENTRY: Entry<Pack> = Entry {
     name: "quic",
     aliases: &[],
     title: "QUIC",
     source: "RFC 9000, RFC 9001, RFC 9002",
     help: "streams over UDP: handshake and encryption in one, losses found packet by packet",
-    parameters: &join::<{ quic::Config::PARAMETERS.len() + 1 }>(quic::Config::PARAMETERS, stack::PARAMETERS),
+    parameters: &with_keys::<{ count("quic", quic::Config::PARAMETERS) }>("quic", quic::Config::PARAMETERS),
     build: Pack {
-        stacks: &[Stack::Vazao, Stack::Quinn],
-        refuse,
         take: |table, _| Ok(Named { path_scheduler: table.take("path_scheduler"), ..Named::default() }),
         rules: RULES,
         settle,
@@ -236,18 +233,6 @@ fn is_before_tls(parameters: &Parameters) -> bool {
 /// Returns whether packets have parts of Google's QUIC that RFC 9000 does not know.
 fn is_googles(parameters: &Parameters) -> bool {
     is_before_tls(parameters) || parameters.integer("fec") > 0
-}
-
-fn refuse(table: &Table, reading: &Reading<'_>) -> Result<(), ScenarioError> {
-    if !reading.stacks.contains(&Stack::Quinn) {
-        return Ok(());
-    }
-    if reading.stacks[0] != reading.stacks[1] {
-        return Err(reading.whole.error(
-            "has two stacks, but the packets of quinn are bytes and ours are none: over quic both sides have the same",
-        ));
-    }
-    quinn::refuse_others(table)
 }
 
 fn settle(

@@ -8,9 +8,7 @@ use std::net::Ipv4Addr;
 use vazao_guest_protocol::{Sctp, Transport};
 
 pub(super) const KERNEL: KernelProtocol = KernelProtocol {
-    accepted: &["multihomed", "interleaving"],
     translator: Some(|addresses, number| Box::new(Bytes::new(addresses, number, true))),
-    needs_all: true,
     sysctls: |parameters| {
         let interleaving = parameters.flag("interleaving").then(|| ("net.sctp.intl_enable", "1".to_owned()));
         interleaving.into_iter().collect()

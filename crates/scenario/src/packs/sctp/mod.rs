@@ -6,7 +6,7 @@ mod guest;
 mod kernel;
 mod read;
 
-use super::{IP_HEADER, Means, forward, join, measured, path_state};
+use super::{IP_HEADER, Means, forward, measured, path_state};
 use crate::endpoint::{Arrival, Body, Content, Contents, Departure, Endpoint, Inflow, Notice, Turn, known};
 use crate::measures::counts::{Counts, PathReport, Tally};
 use crate::measures::measure::FlowMeasure;
@@ -15,8 +15,8 @@ use crate::model::address::initial_sequences;
 use crate::model::protocol::{Controls, Front, Needs, Rule, Service};
 use crate::model::routes::PlannedWay;
 use crate::model::scenario::{Making, Pack};
-use crate::model::stack::{self, Stack};
 use crate::model::ways::{paired_ways, ways_between};
+use crate::stacks::{count, join, with_keys};
 use std::borrow::Cow;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameter, Parameters};
@@ -186,10 +186,10 @@ impl Endpoint for Sctp {
 }
 
 /// Parameters of SCTP and of DTLS.
-const OWN: &[Parameter] = &join::<{ sctp::Config::PARAMETERS.len() + tls::DatagramSettings::PARAMETERS.len() }>(
+const OWN: &[Parameter] = &join::<{ sctp::Config::PARAMETERS.len() + tls::DatagramSettings::PARAMETERS.len() }>(&[
     sctp::Config::PARAMETERS,
     tls::DatagramSettings::PARAMETERS,
-);
+]);
 
 /// Registry entry.
 pub(super) const ENTRY: Entry<Pack> = Entry {
@@ -199,9 +199,8 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     source: "RFC 9260",
     help: "reliable messages in streams over one path, several in turn (failover), or several at once (cmt); \
            trace = [\"notifications\"] records what its applications are told (RFC 6458)",
-    parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
+    parameters: &with_keys::<{ count("sctp", OWN) }>("sctp", OWN),
     build: Pack {
-        stacks: &[Stack::Vazao, Stack::Linux, Stack::Ns2],
         tls: tls::Config::over_messages,
         // SCTP's own control is RFC 9260 section 7's, or the kernel's.
         controls: Controls::Own("sctp"),

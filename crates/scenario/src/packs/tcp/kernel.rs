@@ -6,18 +6,6 @@ use vazao_engine::registry::Parameters;
 use vazao_guest_protocol::Transport;
 
 pub(super) const KERNEL: KernelProtocol = KernelProtocol {
-    accepted: &[
-        "cc",
-        "mss",
-        "initial_window",
-        "sack",
-        "timestamps",
-        "receive_buffer",
-        "send_buffer",
-        "tcp_rmem",
-        "tcp_wmem",
-        "metrics",
-    ],
     translator: Some(|addresses, number| Box::new(Bytes::new(addresses, number))),
     sysctls: |parameters| {
         let options = [("net.ipv4.tcp_sack", "sack"), ("net.ipv4.tcp_timestamps", "timestamps")];

@@ -8,7 +8,7 @@ pub(crate) mod strip;
 
 pub(super) use kernel::{METRICS, memory};
 
-use super::{IP_HEADER, join, path_state};
+use super::{IP_HEADER, path_state};
 use crate::document::ScenarioError;
 use crate::endpoint::{Arrival, Body, Contents, Departure, Endpoint, Inflow, Turn};
 use crate::measures::counts::{Counts, Tally};
@@ -18,7 +18,7 @@ use crate::model::address::initial_sequences;
 use crate::model::multipath::MultipathSpec;
 use crate::model::protocol::{Front, Named, Needs, Reading};
 use crate::model::scenario::{FlowSpec, Making, Pack};
-use crate::model::stack::{self, Stack};
+use crate::stacks::{count, join, with_keys};
 use std::borrow::Cow;
 use std::sync::Arc;
 use vazao_application::{Application, Sides};
@@ -154,11 +154,12 @@ fn drive_over_tls(now: Time, connection: &mut Connection, session: &mut Session,
 }
 
 /// Parameters of TCP, and the personality.
-pub(super) const SETTINGS: &[Parameter] = &join::<{ Config::PARAMETERS.len() + 1 }>(Config::PARAMETERS, &[like::KEY]);
+pub(super) const SETTINGS: &[Parameter] =
+    &join::<{ Config::PARAMETERS.len() + 1 }>(&[Config::PARAMETERS, &[like::KEY]]);
 
 /// Parameters of TCP and of TLS.
 const OWN: &[Parameter] =
-    &join::<{ SETTINGS.len() + tls::Settings::PARAMETERS.len() }>(SETTINGS, tls::Settings::PARAMETERS);
+    &join::<{ SETTINGS.len() + tls::Settings::PARAMETERS.len() }>(&[SETTINGS, tls::Settings::PARAMETERS]);
 
 /// Registry entry.
 pub(super) const ENTRY: Entry<Pack> = Entry {
@@ -167,9 +168,8 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     title: "Transmission Control Protocol",
     source: "RFC 9293",
     help: "reliable byte stream; loss recovery, congestion control and timers are chosen by parameters",
-    parameters: &join::<{ OWN.len() + stack::PARAMETERS.len() }>(OWN, stack::PARAMETERS),
+    parameters: &with_keys::<{ count("tcp", OWN) }>("tcp", OWN),
     build: Pack {
-        stacks: &[Stack::Vazao, Stack::Linux, Stack::Ns2],
         expand: like::apply,
         tls: tls::Config::new,
         needs: NEEDS,
@@ -218,7 +218,7 @@ fn settle(
 ) -> Result<Option<MultipathSpec>, ScenarioError> {
     let most = if parameters.flag("timestamps") { 1448 } else { 1460 };
     let mss = parameters.integer("mss");
-    if reading.stacks.contains(&Stack::Linux) && mss > most {
+    if reading.has_guest() && mss > most {
         let problem = format!("mss {mss} does not fit a guest's card, an Ethernet one; write at most {most}");
         return Err(reading.whole.error(problem));
     }

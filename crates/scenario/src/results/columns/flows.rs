@@ -4,7 +4,7 @@ use super::columns;
 use crate::measures::table::Cell;
 use crate::model::multipath::MultipathSpec;
 use crate::model::scenario::FlowSpec;
-use crate::model::stack::Stack;
+use crate::model::stack::Stacks;
 use crate::results::account::Account;
 use vazao_engine::{Duration, Histogram, Time};
 use vazao_transport::common::Limit;
@@ -77,8 +77,8 @@ impl FlowRow<'_> {
 }
 
 /// Returns one name for both sides if they agree, else both names.
-fn stack_name([client, server]: [Stack; 2]) -> String {
-    if client == server { client.name().into() } else { format!("{}-{}", client.name(), server.name()) }
+fn stack_name([client, server]: Stacks) -> String {
+    if client == server { client.name.into() } else { format!("{}-{}", client.name, server.name) }
 }
 
 columns! {

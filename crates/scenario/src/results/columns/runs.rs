@@ -2,7 +2,7 @@
 
 use super::columns;
 use crate::measures::table::Cell;
-use crate::model::stack::Kernel;
+use crate::model::guest::Kernel;
 use vazao_engine::Time;
 
 /// Source of a row of `runs`.

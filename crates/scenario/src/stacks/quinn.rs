@@ -1,14 +1,37 @@
-//! Settings that quinn accepts as the stack of a QUIC flow.
+//! quinn-proto, a production QUIC library, in virtual time.
 
+use super::{has_no_programs, refuse_others};
 use crate::document::reader::{Item, Table};
 use crate::document::{Result, Toml};
 use crate::model::plugin::ControlSpec;
-use crate::packs::refuse_own;
+use crate::model::stack::{Mechanism, Play, Stack};
 use vazao_engine::registry::{Parameters, Value};
 use vazao_transport::quic;
 
+pub(super) const ENTRY: Stack = Stack {
+    player: "a library",
+    transports: Some(&[Play {
+        accepted: Some(PARAMETERS),
+        apart: |_| {
+            Some(
+                "has two stacks, but the packets of quinn are bytes and ours are none: over quic both sides have the same",
+            )
+        },
+        ..Play::new("quic")
+    }]),
+    controls: CONTROLS,
+    read_control,
+    decision: "quinn's own decision with stack = \"quinn\"; leave it out",
+    refuse,
+    check,
+    unfit: has_no_programs,
+    effort: 1.0 / 40.0,
+    memory: 80_000,
+    ..Stack::new("quinn", "quinn", Mechanism::Library)
+};
+
 /// Congestion controls of quinn: BBR's first version, CUBIC and NewReno as it implements them.
-pub(crate) const CONTROLS: &[&str] = &["quinn-bbr", "quinn-cubic", "quinn-newreno"];
+const CONTROLS: &[(&str, &str)] = &[("quinn-bbr", "bbr"), ("quinn-cubic", "cubic"), ("quinn-newreno", "newreno")];
 
 /// Parameters of QUIC that quinn accepts; it decides the others itself.
 const PARAMETERS: &[&str] = &[
@@ -53,29 +76,24 @@ const RANGES: &[(&str, f64, f64, &str)] = &[
 /// Changes of the client's address that quinn supports.
 const CHANGES: &[&str] = &["migrate", "rebind", "rebind_address"];
 
-/// Refuses parameters that quinn decides itself.
-pub(crate) fn refuse_others(table: &Table) -> Result<()> {
-    refuse_own(table, quic::Config::PARAMETERS, PARAMETERS, "quinn's own decision with stack = \"quinn\"; leave it out")
-}
-
 /// Refuses parameters that quinn's own controls would ignore.
-pub(crate) fn refuse_ignored(table: &Table, control: &ControlSpec) -> Result<()> {
-    if !CONTROLS.contains(&control.name.as_str()) {
+fn refuse(table: &Table, control: &ControlSpec) -> Result<()> {
+    if ENTRY.own_control(&control.name).is_none() {
         return Ok(());
     }
     let whose = format!("for our controls, and cc is {:?}; leave it out", control.name);
     let accepted: Vec<_> = PARAMETERS.iter().filter(|name| !OF_OUR_CONTROLS.contains(name)).copied().collect();
-    refuse_own(table, quic::Config::PARAMETERS, &accepted, &whose)
+    refuse_others(table, quic::Config::PARAMETERS, &accepted, &whose)
 }
 
 /// Refuses values that quinn does not accept.
-pub(crate) fn check(table: &Table, control: &ControlSpec, parameters: &Parameters) -> Result<()> {
+fn check(table: &Table, control: &ControlSpec, parameters: &Parameters) -> Result<()> {
     let refuse = |name: &str, problem: String| table.refuse(name, problem);
     if parameters.text("handshake").starts_with("gquic") {
         let accepted = "quinn has no handshake of Google's; write 1-rtt, 0-rtt, 0-rtt-rejected or retry";
         return refuse("handshake", accepted.into());
     }
-    if CONTROLS.contains(&control.name.as_str()) && parameters.integer("initial_window") < 2 {
+    if ENTRY.own_control(&control.name).is_some() && parameters.integer("initial_window") < 2 {
         let problem =
             format!("with a window of 1 {} never sends; write 2 or more (RFC 9002 section 7.2)", control.name);
         return refuse("initial_window", problem);
@@ -99,13 +117,13 @@ pub(crate) fn check(table: &Table, control: &ControlSpec, parameters: &Parameter
 }
 
 /// Reads one of quinn's own controls, if one is named: by its name, or by a table with nothing but its kind.
-pub(crate) fn read_control(item: &Item) -> Result<Option<ControlSpec>> {
-    let own = |value: &Toml| CONTROLS.iter().find(|name| *value == Toml::Text((**name).into()));
+fn read_control(item: &Item) -> Result<Option<ControlSpec>> {
+    let own = |value: &Toml| CONTROLS.iter().find(|(name, _)| *value == Toml::Text((*name).into()));
     let Toml::Table(entries) = &item.node.value else {
-        return Ok(own(&item.node.value).map(|name| ControlSpec::bare(name)));
+        return Ok(own(&item.node.value).map(|(name, _)| ControlSpec::bare(name)));
     };
     let kind = entries.iter().find(|(key, _)| key == "kind");
-    let Some(name) = kind.and_then(|(_, node)| own(&node.value)) else { return Ok(None) };
+    let Some((name, _)) = kind.and_then(|(_, node)| own(&node.value)) else { return Ok(None) };
     let mut table = item.clone().into_table()?;
     table.take("kind");
     table.finish_with("is not known: quinn's own controls have no parameters but initial_window, beside cc")?;
