@@ -10,6 +10,9 @@ ENGINE_VERSION: str
 MEASURES: dict[str, tuple[str, str]]
 """Title and unit of each measure that can be traced over time. Their names, unlike columns', do not tell a unit."""
 
+STACKS: dict[str, tuple[Literal["machine", "guest", "library", "simulator"], list[str]]]
+"""The mechanism by which each stack plays, and the transports that it plays; the first stack is the usual one."""
+
 class VazaoError(Exception):
     """Anything Vazão reports to its user."""
 

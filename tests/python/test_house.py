@@ -48,7 +48,7 @@ ROOMS = (
 """Rooms of the Python package from the bottom up: each imports only from earlier rooms, and only their exports."""
 
 SCENARIO_ROOMS = (
-    *("document", "measures", "endpoint", "model", "packs", "description"),
+    *("document", "measures", "endpoint", "model", "stacks", "packs", "description"),
     *("guests", "world", "record", "results", "run"),
 )
 """Rooms of the crate `scenario`, from the bottom up: each may use only earlier ones."""
@@ -136,6 +136,22 @@ def test_the_rooms_of_the_scenario_model_know_only_those_below() -> None:
     files = {file: upward(file.relative_to(folder).parts[0], file.read_text()) for file in folder.glob("*/**/*.rs")}
     assert {str(file.relative_to(folder)): names for file, names in files.items() if names} == {}
     assert upward("packs", "use crate::world::World;") == ["world"]
+
+
+def test_a_stack_is_a_part_of_its_own_and_one_line() -> None:
+    """Only its part of `stacks` names a stack; all others ask for its mechanism. `like` has personalities by these names."""
+    folder = ROOT / "crates/scenario/src"
+    name = re.compile(rf'"(?:{"|".join(_core.STACKS)})"')
+    files = {str(file.relative_to(folder)): file.read_text() for file in folder.glob("**/*.rs")}
+    named = {file for file, text in files.items() if name.search(re.sub("//.*", "", text))}
+    assert {file for file in named if not file.startswith("stacks/")} == {"packs/tcp/like.rs"}
+    words = re.compile(rf"\b(?:{'|'.join(_core.STACKS)})(?![-_\w])", re.IGNORECASE)
+    assert words.findall(files["description/transport.rs"].replace("vazao_", "")) == []
+    lists = re.sub(r'//.*|"(?:\\.|[^"])*"', "", files["stacks/mod.rs"])
+    for stack in _core.STACKS:
+        lines = [line.strip() for line in lists.splitlines() if re.search(rf"\b{stack}\b", line)]
+        assert [line for line in lines if line != f"mod {stack};"] == [next(line for line in lines if "ENTRY" in line)]
+        assert {f"stacks/{stack}.rs", f"stacks/{stack}/mod.rs"} & named, stack
 
 
 USE = re.compile(r"^\s*(?:pub(?:\([^)]*\))? )?use ([^;]+);", re.MULTILINE)

@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use vazao_engine::{Duration, Time};
-use vazao_scenario::{Extensions, Files, Kernel, ScenarioError, Simulator, TraceSpec, Work};
+use vazao_scenario::{Extensions, Files, Kernel, STACKS, ScenarioError, Simulator, Stack, TRANSPORTS, TraceSpec, Work};
 
 create_exception!(_core, VazaoError, PyException, "Base of everything Vazão raises.");
 create_exception!(_core, InputError, VazaoError, "The scenario is wrong; the message says where and what would do.");
@@ -451,6 +451,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ENGINE_VERSION", vazao_scenario::ENGINE_VERSION)?;
     let measures = vazao_scenario::MEASURES.iter().map(|measure| (measure.name, (measure.title, measure.unit)));
     module.add("MEASURES", measures.into_py_dict(module.py())?)?;
+    let plays = |stack: &Stack| TRANSPORTS.iter().map(|entry| entry.name).filter(|name| stack.plays(name)).collect();
+    let stack = |stack: &'static Stack| (stack.name, (stack.mechanism.name(), plays(stack)));
+    let stacks: Vec<(_, (_, Vec<_>))> = STACKS.iter().map(stack).collect();
+    module.add("STACKS", stacks.into_py_dict(py)?)?;
     module.add("VazaoError", py.get_type::<VazaoError>())?;
     let wrong = py.get_type::<InputError>();
     for part in ["file", "line", "key", "value", "problem", "suggestion"] {

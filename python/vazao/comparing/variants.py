@@ -1,4 +1,4 @@
-"""Variants of a scenario on each comparable stack (vazao, linux, quinn), with notes on what differs."""
+"""Variants of a scenario on each comparable stack, with notes on what differs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ from vazao import _core
 from vazao.errors import ScenarioError
 from vazao.scenario import Allowed, load
 
-STACKS = ("vazao", "linux", "quinn")
+STACKS = tuple(stack for stack, (mechanism, _) in _core.STACKS.items() if mechanism != "simulator")
 """The stacks that can carry a flow; the last one that ran is the yardstick for the others."""
-
-_QUIC_ONLY = "quinn"
-"""The stack that only speaks QUIC; scenarios without QUIC skip it."""
 
 _MEANT = ("kind", "cc", "cc.kind", "stack")
 """Settings that define a transport: a flow keeps its own stack rather than lose one of them."""
@@ -52,8 +49,8 @@ def variants(
             # The old value is replaced, not merged.
             _set(document, key[1:].split("."), None)
         _set(document, key.removeprefix("=").split("."), value)
-    quic = any(_table(flow.get("transport", "tcp")).get("kind", "tcp") == "quic" for flow in document["flow"])
-    stacks = [stack for stack in STACKS if quic or stack != _QUIC_ONLY]
+    kinds = {_table(flow.get("transport", "tcp")).get("kind", "tcp") for flow in document["flow"]}
+    stacks = [stack for stack in STACKS if _concerns(stack, kinds)]
     made = [_variant(document, stack, seed, file, allow_programs) for stack in stacks]
     if sum(variant.scenario is not None for variant in made) < 2:
         reasons = "; ".join(note for variant in made if variant.scenario is None for note in variant.notes)
@@ -64,6 +61,12 @@ def variants(
 def plays(run: str, stack: str) -> bool:
     """Whether a flow (by its column `stack`) is carried by the stack that its run is named after, not by its own."""
     return run not in STACKS or run in stack.split("-")
+
+
+def _concerns(stack: str, transports: set[str]) -> bool:
+    """Whether a stack is worth a variant: a library plays one transport, and scenarios without that skip it."""
+    mechanism, known = _core.STACKS[stack]
+    return mechanism != "library" or not transports.isdisjoint(known)
 
 
 def _variant(document: dict[str, Any], stack: str, seed: int | None, file: str, allow: Allowed) -> Variant:
@@ -98,7 +101,7 @@ _DOUBLED = ("receive_buffer", "send_buffer")
 
 def _meanings(flows: Sequence[dict[str, Any]], stack: str, kept: set[int]) -> Iterator[str]:
     """Notes on settings that mean something else on `stack` than on ours, for the flows that it carries."""
-    for number, flow in enumerate(flows if stack == "linux" else ()):
+    for number, flow in enumerate(flows if _core.STACKS[stack][0] == "guest" else ()):
         transport = _table(flow.get("transport", "tcp"))
         given = [key for key in _DOUBLED if transport.get(key, "auto") != "auto"]
         if given and number not in kept and transport.get("kind", "tcp") == "tcp":

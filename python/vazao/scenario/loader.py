@@ -28,7 +28,7 @@ def load(
     allowed. A scenario for ns-2 may use only what ns-2 supports.
     """
     # Finding kernels reads their files, and finding ns-2 starts it: skip both where the scenario names neither.
-    kernels = _kernels() if _may_name("linux", text, overrides) else []
+    kernels = _kernels() if _may_have_guests(text, overrides) else []
     foreign = _may_name(ns2.STACK, text, overrides)
     simulators = _simulators() if foreign else []
     more: dict[str, Any] = {"plugins": plugins, "kernels": kernels, "simulators": simulators}
@@ -64,7 +64,7 @@ def from_json(
 def available_stacks(text: str, overrides: Sequence[tuple[str, object]] = ()) -> list[str]:
     """Kernels and simulators available to a text here, and why others are not: they determine what can be run."""
     at_hand: list[str] = []
-    if _may_name("linux", text, overrides):
+    if _may_have_guests(text, overrides):
         at_hand += [*map(repr, _kernels()), *map(kernel.missing, (None, *kernel.SERIES))]
     if _may_name(ns2.STACK, text, overrides):
         at_hand += [*map(repr, _simulators()), ns2.missing()]
@@ -73,6 +73,11 @@ def available_stacks(text: str, overrides: Sequence[tuple[str, object]] = ()) ->
 
 def _may_name(stack: str, text: str, overrides: Sequence[tuple[str, object]]) -> bool:
     return stack in text or any(stack in repr(override) for override in overrides)
+
+
+def _may_have_guests(text: str, overrides: Sequence[tuple[str, object]]) -> bool:
+    guests = (stack for stack, (mechanism, _) in _core.STACKS.items() if mechanism == "guest")
+    return any(_may_name(stack, text, overrides) for stack in guests)
 
 
 def _simulators() -> list[tuple[str, str, str]]:

@@ -22,6 +22,18 @@ pub enum Mechanism {
     Simulator,
 }
 
+impl Mechanism {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mechanism::Machine => "machine",
+            Mechanism::Guest => "guest",
+            Mechanism::Library => "library",
+            Mechanism::Simulator => "simulator",
+        }
+    }
+}
+
 /// Stack: everything that depends on it, filled in by its part of `stacks`.
 #[derive(Clone, Copy, Debug)]
 pub struct Stack {
@@ -118,6 +130,11 @@ impl Stack {
             Some(known) => known.iter().find(|play| play.transport == transport).copied(),
             None => Some(Play::new("")),
         }
+    }
+
+    /// Returns whether it plays a transport.
+    pub fn plays(&self, transport: &str) -> bool {
+        self.play(transport).is_some()
     }
 
     /// Returns its own name of a congestion control that only it has.

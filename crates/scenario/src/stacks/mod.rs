@@ -62,7 +62,7 @@ const fn lists<'a>(transport: &str, own: &'a [Parameter]) -> [&'a [Parameter]; S
     lists[0] = own;
     let mut i = 0;
     while i < STACKS.len() {
-        if plays(&STACKS[i], transport) {
+        if names(&STACKS[i], transport) {
             lists[1] = &[STACK];
             lists[i + 2] = STACKS[i].parameters;
         }
@@ -72,7 +72,7 @@ const fn lists<'a>(transport: &str, own: &'a [Parameter]) -> [&'a [Parameter]; S
 }
 
 /// Returns whether a stack names a transport among those that it plays; ours names none, as it plays all.
-const fn plays(stack: &Stack, transport: &str) -> bool {
+const fn names(stack: &Stack, transport: &str) -> bool {
     let Some(known) = stack.transports else { return false };
     let mut i = 0;
     while i < known.len() {
@@ -169,7 +169,7 @@ pub(crate) fn refuse(
     let mut plays = Vec::new();
     for stack in stacks {
         let Some(play) = stack.play(entry.name) else {
-            let possible = STACKS.iter().filter(|stack| stack.play(entry.name).is_some());
+            let possible = STACKS.iter().filter(|stack| stack.plays(entry.name));
             let possible: Vec<_> = possible.map(|stack| format!("stack = {:?}", stack.name)).collect();
             let (name, stack, possible) = (entry.name, stack.name, possible.join(" or "));
             return Err(whole.error(format!("there is no {name} with stack {stack:?} yet; write {possible}")));

@@ -90,7 +90,7 @@ columns! {
         "number of the `[[flow]]` table that it comes from, from 0; in SQL `flows.group`, as the word alone is one of SQL's";
     "transport" = flow.spec.transport.entry.name, "name as in the scenario";
     "stack" = stack_name(flow.spec.transport.stacks),
-        "`vazao`, `linux`, `quinn`, `ns2`, or both sides' names, the client's first: `linux-vazao`";
+        "the stack's name as in the scenario, or both sides' names, the client's first: `linux-vazao`";
     "cc" = flow.spec.transport.control.name.as_str(),
         "congestion control, as in the scenario; `none` where there is none";
     "recovery" = flow.recovery(),
