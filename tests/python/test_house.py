@@ -139,7 +139,7 @@ def test_the_rooms_of_the_scenario_model_know_only_those_below() -> None:
 
 
 def test_a_stack_is_a_part_of_its_own_and_one_line() -> None:
-    """Only its part of `stacks` names a stack; all others ask for its mechanism. `like` has personalities by these names."""
+    """Only its part of `stacks` names a stack; all others ask for its mechanism. `like` has words of its own."""
     folder = ROOT / "crates/scenario/src"
     name = re.compile(rf'"(?:{"|".join(_core.STACKS)})"')
     files = {str(file.relative_to(folder)): file.read_text() for file in folder.glob("**/*.rs")}
