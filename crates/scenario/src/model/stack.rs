@@ -115,7 +115,7 @@ impl Stack {
             parameters: &[],
             read: |_, _, _, _| Ok(()),
             describe: |_, _, _| (),
-            decision: "",
+            decision: "the stack's own decision; leave it out",
             refuse: |_, _| Ok(()),
             check: |_, _, _| Ok(()),
             unfit: |_| None,
