@@ -266,6 +266,10 @@ class PathState:
     """Bytes believed to be in the network."""
     queued_bytes: int
     """Bytes that were assigned to it and have not left so far."""
+    held_bytes: int
+    """Bytes that were assigned to it and are not acknowledged, sent or not."""
+    pacing_rate_bps: int | None
+    """Rate at which it paces; None where it does not."""
     space_bytes: int
     """Bytes that the window leaves free: `cwnd_bytes` less the two; below zero after a cut."""
     mss: int

@@ -6,7 +6,7 @@ use crate::user::{attribute, seconds};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
-use vazao_engine::{Duration, Time};
+use vazao_engine::{Duration, Rate, Time};
 use vazao_transport::common::{Decision, PacketScheduler, PathState, SchedulerFactory, Situation};
 
 /// A subflow as a scheduler sees it. Times in seconds, sizes in bytes.
@@ -21,6 +21,10 @@ pub struct PyPathState {
     flight_bytes: u64,
     /// Bytes that were assigned to it and have not left so far.
     queued_bytes: u64,
+    /// Bytes that were assigned to it and are not acknowledged, sent or not.
+    held_bytes: u64,
+    /// Rate at which it paces; None where it does not.
+    pacing_rate_bps: Option<u64>,
     /// Room that the window leaves, below zero after a cut.
     space_bytes: i64,
     /// Payload of a full segment.
@@ -60,6 +64,8 @@ impl PyPathState {
             ssthresh_bytes: if path.ssthresh == u64::MAX { f64::INFINITY } else { path.ssthresh as f64 },
             flight_bytes: path.flight,
             queued_bytes: path.queued,
+            held_bytes: path.held,
+            pacing_rate_bps: path.pacing_rate.map(Rate::as_bps),
             space_bytes: path.space(),
             mss: path.mss,
             srtt_s: seconds(path.srtt),

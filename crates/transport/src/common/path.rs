@@ -1,6 +1,6 @@
 //! State of a subflow as schedulers see it.
 
-use vazao_engine::Duration;
+use vazao_engine::{Duration, Rate};
 
 /// State of a subflow as schedulers see it. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,6 +13,10 @@ pub struct PathState {
     pub flight: u64,
     /// Bytes assigned to the path but not sent yet.
     pub queued: u64,
+    /// Bytes assigned to the path and not acknowledged, sent or not: what its send buffer holds.
+    pub held: u64,
+    /// Rate at which the path paces; `None`: it does not pace.
+    pub pacing_rate: Option<Rate>,
     /// Maximum segment size (payload).
     pub mss: u64,
     /// Smoothed round-trip time; zero before the first measurement.
@@ -57,6 +61,8 @@ impl PathState {
         ssthresh: u64::MAX,
         flight: 0,
         queued: 0,
+        held: 0,
+        pacing_rate: None,
         mss: 1448,
         srtt: Duration::ZERO,
         rttvar: Duration::ZERO,

@@ -159,11 +159,14 @@ impl Subflow {
     pub(crate) fn view(&self, now: Time) -> PathState {
         let (tcp, rtt) = (&self.tcp, self.tcp.rtt());
         let usable = self.stage == Stage::Open && !tcp.is_after_timeout();
+        let queued = self.queued + tcp.unsent();
         PathState {
             cwnd: tcp.cwnd(),
             ssthresh: tcp.control().ssthresh(),
             flight: tcp.pipe(),
-            queued: self.queued + tcp.unsent(),
+            queued,
+            held: tcp.flight() + queued,
+            pacing_rate: tcp.pacing_rate(),
             mss: tcp.payload(),
             srtt: rtt.srtt(),
             rttvar: rtt.variation(),
@@ -176,7 +179,7 @@ impl Subflow {
             retransmissions: tcp.stats().retransmissions,
             segments: tcp.stats().segments,
             usable,
-            has_room: usable && self.queued == 0 && tcp.unsent() == 0 && tcp.has_room(now),
+            has_room: usable && queued == 0 && tcp.has_room(now),
             slow_start: tcp.control().in_slow_start(),
             recovering: tcp.in_recovery(),
             backup: self.backup,

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use vazao_engine::registry::{Parameters, Raw, find};
-use vazao_engine::{Duration, Time};
+use vazao_engine::{Duration, Rate, Time};
 use vazao_transport::common::{Decision, PacketScheduler, PathState, SCHEDULERS, Situation};
 
 const MSS: u64 = 1000;
@@ -25,6 +25,7 @@ fn path(ms: u64, cwnd: u64, flight: u64) -> PathState {
         cwnd: cwnd * MSS,
         ssthresh: cwnd * MSS,
         flight: flight * MSS,
+        held: flight * MSS,
         mss: MSS,
         srtt: rtt,
         rtt,
@@ -64,7 +65,8 @@ fn choice(name: &str, paths: &[PathState]) -> Decision {
 // ---- invariants -----------------------------------------------------------------------------------------------------
 
 /// Schedulers that by definition may leave a path with room unused.
-const WAITING: [&str; 11] = [
+const WAITING: [&str; 12] = [
+    "least-linger",
     "adaptive",
     "bufferbloat-mitigation",
     "freeze",
@@ -88,6 +90,7 @@ fn any_path() -> impl Strategy<Value = PathState> {
                 cwnd: cwnd * MSS + rtt % MSS,
                 flight: flight * MSS,
                 queued: if open { 0 } else { queued * MSS },
+                held: (flight + if open { 0 } else { queued }) * MSS,
                 mss: MSS,
                 srtt: Duration::from_micros(srtt),
                 rttvar: Duration::from_micros(rttvar),
@@ -180,6 +183,74 @@ fn lowest_rtt_takes_the_nearest_that_has_room_the_first_of_equals() {
     assert_eq!(choice("lowest-rtt", &[path(20, 10, 0), path(10, 10, 0), path(10, 10, 0)]), send(1));
     assert_eq!(choice("lowest-rtt", &[path(20, 10, 0), path(10, 10, 10)]), send(0));
     assert_eq!(choice("lowest-rtt", &[path(20, 10, 10)]), Decision::Wait);
+}
+
+/// Ten segments at 1.2 × 10 in 10 ms linger 8.3 ms, and so do two at 1.2 × 20 in 100 ms; far below the threshold
+/// the rate is 2 × 10 in 10 ms, and they linger 5 ms. Room in the window does not count, nor the round-trip time.
+#[test]
+fn least_linger_takes_the_path_that_has_sent_all_soonest() {
+    let far = |flight| path(100, 20, flight);
+    assert_eq!(choice("least-linger", &[path(10, 10, 10), far(3)]), send(0));
+    assert_eq!(choice("least-linger", &[path(10, 10, 10), far(2)]), send(0), "the first of equals");
+    assert_eq!(choice("least-linger", &[path(10, 10, 10), far(1)]), send(1));
+    let starting = PathState { ssthresh: 30 * MSS, ..path(10, 10, 10) };
+    assert_eq!(choice("least-linger", &[path(10, 10, 10), starting]), send(1));
+    // A control's own rate: ten segments at 16 Mbit/s take 5 ms.
+    let paced = PathState { pacing_rate: Some(Rate::from_bps(16_000_000)), ..path(10, 10, 10) };
+    assert_eq!(choice("least-linger", &[path(10, 10, 10), paced]), send(1));
+}
+
+/// 65 428 bytes are 66 segments of 1000 at one time; afterwards, and at another time, the least linger time decides anew.
+#[test]
+fn least_linger_gives_bursts() {
+    let mut scheduler = scheduler("least-linger");
+    let mut paths = [path(10, 100, 0), path(10, 100, 1)];
+    let mut next = |ms: u64, paths: &[PathState]| {
+        let now = Time::from_nanos(ms * 1_000_000);
+        let Decision::Send { path, skip: 0 } = scheduler.decide(&Situation { now, ..situation(paths) }) else {
+            panic!("both have room")
+        };
+        scheduler.on_sent(path, MSS);
+        path
+    };
+    for held in 0..66 {
+        paths[0].held = held * MSS;
+        assert_eq!(next(1, &paths), 0);
+    }
+    assert_eq!(next(1, &paths), 1);
+    paths[1].held = 70 * MSS;
+    assert_eq!(next(1, &paths), 1, "the burst goes on");
+    assert_eq!(next(2, &paths), 0);
+}
+
+/// A rate of 1.2 × 10 segments in 10 ms that becomes twice as high counts as 1.5 times as high with a burst of 20 segments,
+/// which is all that the receiver's window leaves, added to 20: they linger 11.1 ms, 13 at the old rate 10.8, 14 of them 11.7.
+#[test]
+fn least_linger_averages_the_rate() {
+    for (flight, expected) in [(13, 1), (14, 0)] {
+        let mut scheduler = scheduler("least-linger");
+        let mut at = |ms: u64, cwnd, usable| {
+            let paths = [path(10, cwnd, cwnd), PathState { usable, ..path(40, 40, flight) }];
+            let now = Time::from_nanos(ms * 1_000_000);
+            scheduler.decide(&Situation { now, window: 20 * MSS, ..situation(&paths) })
+        };
+        assert_eq!(at(1, 10, false), send(0));
+        assert_eq!(at(2, 20, false), send(0));
+        assert_eq!(at(3, 20, true), send(expected));
+    }
+}
+
+/// Ten segments of window are 46 080 bytes of buffer (`it_fills_as_linux_does` of the send buffer). Where that is full the
+/// far subflow, whose five segments linger 41.7 ms and not 38.4, is not given anything either. All together may hold
+/// 4096 bytes more than their buffers.
+#[test]
+fn least_linger_waits_for_the_buffer_of_the_soonest() {
+    let held = |held| [PathState { held, ..path(10, 10, 10) }, path(100, 10, 5)];
+    assert_eq!(choice("least-linger", &held(46_079)), send(0));
+    assert_eq!(choice("least-linger", &held(46_080)), Decision::Wait);
+    let decide = |outstanding| scheduler("least-linger").decide(&Situation { outstanding, ..situation(&held(10_000)) });
+    assert_eq!(decide(4096 + 2 * 46_080 - 1), send(0));
+    assert_eq!(decide(4096 + 2 * 46_080), Decision::Wait);
 }
 
 /// Linux's mptcp_rr: a turn of `num_segments` each, and a new round when all with room have had theirs.

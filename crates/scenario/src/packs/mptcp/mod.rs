@@ -159,7 +159,7 @@ pub(super) const ENTRY: Entry<Pack> = Entry {
     help: "one byte stream over several TCP subflows; TCP's parameters are those of each",
     parameters: &with_keys::<{ count("mptcp", OWN) }>("mptcp", OWN),
     build: Pack {
-        expand: like::apply,
+        expand: like::apply_to_subflows,
         take,
         rules: RULES,
         is_multipath: |_| true,

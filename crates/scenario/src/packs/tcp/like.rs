@@ -5,6 +5,7 @@ use crate::document::reader::{Item, Table};
 use crate::document::{Node, Result, Toml, parse};
 use vazao_congestion::CONGESTION_CONTROLS;
 use vazao_engine::registry::{Entry, Kind, Parameter, find};
+use vazao_transport::mptcp;
 
 /// Key of a transport.
 pub(crate) const KEY: Parameter = Parameter::new(
@@ -20,6 +21,8 @@ type Settings = &'static [(&'static str, &'static str)];
 /// Defaults of an implementation.
 pub struct Personality {
     settings: Settings,
+    /// Settings of Multipath TCP beside those of its subflows.
+    multipath: Settings,
     /// Profile of its congestion controls, where implementations differ.
     profile: &'static str,
     /// Further settings that go with a congestion control.
@@ -30,7 +33,7 @@ impl Personality {
     /// Returns everything that it stands for: key, value as TOML, and the congestion control that it goes with unless it
     /// goes with all.
     pub fn settings(&self) -> impl Iterator<Item = (&'static str, &'static str, Option<&'static str>)> {
-        let all = self.settings.iter().map(|(key, value)| (*key, *value, None));
+        let all = self.settings.iter().chain(self.multipath).map(|(key, value)| (*key, *value, None));
         let with = |(control, settings): &(&'static str, Settings)| {
             let control = *control;
             settings.iter().map(move |(key, value)| (*key, *value, Some(control)))
@@ -38,9 +41,21 @@ impl Personality {
         all.chain(self.controls.iter().flat_map(with))
     }
 
-    /// Returns the parameter of TCP that a key sets.
+    /// Returns the parameter of TCP or Multipath TCP that a key sets.
     pub fn parameter(key: &str) -> Option<&'static Parameter> {
-        super::SETTINGS.iter().find(|parameter| parameter.name == key)
+        super::SETTINGS.iter().chain(mptcp::Config::PARAMETERS).find(|parameter| parameter.name == key)
+    }
+
+    /// Sets its defaults for the keys that a table of TCP lacks, or of Multipath TCP.
+    fn supply(&self, table: &mut Table, control: &str, is_multipath: bool) -> Result<()> {
+        let with = self.controls.iter().filter(|(name, _)| *name == control).flat_map(|(_, settings)| *settings);
+        let multipath = if is_multipath { self.multipath } else { &[] };
+        let settings = self.settings.iter().chain(multipath).chain(with);
+        let text: String = settings.map(|(key, value)| format!("{key} = {value}\n")).collect();
+        if let Toml::Table(entries) = parse(&text)?.value {
+            entries.into_iter().for_each(|(key, node)| table.supply(&key, node));
+        }
+        Ok(())
     }
 }
 
@@ -65,6 +80,7 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
                 ("delayed_ack_timeout", "\"200 ms\""),
                 ("quick_acks", "0"),
             ],
+            multipath: &[],
             profile: "rfc",
             controls: &[],
         },
@@ -87,6 +103,7 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
                 ("tcp_rmem", "\"6 MiB\""),
                 ("tcp_wmem", "\"4 MiB\""),
             ],
+            multipath: &[("scheduler", "\"least-linger\"")],
             profile: "linux",
             controls: &[
                 ("cubic", &[("slow_start", "\"hystart\"")]),
@@ -123,6 +140,7 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
                 ("cwv", "\"grow\""),
                 ("rtt", "\"timestamps\""),
             ],
+            multipath: &[],
             profile: "ns3",
             controls: &[
                 ("reno", BY_ACKS),
@@ -165,6 +183,7 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
                 ("initial_rto", "\"3 s\""),
                 ("receive_buffer", "\"20 kB\""),
             ],
+            multipath: &[],
             profile: "ns2",
             controls: &[],
         },
@@ -192,20 +211,24 @@ pub(crate) fn of_sides(transport: &Item) -> Result<Option<[Item; 2]>> {
     })))
 }
 
-/// Takes the personality out of a transport's table, and sets its defaults for missing keys.
+/// Takes the personality out of TCP's table, and sets its defaults for missing keys.
 pub(crate) fn apply(table: &mut Table) -> Result<()> {
+    take(table, false)
+}
+
+/// Does the same with Multipath TCP's table.
+pub(crate) fn apply_to_subflows(table: &mut Table) -> Result<()> {
+    take(table, true)
+}
+
+fn take(table: &mut Table, is_multipath: bool) -> Result<()> {
     let Some(item) = table.take(KEY.name) else { return Ok(()) };
     let (entry, rest) = item.entry("personality", PERSONALITIES)?;
     rest.finish()?;
     let control = profiled(table.take("cc"), entry.build.profile)?;
     let name = kind(&control.node).unwrap_or_default().to_owned();
     table.put_back("cc", control);
-    let settings = entry.build.settings().filter(|(_, _, with)| with.is_none_or(|control| control == name));
-    let text: String = settings.map(|(key, value, _)| format!("{key} = {value}\n")).collect();
-    if let Toml::Table(entries) = parse(&text)?.value {
-        entries.into_iter().for_each(|(key, node)| table.supply(&key, node));
-    }
-    Ok(())
+    entry.build.supply(table, &name, is_multipath)
 }
 
 /// Returns the name of a congestion control.

@@ -14,6 +14,7 @@ mod forward_prediction;
 mod freeze;
 mod hsr;
 mod in_order;
+mod least_linger;
 mod lowest_rtt;
 mod lts;
 mod lws;
@@ -36,6 +37,7 @@ pub use forward_prediction::ForwardPrediction;
 pub use freeze::Freeze;
 pub use hsr::HighestSendingRate;
 pub use in_order::InOrder;
+pub use least_linger::LeastLinger;
 pub use lowest_rtt::LowestRtt;
 pub use lts::LowestTimeSpace;
 pub use lws::LargestWindowSpace;
@@ -175,6 +177,7 @@ pub type Build = fn(&Parameters) -> Box<dyn PacketScheduler>;
 /// All packet schedulers.
 pub const SCHEDULERS: &[Entry<Build>] = &[
     lowest_rtt::ENTRY,
+    least_linger::ENTRY,
     round_robin::ENTRY,
     redundant::ENTRY,
     lws::ENTRY,

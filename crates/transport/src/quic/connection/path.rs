@@ -382,11 +382,14 @@ impl Path {
         let rtt = &self.recovery.rtt;
         let measured = self.recovery.is_measured();
         let known = |time: Duration| if measured { time } else { Duration::ZERO };
+        let queued = self.queue.iter().map(|frame| u64::from(frame.bytes())).sum();
         PathState {
             cwnd: self.cwnd,
             ssthresh: self.control.ssthresh(),
             flight: self.recovery.in_flight(),
-            queued: self.queue.iter().map(|frame| u64::from(frame.bytes())).sum(),
+            queued,
+            held: self.recovery.in_flight() + queued,
+            pacing_rate: measured.then(|| self.pacing_rate()),
             mss: self.datagram(),
             srtt: known(rtt.srtt()),
             rttvar: rtt.variation(),
