@@ -34,6 +34,9 @@ parameters! {
              so is halved, once in its round-trip time";
         pub reestablish: Option<Duration> = TIMEOUT, "",
             "how long after a subflow has died it is opened again; without it, none is";
+        pub subflow_windows: bool = Kind::Flag, "false",
+            "whether each subflow has an automatic receive window beside the connection's, as in Linux: it bounds nothing, \
+             but what makes it grow is acknowledged at once (host linux)";
         pub checksum: bool = Kind::Flag, "false",
             "whether data is covered by checksums, so that a path that alters it is found out (RFC 8684 section 3.7)";
         pub backups: Vec<u64> = Kind::Integers, "",
@@ -57,7 +60,9 @@ impl Config {
     ) -> Config {
         let (receive_buffer, send_buffer) = (tcp.receive_buffer, tcp.send_buffer.take());
         tcp.multipath = [Dss::MAP_BYTES as u16, Dss::ACK_BYTES as u16];
-        tcp.receive_buffer = Some(receive_buffer.unwrap_or(tcp.largest_receive_buffer()));
+        if receive_buffer.is_some() || !parameters.flag("subflow_windows") {
+            tcp.receive_buffer = Some(receive_buffer.unwrap_or(tcp.largest_receive_buffer()));
+        }
         Config::from((parameters, Arc::new(tcp), packet_scheduler, manager, receive_buffer, send_buffer))
     }
 }

@@ -103,7 +103,7 @@ pub const PERSONALITIES: &[Entry<Personality>] = &[
                 ("tcp_rmem", "\"6 MiB\""),
                 ("tcp_wmem", "\"4 MiB\""),
             ],
-            multipath: &[("scheduler", "\"least-linger\"")],
+            multipath: &[("scheduler", "\"least-linger\""), ("subflow_windows", "true")],
             profile: "linux",
             controls: &[
                 ("cubic", &[("slow_start", "\"hystart\"")]),

@@ -110,8 +110,10 @@ pub(crate) struct Receiver {
     fin: Option<u64>,
     /// Value of `nxt` in the last acknowledgement sent.
     pub acknowledged: u64,
-    /// Right edge of the advertised window.
+    /// Right edge of the advertised window, and octets accepted beyond it: of a subflow the connection's window lets more
+    /// come than its own.
     edge: u64,
+    allowance: u64,
     due: AckDue,
     /// Whether the window of the pending acknowledgement is already chosen, regardless of later reads.
     window_chosen: bool,
@@ -147,6 +149,7 @@ impl Receiver {
             fin: None,
             acknowledged: 1,
             edge: 1 + first,
+            allowance: if config.multipath[0] > 0 { Receiver::largest_buffer(config) } else { 0 },
             due: AckDue::Never,
             window_chosen: false,
             settled: false,
@@ -215,7 +218,7 @@ impl Receiver {
     pub fn on_data(&mut self, now: Time, start: u64, span: u64, fin: bool, arrived: &Arrived) -> Arrival {
         let end = start + span;
         self.settled = false;
-        if start == self.nxt && self.ranges.is_empty() && end <= self.edge && !fin {
+        if start == self.nxt && self.ranges.is_empty() && end <= self.limit() && !fin {
             if self.is_out_of_memory() {
                 return Arrival::Outside;
             }
@@ -228,7 +231,8 @@ impl Receiver {
 
     fn on_irregular_data(&mut self, now: Time, start: u64, end: u64, fin: bool, arrived: &Arrived) -> Arrival {
         // Data beyond the window or beyond FIN is cut off; FIN itself takes no space.
-        let limit = self.fin.map_or(self.edge + u64::from(fin && end == self.edge + 1), |fin| fin + 1);
+        let edge = self.limit();
+        let limit = self.fin.map_or(edge + u64::from(fin && end == edge + 1), |fin| fin + 1);
         let fin = fin && end <= limit && end > self.ranges.end();
         let end = end.min(limit);
         if start >= end {
@@ -516,6 +520,11 @@ impl Receiver {
     pub fn is_drained(&self) -> bool {
         self.fin_reached() && self.read + 1 == self.nxt
     }
+    /// Right edge of what is accepted.
+    #[inline]
+    fn limit(&self) -> u64 {
+        self.edge + self.allowance
+    }
     /// Receive window.
     pub fn window(&self) -> Range<u64> {
         self.nxt..self.edge
@@ -527,8 +536,8 @@ impl Receiver {
         if span == 0 {
             // An ACK at the edge itself comes from a peer that has filled the window; rejecting it would start an ACK
             // loop between two such peers.
-            return start == self.nxt || (start > self.nxt && start <= self.edge);
+            return start == self.nxt || (start > self.nxt && start <= self.limit());
         }
-        start < self.edge.max(self.nxt + 1) && end > self.nxt
+        start < self.limit().max(self.nxt + 1) && end > self.nxt
     }
 }
