@@ -3,6 +3,7 @@
 use super::path_manager::Manager;
 use crate::common::{SchedulerFactory, TIMEOUT};
 use crate::tcp;
+use crate::tcp::host::Host;
 use crate::tcp::multipath::Dss;
 use std::sync::Arc;
 use vazao_engine::Duration;
@@ -35,8 +36,8 @@ parameters! {
         pub reestablish: Option<Duration> = TIMEOUT, "",
             "how long after a subflow has died it is opened again; without it, none is";
         pub subflow_windows: bool = Kind::Flag, "false",
-            "whether each subflow has an automatic receive window beside the connection's, as in Linux: it bounds nothing, \
-             but what makes it grow is acknowledged at once (host linux)";
+            "with host linux: an automatic receive buffer is a memory that grows as Linux's; each subflow has a window of \
+             its own from it, and what makes that grow is acknowledged at once";
         pub checksum: bool = Kind::Flag, "false",
             "whether data is covered by checksums, so that a path that alters it is found out (RFC 8684 section 3.7)";
         pub backups: Vec<u64> = Kind::Integers, "",
@@ -60,7 +61,8 @@ impl Config {
     ) -> Config {
         let (receive_buffer, send_buffer) = (tcp.receive_buffer, tcp.send_buffer.take());
         tcp.multipath = [Dss::MAP_BYTES as u16, Dss::ACK_BYTES as u16];
-        if receive_buffer.is_some() || !parameters.flag("subflow_windows") {
+        let shares = parameters.flag("subflow_windows") && tcp.host == Host::Linux;
+        if receive_buffer.is_some() || !shares {
             tcp.receive_buffer = Some(receive_buffer.unwrap_or(tcp.largest_receive_buffer()));
         }
         Config::from((parameters, Arc::new(tcp), packet_scheduler, manager, receive_buffer, send_buffer))

@@ -1,6 +1,9 @@
 //! Receiving half of a connection: reassembly and the receive window.
 
+use super::memory::Memory;
+use super::subflow::Subflow;
 use crate::common::Reassembly;
+use crate::tcp::receiver::SharedMemory;
 use std::ops::Range;
 use vazao_engine::{Duration, Time};
 
@@ -20,6 +23,8 @@ pub(crate) struct Inbox {
     /// Bytes that had all arrived before.
     pub duplicate_bytes: u64,
     tuning: Option<Tuning>,
+    /// Linux's memory in place of a buffer of our own.
+    memory: Option<Memory>,
 }
 
 /// Receive-buffer auto-tuning. RFC 8684 section 3.3.5 recommends twice the sum of the rates times the longest
@@ -36,7 +41,21 @@ impl Inbox {
     pub fn new(buffer: Option<u64>, most: u64) -> Inbox {
         let tuning = buffer.is_none().then(Tuning::default);
         let buffer = buffer.unwrap_or(INITIAL_BUFFER.min(most));
-        Inbox { order: Reassembly::default(), fin: None, most, buffer, edge: 0, duplicate_bytes: 0, tuning }
+        Inbox {
+            order: Reassembly::default(),
+            fin: None,
+            most,
+            buffer,
+            edge: 0,
+            duplicate_bytes: 0,
+            tuning,
+            memory: None,
+        }
+    }
+
+    /// Creates the state of a stream whose subflows choose windows from a memory of Linux's that grows up to `most`.
+    pub fn sharing(most: u64) -> Inbox {
+        Inbox { tuning: None, memory: Some(Memory::new(most)), ..Inbox::new(None, most) }
     }
 
     #[inline]
@@ -87,12 +106,32 @@ impl Inbox {
         self.edge.saturating_sub(self.nxt())
     }
 
+    /// Returns the window to advertise where a subflow has chosen `own` from the shared memory, or `None` without one: the
+    /// furthest edge of any subflow.
+    pub fn furthest_window(&mut self, own: u64) -> Option<u64> {
+        self.memory?;
+        self.edge = self.edge.max(self.nxt() + own);
+        Some(self.edge - self.nxt())
+    }
+
+    /// Returns what subflows with segments of this size see of their shared memory.
+    pub fn share(&self, segment: u64) -> Option<SharedMemory> {
+        self.memory.map(|memory| memory.share(&self.order, segment))
+    }
+
     /// Reads at most `limit` in-order octets; also returns whether to send a window update.
     pub fn take(&mut self, limit: u64, step: u64) -> Option<(Range<u64>, bool)> {
         let range = self.order.take(limit)?;
         let shut = self.edge.saturating_sub(self.nxt()) < step;
         let opens = range.end + self.buffer >= self.edge + step.min(self.buffer / 2);
         Some((range, shut && opens))
+    }
+
+    /// Lets the shared memory grow, if there is one.
+    pub fn tune_memory(&mut self, now: Time, subflows: &[Subflow]) {
+        if let Some(memory) = &mut self.memory {
+            self.buffer = memory.tune(now, self.order.read, subflows);
+        }
     }
 
     /// Auto-tunes the buffer; `rtt` is the longest of the paths' round-trip times.

@@ -8,6 +8,7 @@ mod config;
 mod connection;
 mod inbox;
 pub mod keys;
+mod memory;
 mod outbox;
 pub mod path_manager;
 mod subflow;

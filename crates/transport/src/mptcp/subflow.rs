@@ -205,9 +205,20 @@ impl Subflow {
 
     // ---- sending --------------------------------------------------------------------------------------------------
 
+    /// Assigns a piece. It first fills up the last one that waits, which the receiver's window may have cut short.
     #[inline]
-    pub(crate) fn assign(&mut self, piece: Piece) {
-        self.enqueue(self.queue.len(), piece);
+    pub(crate) fn assign(&mut self, mut piece: Piece) {
+        let most = self.tcp.payload() as u32;
+        if let Some(last) = self.queue.back_mut().filter(|last| last.end() == piece.start && last.tried == piece.tried)
+        {
+            let more = most.saturating_sub(last.length).min(piece.length);
+            last.length += more;
+            self.queued += u64::from(more);
+            piece = Piece { start: piece.start + u64::from(more), length: piece.length - more, ..piece };
+        }
+        if piece.length > 0 {
+            self.enqueue(self.queue.len(), piece);
+        }
     }
 
     /// Assigns a reinjected piece, ahead of later data.
@@ -226,13 +237,24 @@ impl Subflow {
     #[inline]
     pub(crate) fn feed(&mut self) -> bool {
         if self.tcp.unsent() > 0 {
+            self.push_short();
             return false;
         }
         let Some(piece) = self.queue.pop_front() else { return false };
+        self.push_short();
         self.queued -= u64::from(piece.length);
         self.sent.push_back(Mapped { octet: self.tcp.written_octet(), data: piece.start, length: piece.length });
         self.tcp.take(u64::from(piece.length));
         true
+    }
+
+    /// Lets TCP send a short piece where others wait behind it: Nagle's algorithm holds back only the last one
+    /// (`tcp_write_xmit` in Linux).
+    #[inline]
+    fn push_short(&mut self) {
+        if !self.queue.is_empty() {
+            self.tcp.forget_short();
+        }
     }
 
     /// Connection-level octet that subflow octet `octet` carries.

@@ -66,7 +66,7 @@ pub(crate) struct Sender {
     pub timer: Timer,
     paced: Option<Box<Paced>>,
     bursts: Option<Box<Bursts>>,
-    short: ShortSegments,
+    pub short: ShortSegments,
     pub marks: EcnSender,
     rules: Rules,
     host: &'static Personality,

@@ -39,6 +39,7 @@ impl Connection {
         if self.subflows[number].tcp.flight() > 0 {
             self.update_coupling(number);
         }
+        self.share_memory(number);
         let subflow = &mut self.subflows[number];
         if segment.has_timestamps {
             let clock = timestamp(now);
@@ -181,6 +182,7 @@ impl Connection {
         if self.config.receive_buffer.is_none() {
             let rtt = self.max_receiver_rtt();
             self.inbox.tune(now, rtt);
+            self.inbox.tune_memory(now, &self.subflows);
         }
     }
 

@@ -154,7 +154,9 @@ pub struct Connection {
 impl Connection {
     fn new(config: Arc<Config>, role: Role, identity: Identity) -> Connection {
         let scheduler = (config.packet_scheduler)();
-        let inbox = Inbox::new(config.receive_buffer, config.tcp.largest_receive_buffer());
+        let most = config.tcp.largest_receive_buffer();
+        let shares = config.tcp.receive_buffer.is_none();
+        let inbox = if shares { Inbox::sharing(most) } else { Inbox::new(config.receive_buffer, most) };
         let server = identity.pairs[0].server;
         let first = [HASH.initial_data_sequence(identity.key).wrapping_add(1), 0];
         let mut connection = Connection {

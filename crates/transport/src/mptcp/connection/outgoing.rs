@@ -26,6 +26,7 @@ impl Connection {
         loop {
             while self.pollable != 0 {
                 let number = self.pollable.trailing_zeros() as usize;
+                self.share_memory(number);
                 let Some(subflow) = self.subflows.get_mut(number) else {
                     self.pollable = 0;
                     break;
@@ -285,9 +286,7 @@ impl Connection {
         if segment.flags.has(Flags::SYN) {
             multipath.signal = self.syn_signal(number, segment.flags.has(Flags::ACK));
         } else {
-            let step = 2 * self.segment();
-            let window = self.inbox.window(step) >> self.subflows[number].tcp.scales().0;
-            segment.window = window.min(u64::from(u16::MAX)) as u16;
+            segment.window = self.window(number, segment.window);
             if self.mode == Mode::Multipath {
                 self.fill_options(number, &mut segment, &mut multipath);
             } else {
@@ -298,6 +297,29 @@ impl Connection {
         // Connection-level options take precedence over SACK blocks, which can be repeated.
         while segment.header_bytes(extra) > MAX_HEADER && extra.sack.pop() {}
         segment
+    }
+
+    /// Shows a subflow the memory that all share, if they do.
+    pub(super) fn share_memory(&mut self, number: usize) {
+        if let Some(memory) = self.inbox.share(self.segment())
+            && let Some(subflow) = self.subflows.get_mut(number)
+        {
+            subflow.tcp.share_memory(memory);
+        }
+    }
+
+    /// Returns the window to advertise with a segment of a subflow that has chosen `own`, both scaled.
+    fn window(&mut self, number: usize, own: u16) -> u16 {
+        let tcp = &mut self.subflows[number].tcp;
+        let scale = tcp.scales().0;
+        let window = match self.inbox.furthest_window(u64::from(own) << scale) {
+            Some(furthest) => {
+                tcp.raise_window(furthest);
+                furthest
+            }
+            None => self.inbox.window(2 * self.segment()),
+        };
+        (window >> scale).min(u64::from(u16::MAX)) as u16
     }
 
     #[cold]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::common::Limit;
+use crate::tcp::receiver::SharedMemory;
 use crate::tcp::recovery::Episode;
 use vazao_congestion::{Sibling, Siblings};
 
@@ -73,6 +74,18 @@ impl Connection {
     pub(crate) fn scales(&self) -> (u8, u8) {
         (self.negotiated.own_scale, self.negotiated.peer_scale)
     }
+    /// Sees the receive memory that the subflows share.
+    pub(crate) fn share_memory(&mut self, memory: SharedMemory) {
+        self.rx.share(memory);
+    }
+    /// Takes note that the connection's window is advertised in place of its own, which is no wider.
+    pub(crate) fn raise_window(&mut self, window: u64) {
+        self.rx.raise_window(window);
+    }
+    /// Receiver-side round-trip time, advertised segment size, and part of the memory that holds data in 256ths.
+    pub(crate) fn shared_measures(&self) -> (Duration, u64, u64) {
+        self.rx.shared_measures()
+    }
     /// Makes an acknowledgement leave at the next opportunity.
     pub(crate) fn acknowledge_now(&mut self) {
         self.rx.acknowledge_now();
@@ -85,6 +98,11 @@ impl Connection {
     /// Asks the peer for its window, as with a zero-window probe.
     pub(crate) fn probe(&mut self) {
         self.tx.peer.probe = true;
+    }
+    /// Forgets that a short segment is unacknowledged, for which Nagle's algorithm would hold back another one.
+    #[inline]
+    pub(crate) fn forget_short(&mut self) {
+        self.tx.short.end = 1;
     }
     /// Records that data is waiting for room in the windows.
     #[inline]

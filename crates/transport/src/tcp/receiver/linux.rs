@@ -1,5 +1,6 @@
 //! Linux's ACK and receive-window algorithms (net/ipv4/tcp_input.c, tcp_output.c and tcp.c, 6.12).
 
+use super::right_sizing::RightSizing;
 use super::{AckDue, Arrived, Reached, ReceiveState};
 use crate::tcp::clock::Clock;
 use crate::tcp::config::Config;
@@ -18,7 +19,7 @@ pub(crate) struct LinuxReceiver {
     window: Window,
     /// Receive buffer in octets if configured; then there is no auto-tuning.
     given: Option<u64>,
-    tuning: Option<Tuning>,
+    tuning: Option<RightSizing>,
     rtt: Rtt,
     /// Whether arrived data awaits an acknowledgement.
     scheduled: bool,
@@ -52,15 +53,17 @@ struct Window {
     /// In-order segments not yet read, and segments beyond a hole.
     unread: u64,
     beyond: u64,
+    /// What it offers is limited by this, what it grows by the rest.
+    shared: Option<SharedMemory>,
 }
 
-/// Dynamic right-sizing (`tcp_rcv_space_adjust`): the buffer holds several times what the application read in the last
-/// round trip, so that it never limits a sender that doubles its window.
+/// Receive memory that the subflows of a Multipath TCP connection share, and the segments in it: in order, and beyond a
+/// hole.
 #[derive(Clone, Copy, Debug)]
-struct Tuning {
-    since: Time,
-    from: u64,
-    most: u64,
+pub(crate) struct SharedMemory {
+    pub size: u64,
+    pub unread: u64,
+    pub beyond: u64,
 }
 
 /// Receiver-side RTT estimate (`rcv_rtt_est`), zero until measured.
@@ -163,7 +166,8 @@ impl Window {
         let allowed = self.win(self.buffer);
         let full = self.clamp.min(allowed);
         let segment = segment.min(full);
-        let mut free = self.space(blocks);
+        let left = |memory: SharedMemory| memory.size.saturating_sub(SEGMENT_MEMORY * (memory.unread + memory.beyond));
+        let mut free = self.shared.map_or_else(|| self.space(blocks), |memory| self.win(left(memory)));
         let short = free < full / 2;
         if short {
             free = (free >> self.scale) << self.scale;
@@ -242,9 +246,11 @@ impl LinuxReceiver {
                 scale,
                 unread: 0,
                 beyond: 0,
+                shared: None,
             },
             given: config.receive_buffer,
-            tuning: config.receive_buffer.is_none().then_some(Tuning { since: Time::ZERO, from: 1, most }),
+            // The memory of a subflow is its connection's.
+            tuning: (config.receive_buffer.is_none() && config.multipath[0] == 0).then(|| RightSizing::new(1, most)),
             rtt: Rtt { estimate: Duration::ZERO, echo: None, round: None },
             scheduled: false,
             pushed: 0,
@@ -557,24 +563,31 @@ impl LinuxReceiver {
 
     fn tune(&mut self, now: Time, read: u64) {
         let Some(tuning) = &mut self.tuning else { return };
-        if self.rtt.estimate == Duration::ZERO || now.since(tuning.since) < self.rtt.estimate {
-            return;
-        }
-        let taken = read - tuning.from;
-        (tuning.since, tuning.from) = (now, read);
-        if taken <= tuning.most {
-            return;
-        }
-        // Twice the octets read, plus as much again in proportion to the growth over the previous round trip.
-        let twice = 2 * taken + 16 * self.advertised;
-        let wanted =
-            twice.saturating_add((2.0 * twice as f64 * (taken - tuning.most) as f64 / tuning.most as f64) as u64);
-        tuning.most = taken;
+        let Some(wanted) = tuning.measure(now, self.rtt.estimate, read, self.advertised) else { return };
         let buffer = (wanted.saturating_mul(256) / self.window.ratio).min(self.window.limit);
         if buffer > self.window.buffer {
             self.window.buffer = buffer;
             self.window.clamp = self.window.win(buffer);
         }
+    }
+
+    /// Sees the memory that it shares with other subflows.
+    pub fn share(&mut self, memory: SharedMemory) {
+        self.window.shared = Some(memory);
+        if memory.size > self.window.buffer {
+            self.window.buffer = memory.size;
+            self.window.clamp = self.window.win(memory.size);
+        }
+    }
+
+    /// Takes note that the window was advertised as the connection's.
+    pub fn raise_window(&mut self, window: u64) {
+        self.window.offered = window;
+    }
+
+    /// Receiver-side round-trip time, zero until measured; advertised segment size; and scaling ratio.
+    pub fn shared_measures(&self) -> (Duration, u64, u64) {
+        (self.rtt.estimate, self.advertised, self.window.ratio)
     }
 
     /// Schedules an ACK for a segment that arrived last and that the ACK just sent leaves out.

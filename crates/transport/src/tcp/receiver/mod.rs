@@ -2,13 +2,16 @@
 
 mod linux;
 mod rfc;
+mod right_sizing;
 
 use super::config::Config;
 use super::host::Host;
 use super::segment::SackBlocks;
 use crate::common::RangeSet;
 use linux::LinuxReceiver;
+pub(crate) use linux::SharedMemory;
 use rfc::RfcReceiver;
+pub(crate) use right_sizing::RightSizing;
 use std::ops::Range;
 use vazao_engine::{Duration, Time, fetch};
 
@@ -381,6 +384,29 @@ impl Receiver {
         if early && self.due == AckDue::Now {
             self.advertise(false);
             self.window_chosen = true;
+        }
+    }
+
+    /// Sees the memory that a subflow shares with others.
+    pub fn share(&mut self, memory: SharedMemory) {
+        if let Policy::Linux(linux) = &mut self.policy {
+            linux.share(memory);
+        }
+    }
+
+    /// Takes note that `window` is advertised in place of its own, which is no wider.
+    pub fn raise_window(&mut self, window: u64) {
+        self.edge = self.edge.max(self.nxt + window);
+        if let Policy::Linux(linux) = &mut self.policy {
+            linux.raise_window(window);
+        }
+    }
+
+    /// Receiver-side round-trip time, advertised segment size, and part of the memory that holds data in 256ths.
+    pub fn shared_measures(&self) -> (Duration, u64, u64) {
+        match &self.policy {
+            Policy::Rfc(_) => (Duration::ZERO, 0, 256),
+            Policy::Linux(linux) => linux.shared_measures(),
         }
     }
 
