@@ -123,7 +123,8 @@ def linux618_mptcp(row: Row) -> Reference:
         for rate, queue in zip(rates, queues, strict=True)
     ]
     words, manager = MPTCP_MODES[row["mode"]]
-    flow = vz.flow(vz.upload(f"{row['bytes']} B"), vz.mptcp(path_manager=manager, **linux_tcp(row["cc"])))
+    transport = vz.mptcp(path_manager=manager, scheduler="least-linger", subflow_windows=True, **linux_tcp(row["cc"]))
+    flow = vz.flow(vz.upload(f"{row['bytes']} B"), transport)
     condition = f"{row['rates_mbit']} Mbit/s, {words}, loss {loss:g}, {int(row['bytes']):,} B"
     variant = f"MPTCP {row['cc']}"
     return Reference("Linux 6.18", variant, condition, loss, *outcome(row), vz.multipath(*links), (flow,))

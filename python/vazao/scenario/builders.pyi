@@ -166,6 +166,7 @@ def mptcp(
     opportunistic_retransmission: bool | None = None,
     penalisation: bool | None = None,
     reestablish: str | None = None,
+    subflow_windows: bool | None = None,
     checksum: bool | None = None,
     backups: Sequence[int] | None = None,
     changes: Sequence[Mapping[str, Any]] | None = None,
@@ -224,6 +225,7 @@ def mptcp(
     - `opportunistic_retransmission`: with any scheduler: where the receiver's window is full, the subflow that would have taken new data repeats what keeps it so, if the one that has that is four times slower or its window at most four segments, as in Linux MPTCP v0.90 (true or false, false by default)
     - `penalisation`: with any scheduler: where the receiver's window is full, the window of the slower subflow that keeps it so is halved, once in its round-trip time (true or false, false by default)
     - `reestablish`: how long after a subflow has died it is opened again; without it, none is (a duration from 1 ns to 3600 s)
+    - `subflow_windows`: with host linux: an automatic receive buffer is a memory that grows as Linux's; each subflow has a window of its own from it, and what makes that grow is acknowledged at once (true or false, false by default)
     - `checksum`: whether data is covered by checksums, so that a path that alters it is found out (RFC 8684 section 3.7) (true or false, false by default)
     - `backups`: the client's interfaces, counted from 1, whose subflows are used only while no other can be (RFC 8684 section 3.3.8) (a list of whole numbers of at least 1, such as [3, 17])
     - `changes`: what becomes of the client's interfaces, so long after the handshake: one goes (REMOVE_ADDR), comes back, becomes a backup or one like others (MP_PRIO) (a list such as [{ at = "5 s", remove = 1 }], in each a time and one of remove, add, backup, regular with a number from 1 on)

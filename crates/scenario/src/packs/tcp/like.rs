@@ -284,6 +284,16 @@ mod tests {
         assert!(kept.contains("rfc9438") && kept.contains("hystart"), "{kept}");
     }
 
+    /// Multipath TCP's word stands for its scheduler too, TCP's does not.
+    #[test]
+    fn a_word_stands_for_a_scheduler_of_multipath_tcp() {
+        let linux = transport("kind = \"mptcp\", like = \"linux\"");
+        assert!(linux.contains("least-linger") && linux.contains("\"subflow_windows\":true"), "{linux}");
+        let written = transport("kind = \"mptcp\", like = \"linux\", scheduler = \"blest\"");
+        assert!(written.contains("blest") && !written.contains("least-linger"), "{written}");
+        assert!(transport("kind = \"mptcp\"").contains("lowest-rtt"));
+    }
+
     /// Each side can be like another; a side that is not named has the defaults, and one word for both is that word.
     #[test]
     fn each_side_has_its_own_word() {
