@@ -4,7 +4,7 @@ use super::{Build, Decision, PacketScheduler, PathState, Situation};
 use vazao_engine::registry::Entry;
 use vazao_engine::{Duration, Time};
 
-/// Scheduler of Linux's Multipath TCP since 5.17 (`mptcp_subflow_get_send`, net/mptcp/protocol.c in 6.12), which is meant
+/// Scheduler of Linux's Multipath TCP (`mptcp_subflow_get_send`, net/mptcp/protocol.c, as of 6.12), which is meant
 /// to avoid blocking as BLEST does: the next burst goes to the subflow with the least linger time, which is what it holds
 /// unacknowledged, sent or not, over its pacing rate.
 ///
@@ -20,11 +20,13 @@ pub struct LeastLinger {
     burst: Burst,
 }
 
-/// Averaged pacing rate of a subflow in bytes a second, and size of its send buffer in bytes.
+/// Averaged pacing rate of a subflow in bytes a second, and size of its send buffer in bytes with the window that it was
+/// made for.
 #[derive(Clone, Copy, Default)]
 struct Subflow {
     rate: Option<f64>,
     buffer: u64,
+    window: u64,
 }
 
 /// Burst under way: its subflow, the time that it began, and the bytes that are left of it. It ends with the event that
@@ -67,7 +69,8 @@ fn pacing_rate(path: &PathState) -> Option<f64> {
 impl Subflow {
     /// Lets the buffer grow where the window has room.
     fn observe(&mut self, path: &PathState) {
-        if path.has_room || self.buffer == 0 {
+        if path.has_room && path.cwnd > self.window || self.buffer == 0 {
+            self.window = path.cwnd;
             let segments = (path.cwnd / path.mss).max(LEAST_WINDOW);
             let memory = 2 * segments * ((path.mss + HEADERS).next_power_of_two() + SKB);
             self.buffer = self.buffer.max(memory.min(TCP_WMEM[1]));

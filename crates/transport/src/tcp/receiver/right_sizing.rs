@@ -38,3 +38,18 @@ impl RightSizing {
         Some(twice.saturating_add((2.0 * twice as f64 * growth) as u64))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twice 20 000 octets and 16 segments of 1000, and twice that again as the rate has doubled; nothing within a round
+    /// trip, nor where no more is read.
+    #[test]
+    fn the_buffer_keeps_ahead_of_what_is_read() {
+        let mut sizing = RightSizing::new(0, 10_000);
+        let mut at =
+            |ms: u64, read| sizing.measure(Time::from_nanos(ms * 1_000_000), Duration::from_millis(10), read, 1000);
+        assert_eq!([at(9, 20_000), at(10, 20_000), at(19, 60_000), at(20, 30_000)], [None, Some(168_000), None, None]);
+    }
+}
