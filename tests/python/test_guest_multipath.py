@@ -30,9 +30,9 @@ def transfer(links: list[vz.Link], rate: int, way: str, **settings: Any) -> floa
 @pytest.mark.parametrize("way", ["upload", "download"])
 @pytest.mark.parametrize(("queue", "early"), [("0.5 bdp", False), ("1 bdp", True)], ids=["short queues", "early loss"])
 def test_unlike_links_take_as_long_as_in_linux(way: str, queue: str, early: bool) -> None:
-    """With lowest round-trip times and buffers without bounds ours took 15 to 30 % less time: a queue that is short, or a loss
-    before the window has grown, leaves 100 ms of data out of order, and Linux has neither the memory to send nor to receive
-    all of the other link's."""
+    """By lowest round-trip times and with buffers without bounds ours took 15 to 30 % less time: a short queue, or a
+    loss before the window has grown, leaves 100 ms of data out of order, and Linux has neither the memory to send nor
+    to receive all of the other link's."""
     side = "forward" if way == "upload" else "reverse"
     # A handshake and six packets precede the one that is lost.
     loss = {side: vz.link(loss={"kind": "list", "packets": [10]})} if early else {}

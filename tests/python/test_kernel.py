@@ -21,7 +21,7 @@ import pytest
 from command import Vazao, caller, program
 from vazao import kernel
 from vazao.kernel import binary, cache, tree
-from vazao.kernel.build import TOOLS, check_fragment
+from vazao.kernel.build import STATE, TOOLS, check_fragment, enlarge_state
 from vazao.kernel.debian import Package
 from vazao.kernel.errors import KernelError
 
@@ -521,3 +521,16 @@ def test_the_kernel_of_this_machine() -> None:
     # Linux's CUBIC and the clock that virtual time depends on.
     assert binary.value(config, "TCP_CONG_CUBIC") == binary.value(config, "UML_TIME_TRAVEL_SUPPORT") == "y"
     assert os.access(found.path, os.X_OK)
+
+
+@pytest.mark.parametrize("large", [True, False])
+def test_a_large_state_of_the_processor_has_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool) -> None:
+    """On processors with AMX, one number of a tree and the stacks' size differ; elsewhere nothing does."""
+    monkeypatch.setattr(cache, "has_large_state", lambda: large)
+    file = tmp_path / "arch/x86/um/user-offsets.c"
+    file.parent.mkdir(parents=True)
+    file.write_text("\tDEFINE_LONGS(HOST_FP_SIZE, 2696);\n")
+    enlarge_state(tmp_path)
+    assert file.read_text() == "\tDEFINE_LONGS(HOST_FP_SIZE, 12288);\n"
+    assert STATE >= 11_008, "the state of a processor with AMX, in bytes (CPUID leaf 0xd)"
+    assert cache.fragment().endswith(cache.LARGER_STACKS) == large

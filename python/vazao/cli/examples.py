@@ -11,6 +11,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "vazao run results/bbr/1f0c3d --pcap captures",
     ),
     "compare": ("vazao compare two.toml --seeds 10",),
+    "why": ("vazao why two.toml --flow 1", "vazao why slow.toml --seeds 20 --runs 200 --html why.html"),
     "view": (
         "vazao view two.toml --beside flow.0.transport.cc=bbr",
         "vazao view results/tcp-bakeoff/1f0c3d --html run.html",

@@ -25,6 +25,7 @@ from vazao.cli import (
     questions,
     run,
     upkeep,
+    why,
 )
 from vazao.cli.signals import Terminated
 from vazao.cli.texts import clean
@@ -42,6 +43,7 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
     "compare": compare.compare,
+    "why": why.why,
     "view": pages.view,
     "play": pages.play,
     "report": questions.report,

@@ -198,10 +198,10 @@ def enlarge_state(tree: Path) -> None:
     on processors with a larger state no program runs. Nothing else of the kernel depends on the size.
     """
     file = tree / "arch/x86/um/user-offsets.c"
-    with explained(file):
-        text, changes = re.subn(r"(DEFINE_LONGS\(HOST_FP_SIZE, )2696\)", rf"\g<1>{STATE})", file.read_text())
-        if changes:
-            file.write_text(text)
+    if file.exists():
+        with explained(file):
+            text = file.read_text()
+            file.write_text(text.replace("DEFINE_LONGS(HOST_FP_SIZE, 2696)", f"DEFINE_LONGS(HOST_FP_SIZE, {STATE})"))
 
 
 def _configure(tree: Path, log: Log, progress: Progress) -> str:
