@@ -36,7 +36,8 @@ def waterfall(answer: Answer) -> Drawing:
         bars.append(("at most", answer.bound.goodput_bps))
     frame = pl.DataFrame({"step": [name for name, _ in bars], "goodput_bps": [rate for _, rate in bars]})
     figure = Figure(
-        id="steps", title="Goodput", sql="flows", kind="bar", x="step", y="goodput_bps", x_title="", y_title="Goodput",
+        id="steps", title="Goodput", sql="flows", kind="bar", x="step", y="goodput_bps",
+        x_title="Suspects taken away", y_title="Goodput",
     )  # fmt: skip
     return Drawing(Plot(figure, Rows(frame), PAPER, Face.STILL, [], {"step": frame["step"].to_list()}))
 

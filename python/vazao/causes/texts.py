@@ -112,4 +112,5 @@ def effect_lines(answer: Answer) -> list[list[str]]:
         span = f"{rate(low)} to {rate(high)}" if low is not None and high is not None else ""
         title = answer.titles[name]
         lines.append([title, rate(effect.goodput_bps), rate(effect.gain_bps), span, suspect.who, suspect.remedy])
-    return lines
+    kept = [place for place, _ in enumerate(lines[0]) if len(lines) == 1 or any(line[place] for line in lines[1:])]
+    return [[line[place] for place in kept] for line in lines]

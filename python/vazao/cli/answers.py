@@ -19,8 +19,7 @@ def show(answer: causes.Answer) -> None:
     headings, *lines = causes.effect_lines(answer)
     if lines:
         rows = pl.DataFrame([dict(zip(headings, line, strict=True)) for line in lines])
-        wide = [name for name in ("95 % interval", "who could change it") if not any(rows[name])]
-        out.print(table(rows.drop(wide), title="\neach taken away alone"))
+        out.print(table(rows, title="\neach taken away alone"))
     runs = f"{answer.runs} runs" + (
         f", {answer.seeds} seeds" if answer.seeds > 1 else "; nothing that matters is random"
     )
