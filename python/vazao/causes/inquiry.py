@@ -15,7 +15,7 @@ from vazao.causes.bound import Bound, bound
 from vazao.causes.document import Document
 from vazao.causes.suspects import SUSPECTS, Suspect
 from vazao.errors import RunError, ScenarioError
-from vazao.execution import run_many
+from vazao.execution import Progress, Silent, run_many
 from vazao.statistics import Welch, paired
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ class Answer:
 class Inquiry:
     """Runs of an inquiry, each once."""
 
-    def __init__(self, asked: Document, seeds: Sequence[int], most: int, jobs: int | None) -> None:
-        self.asked, self.seeds, self._most = asked, list(seeds), most
+    def __init__(self, asked: Document, seeds: Sequence[int], most: int, jobs: int | None, progress: Progress) -> None:
+        self.asked, self.seeds, self._most, self._progress = asked, list(seeds), most, progress
         self._jobs = jobs or os.cpu_count() or 1
         self._rows: dict[tuple[Removed, int], dict[str, Any]] = {}
         self._documents: dict[Removed, dict[str, Any] | None] = {}
@@ -156,9 +156,18 @@ class Inquiry:
             rows = pl.DataFrame(outcome.table("flows"))
             number = 0 if "other flows" in missing[place][0] else self.asked.number
             self._rows[missing[place]] = rows.row(number, named=True)
+            self._progress.advance(1, self.runs / self._most)
 
         if scenarios:
-            run_many(scenarios, jobs=self._jobs, on_outcome=keep, on_tick=lambda: None)
+            run_many(
+                scenarios,
+                jobs=self._jobs,
+                on_outcome=keep,
+                on_tick=lambda: self._progress.advance(0, self.runs / self._most),
+            )
+
+    def _tick(self) -> None:
+        self._progress.advance(0, self.runs / self._most)
 
     def _scenario(self, removed: Removed, seed: int) -> _core.Scenario:
         scenario = self.asked.scenario(self.without(removed))
@@ -185,7 +194,13 @@ class Inquiry:
 
 
 def why(
-    experiment: Experiment, *, flow: int = 0, seeds: int = SEEDS, most: int = MOST_RUNS, jobs: int | None = None
+    experiment: Experiment,
+    *,
+    flow: int = 0,
+    seeds: int = SEEDS,
+    most: int = MOST_RUNS,
+    jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> Answer:
     """Find out what keeps a flow of a scenario from being faster, with at most so many runs.
 
@@ -194,14 +209,21 @@ def why(
     """
     scenario = experiment.scenario
     beside = {"inputs": experiment.inputs, "allow_programs": experiment.allow_programs, "file": str(experiment.file)}
-    return inquire(Document(scenario, flow, **beside), seeds=seeds, most=most, jobs=jobs)
+    shown = progress or Silent()
+    shown.start(most, 0)
+    try:
+        return inquire(Document(scenario, flow, **beside), seeds=seeds, most=most, jobs=jobs, progress=shown)
+    finally:
+        shown.close()
 
 
-def inquire(asked: Document, *, seeds: int = SEEDS, most: int = MOST_RUNS, jobs: int | None = None) -> Answer:
+def inquire(
+    asked: Document, *, seeds: int, most: int, jobs: int | None = None, progress: Progress | None = None
+) -> Answer:
     """Find out what keeps a flow from being faster."""
     # Under another seed there would be other flows.
     several = 1 if asked.draws_flows else seeds
-    inquiry = Inquiry(asked, range(asked.seed, asked.seed + several), most, jobs)
+    inquiry = Inquiry(asked, range(asked.seed, asked.seed + several), most, jobs, progress or Silent())
     inquiry.run([NOTHING], inquiry.seeds[:SCREENING])
     if len(set(inquiry.goodputs(NOTHING, inquiry.seeds[:SCREENING]))) == 1:
         inquiry.seeds = inquiry.seeds[:1]  # Nothing that matters to the flow is random.

@@ -38,7 +38,9 @@ def why(
     experiment = results.Experiment(path, text, tuple(change(one) for one in changes or []), first)
     leave = True if allow else programs.ask_for(path, programs.of_experiment(experiment), built_in=False)
     experiment = replace(experiment, allow_programs=leave)
-    answer = causes.why(experiment, flow=flow, seeds=count or causes.SEEDS, most=runs, jobs=jobs)
+    from vazao.cli.progress import progress
+
+    answer = causes.why(experiment, flow=flow, seeds=count or causes.SEEDS, most=runs, jobs=jobs, progress=progress())
     if page:
         causes.write(answer, page)
     if as_json:
