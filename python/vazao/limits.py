@@ -44,6 +44,23 @@ def shares(flow: Mapping[str, Any]) -> dict[str, float]:
     return dict(sorted(((limit, share) for limit, share in spent.items() if share > 0), key=lambda one: -one[1]))
 
 
+def apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, float] | None:
+    """The limit that two runs of a flow, given by their rows of `flows`, have for the most different times.
+
+    The difference is in seconds, what `one` has more. None where no part that both account for differs by as much as
+    texts name, of the longer life or, without one, of the longer completion.
+    """
+    whole = max((row.get(column) or 0.0 for row in (one, other) for column in ("life_s", "completion_s")), default=0.0)
+    columns = {limit: f"limited_{limit}_s" for limit in WORDS if limit != PATH}
+    more = {
+        limit: one[column] - other[column]
+        for limit, column in columns.items()
+        if one.get(column) is not None and other.get(column) is not None
+    }
+    limit = max(more, key=lambda limit: abs(more[limit]), default="")
+    return (limit, more[limit]) if limit and abs(more[limit]) >= max(LEAST * whole, 1e-6) else None
+
+
 def sentence(of: Mapping[str, float]) -> str:
     """Shares in words: `71 % receive window, 22 % slow start, 7 % path`."""
     return ", ".join(f"{100 * share:.0f} % {WORDS[limit]}" for limit, share in of.items() if share >= LEAST)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 import vazao as vz
 from command import Vazao, caller
 from tools import needs
-from vazao import kernel, statistics
+from vazao import kernel, limits, statistics
 from vazao.cli import comparison
 from vazao.comparing import MEASURES, Comparison, Replications, Trial, first_divergence
 from vazao.comparing.traces import of_flow
@@ -202,6 +203,22 @@ def test_recoveries_part_when_the_first_loss_is_repaired(tmp_path: Path) -> None
     one, other = (result.flows["completion_s"][0] for result in made.results.values())
     assert row["difference"] == pytest.approx(one - other)
     assert row["relative"] == pytest.approx((one - other) / other)
+
+
+def test_the_limit_that_differs_most_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A window of four segments, far below what the path takes, is what the slower run waits for."""
+    made = Comparison([trial("narrow", tmp_path, receive_buffer="6 kB"), trial("wide", tmp_path)])
+    (row,) = made.limits.to_dicts()
+    narrow, wide = (result.flows["limited_receive_window_s"][0] for result in made.results.values())
+    assert wide == 0
+    assert row == {"flow": 0, "run": "narrow", "limit": "receive_window", "difference_s": pytest.approx(narrow)}
+    comparison.show(made, "windows")
+    assert re.search(r"limits differ most in: .* more receive window \(narrow against wide\)", capsys.readouterr().out)
+    # What one of two does not account for is not compared, and equal runs differ nowhere.
+    first = made.results["narrow"].flows.row(0, named=True)
+    kernel = dict.fromkeys(first) | {"completion_s": 1.0, "limited_receive_window_s": 0.25}
+    assert limits.apart(kernel, first) == ("receive_window", pytest.approx(0.25 - narrow))
+    assert limits.apart(first, first) is limits.apart(kernel, dict.fromkeys(first)) is None
 
 
 def test_traces_are_the_senders_and_numbers_count_from_the_connections_first(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from tools import needs
-from vazao import _core
+from vazao import _core, limits
 
 pytestmark = pytest.mark.process
 
@@ -130,6 +130,22 @@ def test_states_and_windows_are_series() -> None:
     assert sum(series["count"] for series in header["series"]) == len(columns["series.time"])
     queues = [header["links"][series["link"]]["name"] for series in header["series"] if series["measure"] == "queue"]
     assert "bottleneck" in queues
+
+
+def test_limits_are_a_series_in_order_of_time_and_named() -> None:
+    """Its spans are the columns of `flows`."""
+    outcome, header, columns = record(scenario(TRANSPORTS["tcp"]))
+    (measure,) = (measure for measure in header["measures"] if measure["name"] == "limit")
+    assert measure["values"] == [name for limit, name in limits.WORDS.items() if limit != limits.PATH] + ["done"]
+    (found,) = (series for series in header["series"] if series["measure"] == "limit")
+    part = slice(found["start"], found["start"] + found["count"])
+    times, values = columns["series.time"][part], columns["series.value"][part]
+    assert (times[0], values[0]) == (header["flows"][0]["start_ns"], 0), "the handshake is first"
+    assert (np.diff(times) >= 0).all()
+    flow = table(outcome, "flows").row(0, named=True)
+    spans = np.diff(times, append=header["end_ns"]) / 1e9
+    for number, limit in enumerate(one for one in limits.WORDS if one != limits.PATH):
+        assert spans[values == number].sum() == pytest.approx(flow[f"limited_{limit}_s"], abs=1e-9), limit
 
 
 def test_copies_that_a_link_makes_are_packets_of_their_own() -> None:

@@ -99,6 +99,7 @@ export interface Measure {
   title: string;
   unit: string;
   line?: boolean;
+  values?: string[];
 }
 
 export interface SeriesEntry {

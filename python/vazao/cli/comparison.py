@@ -8,6 +8,7 @@ import polars as pl
 from rich.table import Table
 from rich.text import Text
 
+from vazao import limits
 from vazao.cli.terminal import out
 from vazao.comparing import FULL_BYTES, Comparison, Divergence, flow_table, flow_title, seeds_note, windows
 from vazao.units import cell, quantity
@@ -63,6 +64,7 @@ def _show_flow(made: Comparison, row: dict[str, Any]) -> None:
     out.print(Text(flow_title(row), style="bold"))
     if made.played(flow):
         out.print(_differences(made, flow))
+        _show_limits(made, flow)
     if lines := list(_sparklines(made, flow)):
         first = f", seed {made.replications.seeds[0]}" if made.replications else ""
         out.print(Text(f"\n  congestion window{first}"))
@@ -88,6 +90,14 @@ def _differences(made: Comparison, flow: int) -> Table:
     for first, *cells in rows.lines:
         table.add_row(f"  {first}", *cells)
     return table
+
+
+def _show_limits(made: Comparison, flow: int) -> None:
+    """Print the limit in which each run differs most from the last one."""
+    for _, run, limit, seconds in made.limits.filter(pl.col("flow") == flow).iter_rows():
+        kind = "more" if seconds > 0 else "less"
+        what = f"{quantity(abs(seconds), 's')} {kind} {limits.WORDS[limit]}"
+        out.print(f"\n  limits differ most in: {what} ({run} against {list(made.played(flow))[-1]})")
 
 
 def _sparklines(made: Comparison, flow: int) -> list[Text]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from vazao import _core, display
+from vazao import _core, display, limits
 from vazao.comparing import page
 from vazao.comparing.replications import MEASURES, Replications, replicate
 from vazao.comparing.traces import TOLERANCE_S, Divergence, first_divergence, of_flow, with_data
@@ -140,6 +140,21 @@ class Comparison:
             flow, runs, every, first_divergence(with_data(ours), with_data(theirs), self.tolerance_s)
         )
 
+    @cached_property
+    def limits(self) -> pl.DataFrame:
+        """For each flow and run but the last one, the limit whose time differs most from the last run's.
+
+        Columns: flow, run, limit, `difference_s`. Runs whose times differ nowhere, or are not accounted for, have no row.
+        """
+        rows = []
+        for flow in range(self._flows):
+            played = [(name, made.flows.row(flow, named=True)) for name, made in self.played(flow).items()]
+            rows += [
+                (flow, name, *found) for name, row in played[:-1] if (found := limits.apart(row, played[-1][1]))
+            ]
+        schema = {"flow": pl.Int64, "run": pl.String, "limit": pl.String, "difference_s": pl.Float64}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
     def draw(self, folder: Path) -> list[Path]:
         """Draw the congestion windows of all runs over time, as SVG, PDF, PNG and HTML; return the files.
 
@@ -155,6 +170,7 @@ class Comparison:
             "yardstick": self.yardstick,
             "tolerance_s": self.tolerance_s,
             "differences": self.differences.to_dicts(),
+            "limits": self.limits.to_dicts(),
             "traces": [
                 {"flow": p.flow, "runs": p.runs, **_parting_json(p.packets), "data": _parting_json(p.data)}
                 for p in self.divergences

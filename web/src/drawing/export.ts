@@ -40,6 +40,7 @@ function rowsOf(keys: Key[], width: number): { key: Key; x: number; row: number 
 
 function drawKey(pen: SvgPen, key: Key, x: number, y: number): void {
   if (key.shape === "cross") pen.segments(key.colour, 1.5, crosses([x + 7, y], 3.5));
+  else if (key.shape === "block") pen.rects(key.colour, [x + 1, y - 5, 12, 10]);
   else if (key.shape === "band") pen.rects(key.colour, [x + 1, y - 5, 12, 10], 0.3);
   else if (key.shape === "bar") pen.rects(key.colour, [x + 6, y - 5, 3, 10]);
   else pen.segments(key.colour, 2, [x, y, x + 14, y], 1, key.dash);
@@ -68,8 +69,9 @@ export function stops(lo: number, hi: number, most: number): number[] {
 /** Ticks with labels, for a drawing whose size is not the screen's. */
 function ticksOf(plot: Drawn, { lo, hi, bottom, top, box }: View): ReturnType<Drawn["ticks"]> {
   const x = stops(lo, hi, box.width / 90);
-  const y = stops(bottom, top, box.height / 34);
-  const [moment, value] = [moments(x), ticks(y, plot.panel.unit)];
+  const names = plot.panel.rows?.();
+  const y = names ? names.map((_, row) => -row) : stops(bottom, top, box.height / 34);
+  const [moment, value] = [moments(x), names ?? ticks(y, plot.panel.unit)];
   return {
     x: x.map((at, nth) => [at, moment[nth]!]),
     y: y.map((at, nth) => [at, value[nth]!]),

@@ -8,7 +8,7 @@ export interface Key {
   label: string;
   colour: string;
   dash?: number[];
-  shape?: "bar" | "line" | "cross" | "band";
+  shape?: "bar" | "line" | "cross" | "band" | "block";
   /** Formats the value at a time; absent for marks. */
   at?: (moment: number) => string;
 }

@@ -144,7 +144,7 @@ export class Plot implements Drawn {
 
   resize(): void {
     const width = Math.max(200, this.stage.clientWidth);
-    if (this.plot && width !== this.plot.width) this.build();
+    if (this.plot && (width !== this.plot.width || this.panel.height !== this.plot.height)) this.build();
   }
 
   draw(): void {

@@ -21,6 +21,8 @@ export interface Theme {
   runs: string[];
   /** States of a sender, by number. */
   bands: string[];
+  /** What a sender waits for, by number; nothing where it waits for nothing any more. */
+  limits: string[];
 }
 
 const LIGHT: Theme = {
@@ -52,6 +54,20 @@ const LIGHT: Theme = {
     "#7f7f7f",
     "#17becf",
   ],
+  limits: [
+    "#8a939c",
+    "#d5dbe1",
+    "#8c564b",
+    "#d55e00",
+    "#e69f00",
+    "#8fd0f2",
+    "#0072b2",
+    "#cc79a7",
+    "#009e73",
+    "#1b1f24",
+    "#7b5ea7",
+    "#f0e442",
+  ],
 };
 
 const DARK: Theme = {
@@ -70,6 +86,7 @@ const DARK: Theme = {
   lines: ["#56b4e9", "#ff7a1a", "#1fc497", "#e193bf", "#e69f00", "#3d8fd1", "#a5afb9"],
   runs: ["#56b4e9", "#1fc497", "#f0e442", "#a5afb9", "#3d8fd1"],
   bands: ["#14181c", ...LIGHT.bands.slice(1)],
+  limits: [...["#7d8791", "#39424b"], ...LIGHT.limits.slice(2, 9), "#f5f7f9", ...LIGHT.limits.slice(10)],
 };
 
 const KEY = "vazao-theme";

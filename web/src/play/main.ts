@@ -186,7 +186,10 @@ class Page {
       model.runs.splice(0, model.runs.length, ...[result.run, ...(pinned ? [pinned.run] : [])]);
       const end = Math.max(...model.runs.map((run) => run.end));
       if (end !== model.axis.end) model.axis.stretch(end);
-      for (const plot of this.plots) plot.relabel();
+      for (const plot of this.plots) {
+        plot.resize();
+        plot.relabel();
+      }
       model.axis.changed();
     }
     const comparison = pinned

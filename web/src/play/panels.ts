@@ -5,6 +5,7 @@ import { Pyramid } from "../drawing/pyramid";
 import { lowerBound, upperBound } from "../drawing/search";
 import { quantity } from "../format";
 import type { Model } from "../view/model";
+import { LimitsPanel, stripsOf } from "../view/panels/limits";
 import { binOf, growth } from "../view/panels/rates";
 import type { Series } from "../view/recording";
 import { held, type Run } from "../view/run";
@@ -293,6 +294,11 @@ export class QueuePanel extends LivePanel {
 
 export const livePanels = (model: Model, lab: Lab): Panel[] => [
   new CwndPanel(model, lab),
+  new LimitsPanel(
+    "live-limits",
+    () => model.theme,
+    () => (lab.result ? stripsOf(lab.result.run, model.theme.soft) : []),
+  ),
   new GoodputPanel(model, lab),
   new RttPanel(model, lab),
   new QueuePanel(model, lab),

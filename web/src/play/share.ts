@@ -104,10 +104,20 @@ export class Share {
       context.textAlign = "right";
       context.fillText("- - -  the setting that it is compared with", SHEET.width - 32, 42);
     }
-    const size = { width: 604, height: 316 };
-    for (const [nth, plot] of this.plots.entries()) {
-      const image = await imageOf(svgOf(plot, size));
-      context.drawImage(image, 24 + (nth % 2) * 628, 62 + Math.floor(nth / 2) * 326, size.width, size.height);
+    // Panels of rows are as high as they need to be, and as wide as the sheet; the others share what is left.
+    let top = 62;
+    const put = async (plot: Plot, left: number, width: number, height: number) =>
+      context.drawImage(await imageOf(svgOf(plot, { width, height })), left, top, width, height);
+    for (const plot of this.plots.filter(({ panel }) => panel.rows)) {
+      const height = plot.panel.height + 64;
+      await put(plot, 24, 1232, height);
+      top += height + 10;
+    }
+    const others = this.plots.filter(({ panel }) => !panel.rows);
+    const height = (SHEET.height - top) / Math.ceil(others.length / 2) - 10;
+    for (const [nth, plot] of others.entries()) {
+      await put(plot, 24 + (nth % 2) * 628, 604, height);
+      if (nth % 2) top += height + 10;
     }
     sheet.toBlob((blob) => blob && save(blob, `${nameOf(this.title)}.png`));
   }

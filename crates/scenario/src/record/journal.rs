@@ -18,6 +18,7 @@ use std::ops::Range;
 use vazao_application::Visit;
 use vazao_engine::Time;
 use vazao_network::{DropCause, LinkId, PacketId};
+use vazao_transport::common::Limit;
 
 /// Names of the numbers in `packet.reason`.
 const REASONS: &[&str] = &[
@@ -298,7 +299,7 @@ impl Journal {
         let mut sections = Sections::default();
         self.write_packets(&mut sections);
         self.streams.write(&mut sections);
-        let series = self.write_series(trace, now, &mut sections);
+        let series = self.write_series(scenario, trace, now, &mut sections);
         let mut header = self.header(scenario, identity, now);
         header.insert("series".to_owned(), series);
         sections.file(&header)
@@ -339,11 +340,16 @@ impl Journal {
     }
 
     /// Writes the time series, and returns what they are.
-    fn write_series(&mut self, trace: &Trace, now: Time, sections: &mut Sections) -> Json {
+    fn write_series(&mut self, scenario: &Scenario, trace: &Trace, now: Time, sections: &mut Sections) -> Json {
         let mut series = BTreeMap::<(usize, u32, u8), Vec<(Time, f64)>>::new();
         for sample in trace.turns.samples.iter().filter(|sample| sample.event.is_none()) {
             let key = (sample.measure as usize, sample.source, sample.path);
             series.entry(key).or_default().push((sample.time, sample.value));
+        }
+        for ((measure, flow, _), points) in &mut series {
+            if matches!(MEASURES[*measure].source, Source::Limit) {
+                complete(points, scenario.flows[*flow as usize].start);
+            }
         }
         for &(flow, time, state) in &self.states {
             series.entry((MEASURES.len(), flow, 0)).or_default().push((time, f64::from(state)));
@@ -373,7 +379,11 @@ impl Journal {
         let flows: Vec<Json> = scenario.flows.iter().map(flow).collect();
         let measure = |measure: &Measure| {
             let line = measure.name == BUFFER;
-            json!({ "name": measure.name, "title": measure.title, "unit": measure.unit, "line": line })
+            let mut told = json!({ "name": measure.name, "title": measure.title, "unit": measure.unit, "line": line });
+            if matches!(measure.source, Source::Limit) {
+                told["values"] = Limit::NAMES.into();
+            }
+            told
         };
         let state = json!({ "name": "state", "title": "State", "unit": "", "line": false });
         let measures: Vec<Json> = MEASURES.iter().map(measure).chain([state]).collect();
@@ -394,6 +404,14 @@ impl Journal {
         let Json::Object(header) = header else { unreachable!("an object") };
         header
     }
+}
+
+/// Completes the account of a flow's limits for readers: a timeout is recorded in hindsight, and the handshake not at all.
+fn complete(points: &mut Vec<(Time, f64)>, start: Time) {
+    points.push((start, f64::from(Limit::Handshake as u8)));
+    // Of limits at one time the last holds, so that their order stays; but the handshake is before all.
+    points.rotate_right(1);
+    points.sort_by_key(|(time, _)| *time);
 }
 
 fn flow(flow: &FlowSpec) -> Json {

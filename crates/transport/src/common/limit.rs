@@ -50,6 +50,23 @@ impl Limit {
         Limit::Nagle,
     ];
 
+    /// Names in texts, in the order of the declaration.
+    pub const NAMES: [&str; 13] = [
+        "handshake",
+        "nothing to send",
+        "send buffer",
+        "receive window",
+        "connection's window",
+        "slow start",
+        "congestion avoidance",
+        "loss recovery",
+        "pacing",
+        "timeouts",
+        "scheduler",
+        "Nagle's algorithm",
+        "done",
+    ];
+
     /// Returns the limit that a full congestion window is.
     #[inline]
     pub fn of_window(in_slow_start: bool, is_repairing: bool) -> Limit {

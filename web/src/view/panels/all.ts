@@ -1,6 +1,7 @@
 import type { Panel } from "../../drawing/panel";
-import type { Model } from "../model";
+import { type Model, overlaid, runColour } from "../model";
 import { LanesPanel } from "./lanes";
+import { hasLimits, LimitsPanel, type Strip, stripOf, stripsOf } from "./limits";
 import { LinesPanel, QueuesPanel } from "./lines";
 import { RatesPanel } from "./rates";
 import { SequencePanel } from "./sequence";
@@ -10,7 +11,7 @@ import { WindowsPanel } from "./windows";
 /** Measures that have their own panel, or are drawn as something else. */
 const PLACED = new Set([
   ...["cwnd", "ssthresh", "flight", "state", "rtt", "srtt", "rto", "min_rtt"],
-  ...["pacing_rate", "delivered", "sequence", "queue"],
+  ...["pacing_rate", "delivered", "sequence", "queue", "limit"],
 ]);
 
 /** Panels for which the runs have data, in their order on the page. */
@@ -38,6 +39,15 @@ export function panels(model: Model): Panel[] {
   });
   const made: Panel[] = [new SequencePanel(model), new SpaceTimePanel(model)];
   if (windows.present) made.push(windows);
+  if (model.runs.some(hasLimits)) {
+    made.push(
+      new LimitsPanel(
+        "limits",
+        () => model.theme,
+        () => strips(model),
+      ),
+    );
+  }
   if (rtt.present) made.push(rtt);
   made.push(new RatesPanel(model));
   if (queues.present) made.push(queues);
@@ -62,4 +72,11 @@ export function panels(model: Model): Panel[] {
     if (panel.present) made.push(panel);
   }
   return made;
+}
+
+/** Strips of all flows, or of the chosen one in each of several runs. */
+function strips(model: Model): Strip[] {
+  const { runs, flow, theme } = model;
+  if (!overlaid(model)) return stripsOf(runs[0]!, theme.soft, flow);
+  return runs.flatMap((run, nth) => stripOf(run, flow, `run ${nth + 1}`, runColour(model, nth)));
 }

@@ -1,6 +1,7 @@
 //! Columns of `flows`.
 
 use super::columns;
+use crate::measures::counts::Count;
 use crate::measures::table::Cell;
 use crate::model::multipath::MultipathSpec;
 use crate::model::scenario::FlowSpec;
@@ -40,6 +41,14 @@ impl FlowRow<'_> {
     /// Returns the time in which something limited its sender.
     fn limited(&self, limit: Limit) -> Cell {
         self.account.life.map(|life| life.parts[limit as usize].as_secs()).into()
+    }
+
+    /// Returns the same, or what a guest's kernel counts of it.
+    fn limited_or(&self, limit: Limit, counted: &str) -> Cell {
+        match self.account.sender.tally.get(counted) {
+            Some(Count::Span(span)) if self.account.life.is_none() => Some(span.as_secs()).into(),
+            _ => self.limited(limit),
+        }
     }
 
     /// Returns the part of that time in which its path was busy, if that was asked for.
@@ -163,13 +172,15 @@ columns! {
     "life_s" = flow.account.life.map(|life| life.whole.as_secs()),
         "from `start_s` until the sender has sent everything, closed and heard that it arrived, or to the end of the run: the sum of \
          the following `limited_…_s`, of which at every instant one holds; of a page or a video summed over its connections; NULL \
-         over udp and icmp, and where a guest, a library or another simulator sends";
+         over udp and icmp, and where a guest, a library or another simulator sends: of those, Linux's TCP alone has two of the parts";
     "limited_handshake_s" = flow.limited(Limit::Handshake), "of `life_s`, time in which data could not flow yet: transport's handshake, and TLS's";
     "limited_application_s" = flow.limited(Limit::Application), "of it, time with nothing to send: all that was written had left";
-    "limited_send_buffer_s" = flow.limited(Limit::SendBuffer),
-        "of it, time in which all that the send buffer holds had left, and the buffer kept the application from writing more";
-    "limited_receive_window_s" = flow.limited(Limit::ReceiveWindow),
-        "of it, time in which the receiver's window held data back (over quic that of a stream)";
+    "limited_send_buffer_s" = flow.limited_or(Limit::SendBuffer, "sndbuf_limited_s"),
+        "of it, time in which all that the send buffer holds had left, and the buffer kept the application from writing more; where \
+         Linux's TCP sends, `sndbuf_limited_s`";
+    "limited_receive_window_s" = flow.limited_or(Limit::ReceiveWindow, "rwnd_limited_s"),
+        "of it, time in which the receiver's window held data back (over quic that of a stream); where Linux's TCP sends, \
+         `rwnd_limited_s`";
     "limited_connection_window_s" = flow.limited(Limit::ConnectionWindow),
         "of it, time in which the receiver's window of the whole connection did, over quic and mptcp";
     "limited_slow_start_s" = flow.limited(Limit::SlowStart), "of it, time in which the congestion window did, in slow start";
