@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,6 +121,20 @@ def test_a_slider_redraws_in_time(opened: Open) -> None:
     assert statistics.median(times) <= SOON, sorted(times)
     assert picture(page, "cwnd") != before
     assert 'rate = "10 Mbps"' not in toml(page)
+
+
+def test_each_flow_has_a_strip_of_what_it_waits_for(opened: Open) -> None:
+    page = opened()
+    legend, canvas = page.locator("#panel-live-limits .legend"), page.locator("#panel-live-limits canvas")
+    assert "flow 1" in legend.inner_text()
+    before, height = picture(page, "limits"), canvas.bounding_box()["height"]
+    assert "receive window" not in legend.inner_text()
+    text = toml(page)
+    write(page, re.sub(r'kind = "tcp"', 'kind = "tcp", receive_buffer = "20 kB"', text))
+    assert "receive window" in legend.inner_text()
+    assert picture(page, "limits") != before
+    write(page, text + '\n[[flow]]\napp = "upload"\ntransport = "tcp"\n')
+    assert canvas.bounding_box()["height"] > height, "another flow has another strip"
 
 
 def test_controls_and_text_follow_each_other(opened: Open) -> None:

@@ -353,6 +353,29 @@ def test_phases_timeouts_and_paces_are_drawn(opened: Open) -> None:
     assert "retransmission timeout" in page.locator("#panel-rtt .legend").inner_text()
 
 
+def test_what_a_sender_waits_for_has_a_strip_and_a_word(opened: Open) -> None:
+    """Reno's window is the limit in the middle of the run, and after the last loss has been repaired."""
+    page = opened("one", height=2600)
+    panel = page.locator("#panel-limits")
+    legend = panel.locator(".legend").inner_text()
+    assert {"handshake", "slow start", "loss recovery", "congestion avoidance"} <= set(legend.splitlines())
+    assert page.locator("#panel-other-limit").count() == 0
+    assert pixels(page, "limits", (0x00, 0x72, 0xB2)) > 1000
+    box = panel.locator(".u-over").bounding_box()
+    seen = []
+    for share in (0.001, 0.9):
+        page.mouse.move(box["x"] + box["width"] * share, box["y"] + 5)
+        page.wait_for_timeout(150)
+        seen.append(panel.locator(".key b").inner_text())
+    assert seen == ["handshake", "congestion avoidance"]
+
+
+def test_runs_over_each_other_have_a_strip_each(opened: Open) -> None:
+    page = opened("differ")
+    legend = page.locator("#panel-limits .legend").inner_text()
+    assert {"run 1: <b>Reno</b>", "run 2: Scalable"} <= set(re.split(r"\n", legend)), legend
+
+
 def test_a_videos_buffer_is_read_between_its_points(opened: Open) -> None:
     page = opened("video")
     panel = page.locator("#panel-other-buffer")

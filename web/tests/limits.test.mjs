@@ -86,5 +86,5 @@ test("a recorded sender has a strip in order of time, from its start on", () => 
     seen,
   );
   const [other] = stripOf(new Run(paths(), "two"), 0, "run 2", "#000000");
-  assert.deepEqual([other.row, other.name], ["run 2", "two"]);
+  assert.deepEqual([other.row, other.name], ["run 2", "run 2: two"]);
 });

@@ -13,6 +13,9 @@ export const GUTTER = { wide: 76, narrow: 66 };
 /** Width of a character of text over a drawing, in pixels. */
 const LETTER = 5.8;
 
+/** Height of a drawing below which words of all panels are left out, in pixels. */
+const LOW = 80;
+
 /** Height of a row's name, in pixels. */
 const NAME = 13;
 
@@ -215,6 +218,8 @@ export class Plot implements Drawn {
     const x = shown.x(difference.time);
     const { left, top, width, height } = shown.box;
     pen.segments(theme.ink, 1, [x, top, x, top + height], 0.7, [1, 3]);
+    // The words would hide most of a low panel.
+    if (height < LOW) return;
     const fits = x < left + width - 90;
     pen.text(theme.ink, fits ? x + 5 : x - 5, top + 9, "first difference", fits ? "left" : "right");
   }

@@ -5,7 +5,7 @@ import { Pyramid } from "../drawing/pyramid";
 import { lowerBound, upperBound } from "../drawing/search";
 import { quantity } from "../format";
 import type { Model } from "../view/model";
-import { LimitsPanel, stripsOf } from "../view/panels/limits";
+import { LimitsPanel, type Strip, stripsOf } from "../view/panels/limits";
 import { binOf, growth } from "../view/panels/rates";
 import type { Series } from "../view/recording";
 import { held, type Run } from "../view/run";
@@ -292,12 +292,25 @@ export class QueuePanel extends LivePanel {
   }
 }
 
+/** Strips of the current run's flows, and below them those of the pinned one. */
+function stripsIn({ result, pinned }: Lab, colour: string): Strip[] {
+  const before = pinned ? stripsOf(pinned.run, colour) : [];
+  return [
+    ...(result ? stripsOf(result.run, colour) : []),
+    ...before.map((strip) => ({
+      ...strip,
+      row: `${strip.series.flow}, compared`,
+      name: `${strip.name}, compared`,
+    })),
+  ];
+}
+
 export const livePanels = (model: Model, lab: Lab): Panel[] => [
   new CwndPanel(model, lab),
   new LimitsPanel(
     "live-limits",
     () => model.theme,
-    () => (lab.result ? stripsOf(lab.result.run, model.theme.soft) : []),
+    () => stripsIn(lab, model.theme.soft),
   ),
   new GoodputPanel(model, lab),
   new RttPanel(model, lab),

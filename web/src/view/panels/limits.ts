@@ -144,7 +144,7 @@ export function stripOf(run: Run, flow: number, row: string, colour: string): St
   return run
     .series(LIMIT, flow)
     .slice(0, 1)
-    .map((series) => ({ row, name: run.name, colour, series, end: run.end }));
+    .map((series) => ({ row, name: `${row}: ${run.name}`, colour, series, end: run.end }));
 }
 
 export const hasLimits = (run: Run) => run.series(LIMIT, null).some(({ measure }) => measure.values);
