@@ -126,7 +126,7 @@ def test_a_slider_redraws_in_time(opened: Open) -> None:
 def test_each_flow_has_a_strip_of_what_it_waits_for(opened: Open) -> None:
     page = opened()
     legend, canvas = page.locator("#panel-live-limits .legend"), page.locator("#panel-live-limits canvas")
-    assert "flow 1" in legend.inner_text()
+    assert "1 tcp reno" in legend.inner_text()
     before, height = picture(page, "limits"), canvas.bounding_box()["height"]
     assert "receive window" not in legend.inner_text()
     text = toml(page)

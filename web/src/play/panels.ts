@@ -293,25 +293,25 @@ export class QueuePanel extends LivePanel {
 }
 
 /** Strips of the current run's flows, and below them those of the pinned one. */
-function stripsIn({ result, pinned }: Lab, colour: string): Strip[] {
-  const before = pinned ? stripsOf(pinned.run, colour) : [];
-  return [
-    ...(result ? stripsOf(result.run, colour) : []),
-    ...before.map((strip) => ({
-      ...strip,
-      row: `${strip.series.flow}, compared`,
-      name: `${strip.name}, compared`,
-    })),
-  ];
+function strips(lab: Lab, { theme }: Model): Strip[] {
+  const of = (run: Run | undefined, label: string) =>
+    (run ? stripsOf(run, theme.soft) : []).map((strip) => {
+      const flow = strip.series.flow!;
+      const colour = theme.lines[flow % theme.lines.length]!;
+      return { ...strip, row: `${label}${flow}`, name: flowName(lab, flow), colour };
+    });
+  const after = of(lab.result?.run, "flow ");
+  const before = of(lab.pinned?.run, "compared ");
+  return [...after, ...before.map((strip) => ({ ...strip, name: `${strip.name}, compared` }))];
 }
 
 export const livePanels = (model: Model, lab: Lab): Panel[] => [
-  new CwndPanel(model, lab),
   new LimitsPanel(
     "live-limits",
     () => model.theme,
-    () => stripsIn(lab, model.theme.soft),
+    () => strips(lab, model),
   ),
+  new CwndPanel(model, lab),
   new GoodputPanel(model, lab),
   new RttPanel(model, lab),
   new QueuePanel(model, lab),

@@ -104,12 +104,12 @@ export class Share {
       context.textAlign = "right";
       context.fillText("- - -  the setting that it is compared with", SHEET.width - 32, 42);
     }
-    // Panels of rows are as high as they need to be, and as wide as the sheet; the others share what is left.
+    // Panels of rows are as high as they need to be, up to a third, and as wide as the sheet; the others share what is left.
     let top = 62;
     const put = async (plot: Plot, left: number, width: number, height: number) =>
       context.drawImage(await imageOf(svgOf(plot, { width, height })), left, top, width, height);
     for (const plot of this.plots.filter(({ panel }) => panel.rows)) {
-      const height = plot.panel.height + 64;
+      const height = Math.min(plot.panel.height + 64, 260);
       await put(plot, 24, 1232, height);
       top += height + 10;
     }

@@ -161,9 +161,10 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     if let Some(interval) = interval {
         world.sample_links(interval);
     }
-    if series.measures.contains(&"limit") {
+    // A recording changes no row, so that paths are watched where the scenario asks for it alone.
+    if scenario.trace.measures.contains(&"limit") {
         world.watch_paths();
-    } else if !scenario.has_own_code() {
+    } else if !follows && !scenario.has_own_code() {
         world.look_ahead();
     }
     guarded(&mut world, scenario, |world| world.run(scenario.until, stop, clock))?;
