@@ -133,7 +133,7 @@ def test_states_and_windows_are_series() -> None:
 
 
 def test_limits_are_a_series_in_order_of_time_and_named() -> None:
-    """Its spans are the columns of `flows`."""
+    """Spans of its samples sum to the columns of `flows`."""
     outcome, header, columns = record(scenario(TRANSPORTS["tcp"]))
     (measure,) = (measure for measure in header["measures"] if measure["name"] == "limit")
     assert measure["values"] == [name for limit, name in limits.WORDS.items() if limit != limits.PATH] + ["done"]

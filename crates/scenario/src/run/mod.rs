@@ -151,7 +151,6 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
         None => (None, None),
     };
     let follows = journal.is_some();
-    // A recording's series are its own.
     let spill = samples.filter(|_| !follows);
     let mut world = build(scenario, &planned, libraries, Recorder { trace, capture, log, spill, journal }, logs);
     if follows {
@@ -161,7 +160,7 @@ pub fn run(scenario: &Scenario, stop: &AtomicBool, options: Options<'_>) -> Resu
     if let Some(interval) = interval {
         world.sample_links(interval);
     }
-    // A recording changes no row, so that paths are watched where the scenario asks for it alone.
+    // A recording's series are its own, and change no row.
     if scenario.trace.measures.contains(&"limit") {
         world.watch_paths();
     } else if !follows && !scenario.has_own_code() {

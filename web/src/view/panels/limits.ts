@@ -174,10 +174,8 @@ export function columnsOf({ series: { time, value, measure }, end }: Strip, show
 
 /** Colour of text that is read well on a colour given as `#rrggbb`. */
 export function on(colour: string): string {
-  const [red, green, blue] = [1, 3, 5].map(
-    (at) => (Number.parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2,
-  );
-  const luminance = 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!;
+  const [r, g, b] = [1, 3, 5].map((at) => (Number.parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2);
+  const luminance = 0.2126 * r! + 0.7152 * g! + 0.0722 * b!;
   // Where both contrasts (WCAG 2) are alike.
   return luminance > 0.18 ? "#000000" : "#ffffff";
 }
