@@ -60,6 +60,11 @@ def test_a_slow_reader_limits_both_alike(kind: str) -> None:
         assert ours[column] == pytest.approx(linux[column], rel=0.03), column
     for one in ours, linux:
         assert 0.8 * 8 < one["rwnd_limited_s"] < one["busy_s"] < one["completion_s"]
+    told = [name for name in linux if name.startswith("limited_") and linux[name] is not None]
+    assert told == ["limited_send_buffer_s", "limited_receive_window_s"]
+    assert linux["limited_receive_window_s"] == linux["rwnd_limited_s"]
+    assert ours["limited_receive_window_s"] == pytest.approx(ours["rwnd_limited_s"], rel=0.03)
+    assert linux["life_s"] is None
 
 
 def test_a_transfer_with_losses_tells_the_same() -> None:
