@@ -144,14 +144,12 @@ class Comparison:
     def limits(self) -> pl.DataFrame:
         """For each flow and run but the last one, the limit whose time differs most from the last run's.
 
-        Columns: flow, run, limit, `difference_s`. Runs whose times differ nowhere, or are not accounted for, have no row.
+        Columns: flow, run, limit, `difference_s`. Runs without a difference or an account have no row.
         """
         rows = []
         for flow in range(self._flows):
             played = [(name, made.flows.row(flow, named=True)) for name, made in self.played(flow).items()]
-            rows += [
-                (flow, name, *found) for name, row in played[:-1] if (found := limits.apart(row, played[-1][1]))
-            ]
+            rows += [(flow, name, *found) for name, row in played[:-1] if (found := limits.apart(row, played[-1][1]))]
         schema = {"flow": pl.Int64, "run": pl.String, "limit": pl.String, "difference_s": pl.Float64}
         return pl.DataFrame(rows, schema=schema, orient="row")
 
