@@ -70,7 +70,7 @@ impl Limits {
         }
     }
 
-    /// Records the expiry of a timeout at `now`: nothing could leave since the sender received or sent anything. Returns that
+    /// Records the expiry of a timeout: nothing could leave since the sender received or sent anything. Returns that
     /// time, unless the handshake was waited for, or nothing any more.
     #[cold]
     pub fn on_expiry(&mut self) -> Option<Time> {

@@ -18,7 +18,7 @@ impl<P: Probe> World<P> {
             if limit != before || seen == self.now {
                 self.account_for_path(index);
             }
-            if limit != before {
+            if limit != before && before != Limit::Done {
                 self.probe.on_limit(self.now, flow, limit);
             }
         }
