@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from fuzz import generate, invariants, mutate, repair
-from vazao import _core
+from vazao import _core, limits
 from vazao.errors import VazaoError
 from vazao.forecast import Pace
 from vazao.scenario import load
@@ -159,6 +159,10 @@ def _run(scenarios: list[_core.Scenario], what: str, jobs: int = 1) -> list[_cor
     return [outcomes[index] for index in range(len(scenarios))]
 
 
+PATHS = tuple(f"path_{limit}_s" for limit in limits.WORDS)
+"""Columns that only a run with the measure `limit` has values in."""
+
+
 def _rows(outcome: _core.Outcome) -> dict[str, list[dict[str, Any]]]:
     return {name: table(outcome, name).head(MAX_ROWS).to_dicts() for name in TABLES}
 
@@ -179,7 +183,9 @@ def _differences(scenario: _core.Scenario, first: _core.Outcome) -> list[str]:
     [traced] = _run([scenario.with_trace(MEASURES, None)], "traced")
     if traced.failure is not None:
         return [*found, f"traced, the run failed: {traced.failure[:500]}"]
-    found += _unlike("traced", plain, _content(traced, own, "run_id"))
+    # The measure `limit` asks for columns of its own.
+    unwatched = _content(first, own, "run_id", *PATHS)
+    found += _unlike("traced", unwatched, _content(traced, own, "run_id", *PATHS))
     found += [f"traced: {wrong}" for wrong in invariants.violations(_rows(traced), scenario.json)]
     with tempfile.TemporaryDirectory() as folder:
         # Only QUIC has logs.

@@ -67,6 +67,7 @@ CALLS = [
     Call("run toy.toml --out fresh --quick", "study directory runs findings not_run"),
     Call("run toy.toml --shard 1/2 --out shard", "directory shard runs started"),
     Call("compare small.toml --out compared", "files"),
+    Call("why small.toml", "answer"),
     Call("view small.toml --html small.html", "page runs"),
     Call("play small.toml --html lab.html", "page lessons"),
     Call("report stored", "report"),

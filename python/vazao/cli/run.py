@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -212,7 +213,7 @@ def _run_scenario(
     if directory:
         results.check_place(directory, only)
     # Of a run that is shown and not kept, the path is accounted for as well.
-    is_shown = not (directory or as_json or measures)
+    is_shown = not (directory or as_json or measures or json.loads(only.json)["trace"]["measures"])
     result = again.simulated(only.with_trace(["limit"]) if is_shown else only, pcap, snap, qlog)
     if directory:
         results.keep(result, directory, recipe, measures)
