@@ -16,6 +16,7 @@ from documents import DOCUMENTS, ROOT, exchanges, fenced, shows
 from portuguese import english_in, seen
 from vazao import _core, figures, kernel, ns2, report
 from vazao.cli import rendering, terminal
+from vazao.kernel import cache
 from vazao.results import Campaign, Study, campaign, load_study
 from vazao.study import built_in_studies
 from vazao.study.findings import Ruling
@@ -37,6 +38,11 @@ REASON = """\
 #
 #     .venv/bin/pytest tests/python/test_studies.py --write-verdicts
 """
+
+
+NEAR_A_BOUND = {"sctp-tcp-udp-2016": {"netem (TCP's)"}}
+"""Verdicts that another build of the guests' kernel turns. With the larger stacks that it has on processors with AMX,
+SCTP takes 10.3 s on average where it takes 10.0 elsewhere, and three runs do not tell that from 6.4."""
 
 
 def has_all() -> bool:
@@ -134,7 +140,8 @@ def test_no_verdict_turns_unnoticed(ran: Run, request: pytest.FixtureRequest) ->
         VERDICTS.write_text(written(kept | {ran.name: computed(rulings)}), encoding="utf-8")
         return
     undecidable = set() if has_all() else undecided_here(rulings)
-    found = turned(ran.name, table.get(ran.name, {}), computed(rulings), undecidable)
+    elsewhere = NEAR_A_BOUND.get(ran.name, set()) if cache.has_large_state() else set()
+    found = turned(ran.name, table.get(ran.name, {}), computed(rulings), undecidable | elsewhere)
     assert found == [], "explain each in CHANGELOG.md, then see the top of tests/python/verdicts.toml"
     if undecidable:
         pytest.skip(
