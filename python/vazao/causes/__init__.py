@@ -11,7 +11,6 @@ if TYPE_CHECKING:
         SEEDS as SEEDS,
         Answer as Answer,
         Effect as Effect,
-        inquire as inquire,
         why as why,
     )
     from vazao.causes.page import write as write

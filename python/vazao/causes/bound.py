@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from vazao.causes.document import Document, number
+from vazao.causes.document import PACKET, Document, narrowest, number, round_trip
 
 HEADERS = 52
 """Usual bytes of headers in a packet of 1500: IP, and TCP with timestamps."""
-
-PACKET = 1500
 
 
 @dataclass(frozen=True)
@@ -28,25 +26,24 @@ class Bound:
 def bound(asked: Document, document: dict[str, Any]) -> Bound | None:
     """The bound of a flow; None where a rate varies, or where it has several ways."""
     way = asked.way(document)
-    rates = [rate for there, _ in way if (rate := number(there["rate"], "bps")) is not None]
+    rate, trip = narrowest(way), round_trip(way)
     transport = asked.transport(document)
     has_ways = "scheduler" in transport or transport.get("cmt") or transport.get("multipath")
-    if has_ways or not way or len(rates) < len(way):
+    varies = any(number(there["rate"], "bps") is None for there, _ in way)
+    if has_ways or varies or rate is None:
         return None
-    rate = min(rates)
-    round_trip = sum(number(one.get("delay", "0 s"), "s") or 0.0 for pair in way for one in pair)
     payload = rate * (PACKET - HEADERS) / PACKET
     size = number(asked.flow(document)["app"].get("size"), "bytes")
     if size is None:
-        return Bound(rate, round_trip, payload)
-    took = 1.5 * round_trip + idle(size, rate, round_trip) + 8 * size / payload
-    return Bound(rate, round_trip, 8 * size / took)
+        return Bound(rate, trip, payload)
+    took = 1.5 * trip + idle(size, rate, trip) + 8 * size / payload
+    return Bound(rate, trip, 8 * size / took)
 
 
-def idle(size: float, rate: float, round_trip: float) -> float:
+def idle(size: float, rate: float, trip: float) -> float:
     """Seconds for which a path waits in slow start, whose window doubles from ten packets each round trip."""
     waits, sent, window = 0.0, 0.0, 10.0 * PACKET
-    while sent + window < size and 8 * window / rate < round_trip:
-        waits += round_trip - 8 * window / rate
+    while sent + window < size and 8 * window / rate < trip:
+        waits += trip - 8 * window / rate
         sent, window = sent + window, 2 * window
     return waits

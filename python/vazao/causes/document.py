@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vazao import _core
 from vazao.errors import ScenarioError
 from vazao.scenario import from_json
 from vazao.units import parse
+
+PACKET = 1500
+"""Bytes of a full packet."""
 
 Direction = dict[str, Any]
 """One direction of a link: rate, delay, queue, and what its wire does."""
@@ -72,6 +75,16 @@ class Document:
             goal, *directions = before[goal]
             way.append((directions[0], directions[1]))
         return way[::-1]
+
+
+def narrowest(way: Sequence[tuple[Direction, Direction]]) -> float | None:
+    """Lowest rate of the data's way in bit/s, of those that do not vary; None without any."""
+    return min((rate for there, _ in way if (rate := number(there["rate"], "bps")) is not None), default=None)
+
+
+def round_trip(way: Sequence[tuple[Direction, Direction]]) -> float:
+    """Propagation delay there and back in seconds; delays that vary count as none."""
+    return sum(number(one.get("delay", "0 s"), "s") or 0.0 for pair in way for one in pair)
 
 
 def number(value: Any, unit: str) -> float | None:

@@ -99,6 +99,11 @@ class Answer:
         return max(0.0, self.bound.goodput_bps - self.goodput_bps) if self.bound else None
 
     @property
+    def taken(self) -> list[Removed]:
+        """For each step the suspects that it takes away, and those before have not."""
+        return [now - before for before, now in pairwise([NOTHING, *(step.removed for step in self.steps)])]
+
+    @property
     def matters(self) -> list[Effect]:
         """Suspects whose absence alone matters, the largest gain first."""
         least = MATTERS * max(self.goodput_bps, self.missing_bps or 0.0)
@@ -120,10 +125,6 @@ class Inquiry:
         """Number of runs made."""
         return len(self._rows)
 
-    def left(self) -> int:
-        """Runs that may still be made."""
-        return max(0, self._most - self.runs)
-
     def without(self, removed: Removed) -> dict[str, Any] | None:
         """The document without suspects; None if one of them is not there."""
         if removed not in self._documents:
@@ -140,14 +141,10 @@ class Inquiry:
         except ScenarioError:
             return False
 
-    def applies(self, suspect: Suspect) -> bool:
-        """Whether a suspect is there."""
-        return self.is_possible(frozenset({suspect.name}))
-
     def run(self, wanted: Sequence[Removed], seeds: Sequence[int]) -> None:
         """Make the runs of each set of removed suspects under seeds, as far as they are missing and may be made."""
         missing = [(removed, seed) for seed in seeds for removed in wanted if (removed, seed) not in self._rows]
-        missing = missing[: self.left()]
+        missing = missing[: max(0, self._most - self.runs)]
         scenarios = [self._scenario(*one) for one in missing]
 
         def keep(place: int, outcome: Any) -> None:
@@ -156,18 +153,13 @@ class Inquiry:
             rows = pl.DataFrame(outcome.table("flows"))
             number = 0 if "other flows" in missing[place][0] else self.asked.number
             self._rows[missing[place]] = rows.row(number, named=True)
-            self._progress.advance(1, self.runs / self._most)
+            self._advance(1)
 
         if scenarios:
-            run_many(
-                scenarios,
-                jobs=self._jobs,
-                on_outcome=keep,
-                on_tick=lambda: self._progress.advance(0, self.runs / self._most),
-            )
+            run_many(scenarios, jobs=self._jobs, on_outcome=keep, on_tick=lambda: self._advance(0))
 
-    def _tick(self) -> None:
-        self._progress.advance(0, self.runs / self._most)
+    def _advance(self, runs: int) -> None:
+        self._progress.advance(runs, self.runs / self._most)
 
     def _scenario(self, removed: Removed, seed: int) -> _core.Scenario:
         scenario = self.asked.scenario(self.without(removed))
@@ -192,6 +184,10 @@ class Inquiry:
         gain = mean - sum(with_) / len(with_)
         return Effect(removed, mean, gain, interval, limits.shares(self.row(removed)))
 
+    def effects(self, alone: Sequence[Removed]) -> list[Effect]:
+        """Effects of each of several sets, the largest gain first."""
+        return sorted(map(self.effect, alone), key=lambda effect: -effect.gain_bps)
+
 
 def why(
     experiment: Experiment,
@@ -212,23 +208,20 @@ def why(
     shown = progress or Silent()
     shown.start(most, 0)
     try:
-        return inquire(Document(scenario, flow, **beside), seeds=seeds, most=most, jobs=jobs, progress=shown)
+        return _inquire(Document(scenario, flow, **beside), seeds, most, jobs, shown)
     finally:
         shown.close()
 
 
-def inquire(
-    asked: Document, *, seeds: int, most: int, jobs: int | None = None, progress: Progress | None = None
-) -> Answer:
-    """Find out what keeps a flow from being faster."""
+def _inquire(asked: Document, seeds: int, most: int, jobs: int | None, progress: Progress) -> Answer:
     # Under another seed there would be other flows.
     several = 1 if asked.draws_flows else seeds
-    inquiry = Inquiry(asked, range(asked.seed, asked.seed + several), most, jobs, progress or Silent())
+    inquiry = Inquiry(asked, range(asked.seed, asked.seed + several), most, jobs, progress)
     inquiry.run([NOTHING], inquiry.seeds[:SCREENING])
     if len(set(inquiry.goodputs(NOTHING, inquiry.seeds[:SCREENING]))) == 1:
         inquiry.seeds = inquiry.seeds[:1]  # Nothing that matters to the flow is random.
     screening = inquiry.seeds[:SCREENING]
-    suspects = [suspect for suspect in SUSPECTS if inquiry.applies(suspect)]
+    suspects = [suspect for suspect in SUSPECTS if inquiry.is_possible(frozenset({suspect.name}))]
     alone = [frozenset({suspect.name}) for suspect in by_evidence(suspects, inquiry.row())]
     inquiry.run(alone, screening)
     alone = [one for one in alone if inquiry.goodputs(one, screening)]
@@ -239,8 +232,8 @@ def inquire(
     hiding = [] if removed else _hiding(inquiry, alone, screening, least)
     if hiding:
         removed = [frozenset(hiding)]
-    certain = sorted(alone, key=lambda one: -inquiry.effect(one).gain_bps)[:FINALISTS]
-    certain = [one for one in certain if inquiry.effect(one).gain_bps > least]
+    effects = inquiry.effects(alone)[:FINALISTS]
+    certain = [effect.removed for effect in effects if effect.gain_bps > least]
     inquiry.run(list(dict.fromkeys([NOTHING, *removed, *certain])), inquiry.seeds)
     return Answer(
         name=asked.name,
@@ -250,7 +243,7 @@ def inquire(
         limits=limits.shares(inquiry.row()),
         seeds=len(inquiry.goodputs(NOTHING, inquiry.seeds)),
         runs=inquiry.runs,
-        alone=sorted((inquiry.effect(one) for one in alone), key=lambda effect: -effect.gain_bps),
+        alone=inquiry.effects(alone),
         steps=[inquiry.effect(now, before) for before, now in pairwise([NOTHING, *removed])],
         hiding=hiding,
         titles=inquiry.titles,

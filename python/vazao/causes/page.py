@@ -28,10 +28,10 @@ thead th{border-bottom:1px solid var(--line);font-weight:600}figure{margin:1rem 
 def waterfall(answer: Answer) -> Drawing:
     """Bars of the goodput: as it is, after each step, and the bound."""
     bars = [("as it is", answer.goodput_bps)]
-    gone: frozenset[str] = frozenset()
-    for step in answer.steps:
-        bars.append((f"without {', '.join(sorted(step.removed - gone))}", step.goodput_bps))
-        gone = step.removed
+    bars += [
+        (f"without {', '.join(sorted(taken))}", step.goodput_bps)
+        for taken, step in zip(answer.taken, answer.steps, strict=True)
+    ]
     if answer.bound:
         bars.append(("at most", answer.bound.goodput_bps))
     frame = pl.DataFrame({"step": [name for name, _ in bars], "goodput_bps": [rate for _, rate in bars]})

@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vazao.causes.document import Document, number
+from vazao.causes.document import PACKET, Document, narrowest, number, round_trip
 
 AMPLE = "500 MB"
 """Window or buffer that limits nobody."""
-
-Parts = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -91,10 +89,7 @@ def _in_order(direction: dict[str, Any]) -> bool:
 
 
 def _longer_queue(direction: dict[str, Any]) -> bool:
-    queue = direction.get("queue")
-    if not isinstance(queue, str):
-        return False
-    return _set(direction, {"queue": "100000 packets"})
+    return isinstance(direction.get("queue"), str) and _set(direction, {"queue": "100000 packets"})
 
 
 def _plain_queue(direction: dict[str, Any]) -> bool:
@@ -121,14 +116,12 @@ def _bdp_window(asked: Document, copy: dict[str, Any]) -> bool:
     """Begin with a window of the bandwidth-delay product, so that slow start has nothing to find."""
     transport = asked.transport(copy)
     way = asked.way(copy)
-    rates = [rate for there, _ in way if (rate := number(there["rate"], "bps")) is not None]
-    round_trip = sum(number(one.get("delay", "0 s"), "s") or 0.0 for pair in way for one in pair)
-    packet = 1500
-    if not rates or "initial_window" not in transport:
+    rate = narrowest(way)
+    if rate is None or "initial_window" not in transport:
         return False
-    packets = max(10, round(min(rates) * round_trip / 8 / packet))
+    packets = max(10, round(rate * round_trip(way) / 8 / PACKET))
     window = transport["initial_window"]
-    wanted: object = packets if isinstance(window, (int, float)) else f"{packets * packet} B"
+    wanted: object = packets if isinstance(window, (int, float)) else f"{packets * PACKET} B"
     return _set(transport, {"initial_window": wanted})
 
 

@@ -34,13 +34,17 @@ def sentence(answer: Answer) -> str:
         )
         return f"{had}: {cause}{_afterwards(all_gone, 2)}."
     first, *others = answer.steps
+    causes = [listed([answer.titles[name] for name in sorted(taken)]) for taken in answer.taken]
     missing = answer.missing_bps
     if missing and first.gain_bps >= missing:
         explained = f"all of the missing {rate(missing)}"
     else:
         explained = rate(first.gain_bps) + (f" of the missing {rate(missing)}" if missing else "")
-    parts = [f"{had}: {new(answer, first)} explains {explained}"]
-    parts += [f"once that is gone {new(answer, effect)} explains {rate(effect.gain_bps)} more" for effect in others]
+    parts = [f"{had}: {causes[0]} explains {explained}"]
+    parts += [
+        f"once that is gone {cause} explains {rate(effect.gain_bps)} more"
+        for cause, effect in zip(causes[1:], others, strict=True)
+    ]
     return "; ".join(parts) + _afterwards(answer.steps[-1], len(answer.steps)) + "."
 
 
@@ -49,13 +53,6 @@ def _afterwards(last: Effect, steps: int = 1) -> str:
     said = limits.sentence(dict(list(last.limits.items())[:2]))
     gone = "with it gone" if steps == 1 else "with all of it gone"
     return f"; {gone} the flow has {rate(last.goodput_bps)}" + (f", limited by {said}" if said else "")
-
-
-def new(answer: Answer, step: Effect) -> str:
-    """Words for the suspects that a step takes away, and those before have not."""
-    steps = list(answer.steps)
-    before = steps[steps.index(step) - 1].removed if steps.index(step) else frozenset()
-    return listed([answer.titles[name] for name in sorted(step.removed - before)])
 
 
 def _unexplained(answer: Answer) -> str:

@@ -6,15 +6,13 @@ import polars as pl
 from rich.text import Text
 
 from vazao import causes, limits
+from vazao.cli.rendering import PROSE
 from vazao.cli.terminal import out, table
-
-_PROSE = 100
-"""Maximum line length of sentences."""
 
 
 def show(answer: causes.Answer) -> None:
     """Print why a flow is as fast as it is."""
-    out.print(Text(causes.sentence(answer)), width=min(out.width, _PROSE))
+    out.print(Text(causes.sentence(answer)), width=min(out.width, PROSE))
     out.print(f"\nAs it is: {limits.sentence(answer.limits) or 'no account'}.", highlight=False, soft_wrap=True)
     headings, *lines = causes.effect_lines(answer)
     if lines:

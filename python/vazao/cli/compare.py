@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vazao import comparing, results, study
+from vazao import comparing
 from vazao.cli import completions, options, programs
-from vazao.cli.options import Allow, Changes, Jobs, Seed, change
-from vazao.errors import RunError, ScenarioError
+from vazao.cli.options import Allow, Changes, Jobs, Seed
+from vazao.errors import RunError
 
 
 def compare(
@@ -34,13 +33,10 @@ def compare(
 ) -> None:
     """Run a scenario on every stack that can play it (ours, the Linux kernel) and show where they part."""
     path = Path(name)
-    text = study.read_text(path)
-    if study.is_study(text):
-        raise ScenarioError(f"{path}: is a study; compare takes a scenario, and a factor `stack` compares in a study")
     first, count = options.seeds(seeds, seed)
-    experiment = results.Experiment(path, text, tuple(change(one) for one in changes or []), first)
-    leave = True if allow else programs.ask_for(path, programs.of_experiment(experiment), built_in=False)
-    experiment = replace(experiment, allow_programs=leave)
+    experiment = programs.experiment(
+        path, "compare takes a scenario, and a factor `stack` compares in a study", changes, first, allow=allow
+    )
     place = directory or comparing.default_directory(path)
     from vazao.cli.progress import progress
 

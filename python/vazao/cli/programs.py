@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from vazao import _core, execution, scenario, study
+from vazao.cli.options import change
 from vazao.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -36,6 +38,20 @@ def of_experiment(asked: Experiment) -> CodeRequest:
     if not asked.variations or not may_have(asked.text, given):
         return execution.CodeRequest.of([only])
     return of_study(asked.study(), asked.text, given)
+
+
+def experiment(path: Path, takes: str, changes: Sequence[str] | None, first: int | None, *, allow: bool) -> Experiment:
+    """A file's scenario with its changes and first seed, with leave for the programs that it would run.
+
+    `takes` is what is said of a study in its place. Raises `ScenarioError`, also on refusal.
+    """
+    from vazao import results
+
+    text = study.read_text(path)
+    if study.is_study(text):
+        raise ScenarioError(f"{path}: is a study; {takes}")
+    asked = results.Experiment(path, text, tuple(change(one) for one in changes or []), first)
+    return replace(asked, allow_programs=True if allow else ask_for(path, of_experiment(asked), built_in=False))
 
 
 def may_have(text: str, overrides: Sequence[tuple[str, Any]] = ()) -> bool:

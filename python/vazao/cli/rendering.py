@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _VERDICTS = {"reproduced": "green", "differs": "yellow", "undecided": "magenta", "not testable": "dim"}
 
 
-_PROSE = 100
+PROSE = 100
 """Maximum line length of the ledger's texts, regardless of the terminal's width."""
 
 MAX_ROWS = 24
@@ -162,7 +162,7 @@ def show_findings(
         out.print(Text(claim[0].claim, style="bold"))
         rows = Table.grid(padding=(0, 2, 0, 0))
         rows.add_column(min_width=max(levels, least) + 2, no_wrap=True)
-        rows.add_column(overflow="fold", max_width=_PROSE)
+        rows.add_column(overflow="fold", max_width=PROSE)
         if claim[0].reported:
             rows.add_row(Text(f"  {reported}", style="dim"), Text(claim[0].reported, style="dim"))
         if explained:

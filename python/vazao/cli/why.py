@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vazao import causes, results, study
+from vazao import causes
 from vazao.cli import completions, options, programs
-from vazao.cli.options import Allow, Changes, Jobs, Seed, change
-from vazao.errors import ScenarioError
+from vazao.cli.options import Allow, Changes, Jobs, Seed
 
 
 def why(
@@ -23,7 +21,7 @@ def why(
     seeds: Annotated[
         str | None, typer.Option(metavar="N|A-B", help="Seeds of what matters, for intervals: 10 of them, or 1-10.")
     ] = None,
-    runs: Annotated[int, typer.Option(min=2, metavar="N", help="Runs at most.")] = 60,
+    runs: Annotated[int | None, typer.Option(min=2, metavar="N", help="Runs at most: 60 unless given.")] = None,
     jobs: Jobs = None,
     page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the answer as a page.")] = None,
     allow: Allow = False,
@@ -31,16 +29,12 @@ def why(
 ) -> None:
     """Take away what may limit a flow, run it again under the same seeds, and say what each costs."""
     path = Path(name)
-    text = study.read_text(path)
-    if study.is_study(text):
-        raise ScenarioError(f"{path}: is a study; why takes a scenario")
     first, count = options.seeds(seeds, seed)
-    experiment = results.Experiment(path, text, tuple(change(one) for one in changes or []), first)
-    leave = True if allow else programs.ask_for(path, programs.of_experiment(experiment), built_in=False)
-    experiment = replace(experiment, allow_programs=leave)
+    experiment = programs.experiment(path, "why takes a scenario", changes, first, allow=allow)
     from vazao.cli.progress import progress
 
-    answer = causes.why(experiment, flow=flow, seeds=count or causes.SEEDS, most=runs, jobs=jobs, progress=progress())
+    most, several = runs or causes.MOST_RUNS, count or causes.SEEDS
+    answer = causes.why(experiment, flow=flow, seeds=several, most=most, jobs=jobs, progress=progress())
     if page:
         causes.write(answer, page)
     if as_json:
