@@ -2,7 +2,7 @@
 # Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
 
 .DELETE_ON_ERROR:
-.PHONY: quick agreement differential fuzz references help setup kernel demo test lint lint-rust lint-python lint-pages bench docs site studies lock clean tools tuned wheel web wasm
+.PHONY: quick agreement differential fuzz references help setup kernel demo test lint lint-rust lint-python lint-pages bench docs site studies lock clean tools profile tuned wheel web wasm
 SHELL := /bin/bash
 
 BIN := .venv/bin
@@ -22,6 +22,9 @@ PAGES := $(STATIC)/viewer.js $(STATIC)/play.js $(STATIC)/again.js $(EXPLORE)/exp
 NPM := $(BIN)/python web/tools/npm.py
 WASM := wasm32-unknown-unknown
 WASM_BUILD := --locked --profile web -p vazao-web --target $(WASM) --target-dir target/web
+# What typical runs say of the code guides the compiler (bench/training.py): only the compiler whose names they use can tell.
+PROFILE := $(wildcard $(CURDIR)/bench/profile-$(shell rustc --version 2>/dev/null | cut -d' ' -f2).profdata)
+GUIDED := $(if $(PROFILE),CARGO_ENCODED_RUSTFLAGS='-Cprofile-use=$(PROFILE)')
 # The first program of a guest is a package of its own: it is built for the guest, not for this machine.
 PROGRAM := crates/guest/program/Cargo.toml
 # Where the guests' kernel is; nothing where there is none.
@@ -36,7 +39,8 @@ help:
 	@echo 'make web      the pages of vazao view, play and explore (part of make setup)'
 	@echo 'make wasm     the engine for web pages, in WebAssembly'
 	@echo 'make lint     rustfmt, clippy, rustdoc, ruff, mypy, and of the pages tsc and biome'
-	@echo 'make tuned    the engine again, by a profile of short runs: a fifth faster (needs llvm-profdata)'
+	@echo 'make tuned    the engine again, optimised as a whole, as wheels have it'
+	@echo 'make profile  record what typical runs say of the code, which guides the compiler (needs llvm-profdata)'
 	@echo 'make bench    packet-hops per second, memory, the cost of tracing'
 	@echo 'make agreement  our TCP, SCTP and MPTCP beside the Linux kernel, our QUIC beside quinn, scenario by scenario'
 	@echo 'make references  our transports beside measurements of Linux and ns-3, by source and variant'
@@ -61,7 +65,7 @@ $(LOCKED): requirements.lock
 	rm -rf .venv; \
 	"$$found" -m venv .venv || { echo "error: $$found cannot make environments; install its venv package" >&2; exit 1; }
 	@echo 'installing Python packages, and compiling the engine beside it: about three minutes'
-	@cargo build --release --locked $(EXTENSION) & \
+	@$(GUIDED) cargo build --release --locked $(EXTENSION) & \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock; installed=$$?; \
 	wait; exit $$installed
 	@touch $@
@@ -69,16 +73,17 @@ $(LOCKED): requirements.lock
 $(BUILT): $(LOCKED) pyproject.toml $(RUST)
 	@command -v cargo >/dev/null || { echo 'error: no cargo; install a Rust toolchain (rustup) first' >&2; exit 1; }
 	@echo 'compiling the engine'
-	@VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --locked
+	@$(GUIDED) VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --locked
 	@touch $@
 
-# Built twice: the second build knows from runs of the first (bench/training.py) which way the code mostly goes. What merges
-# their counts is no part of every Rust toolchain. Wheels do without: Zig does not link what counts.
+# The engine as wheels have it: optimised as a whole.
 tuned: setup
-	@[ -e "$$(rustc --print target-libdir)/../bin/llvm-profdata" ] || \
-	    { echo 'error: no llvm-profdata; rustup component add llvm-tools' >&2; exit 1; }
-	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --profile optimised --locked --pgo
+	$(GUIDED) VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --profile optimised --locked
 	@touch $(BUILT)
+
+# After changes to the hot path, or with a new compiler.
+profile: setup
+	$(BIN)/python bench/training.py --record
 
 # Scripts and styles of web pages, made from TypeScript with libraries that their lock names by hash.
 $(PAGES) &: $(LOCKED) $(shell find web -path web/node_modules -prune -o -type f -print)
@@ -201,7 +206,7 @@ docs: setup
 wheel: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r wheel.lock
 	rm -rf dist
-	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --profile optimised --locked --zig \
+	$(GUIDED) VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --profile optimised --locked --zig \
 	    --compatibility manylinux2014 --out dist
 	$(BIN)/python tests/wheel.py dist/*.whl
 

@@ -1,7 +1,8 @@
 """Compile time of the build profiles of Cargo.toml, and the speed of their engines: python bench/profiles.py
 
-`release` is what `make setup` builds, `optimised` what wheels contain. Each is built from scratch, into a folder that
-is removed afterwards. Their runs alternate, so that disturbances of the machine affect both.
+`release` is what `make setup` builds, `optimised` what wheels contain, both guided by what training runs counted
+(`training.py`); `unguided` is `release` without that. Each is built from scratch, into a folder that is removed
+afterwards. Their runs alternate, so that disturbances of the machine affect all.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from program import built
 from rivals import children_cpu_s
 from scenarios import dumbbell, path
 
-PROFILES = ("release", "optimised")
+PROFILES = {"unguided": ("release", False), "release": ("release", True), "optimised": ("optimised", True)}
+"""Profile of Cargo.toml of each build, and whether it is guided."""
+FIRST = "unguided"
 CASES = {"1 flow": path(until="10 s"), "1 000 flows": dumbbell(1000, "2 s")}
 TURNS = 7
 
@@ -27,9 +30,9 @@ def main() -> int:
     """Build, run, and print a row for each profile."""
     with tempfile.TemporaryDirectory() as folder:
         costs, programs = {}, {}
-        for profile in PROFILES:
+        for profile, (cargo_profile, guided) in PROFILES.items():
             began, used = time.monotonic(), children_cpu_s()
-            programs[profile] = built(profile, "--target-dir", str(Path(folder) / profile))
+            programs[profile] = built(cargo_profile, "--target-dir", str(Path(folder) / profile), guided=guided)
             costs[profile] = f"{time.monotonic() - began:.0f} | {children_cpu_s() - used:.0f}"
         speeds: dict[str, list[float]] = {profile: [] for profile in PROFILES}
         for name, scenario in CASES.items():
@@ -37,9 +40,9 @@ def main() -> int:
             file.write_text(scenario, encoding="utf-8")
             turns = [{profile: _speed(programs[profile], file) for profile in PROFILES} for _ in range(TURNS)]
             for profile in PROFILES:
-                speeds[profile].append(median(turn[profile] / turn[PROFILES[0]] for turn in turns))
-            first = median(turn[PROFILES[0]] for turn in turns)
-            print(f"{name}: {first:.1f} million packet-hops a second by {PROFILES[0]}")
+                speeds[profile].append(median(turn[profile] / turn[FIRST] for turn in turns))
+            first = median(turn[FIRST] for turn in turns)
+            print(f"{name}: {first:.1f} million packet-hops a second by {FIRST}")
     print(f"| profile | build, s | processor time of it, s | {' | '.join(f'speed, {name}' for name in CASES)} |")
     print(f"| --- | {' | '.join(['---:'] * (2 + len(CASES)))} |")
     for profile in PROFILES:
