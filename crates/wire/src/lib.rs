@@ -30,6 +30,7 @@ pub mod pcapng;
 pub mod qlog;
 pub mod quic;
 pub mod sctp;
+pub mod stream;
 pub mod tcp;
 pub mod tls;
 pub mod udp;

@@ -17,6 +17,7 @@
 
 mod reader;
 
+pub(crate) use reader::Section;
 pub use reader::{Captured, ReadError, Reader};
 
 /// IP packets with no link header (LINKTYPE_RAW in the registry of link types).

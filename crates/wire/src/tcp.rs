@@ -402,7 +402,8 @@ fn encode_options(options: &Options, out: &mut Vec<u8>) {
     }
 }
 
-fn decode_options(mut rest: &[u8]) -> Options {
+/// Reads the options behind a header of 20 bytes, as far as they are there.
+pub fn decode_options(mut rest: &[u8]) -> Options {
     let mut options = Options::default();
     loop {
         rest = match rest {

@@ -9,6 +9,9 @@ use thiserror::Error;
 /// A packet without the time at which it was captured (section 4.4).
 const SIMPLE_PACKET: u32 = 3;
 
+/// Longest block in bytes: one that claims to be longer is damaged, and nobody waits for its end.
+const LONGEST_BLOCK: usize = 64 << 20;
+
 /// The magic numbers of the older format, in either byte order, with times in microseconds or nanoseconds.
 const PCAP: [u32; 4] = [0xa1b2_c3d4, 0xd4c3_b2a1, 0xa1b2_3c4d, 0x4d3c_b2a1];
 
@@ -25,6 +28,9 @@ pub enum ReadError {
     /// Another format.
     #[error("this is not a pcapng file: it does not begin with a section header")]
     NotPcapng,
+    /// Neither format, where either would do.
+    #[error("this is neither a pcap nor a pcapng file")]
+    NotCapture,
     /// The file ends inside a block: its writer was stopped, perhaps.
     #[error("the file ends inside the block that begins at byte {0}")]
     Truncated(usize),
@@ -74,13 +80,25 @@ pub struct Reader<'a> {
     file: &'a [u8],
     /// Start of the next block.
     at: usize,
+    section: Section<'a>,
+}
+
+/// What the blocks of a section depend on: their byte order, and the interfaces that were described.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Section<'a> {
     big_endian: bool,
-    /// Interfaces of the section.
     interfaces: Vec<Interface<'a>>,
 }
 
+/// A block of a file: its type, its body, and the length of the whole.
+pub(crate) struct Block<'b> {
+    kind: u32,
+    body: &'b [u8],
+    pub length: usize,
+}
+
 #[derive(Clone, Copy, Debug)]
-struct Interface<'a> {
+pub(crate) struct Interface<'a> {
     name: &'a str,
     link_type: u16,
     /// Negative powers of ten, or of two with the highest bit set.
@@ -96,7 +114,7 @@ impl<'a> Reader<'a> {
     pub fn new(file: &'a [u8]) -> Result<Reader<'a>, ReadError> {
         let magic = file.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
         match magic {
-            Some(SECTION_HEADER) => Ok(Reader { file, at: 0, big_endian: false, interfaces: Vec::new() }),
+            Some(SECTION_HEADER) => Ok(Reader { file, at: 0, section: Section::default() }),
             Some(magic) if PCAP.contains(&magic) => Err(ReadError::Pcap),
             _ => Err(ReadError::NotPcapng),
         }
@@ -106,26 +124,21 @@ impl<'a> Reader<'a> {
     fn read(&mut self) -> Result<Option<Captured<'a>>, ReadError> {
         while self.at < self.file.len() {
             let at = self.at;
-            let (kind, body) = self.block()?;
-            match kind {
-                SECTION_HEADER => self.interfaces.clear(),
-                INTERFACE_DESCRIPTION => {
-                    let interface = self.interface(body).ok_or(ReadError::Damaged(at))?;
-                    self.interfaces.push(interface);
-                }
-                ENHANCED_PACKET => return self.packet(body, at).map(Some),
-                SIMPLE_PACKET => return Err(ReadError::NoTime(at)),
-                // Names, statistics, secrets, and whatever is added to the format one day.
-                _ => {}
+            let block = self.section.block(&self.file[at..], at)?;
+            self.at += block.length;
+            if let Some(interface) = self.section.described(&block, at)? {
+                self.section.interfaces.push(interface);
+            } else if let Some(packet) = self.section.packet_of(&block, at)? {
+                return Ok(Some(packet));
             }
         }
         Ok(None)
     }
+}
 
-    /// Returns the type and the body of the block at hand (section 3.1).
-    fn block(&mut self) -> Result<(u32, &'a [u8]), ReadError> {
-        let at = self.at;
-        let rest = &self.file[at..];
+impl<'a> Section<'a> {
+    /// Returns the block at the beginning of `rest` (section 3.1), which is at byte `at` of its file.
+    pub(crate) fn block<'b>(&mut self, rest: &'b [u8], at: usize) -> Result<Block<'b>, ReadError> {
         // A section header's type is the same in either byte order, and what follows its length tells which it is.
         let order = rest.get(..12).ok_or(ReadError::Truncated(at))?;
         if u32::from_le_bytes([order[0], order[1], order[2], order[3]]) == SECTION_HEADER {
@@ -137,19 +150,42 @@ impl<'a> Reader<'a> {
         }
         let number = |at| self.u32(rest, at);
         let (kind, length) = (number(0).unwrap_or_default(), number(4).unwrap_or_default() as usize);
-        if length < 12 || length % 4 != 0 {
+        if !(12..=LONGEST_BLOCK).contains(&length) || length % 4 != 0 {
             return Err(ReadError::Damaged(at));
         }
         let again = number(length - 4).ok_or(ReadError::Truncated(at))?;
         if again as usize != length {
             return Err(ReadError::Damaged(at));
         }
-        self.at += length;
-        Ok((kind, &rest[8..length - 4]))
+        if kind == SECTION_HEADER {
+            self.interfaces.clear();
+        }
+        Ok(Block { kind, body: &rest[8..length - 4], length })
+    }
+
+    /// Returns the interface that a block describes, if it does.
+    fn described<'b>(&self, block: &Block<'b>, at: usize) -> Result<Option<Interface<'b>>, ReadError> {
+        if block.kind != INTERFACE_DESCRIPTION {
+            return Ok(None);
+        }
+        self.interface(block.body).map(Some).ok_or(ReadError::Damaged(at))
+    }
+
+    /// Returns the packet of a block, if it has one.
+    fn packet_of<'b>(&self, block: &Block<'b>, at: usize) -> Result<Option<Captured<'b>>, ReadError>
+    where
+        'a: 'b,
+    {
+        match block.kind {
+            ENHANCED_PACKET => self.packet(block.body, at).map(Some),
+            SIMPLE_PACKET => Err(ReadError::NoTime(at)),
+            // Names, statistics, secrets, and whatever is added to the format one day.
+            _ => Ok(None),
+        }
     }
 
     /// Section 4.2.
-    fn interface(&self, body: &'a [u8]) -> Option<Interface<'a>> {
+    fn interface<'b>(&self, body: &'b [u8]) -> Option<Interface<'b>> {
         let link_type = self.u16(body, 0)?;
         let mut interface = Interface { name: "", link_type, resolution: 6, offset_s: 0 };
         for (code, value) in self.options(body.get(8..)?) {
@@ -168,7 +204,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Section 4.3.
-    fn packet(&self, body: &'a [u8], at: usize) -> Result<Captured<'a>, ReadError> {
+    fn packet<'b>(&self, body: &'b [u8], at: usize) -> Result<Captured<'b>, ReadError>
+    where
+        'a: 'b,
+    {
         let damaged = ReadError::Damaged(at);
         let number = |at| self.u32(body, at).ok_or(damaged);
         let interface = number(0)?;
@@ -204,7 +243,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Codes and values of options (section 3.5), up to their end or to one that cannot be.
-    fn options(&self, mut rest: &'a [u8]) -> impl Iterator<Item = (u16, &'a [u8])> {
+    fn options<'b>(&self, mut rest: &'b [u8]) -> impl Iterator<Item = (u16, &'b [u8])> {
         std::iter::from_fn(move || {
             let (code, length) = (self.u16(rest, 0)?, usize::from(self.u16(rest, 2)?));
             let value = rest.get(4..4 + length)?;
@@ -221,6 +260,19 @@ impl<'a> Reader<'a> {
     fn u32(&self, bytes: &[u8], at: usize) -> Option<u32> {
         let bytes = *bytes.get(at..)?.first_chunk()?;
         Some(if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+    }
+}
+
+impl Section<'static> {
+    /// Reads a block of a file of which no more is kept: interfaces have no names.
+    pub(crate) fn read<'b>(&mut self, block: &Block<'b>, at: usize) -> Result<Option<Captured<'b>>, ReadError> {
+        match self.described(block, at)? {
+            Some(interface) => {
+                self.interfaces.push(Interface { name: "", ..interface });
+                Ok(None)
+            }
+            None => self.packet_of(block, at),
+        }
     }
 }
 
