@@ -38,6 +38,7 @@ ROOMS = {
     "vazao.results": "Runs, sweeps and studies",
     "vazao.store": "Results directories",
     "vazao.figures": "The look of charts",
+    "vazao.captures": "Captures of real networks",
     "vazao.causes": "Why a flow is slow",
     "vazao.comparing": "Stacks side by side",
     "vazao.scenario": "Algorithms of your own",

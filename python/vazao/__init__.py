@@ -16,6 +16,7 @@ from vazao import lazy
 
 if TYPE_CHECKING:
     from vazao._core import ENGINE_VERSION as ENGINE_VERSION, Scenario as Scenario
+    from vazao.captures import Capture as Capture, read as read
     from vazao.causes import Answer as Answer, why as why
     from vazao.comparing import Comparison as Comparison, compare as compare, packets as packets
     from vazao.errors import (

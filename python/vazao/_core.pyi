@@ -459,6 +459,19 @@ def packets(path: str) -> Any:
     Raises `OSError` and `ScenarioError`.
     """
 
+@final
+class Capture:
+    """A capture file of any tool, pcap or pcapng, read piece by piece: memory grows with its connections alone."""
+
+    def feed(self, piece: bytes) -> None:
+        """Read the packets of the next piece, which may end anywhere. Raises `ScenarioError`."""
+    def finish(self) -> str | None:
+        """The problem with the end of the file: it ends inside a packet, or held nothing. None if there is none."""
+    def connections(self) -> Table:
+        """Connections, one row each, in the order of their first packets."""
+    def overview(self) -> dict[str, Any]:
+        """Facts of the whole: packets, bytes, when it begins, and the packets that were not looked into."""
+
 def memory_left() -> int | None: ...
 def registry() -> str:
     """Every algorithm a scenario can name, as JSON: kind -> entries with names, source and parameters."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedWriter
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from vazao.errors import ResultsError
 
@@ -77,8 +77,9 @@ class UnreadableFileError(OSError):
     """A file that must not be read: a device, a pipe, or one that is too large."""
 
 
-def read_file(path: Path, *, links: bool = False, first: int | None = None) -> bytes:
-    """Read a regular file, or its `first` bytes. Raises `OSError`.
+@contextmanager
+def opened(path: Path, *, links: bool = True) -> Iterator[IO[bytes]]:
+    """Open a regular file for reading. Raises `OSError`.
 
     `links` follows a symbolic link, for a path that the user named.
     """
@@ -90,6 +91,12 @@ def read_file(path: Path, *, links: bool = False, first: int | None = None) -> b
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(status.st_mode):
             raise UnreadableFileError(0, "it is a device or a pipe; a regular file is needed")
+        yield file
+
+
+def read_file(path: Path, *, links: bool = False, first: int | None = None) -> bytes:
+    """Read a regular file, or its `first` bytes. Raises `OSError`; `links` is as in `opened`."""
+    with opened(path, links=links) as file:
         # Some system files report size 0 and never end.
         content = file.read(MAX_BYTES + 1 if first is None else first)
     if len(content) > MAX_BYTES:

@@ -27,6 +27,7 @@ FLOORS = {
     "congestion": 2,
     "laboratory": 3,
     "wire": 3,
+    "capture": 4,
     "transport": 3,
     "application": 4,
     "guest": 3,
@@ -43,7 +44,7 @@ ROOMS = (
     *("lazy", "_core", "units", "errors", "words", "files", "statistics", "display", "limits", "kernel", "ns2"),
     *("scenario", "study", "figures", "seeing", "widgets"),
     *("sql", "store", "forecast", "execution", "measurements", "results"),
-    *("gym", "causes", "report", "explore", "comparing", "cli"),
+    *("captures", "gym", "causes", "report", "explore", "comparing", "cli"),
 )
 """Rooms of the Python package from the bottom up: each imports only from earlier rooms, and only their exports."""
 

@@ -68,6 +68,7 @@ CALLS = [
     Call("run toy.toml --shard 1/2 --out shard", "directory shard runs started"),
     Call("compare small.toml --out compared", "files"),
     Call("why small.toml", "answer"),
+    Call("read captured/a.1.pcapng", "captures connections"),
     Call("view small.toml --html small.html", "page runs"),
     Call("play small.toml --html lab.html", "page lessons"),
     Call("report stored", "report"),
@@ -124,6 +125,8 @@ def prepared(there: Vazao, call: str) -> None:
         assert there("run", "toy.toml", "--out", "stored").code == 0
     if " one" in call:
         assert there("run", "small.toml", "--out", "one").code == 0
+    if " captured" in call:
+        assert there("run", "small.toml", "--pcap", "captured").code == 0
     if call.startswith("merge"):
         for n, name in enumerate(("half", "rest"), 1):
             assert there("run", "toy.toml", "--shard", f"{n}/2", "--out", name).code == 0

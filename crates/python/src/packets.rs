@@ -106,7 +106,7 @@ fn data_sequence(header: &tcp::Header, which: fn(&Dss) -> Option<DataSequence>) 
     })
 }
 
-fn labels(texts: impl Iterator<Item = Option<String>>) -> Column {
+pub(crate) fn labels(texts: impl Iterator<Item = Option<String>>) -> Column {
     let mut known = BTreeMap::new();
     let mut names = Vec::new();
     let codes = texts.map(|text| {

@@ -1,0 +1,292 @@
+//! Connections of a capture, packet after packet.
+
+use crate::headers::{self, Headers, Unread};
+use crate::tcp::{Event, Half, Segment};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use vazao_wire::be16;
+use vazao_wire::pcapng::Captured;
+use vazao_wire::tcp::{self, Flags};
+
+/// Most connections that are told apart: some hundred megabytes. A scan of all ports of a network makes more.
+const MOST_CONNECTIONS: usize = 250_000;
+/// Transports whose header begins with two ports: TCP, DCCP, UDP, SCTP, UDP-Lite.
+const PORTS: [u8; 5] = [tcp::PROTOCOL, 33, 17, 132, 136];
+/// Payload of a full segment where no SYN says it.
+const USUAL_UNIT: u64 = 1448;
+/// Bytes of every segment that timestamps take of its payload (RFC 6691).
+const TIMESTAMPS: u16 = 12;
+
+/// End of a connection: address and port.
+type Side = (IpAddr, u16);
+
+/// How a connection ended within the capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Not at all.
+    Open,
+    /// Both directions were closed and acknowledged.
+    Closed,
+    /// By a reset.
+    Reset,
+    /// It was never answered.
+    Refused,
+}
+
+/// Connection, or packets between two ports.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Number of the transport.
+    pub protocol: u8,
+    /// Client, which opened it, and server.
+    pub sides: [Side; 2],
+    /// Number of the interface that it was captured at.
+    pub interface: u32,
+    /// Time of its first packet, in nanoseconds since 1970.
+    pub first: u64,
+    /// Time of its last packet.
+    pub last: u64,
+    /// Packets from the client and from the server.
+    pub packets: [u64; 2],
+    /// Their bytes from the transport header on.
+    pub bytes: [u64; 2],
+    /// Whether it was seen to open.
+    pub was_opened: bool,
+    /// Directions of TCP: the client's data, and the server's.
+    pub tcp: Option<Box<[Half; 2]>>,
+    /// Round trips between the capture and each side by the handshake, in nanoseconds.
+    pub handshake_rtt: [Option<u64>; 2],
+    was_reset: bool,
+    /// When the SYN and its answer passed, unless one was repeated.
+    opening: [Option<u64>; 2],
+    is_open: bool,
+}
+
+/// What is known of a capture as a whole.
+#[derive(Clone, Debug, Default)]
+pub struct Overview {
+    /// Number of packets.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Time of the first packet, in nanoseconds since 1970.
+    pub first: Option<u64>,
+    /// Latest time of a packet.
+    pub last: u64,
+    /// Packets of which only the beginning was kept.
+    pub cut: u64,
+    /// Packets whose time is before that of the one before.
+    pub backwards: u64,
+    /// Packets of other protocols than IP.
+    pub not_ip: u64,
+    /// Later fragments, which have no transport header.
+    pub fragments: u64,
+    /// Packets that were cut before the end of their headers.
+    pub short: u64,
+    /// Packets of links that are not known.
+    pub unknown_links: u64,
+    /// Type of the first such link.
+    pub unknown_link: Option<u16>,
+    /// Packets of connections beyond the most that are told apart.
+    pub beyond: u64,
+}
+
+/// Packets between two sides at an interface, whichever sends. Where a packet passes two of them, each has its own account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    interface: u32,
+    protocol: u8,
+    lower: Side,
+    upper: Side,
+}
+
+/// Capture, read packet after packet.
+#[derive(Clone, Debug, Default)]
+pub struct Analysis {
+    /// Connections in the order of their first packets.
+    pub connections: Vec<Connection>,
+    /// Facts of the whole.
+    pub overview: Overview,
+    /// Number of the latest connection of each key.
+    latest: BTreeMap<Key, u32>,
+    /// Key of the packet before, and its connection: packets come in trains.
+    recent: Option<(Key, u32)>,
+}
+
+impl Analysis {
+    /// Handles the next packet.
+    pub fn on_packet(&mut self, packet: &Captured<'_>) {
+        let seen = &mut self.overview;
+        let original = packet.original_length as usize;
+        seen.packets += 1;
+        seen.bytes += original as u64;
+        seen.cut += u64::from(original > packet.bytes.len());
+        seen.first.get_or_insert(packet.time_ns);
+        seen.backwards += u64::from(packet.time_ns < seen.last);
+        // What comes with an earlier time came at the same time as the one before.
+        seen.last = seen.last.max(packet.time_ns);
+        let time = seen.last;
+        match headers::read(packet.link_type, packet.bytes, original) {
+            Ok(headers) => self.on_transport(time, packet.interface, &headers),
+            Err(Unread::NotIp) => seen.not_ip += 1,
+            Err(Unread::Fragment) => seen.fragments += 1,
+            Err(Unread::Short) => seen.short += 1,
+            Err(Unread::Link(link)) => {
+                seen.unknown_links += 1;
+                seen.unknown_link.get_or_insert(link);
+            }
+        }
+    }
+
+    fn on_transport(&mut self, time: u64, interface: u32, headers: &Headers<'_>) {
+        let has_ports = PORTS.contains(&headers.protocol);
+        if has_ports && headers.bytes.len() < 4 {
+            self.overview.short += 1;
+            return;
+        }
+        let ports = if has_ports { [be16(headers.bytes, 0), be16(headers.bytes, 2)] } else { [0; 2] };
+        let sides = [0, 1].map(|side| (headers.addresses[side], ports[side]));
+        let (lower, upper) = (sides[0].min(sides[1]), sides[0].max(sides[1]));
+        let key = Key { interface, protocol: headers.protocol, lower, upper };
+        let segment = if headers.protocol == tcp::PROTOCOL { Segment::read(headers, time) } else { None };
+        let Some(number) = self.connection(time, key, sides, segment.as_ref()) else {
+            self.overview.beyond += 1;
+            return;
+        };
+        let connection = &mut self.connections[number as usize];
+        let from = usize::from(connection.sides[0] != sides[0]);
+        connection.last = time;
+        connection.packets[from] += 1;
+        connection.bytes[from] += headers.length as u64;
+        match segment {
+            Some(segment) => connection.on_segment(from, &segment),
+            None => self.overview.short += u64::from(headers.protocol == tcp::PROTOCOL),
+        }
+    }
+
+    /// Returns the connection of a packet, a new one if there is none.
+    fn connection(&mut self, time: u64, key: Key, sides: [Side; 2], segment: Option<&Segment>) -> Option<u32> {
+        let opens = segment.is_some_and(|s| s.flags.contains(Flags::SYN) && !s.flags.contains(Flags::ACK));
+        let known = match self.recent {
+            Some((recent, number)) if recent == key => Some(number),
+            _ => self.latest.get(&key).copied(),
+        };
+        let known = known.filter(|&number| {
+            let connection = &self.connections[number as usize];
+            !opens || segment.is_none_or(|segment| connection.is_opened_by(sides[0], segment))
+        });
+        let number = match known {
+            Some(number) => number,
+            None if self.connections.len() == MOST_CONNECTIONS => return None,
+            None => {
+                let number = self.connections.len() as u32;
+                self.connections.push(Connection::new(time, key, sides, segment));
+                self.latest.insert(key, number);
+                number
+            }
+        };
+        self.recent = Some((key, number));
+        Some(number)
+    }
+}
+
+impl Connection {
+    fn new(time: u64, key: Key, sides: [Side; 2], segment: Option<&Segment>) -> Connection {
+        let flags = segment.map_or(Flags(0), |segment| segment.flags);
+        let was_opened = flags.contains(Flags::SYN);
+        // Who opens is the client; where that was not seen, servers have the lower port.
+        let from_client = if was_opened { !flags.contains(Flags::ACK) } else { sides[0].1 >= sides[1].1 };
+        Connection {
+            protocol: key.protocol,
+            interface: key.interface,
+            sides: if from_client { sides } else { [sides[1], sides[0]] },
+            first: time,
+            last: time,
+            packets: [0; 2],
+            bytes: [0; 2],
+            was_opened,
+            tcp: segment.map(|_| Box::default()),
+            handshake_rtt: [None; 2],
+            was_reset: false,
+            opening: [None; 2],
+            is_open: !was_opened,
+        }
+    }
+
+    /// Returns whether a SYN of `side` is the one that opened it, sent again, or nothing is known of that one.
+    fn is_opened_by(&self, side: Side, segment: &Segment) -> bool {
+        let half = self.tcp.as_ref().map(|halves| &halves[usize::from(self.sides[0] != side)]);
+        half.is_none_or(|half| !half.has_begun() || half.begins_at(segment.sequence))
+    }
+
+    /// Returns how it ended.
+    pub fn ending(&self) -> Ending {
+        let is_closed = self.tcp.as_ref().is_some_and(|halves| halves.iter().all(Half::is_finished));
+        match (self.was_reset, is_closed) {
+            (_, true) => Ending::Closed,
+            (true, _) if self.is_open => Ending::Reset,
+            (true, _) => Ending::Refused,
+            _ => Ending::Open,
+        }
+    }
+
+    /// Returns the payload of a full segment in bytes.
+    pub fn unit(&self) -> u64 {
+        let offers = self.tcp.iter().flat_map(|halves| halves.iter().map(|half| half.handshake));
+        let mut unit = None;
+        let mut have_timestamps = true;
+        for offer in offers.flatten() {
+            unit = [unit, offer.mss].into_iter().flatten().min();
+            have_timestamps &= offer.timestamps;
+        }
+        let options = if have_timestamps { TIMESTAMPS } else { 0 };
+        unit.map_or(USUAL_UNIT, |unit: u16| u64::from(unit.saturating_sub(options).max(1)))
+    }
+
+    /// Returns the least round trip between the capture and a side, in nanoseconds: by the handshake, or by what the other
+    /// side's data was answered with.
+    pub fn round_trip(&self, side: usize) -> Option<u64> {
+        let of_data = self.tcp.as_ref().and_then(|halves| halves[1 - side].rtt_min);
+        [self.handshake_rtt[side], of_data].into_iter().flatten().min()
+    }
+
+    fn on_segment(&mut self, from: usize, segment: &Segment) {
+        self.on_opening(from, segment);
+        self.was_reset |= segment.flags.contains(Flags::RST);
+        let (unit, now, is_open) = (self.unit(), segment.moment.time, self.is_open);
+        let to = [0, 1].map(|side| self.round_trip(side));
+        let Some(halves) = &mut self.tcp else { return };
+        let offers = halves.each_ref().map(|half| half.handshake.and_then(|offer| offer.window_scale));
+        // Windows are scaled if both sides offer it (RFC 7323 section 2.2).
+        let scale = if let [Some(_), Some(_)] = offers { offers[from].unwrap_or(0) } else { 0 };
+        let expired = halves[from].on_segment(segment, unit, to[from]);
+        halves[1 - from].on_answer(segment, unit, scale, to[1 - from].unwrap_or(0));
+        let events = match (is_open, expired) {
+            (false, _) => [Event::Opening; 2],
+            (true, true) => [Event::Expiry, Event::Answer],
+            (true, false) => [Event::Data, Event::Answer],
+        };
+        halves[from].account(now, events[0], unit, to[from].unwrap_or(0));
+        halves[1 - from].account(now, events[1], unit, to[1 - from].unwrap_or(0));
+    }
+
+    /// Follows the three segments of the handshake.
+    fn on_opening(&mut self, from: usize, segment: &Segment) {
+        if self.is_open {
+            return;
+        }
+        let time = segment.moment.time;
+        let is_syn = segment.flags.contains(Flags::SYN);
+        if is_syn {
+            let is_again = self.tcp.as_ref().is_some_and(|halves| halves[from].handshake.is_some());
+            self.opening[from] = if is_again { None } else { Some(time) };
+        }
+        let since = |opened: Option<u64>| opened.map(|opened| time.saturating_sub(opened));
+        if is_syn && from == 1 {
+            self.handshake_rtt[1] = since(self.opening[0]);
+        } else if !is_syn && from == 0 && segment.flags.contains(Flags::ACK) && !segment.flags.contains(Flags::RST) {
+            self.handshake_rtt[0] = since(self.opening[1]);
+            self.is_open = true;
+        }
+    }
+}

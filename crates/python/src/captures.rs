@@ -1,0 +1,217 @@
+//! Connections of a capture as a table.
+
+use crate::InputError;
+use crate::arrow::PyTable;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::net::IpAddr;
+use vazao_capture::{Analysis, Connection, Ending, Half, Limit, Overview};
+use vazao_scenario::{Column, Table};
+use vazao_wire::pcapng::ReadError;
+use vazao_wire::stream::Stream;
+use vazao_wire::{dccp, icmp, sctp, tcp, udp};
+
+/// Transports that have a name.
+const PROTOCOLS: [(u8, &str); 7] = [
+    (tcp::PROTOCOL, "tcp"),
+    (udp::PROTOCOL, "udp"),
+    (sctp::PROTOCOL, "sctp"),
+    (dccp::PROTOCOL, "dccp"),
+    (icmp::PROTOCOL, "icmp"),
+    (58, "icmpv6"),
+    (136, "udp-lite"),
+];
+
+/// A capture file, read piece by piece.
+#[pyclass(name = "Capture", module = "vazao._core")]
+#[derive(Default)]
+pub struct PyCapture {
+    stream: Stream,
+    analysis: Analysis,
+}
+
+#[pymethods]
+impl PyCapture {
+    #[new]
+    fn new() -> Self {
+        PyCapture::default()
+    }
+
+    /// Reads the packets of the next piece of the file, which may end anywhere.
+    fn feed(&mut self, py: Python<'_>, piece: &[u8]) -> PyResult<()> {
+        let PyCapture { stream, analysis } = self;
+        let read = py.detach(|| {
+            stream.feed(piece);
+            while let Some(packet) = stream.next_packet()? {
+                analysis.on_packet(&packet);
+            }
+            Ok(())
+        });
+        read.map_err(|error: ReadError| InputError::new_err(error.to_string()))
+    }
+
+    /// Returns what is wrong with the end of the file, if anything is.
+    fn finish(&self) -> Option<String> {
+        self.stream.finish().err().map(|error| error.to_string())
+    }
+
+    /// Returns its connections, a row each.
+    fn connections(&self) -> PyTable {
+        PyTable::new(table(&self.analysis))
+    }
+
+    /// Returns what is known of it as a whole.
+    fn overview<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let Overview { packets, bytes, first, last, cut, backwards, not_ip, fragments, short, .. } =
+            self.analysis.overview;
+        let Overview { unknown_links, unknown_link, beyond, .. } = self.analysis.overview;
+        let facts = PyDict::new(py);
+        let span = first.map_or(0, |first| last - first);
+        facts.set_item("begin_s", first.map(|first| first as f64 / 1e9))?;
+        facts.set_item("duration_s", span as f64 / 1e9)?;
+        let counts = [
+            ("packets", packets),
+            ("bytes", bytes),
+            ("cut_packets", cut),
+            ("backward_packets", backwards),
+            ("other_packets", not_ip),
+            ("fragments", fragments),
+            ("headless_packets", short),
+            ("unknown_link_packets", unknown_links),
+            ("uncounted_packets", beyond),
+        ];
+        counts.iter().try_for_each(|(name, count)| facts.set_item(name, count))?;
+        facts.set_item("unknown_link", unknown_link)?;
+        Ok(facts)
+    }
+}
+
+/// A connection as a row of the table.
+struct Row<'a> {
+    number: usize,
+    connection: &'a Connection,
+    /// Side that sends most of the data, and its direction.
+    sender: usize,
+    half: Option<&'a Half>,
+    begin: u64,
+}
+
+impl<'a> Row<'a> {
+    fn new((number, connection): (usize, &'a Connection), begin: u64) -> Row<'a> {
+        let sender = match &connection.tcp {
+            Some(halves) => usize::from(halves[1].app_bytes() > halves[0].app_bytes()),
+            None => usize::from(connection.bytes[1] > connection.bytes[0]),
+        };
+        Row { number, connection, sender, half: connection.tcp.as_ref().map(|halves| &halves[sender]), begin }
+    }
+
+    fn side(&self, side: usize) -> String {
+        let (address, port) = self.connection.sides[side];
+        match address {
+            IpAddr::V4(address) => format!("{address}:{port}"),
+            IpAddr::V6(address) => format!("[{address}]:{port}"),
+        }
+    }
+
+    /// Bytes of data a second, from the first data to the last acknowledgement of it.
+    fn goodput(&self) -> Option<f64> {
+        let half = self.half?;
+        let span = half.last_ack.max(half.last_data).saturating_sub(half.first_data?);
+        (span > 0).then(|| half.app_bytes() as f64 * 8e9 / span as f64)
+    }
+
+    /// Least round trip between both sides: the two parts, at either side of the capture.
+    fn rtt_min(&self) -> Option<f64> {
+        let parts = [self.connection.round_trip(0), self.connection.round_trip(1)];
+        let known = parts.iter().flatten().sum::<u64>();
+        parts.iter().any(Option::is_some).then(|| seconds(known))
+    }
+
+    fn ending(&self) -> Option<&'static str> {
+        self.connection.tcp.as_ref()?;
+        Some(match self.connection.ending() {
+            Ending::Open => "open",
+            Ending::Closed => "closed",
+            Ending::Reset => "reset",
+            Ending::Refused => "refused",
+        })
+    }
+
+    fn seen_from(&self) -> Option<&'static str> {
+        let [to_sender, to_receiver] = [self.sender, 1 - self.sender].map(|side| self.connection.round_trip(side));
+        let (to_sender, to_receiver) = (to_sender? as f64, to_receiver? as f64);
+        Some(match to_sender / (to_sender + to_receiver).max(1.0) {
+            part if part < 0.1 => "sender",
+            part if part > 0.9 => "receiver",
+            _ => "path",
+        })
+    }
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e9
+}
+
+fn table(analysis: &Analysis) -> Table {
+    let begin = analysis.overview.first.unwrap_or_default();
+    let rows: Vec<Row<'_>> = analysis.connections.iter().enumerate().map(|each| Row::new(each, begin)).collect();
+    let label = |get: &dyn Fn(&Row<'_>) -> Option<String>| crate::packets::labels(rows.iter().map(get));
+    let integer = |get: &dyn Fn(&Row<'_>) -> Option<u64>| {
+        Column::Integer(rows.iter().map(|r| get(r).map(|x| x as i64)).collect())
+    };
+    let number = |get: &dyn Fn(&Row<'_>) -> Option<f64>| Column::Number(rows.iter().map(get).collect());
+    let of_half = |get: fn(&Half) -> u64| integer(&|row| row.half.map(get));
+    let mut table = vec![
+        ("connection", integer(&|row| Some(row.number as u64))),
+        ("interface", integer(&|row| Some(row.connection.interface.into()))),
+        ("protocol", label(&|row| Some(protocol(row.connection.protocol)))),
+        ("client", label(&|row| Some(row.side(0)))),
+        ("server", label(&|row| Some(row.side(1)))),
+        ("start_s", number(&|row| Some(seconds(row.connection.first - row.begin)))),
+        ("duration_s", number(&|row| Some(seconds(row.connection.last - row.connection.first)))),
+        ("ending", label(&|row| row.ending().map(Into::into))),
+        ("packets", integer(&|row| Some(row.connection.packets.iter().sum()))),
+        ("sender", label(&|row| Some(["client", "server"][row.sender].into()))),
+        ("app_bytes", of_half(Half::app_bytes)),
+        ("answer_bytes", integer(&|row| row.connection.tcp.as_ref().map(|halves| halves[1 - row.sender].app_bytes()))),
+        ("goodput_bps", number(&|row| row.goodput())),
+        ("rtt_min_s", number(&|row| row.rtt_min())),
+        ("rtt_to_client_s", number(&|row| row.connection.round_trip(0).map(seconds))),
+        ("rtt_to_server_s", number(&|row| row.connection.round_trip(1).map(seconds))),
+        ("rtt_p50_s", number(&|row| row.half?.rtt.quantile(0.5))),
+        ("rtt_max_s", number(&|row| row.half?.rtt.max())),
+        ("mss_bytes", integer(&|row| row.half.map(|_| row.connection.unit()))),
+        ("retransmissions", of_half(|half| half.retransmissions)),
+        ("spurious_retransmissions", of_half(Half::spurious_retransmissions)),
+        ("packets_lost", of_half(|half| half.retransmissions - half.spurious_retransmissions())),
+        ("reordered", of_half(|half| half.reordered)),
+        ("duplicates", of_half(|half| half.duplicates.max(half.reported_copies))),
+        ("duplicate_acks", of_half(|half| half.duplicate_acks)),
+        ("zero_windows", of_half(|half| half.zero_windows)),
+        ("marked_packets", of_half(|half| half.marks)),
+        ("window_max_bytes", of_half(|half| half.window_max)),
+        ("flight_max_bytes", of_half(|half| half.flight_max)),
+        ("unseen_packets", of_half(|half| half.unseen)),
+        ("bundled_packets", of_half(|half| half.bundles)),
+        ("seen_from", label(&|row| row.seen_from().map(Into::into))),
+    ];
+    let limits =
+        Limit::ALL.iter().map(|&(limit, _)| number(&|row| row.half.map(|half| seconds(half.limits.of(limit)))));
+    table.extend(LIMITED.into_iter().zip(limits));
+    table
+}
+
+/// Columns of the limits, in the order of [`Limit::ALL`].
+const LIMITED: [&str; Limit::ALL.len()] = [
+    "limited_handshake_s",
+    "limited_application_s",
+    "limited_receive_window_s",
+    "limited_congestion_window_s",
+    "limited_recovery_s",
+    "limited_timeout_s",
+];
+
+fn protocol(number: u8) -> String {
+    let named = PROTOCOLS.iter().find(|(known, _)| *known == number);
+    named.map_or_else(|| number.to_string(), |(_, name)| (*name).to_owned())
+}
