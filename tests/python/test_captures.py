@@ -16,6 +16,7 @@ import pytest
 
 import vazao as vz
 from command import vazao
+from guests import needs_kernel
 from vazao import _core, captures
 
 FAR = '{ rate = "1 Gbps", delay = "1 ms" }'
@@ -124,6 +125,28 @@ def test_limits_are_the_senders_own(tmp_path: Path, case: str) -> None:
         # The handshake is half over where the receiver is.
         wrong = sum(abs(seen[limit] - own.get(limit, 0.0)) for limit in seen if limit != "handshake") / 2
         assert wrong <= 0.05 * truth["life_s"] + 0.1, (place, seen, own)
+
+
+KERNEL = {
+    "losses": (", loss = 0.01", ""),
+    "copies and losses": (", loss = 0.005, duplicate = 0.02", ""),
+    "late packets": (', reorder = { probability = 0.02, delay = "8 ms" }', ""),
+    "a window": ("", ', receive_buffer = "60 kB"'),
+}
+
+
+@needs_kernel
+@pytest.mark.parametrize("case", KERNEL)
+def test_the_kernel_counts_the_same(tmp_path: Path, case: str) -> None:
+    wire, more = KERNEL[case]
+    truth, at = run(tmp_path, scenario(1, wire, f', stack = "linux"{more}', size="3 MB"))
+    here, there = told(at["a"]), told(at["b"])
+    assert here["retransmissions"] == truth["retransmissions"]
+    assert [row["app_bytes"] for row in (here, there)] == [3_000_000] * 2
+    assert there["reordered"] == (overtaken(at["a"], at["b"]) if case != "copies and losses" else 0)
+    # Linux's own account (tcp_info), in ticks of 10 ms; it begins with the first segment that waits.
+    for row in (here, there):
+        assert row["limited_receive_window_s"] == pytest.approx(truth["rwnd_limited_s"] or 0.0, abs=0.05)
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
