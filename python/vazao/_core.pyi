@@ -79,6 +79,8 @@ class Scenario:
         """The commands that run in its guests, each once."""
     def run_ids(self, seeds: list[int]) -> list[str] | None:
         """Return its run_ids under seeds; None if the seed also decides which flows there are, or when they start."""
+    def with_seeds(self, seeds: list[int]) -> list[Scenario] | None:
+        """Return copies under seeds, as `with_seed` does; None if one of them has to be read again."""
     def with_trace(self, measures: list[str], every_s: float | None = None) -> Scenario:
         """Return this scenario recording time series of `measures` (at every change, or every `every_s` seconds)."""
     def with_seed(self, seed: int) -> Scenario:
@@ -427,7 +429,10 @@ def run_many(
     on_outcome: Callable[[int, Outcome], None],
     on_tick: Callable[[], None],
 ) -> None:
-    """Run scenarios on `jobs` threads. Both functions are called in the calling thread, `on_tick` every 50 ms."""
+    """Run scenarios on `jobs` threads. Both functions are called in the calling thread, `on_tick` every 50 ms.
+
+    `on_tick` is called once more after the last outcome.
+    """
 
 @final
 class Outcome:
@@ -452,6 +457,9 @@ class Table:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __len__(self) -> int: ...
+
+def merged(tables: Sequence[Any]) -> list[Any]:
+    """Join neighbours with the same columns that nobody has read yet, 65 536 rows at most; others stay as they are."""
 
 def packets(path: str) -> Any:
     """The packets of a pcapng file, one row each: anything that reads Arrow streams takes them.

@@ -51,13 +51,13 @@ def vazao(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return caller(monkeypatch, capsys)
 
 
-RUNS = 300
+RUNS = 3000
 """Number of runs in the larger study."""
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Study of several hundred runs."""
+    """Study of some thousand runs."""
     path = tmp_path_factory.mktemp("large") / "large.toml"
     path.write_text(TOY.replace("full = 3 }", f"full = {RUNS // 6} }}"))
     return path

@@ -30,6 +30,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple, PyType};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -43,17 +44,44 @@ create_exception!(_core, RunError, VazaoError, "A run failed.");
 /// A scenario: read, checked, every default filled in.
 #[pyclass(frozen, name = "Scenario", module = "vazao._core")]
 pub struct PyScenario {
-    inner: vazao_scenario::Scenario,
-    json: String,
+    described: Arc<Described>,
+    /// Seed, perhaps not the description's: scenarios that differ in their seeds share it.
+    seed: u64,
     run_id: String,
     inputs: Vec<Input>,
     /// Where it was read: a scenario is pickled as its canonical form and this, and read again.
     given: Py<PyTuple>,
     /// The user's own algorithms. They and what was given are shown to the garbage collector: a class leads, by the globals of
-    /// its methods, to the variables that hold results and their scenarios. `inner`, which is shared, has only weak references.
+    /// its methods, to the variables that hold results and their scenarios. `described`, which is shared, has only weak references.
     classes: Vec<Py<PyType>>,
     /// The user's own algorithms in files, and whether they may be run.
     code: Vec<(String, bool)>,
+}
+
+/// A description, and its canonical form before and behind the seed.
+struct Described {
+    scenario: vazao_scenario::Scenario,
+    form: (String, String),
+}
+
+impl Described {
+    fn new(scenario: vazao_scenario::Scenario) -> Arc<Described> {
+        Arc::new(Described { form: scenario.json_around_seed(), scenario })
+    }
+
+    /// Returns the canonical form under a seed.
+    fn json(&self, seed: u64) -> String {
+        let (before, after) = &self.form;
+        format!("{before}{seed}{after}")
+    }
+
+    /// Returns the description under a seed that was checked.
+    fn under(&self, seed: u64) -> Cow<'_, vazao_scenario::Scenario> {
+        if seed == self.scenario.seed {
+            return Cow::Borrowed(&self.scenario);
+        }
+        Cow::Owned(self.scenario.with_seed(seed).expect("the seed was checked"))
+    }
 }
 
 /// A file that a scenario names: its name there, where it was read, the SHA-256 of what it held.
@@ -67,20 +95,39 @@ impl PyScenario {
         classes: Vec<Py<PyType>>,
         code: Vec<(String, bool)>,
     ) -> Self {
-        let json = inner.json();
-        let run_id = vazao_scenario::Scenario::run_id_of(&json);
-        PyScenario { run_id, json, inner, inputs, given, classes, code }
+        let (seed, described) = (inner.seed, Described::new(inner));
+        let run_id = vazao_scenario::Scenario::run_id_of(&described.json(seed));
+        PyScenario { described, seed, run_id, inputs, given, classes, code }
     }
 
     /// Returns a copy whose identity has the digest of agents' actions in it.
     fn acted(&self, py: Python<'_>, actions: String) -> Self {
-        self.with(py, vazao_scenario::Scenario { actions: Some(actions), ..self.inner.clone() })
+        self.with(py, vazao_scenario::Scenario { actions: Some(actions), ..self.description() })
+    }
+
+    /// Returns a copy of its description.
+    fn description(&self) -> vazao_scenario::Scenario {
+        self.described.under(self.seed).into_owned()
     }
 
     /// Returns a copy with another description.
     fn with(&self, py: Python<'_>, inner: vazao_scenario::Scenario) -> Self {
-        let classes = self.classes.iter().map(|class| class.clone_ref(py)).collect();
-        PyScenario::new(inner, self.inputs.clone(), self.given.clone_ref(py), classes, self.code.clone())
+        let (seed, described) = (inner.seed, Described::new(inner));
+        let run_id = vazao_scenario::Scenario::run_id_of(&described.json(seed));
+        self.identified(py, described, seed, run_id)
+    }
+
+    /// Returns a copy with another description or seed.
+    fn identified(&self, py: Python<'_>, described: Arc<Described>, seed: u64, run_id: String) -> Self {
+        PyScenario {
+            described,
+            seed,
+            run_id,
+            inputs: self.inputs.clone(),
+            given: self.given.clone_ref(py),
+            classes: self.classes.iter().map(|class| class.clone_ref(py)).collect(),
+            code: self.code.clone(),
+        }
     }
 }
 
@@ -93,19 +140,19 @@ impl PyScenario {
 
     #[getter]
     fn name(&self) -> &str {
-        &self.inner.name
+        &self.described.scenario.name
     }
     #[getter]
     fn seed(&self) -> u64 {
-        self.inner.seed
+        self.seed
     }
     #[getter]
-    fn json(&self) -> &str {
-        &self.json
+    fn json(&self) -> String {
+        self.described.json(self.seed)
     }
     #[getter]
     fn until_s(&self) -> Option<f64> {
-        self.inner.until.map(|until| until.as_secs())
+        self.described.scenario.until.map(|until| until.as_secs())
     }
     #[getter]
     fn inputs(&self) -> Vec<Input> {
@@ -121,23 +168,23 @@ impl PyScenario {
     }
     #[getter]
     fn kernels(&self) -> vazao_scenario::Installed {
-        self.inner.kernels()
+        self.described.scenario.kernels()
     }
     #[getter]
     fn simulators(&self) -> vazao_scenario::Installed {
-        self.inner.simulators()
+        self.described.scenario.simulators()
     }
     #[getter]
     fn programs(&self) -> Vec<String> {
-        self.inner.programs()
+        self.described.scenario.programs()
     }
     #[getter]
     fn draws_flows(&self) -> bool {
-        self.inner.draws_flows
+        self.described.scenario.draws_flows
     }
     #[getter]
     fn transports(&self) -> BTreeSet<&'static str> {
-        self.inner.flows.iter().map(|flow| flow.transport.entry.name).collect()
+        self.described.scenario.flows.iter().map(|flow| flow.transport.entry.name).collect()
     }
     #[getter]
     fn has_own_algorithms(&self) -> bool {
@@ -146,7 +193,16 @@ impl PyScenario {
 
     /// Returns the run_ids under seeds, or None if a seed decides more than the random numbers of a run.
     fn run_ids(&self, seeds: Vec<u64>) -> Option<Vec<String>> {
-        self.inner.run_ids(&seeds)
+        self.described.scenario.run_ids(&seeds)
+    }
+
+    /// Returns copies under seeds, or None if one of them has to be read.
+    fn with_seeds(&self, py: Python<'_>, seeds: Vec<u64>) -> Option<Vec<PyScenario>> {
+        let Described { scenario, .. } = &*self.described;
+        let run_ids =
+            scenario.run_ids(&seeds).filter(|_| seeds.iter().all(|&seed| scenario.check_seed(seed).is_ok()))?;
+        let under = |(&seed, run_id)| self.identified(py, self.described.clone(), seed, run_id);
+        Some(seeds.iter().zip(run_ids).map(under).collect())
     }
 
     /// Returns a copy that records these measures, the least and the greatest value each `every_s` seconds.
@@ -165,19 +221,19 @@ impl PyScenario {
             return Err(InputError::new_err("trace: the interval must be from 1 us to 1e9 s"));
         }
         let trace = TraceSpec { measures, every: every_s.map(Duration::from_secs_f64) };
-        let inner = vazao_scenario::Scenario { trace, ..self.inner.clone() };
+        let inner = vazao_scenario::Scenario { trace, ..self.description() };
         Ok(self.with(py, inner))
     }
 
     /// Returns a copy under another seed.
     fn with_seed(&self, py: Python<'_>, seed: u64) -> PyResult<PyScenario> {
-        let inner = self.inner.with_seed(seed);
+        let inner = self.described.scenario.with_seed(seed);
         Ok(self.with(py, inner.map_err(|problem| InputError::new_err(format!("seed {seed}: {problem}")))?))
     }
 
     /// Pickles the scenario as its canonical form, with the `run_id` that it must have again.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let given = (self.json.clone(), self.inner.name.clone(), self.given.clone_ref(py), self.run_id.clone());
+        let given = (self.json(), self.name().to_owned(), self.given.clone_ref(py), self.run_id.clone());
         Ok((py.import("vazao._core")?.getattr("restored")?, given))
     }
 
@@ -192,24 +248,24 @@ impl PyScenario {
             return Err(InputError::new_err("until: the end must be from 1 ns to 1e9 s"));
         }
         let end = Time::ZERO + Duration::from_secs_f64(seconds);
-        let until = Some(self.inner.until.map_or(end, |until| until.min(end)));
-        let inner = vazao_scenario::Scenario { until, ..self.inner.clone() };
+        let until = Some(self.described.scenario.until.map_or(end, |until| until.min(end)));
+        let inner = vazao_scenario::Scenario { until, ..self.description() };
         Ok(self.with(py, inner))
     }
 
     /// Nodes, links and flows, for drawing.
     fn graph<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        convert::from_json(py, &registries::graph(&self.inner).to_string())
+        convert::from_json(py, &registries::graph(&self.described.scenario).to_string())
     }
 
     /// Roughly what the run takes.
     fn work(&self) -> PyWork {
-        let Work { hops, guest_packets, guests, has_programs } = vazao_scenario::estimate(&self.inner);
+        let Work { hops, guest_packets, guests, has_programs } = vazao_scenario::estimate(&self.described.scenario);
         PyWork { hops, guest_packets, guests, has_programs }
     }
 
     fn __repr__(&self) -> String {
-        format!("<Scenario {:?} run_id={}>", self.inner.name, self.run_id)
+        format!("<Scenario {:?} run_id={}>", self.described.scenario.name, self.run_id)
     }
 }
 
@@ -501,6 +557,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;
+    module.add_function(wrap_pyfunction!(arrow::merged, module)?)?;
     module.add_function(wrap_pyfunction!(memory::memory_left, module)?)?;
     module.add_function(wrap_pyfunction!(runner::run, module)?)?;
     module.add_function(wrap_pyfunction!(runner::run_many, module)?)?;

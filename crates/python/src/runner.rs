@@ -265,7 +265,11 @@ const PATIENCE: u32 = 10;
 /// Interval at which the waiting thread checks its state.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Waits for messages until the channel closes, with Python's other threads running meanwhile.
+/// Outcomes that wait at most, so that short runs do not fill the memory while those before are stored.
+const WAITING: usize = 1024;
+
+/// Waits for messages until the channel closes, with Python's other threads running meanwhile. Checks the state of the run each
+/// [`TICK`] and at the end, not for each message: that takes as long as a short run.
 fn receive_outcomes(
     py: Python<'_>,
     messages: &Mutex<mpsc::Receiver<Message>>,
@@ -276,18 +280,27 @@ fn receive_outcomes(
 ) -> PyResult<()> {
     let mut ended = Ok(());
     let mut interrupts = 0;
+    let mut next = Instant::now() + TICK;
     loop {
-        let message = py.detach(|| messages.lock().expect("one reader").recv_timeout(TICK));
-        let step = match message {
-            Err(mpsc::RecvTimeoutError::Disconnected) => return ended,
-            Err(mpsc::RecvTimeoutError::Timeout) => Ok(()),
-            // After a stop, workers report that they were cancelled.
-            Ok(_) if ended.is_err() => Ok(()),
-            Ok((index, Ok(outcome))) => on_message(index, outcome),
-            Ok((_, Err(reason))) => Err(stopped(reason)),
-        };
+        let left = next.saturating_duration_since(Instant::now());
+        let message = py.detach(|| messages.lock().expect("one reader").recv_timeout(left));
+        let is_over = matches!(message, Err(mpsc::RecvTimeoutError::Disconnected));
         if ended.is_ok() {
-            ended = step.and_then(|()| on_tick()).and_then(|()| py.check_signals()).and_then(|()| limit.check());
+            ended = match message {
+                Ok((index, Ok(outcome))) => on_message(index, outcome),
+                Ok((_, Err(reason))) => Err(stopped(reason)),
+                Err(_) => Ok(()),
+            };
+        }
+        let is_due = is_over || Instant::now() >= next;
+        if is_due {
+            next = Instant::now() + TICK;
+        }
+        if ended.is_ok() && is_due {
+            ended = on_tick().and_then(|()| py.check_signals()).and_then(|()| limit.check());
+        }
+        if is_over {
+            return ended;
         }
         if ended.is_err() {
             shared.stop.store(true, Ordering::Relaxed);
@@ -318,9 +331,9 @@ pub fn run(
     let (sender, receiver) = mpsc::channel();
     let receiver = Mutex::new(receiver);
     let job = scenario.get();
-    let (inner, run_id, theirs) = (job.inner.clone(), job.run_id.clone(), shared.clone());
+    let (described, seed, run_id, theirs) = (job.described.clone(), job.seed, job.run_id.clone(), shared.clone());
     let worker = std::thread::spawn(move || {
-        let _ = sender.send((0, run_one(&inner, &run_id, &theirs, &leavings)));
+        let _ = sender.send((0, run_one(&described.under(seed), &run_id, &theirs, &leavings)));
     });
     let mut result = None;
     let ended = receive_outcomes(
@@ -355,10 +368,13 @@ pub fn run_many(
 ) -> PyResult<()> {
     let limit = Limit::now()?;
     let shared = Arc::new(Shared::default());
-    let (sender, receiver) = mpsc::channel();
+    let (sender, receiver) = mpsc::sync_channel(WAITING);
     let receiver = Mutex::new(receiver);
-    let work: Vec<(usize, Scenario, String)> =
-        scenarios.iter().enumerate().map(|(i, s)| (i, s.get().inner.clone(), s.get().run_id.clone())).collect();
+    let work: Vec<_> = scenarios
+        .iter()
+        .map(Bound::get)
+        .map(|scenario| (scenario.described.clone(), scenario.seed, scenario.run_id.clone()))
+        .collect();
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(jobs.max(1))
         .build()
@@ -366,11 +382,12 @@ pub fn run_many(
     let theirs = shared.clone();
     let worker = std::thread::spawn(move || {
         pool.scope_fifo(|scope| {
-            for (index, scenario, run_id) in &work {
+            for (index, (described, seed, run_id)) in work.iter().enumerate() {
                 let (sender, shared) = (sender.clone(), &theirs);
                 scope.spawn_fifo(move |_| {
                     if !shared.is_stopped() {
-                        let _ = sender.send((*index, run_one(scenario, run_id, shared, &Leavings::default())));
+                        let _ = sender
+                            .send((index, run_one(&described.under(*seed), run_id, shared, &Leavings::default())));
                     }
                 });
             }

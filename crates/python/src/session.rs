@@ -74,13 +74,13 @@ impl PySession {
     fn new(py: Python<'_>, scenario: &Bound<'_, PyScenario>, tables: Vec<usize>) -> PyResult<PySession> {
         let started = Instant::now();
         let limit = Limit::now()?;
-        let inner = scenario.get().inner.clone();
+        let inner = scenario.get().description();
         let run_id = &scenario.get().run_id;
         let mut session = catch_unwind(AssertUnwindSafe(|| Session::new(inner)))
             .map_err(|panic| RunError::new_err(failure(run_id, &*panic)))?
             .map_err(stopped)?;
         let mut agents = Vec::new();
-        let groups: Vec<usize> = scenario.get().inner.flows.iter().map(|flow| flow.group).collect();
+        let groups: Vec<usize> = scenario.get().described.scenario.flows.iter().map(|flow| flow.group).collect();
         if let Some(table) = tables.iter().find(|table| !groups.contains(table)) {
             let last = groups.iter().max().copied().unwrap_or_default();
             return Err(InputError::new_err(format!("agent {table}: there is no such flow; flows are 0 to {last}")));
@@ -178,7 +178,7 @@ impl PySession {
         let scenario = self.scenario.get();
         let scenario = match self.session.actions() {
             Some(actions) => scenario.acted(py, actions),
-            None => scenario.with(py, scenario.inner.clone()),
+            None => scenario.with(py, scenario.description()),
         };
         let outcome = self.session.outcome(&scenario.run_id);
         let outcome = PyOutcome::new(&scenario.run_id, outcome, self.started.elapsed().as_secs_f64());

@@ -22,7 +22,7 @@ pub use document::files::Files;
 pub use document::{Node, ScenarioError, Toml, parse};
 pub use guests::plan::HostPlan;
 pub use measures::series::{MEASURES, Measure, names as measures};
-pub use measures::table::{Column, Table};
+pub use measures::table::{Builder, Column, Table};
 pub use measures::values::Values;
 pub use model::extensions::Extensions;
 pub use model::guest::{GuestSpec, Kernel, Kernels, Simulator, Simulators};

@@ -16,6 +16,9 @@ from vazao.words import ENGLISH, Words
 PLAIN_STEP_SECONDS = 15.0
 """Seconds between progress lines of a build or a single run without a terminal."""
 
+BAR_SECONDS = 0.05
+"""Seconds between two moves of a bar, each of which takes a good part of a short run."""
+
 PLAIN_SECONDS = 5.0
 """Seconds between progress lines of a campaign without a terminal."""
 
@@ -59,14 +62,16 @@ class Bar:
         self._progress = Progress(*columns, console=terminal.err, transient=True)
         # Stored runs are not counted: the rate is of those that run now.
         self._task = self._progress.add_task("runs", total=1.0, ended=0, runs=total - done)
-        self._ended = 0
+        self._ended, self._moved_at = 0, 0.0
         if total > done:
             self._progress.start()
 
     def advance(self, runs: int, work: float) -> None:
         """Move the bar."""
         self._ended += runs
-        self._progress.update(self._task, completed=work, ended=self._ended)
+        if (now := time.monotonic()) - self._moved_at >= BAR_SECONDS:
+            self._moved_at = now
+            self._progress.update(self._task, completed=work, ended=self._ended)
 
     def close(self) -> None:
         """Remove the bar."""

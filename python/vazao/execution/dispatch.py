@@ -33,7 +33,7 @@ CHUNK_SECONDS = 0.4
 """Target duration of a chunk."""
 CHUNK_RUNS = 256
 """Largest number of runs in a chunk."""
-ROWS_SECONDS = 2e-3
+ROWS_SECONDS = 0.1e-3
 """Time that a run takes besides its simulation, to produce its rows."""
 AHEAD = 2
 """Chunks in flight per thread of the cluster: while one runs, the next is ready."""

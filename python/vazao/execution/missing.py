@@ -16,16 +16,20 @@ from vazao.execution.shard import Shard
 from vazao.execution.simulation import run_many
 from vazao.forecast import Pace
 from vazao.store import Store, Writer, in_order
-from vazao.study import Plan, PlannedRun
+from vazao.study import Plan, PlannedRun, scenarios_of
 
 if TYPE_CHECKING:
     from vazao.execution.cluster import Cluster
     from vazao.store import Outcome
 
 FLUSH_SECONDS = 0.5
-FLUSH_RUNS = 256
+FLUSH_RUNS = 2048
+FLUSH_ROWS = 200_000
 FLUSH_SAMPLES = 2_000_000
-"""Limits of a batch: the time until a finished run is on disk, its number of runs, its number of samples."""
+"""Limits of a batch: the time until a finished run is on disk; its numbers of runs, of other rows, and of samples."""
+
+MEASURED = ("flows", "paths", "links")
+"""Tables whose rows count besides runs and samples."""
 
 
 class Progress(Protocol):
@@ -64,6 +68,7 @@ class _Batch:
     others: list[Rows] = field(default_factory=list)
     """Runs of other processes."""
     runs: int = 0
+    rows: int = 0
     samples: int = 0
     since: float = 0.0
     not_run: dict[str, str] = field(default_factory=dict)
@@ -73,22 +78,28 @@ class _Batch:
         if outcome.not_run is not None:
             self.not_run[scenario.run_id] = outcome.not_run
             return
-        self._count(1, 0 if outcome.failure else len(outcome.table("samples")))
+        rows, samples = 0, 0
+        if outcome.failure is None:
+            rows = sum(len(outcome.table(name)) for name in MEASURED)
+            samples = len(outcome.table("samples"))
+        self._count(1, rows, samples)
         self.outcomes.append((scenario, outcome))
 
     def add_rows(self, rows: Rows) -> None:
-        self._count(rows.tables["runs"].height, sum(map(len, rows.samples)))
+        measured = sum(rows.tables[name].height for name in MEASURED if name in rows.tables)
+        self._count(rows.tables["runs"].height, measured, sum(map(len, rows.samples)))
         self.others.append(rows)
 
-    def _count(self, runs: int, samples: int) -> None:
+    def _count(self, runs: int, rows: int, samples: int) -> None:
         if not self.runs:
             self.since = time.monotonic()
         self.runs += runs
+        self.rows += rows
         self.samples += samples
 
     def is_due(self) -> bool:
         old = time.monotonic() - self.since > FLUSH_SECONDS * 0.8
-        many = self.runs >= FLUSH_RUNS or self.samples >= FLUSH_SAMPLES
+        many = self.runs >= FLUSH_RUNS or self.rows >= FLUSH_ROWS or self.samples >= FLUSH_SAMPLES
         return bool(self.runs) and (old or many)
 
     def flush(self) -> None:
@@ -96,7 +107,8 @@ class _Batch:
             ours = [rows_of(self.outcomes)] if self.outcomes else []
             rows = together([*ours, *self.others])
             self.writer.commit(rows.tables, rows.samples)
-            self.outcomes, self.others, self.runs, self.samples = [], [], 0, 0
+            self.outcomes, self.others = [], []
+            self.runs = self.rows = self.samples = 0
 
 
 def run_missing(
@@ -180,7 +192,7 @@ def _simulate_here(
     runs: Sequence[PlannedRun], first: int, batch: _Batch, jobs: int, note: Callable[[Sequence[int]], None]
 ) -> None:
     """Simulate runs of a campaign, of which `first` is the index of the first, on cores of this machine."""
-    scenarios = [run.scenario for run in runs]
+    scenarios = scenarios_of(runs)
 
     def on_outcome(index: int, outcome: Outcome) -> None:
         batch.add(scenarios[index], outcome)

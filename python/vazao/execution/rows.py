@@ -74,7 +74,7 @@ def rows_of(ended: Sequence[tuple[_core.Scenario, Outcome]]) -> Rows:
     done = [joined_table(measured, "runs").with_columns(failure=pl.lit(None, pl.String))] if measured else []
     failed = [_failed(scenario, outcome) for scenario, outcome in ended if outcome.failure is not None]
     tables["runs"] = pl.concat([*done, *failed], how="diagonal")
-    return Rows(tables, [outcome.table("samples") for outcome in measured])
+    return Rows(tables, _core.merged([outcome.table("samples") for outcome in measured]))
 
 
 def _failed(scenario: _core.Scenario, outcome: Outcome) -> pl.DataFrame:

@@ -23,7 +23,7 @@ from vazao.errors import ScenarioError
 from vazao.execution.rows import Packed, rows_of
 from vazao.execution.simulation import run_many
 from vazao.files import write_atomically
-from vazao.scenario import Recipe, needs_of
+from vazao.scenario import Recipe, needs_of, read_each
 
 if TYPE_CHECKING:
     from vazao.store import Outcome
@@ -102,12 +102,13 @@ def simulate(order: Order) -> Answer:
         return answer
     try:
         recipes = _recipes(order)
-        scenarios = [_scenario(order, recipes, place, answer) for place in range(len(order.runs))]
+        scenarios = read_each([(recipes[number], seed) for number, seed, _ in order.runs])
     except (ScenarioError, ImportError, AttributeError) as error:
         answer.refused = f"cannot read what is to be run: {error}"
         return answer
+    planned = {place: one for place, one in enumerate(scenarios) if _is_planned(order, place, one, answer)}
     if answer.refused is None:
-        _run({place: scenario for place, scenario in enumerate(scenarios) if scenario is not None}, answer)
+        _run(planned, answer)
     return answer
 
 
@@ -145,19 +146,18 @@ def _run(scenarios: Mapping[int, _core.Scenario], answer: Answer) -> None:
         answer.packed = rows_of(ended).packed()
 
 
-def _scenario(order: Order, recipes: Sequence[Recipe], place: int, answer: Answer) -> _core.Scenario | None:
-    """Scenario of a run, or None if it is not the planned one; `answer` then gets the reason."""
-    number, seed, run_id = order.runs[place]
-    scenario = recipes[number].read(seed)
+def _is_planned(order: Order, place: int, scenario: _core.Scenario, answer: Answer) -> bool:
+    """Whether a scenario is that of the planned run; if not, `answer` gets the reason."""
+    number, _, run_id = order.runs[place]
     if scenario.run_id == run_id:
-        return scenario
+        return True
     needs = needs_of(scenario)
     there = {**needs.kernels, **needs.simulators}
     if differ := sorted(name for name, digest in order.needs[number].items() if there.get(name) != digest):
         answer.not_here[place] = needs.lacking or f"{differ[0]} is another one there"
     else:
         answer.refused = f"reads run {run_id} as {scenario.run_id}: it has another version of a file, or of Vazão"
-    return None
+    return False
 
 
 def _recipes(order: Order) -> list[Recipe]:

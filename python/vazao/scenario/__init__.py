@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     )
     from vazao.scenario.plugins import Plugins as Plugins, fingerprint as fingerprint
     from vazao.scenario.queueing import Queue as Queue
-    from vazao.scenario.recipe import Recipe as Recipe
+    from vazao.scenario.recipe import Recipe as Recipe, read_each as read_each
     from vazao.scenario.slow_start import SlowStart as SlowStart
     from vazao.scenario.user_modules import installed as installed
 else:

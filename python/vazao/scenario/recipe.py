@@ -28,6 +28,11 @@ class Recipe:
         more = {"plugins": self.plugins, "inputs": self.inputs, "allow_programs": self.allow_programs}
         return load(self.text, file=self.file, table=self.table, overrides=self.overrides, seed=seed, **more)  # type: ignore[arg-type]
 
+    def read_under(self, seeds: Sequence[int]) -> list[_core.Scenario]:
+        """Load the scenario under each of the seeds; its text is read once if the seed decides only random numbers."""
+        first, others = self.read(seeds[0]), list(seeds[1:])
+        return [first, *(first.with_seeds(others) or map(self.read, others))]
+
     def run_ids(self, first: _core.Scenario, seeds: Sequence[int]) -> list[str]:
         """The `run_id` under each of the seeds; `first` is the scenario under the first of them.
 
@@ -36,3 +41,14 @@ class Recipe:
         others = list(seeds[1:])
         known = first.run_ids(others) if others else []
         return [first.run_id, *(known or (self.read(seed).run_id for seed in others))]
+
+
+def read_each(wanted: Sequence[tuple[Recipe, int]]) -> list[_core.Scenario]:
+    """Load recipes under seeds, each recipe once if it can be. Raises `ScenarioError`."""
+    places: dict[int, list[int]] = {}
+    for place, (recipe, _) in enumerate(wanted):
+        places.setdefault(id(recipe), []).append(place)
+    found: dict[int, _core.Scenario] = {}
+    for alike in places.values():
+        found |= zip(alike, wanted[alike[0]][0].read_under([wanted[place][1] for place in alike]), strict=True)
+    return [found[place] for place in range(len(wanted))]

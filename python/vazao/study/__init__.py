@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         design_columns as design_columns,
         plan as plan,
         scenario_of as scenario_of,
+        scenarios_of as scenarios_of,
     )
     from vazao.study.reference import Meaning as Meaning
     from vazao.study.source import Source as Source, read_text as read_text, readable as readable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
@@ -13,7 +14,7 @@ import tomli_w
 
 from vazao import _core
 from vazao.errors import ScenarioError, StudyError
-from vazao.scenario import Input, Needs, Recipe, merged_inputs, needs_of
+from vazao.scenario import Input, Needs, Recipe, merged_inputs, needs_of, read_each
 from vazao.study.design import Combination, combinations
 from vazao.study.fields import Label
 from vazao.study.model import RESERVED, Part, Size, Study
@@ -82,14 +83,20 @@ class PlannedRun:
     @property
     def scenario(self) -> _core.Scenario:
         """The scenario, read again. Raises `ScenarioError` if a file that it names has changed in the meantime."""
-        scenario = self.cell.recipe.read(self.seed)
-        if scenario.run_id != self.run_id:
-            raise ScenarioError(f"run {self.run_id}: a file that its scenario names changed since it was planned")
-        return scenario
+        return scenarios_of([self])[0]
 
     def work(self) -> _core.Work:
         """Rough estimate of its work, that of its combination's first replication; see `_core.Scenario.work`."""
         return self.cell.work
+
+
+def scenarios_of(runs: Sequence[PlannedRun]) -> list[_core.Scenario]:
+    """Scenarios of runs, read again, a combination's at once. Raises `ScenarioError` as `PlannedRun.scenario`."""
+    scenarios = read_each([(run.cell.recipe, run.seed) for run in runs])
+    for run, scenario in zip(runs, scenarios, strict=True):
+        if scenario.run_id != run.run_id:
+            raise ScenarioError(f"run {run.run_id}: a file that its scenario names changed since it was planned")
+    return scenarios
 
 
 @dataclass(frozen=True)

@@ -88,11 +88,11 @@ impl Scenario {
         Ok(Scenario { name: String::new(), seed, until, graph, flows, trace, measure, draws_flows, actions: None })
     }
 
-    /// Returns the scenario under another seed.
+    /// Checks that the scenario can be had under another seed.
     ///
     /// # Errors
     /// The seed decided more than the random numbers of a run, or agents acted in it.
-    pub fn with_seed(&self, seed: u64) -> std::result::Result<Scenario, &'static str> {
+    pub fn check_seed(&self, seed: u64) -> std::result::Result<(), &'static str> {
         if seed > 1 << 53 {
             return Err("the largest seed is 2^53");
         }
@@ -104,6 +104,15 @@ impl Scenario {
         if self.actions.is_some() {
             return Err("agents acted in it; what they would do under another seed only they know");
         }
+        Ok(())
+    }
+
+    /// Returns the scenario under another seed.
+    ///
+    /// # Errors
+    /// As [`check_seed`](Self::check_seed).
+    pub fn with_seed(&self, seed: u64) -> std::result::Result<Scenario, &'static str> {
+        self.check_seed(seed)?;
         let mut other = Scenario { seed, ..self.clone() };
         other.flows.iter_mut().for_each(|flow| flow.streams.seed = seed);
         Ok(other)
@@ -119,7 +128,7 @@ impl Scenario {
     }
 
     /// Returns the canonical form before and behind the seed.
-    pub(crate) fn json_around_seed(&self) -> (String, String) {
+    pub fn json_around_seed(&self) -> (String, String) {
         let mut before = format!("{{\"schema\":{SCHEMA},\"network\":{{\"nodes\":{},\"link\":", nodes_json(&self.graph));
         write_list(links_json(&self.graph), &mut before);
         before.push_str("},\"flow\":");

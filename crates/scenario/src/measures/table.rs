@@ -56,7 +56,7 @@ pub(crate) type Row = Vec<(&'static str, Cell)>;
 
 /// Table that grows row by row; all rows have the same names in the same order.
 #[derive(Default)]
-pub(crate) struct Builder {
+pub struct Builder {
     table: Table,
     /// Texts of each column, by their codes.
     texts: Vec<IndexSet<String>>,
@@ -65,20 +65,36 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    pub fn with_rows(expected: usize) -> Builder {
+    pub(crate) fn with_rows(expected: usize) -> Builder {
         Builder { expected, ..Builder::default() }
     }
 
-    pub fn push(&mut self, row: Row) {
+    pub(crate) fn push(&mut self, row: Row) {
         if self.table.is_empty() {
-            self.table = row.iter().map(|(name, cell)| (*name, Column::of(cell, self.expected))).collect();
-            self.texts.resize_with(self.table.len(), IndexSet::new);
+            self.begin(row.iter().map(|(name, cell)| (*name, Column::of(cell, self.expected))).collect());
         }
         for (((_, column), texts), (name, cell)) in self.table.iter_mut().zip(&mut self.texts).zip(row) {
             column.push(cell, texts).unwrap_or_else(|()| unreachable!("column {name} has one type"));
         }
     }
 
+    /// Appends the rows of a table with the same columns.
+    pub fn append(&mut self, table: &Table) {
+        if self.table.is_empty() {
+            self.begin(table.iter().map(|(name, column)| (*name, column.emptied())).collect());
+        }
+        for (((_, column), texts), (name, other)) in self.table.iter_mut().zip(&mut self.texts).zip(table) {
+            column.append(other, texts).unwrap_or_else(|()| unreachable!("column {name} has one type"));
+        }
+    }
+
+    /// Sets the columns, which have no rows yet.
+    fn begin(&mut self, table: Table) {
+        self.texts.resize_with(table.len(), IndexSet::new);
+        self.table = table;
+    }
+
+    /// Returns the table.
     pub fn finish(mut self) -> Table {
         for ((_, column), texts) in self.table.iter_mut().zip(self.texts) {
             if let Column::Label { names, .. } = column {
@@ -100,6 +116,41 @@ impl Column {
         }
     }
 
+    /// Returns a column of the same type without rows.
+    fn emptied(&self) -> Column {
+        match self {
+            Column::Label { .. } => Column::Label { codes: Values::default(), names: Vec::new() },
+            Column::Integer(_) => Column::Integer(Values::default()),
+            Column::Number(_) => Column::Number(Values::default()),
+            Column::Flag(_) => Column::Flag(Vec::new()),
+        }
+    }
+
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            Column::Label { codes, .. } => codes.len(),
+            Column::Integer(values) => values.len(),
+            Column::Number(values) => values.len(),
+            Column::Flag(values) => values.len(),
+        }
+    }
+
+    /// Appends the rows of a column of the same type; `texts` holds the texts by their codes.
+    fn append(&mut self, other: &Column, texts: &mut IndexSet<String>) -> Result<(), ()> {
+        match (self, other) {
+            (Column::Label { codes, .. }, Column::Label { codes: others, names }) => {
+                let known: Vec<u32> = names.iter().map(|name| texts.insert_full(name.clone()).0 as u32).collect();
+                others.iter().for_each(|code| codes.push(code.map(|code| known[code as usize])));
+            }
+            (Column::Integer(values), Column::Integer(others)) => others.iter().for_each(|value| values.push(value)),
+            (Column::Number(values), Column::Number(others)) => others.iter().for_each(|value| values.push(value)),
+            (Column::Flag(values), Column::Flag(others)) => values.extend_from_slice(others),
+            _ => return Err(()),
+        }
+        Ok(())
+    }
+
     /// Appends a cell of the column's type; `texts` holds the texts by their codes.
     fn push(&mut self, cell: Cell, texts: &mut IndexSet<String>) -> Result<(), ()> {
         match (self, cell) {
@@ -116,5 +167,47 @@ impl Column {
             _ => return Err(()),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Rows with a cell of each type.
+    fn rows() -> impl Strategy<Value = Vec<Row>> {
+        let row = (
+            prop::option::of("[ab]?"),
+            prop::option::of(0..9_u64),
+            prop::option::of(-1.0..1.0),
+            prop::option::of(any::<bool>()),
+        );
+        let named = row.prop_map(|(text, integer, number, flag)| {
+            vec![
+                ("text", Cell::Text(text)),
+                ("integer", integer.into()),
+                ("number", number.into()),
+                ("flag", flag.into()),
+            ]
+        });
+        prop::collection::vec(named, 1..20)
+    }
+
+    fn table(rows: &[Row]) -> Table {
+        let mut table = Builder::default();
+        rows.iter().for_each(|row| table.push(row.clone()));
+        table.finish()
+    }
+
+    proptest! {
+        /// A text's code is the number of its first row, so the tables are equal whatever was joined.
+        #[test]
+        fn joined_tables_are_the_table_of_all_rows(parts in prop::collection::vec(rows(), 1..5)) {
+            let tables: Vec<Table> = parts.iter().map(|rows| table(rows)).collect();
+            let mut joined = Builder::default();
+            tables.iter().for_each(|table| joined.append(table));
+            prop_assert_eq!(joined.finish(), table(&parts.concat()));
+        }
     }
 }
