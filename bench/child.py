@@ -14,22 +14,14 @@ import sys
 import tempfile
 import threading
 import time
-from pathlib import Path
 from statistics import median
 from typing import Any
+
+from usage import memory
 
 from vazao import _core
 
 SAMPLE_INTERVAL_S = 0.005
-
-
-def memory(field: str) -> int:
-    """Bytes of resident memory: current (`VmRSS`) or peak (`VmHWM`).
-
-    Not `ru_maxrss`: Linux inherits that from the parent, whose peak would hide a small child's.
-    """
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(field))
-    return int(line.split()[1]) * 1024
 
 
 def return_freed_memory() -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 from rivals import RIVALS, Htsim, Ns2, Ns3
-from scenarios import FLOW_MEASURES, dumbbell, idle, path, two_paths
+from scenarios import FLOW_MEASURES, dumbbell, idle, path, smallest, two_paths
 
 from vazao import _core
 
@@ -61,6 +61,11 @@ ACTIVE_TARGET_BYTES = 4000
 ALGORITHM_TARGET = 0.80
 TRANSPORT_TARGET = 0.70
 PARALLEL_TARGET = 1.05 / 2
+CAMPAIGNS = (
+    ("a kilobyte", smallest(), (1_000, 10_000, 100_000), None),
+    ("200 MB", path(app='{ kind = "upload", size = "200 MB" }'), (500,), 1.0),
+)
+"""Campaigns of short runs: a run's scenario, numbers of runs, and their cost beside simulation, as a part of it."""
 
 
 class RunFailedError(Exception):
@@ -85,17 +90,17 @@ RECORDINGS = (
 )
 
 
-def measured(scenario: str, **asked: Any) -> dict[str, Any]:
-    """Run a scenario in a fresh process and return its cost; `asked` holds further keys of child.py's request."""
+def measured(scenario: str, child: str = "child.py", **asked: Any) -> dict[str, Any]:
+    """Run a scenario in a fresh process and return its cost; `asked` holds further keys of the child's request."""
     request = json.dumps({"scenario": scenario, **asked})
-    command = [sys.executable, str(HERE / "child.py")]
+    command = [sys.executable, str(HERE / child)]
     try:
-        child = subprocess.run(command, input=request, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        done = subprocess.run(command, input=request, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         raise RunFailedError(f"no result within {TIMEOUT_S} s") from None
-    if child.returncode != 0:
-        raise RunFailedError((child.stderr.strip().splitlines() or ["no message"])[-1])
-    result: dict[str, Any] = json.loads(child.stdout)
+    if done.returncode != 0:
+        raise RunFailedError((done.stderr.strip().splitlines() or ["no message"])[-1])
+    result: dict[str, Any] = json.loads(done.stdout)
     return result
 
 
@@ -282,6 +287,42 @@ class Report:
         verdict = self.verdict(part <= PARALLEL_TARGET, f"at most {PARALLEL_TARGET:.1%}")
         self.console.print(f"Sixteen runs on two threads: {part:.1%} of the time on one  {verdict}")
 
+    def campaigns(self) -> None:
+        """Measure what planning, collecting, storing and opening add to the simulation of many short runs."""
+        table = columns(
+            "Campaigns: CPU milliseconds of a run",
+            "run",
+            "runs",
+            "all",
+            "simulation",
+            "besides",
+            "wall s",
+            "MB",
+            "open s",
+            "target",
+        )
+        rows = self.data.setdefault("campaigns", [])
+
+        def one(name: str, scenario: str, runs: int, target: float | None) -> None:
+            cost = measured(scenario, "campaign.py", runs=runs, jobs=os.cpu_count() or 1)
+            besides = cost["cpu_s"] / cost["simulation_s"] - 1
+            rows.append({"run": name, "besides": besides, "target": target, **cost})
+            table.add_row(
+                name,
+                f"{runs:,}",
+                *(f"{1e3 * cost[key]:.3g}" for key in ("cpu_s", "simulation_s")),
+                f"{besides:+.0%}",
+                f"{cost['wall_s']:.1f}",
+                f"{cost['peak_bytes'] / 1e6:.0f}",
+                f"{cost['opened_s']:.2f}",
+                self.verdict(besides <= target, f"at most {target:+.0%}") if target else "",
+            )
+
+        for name, scenario, numbers, target in CAMPAIGNS:
+            for runs in numbers:
+                self.attempt(f"{runs} runs of {name}", one, name, scenario, runs, target)
+        self.console.print(table)
+
     def algorithms(
         self, title: str, scenarios: Mapping[str, str], reference: str, target: float = ALGORITHM_TARGET
     ) -> None:
@@ -333,6 +374,7 @@ def main() -> int:
     report.attempt("idle flows", report.idle_memory)
     report.attempt("recording", report.recording)
     report.attempt("parallel runs", report.parallel)
+    report.campaigns()
     report.attempt("congestion controls", report.controls)
     report.attempt("queues", report.queues)
     report.attempt("transports", report.transports)

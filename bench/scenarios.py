@@ -77,6 +77,15 @@ transport = {transport}
 """
 
 
+def smallest() -> str:
+    """A kilobyte over one link, which takes less to simulate than to read and to store."""
+    return """
+network = { topology = "point-to-point", link = { rate = "1 Gbps", delay = "1 ms" } }
+[[flow]]
+app = { kind = "upload", size = "1 kB" }
+"""
+
+
 def idle(flows: int) -> str:
     """Flows that are connected but idle: a kilobyte has been sent, and its reader takes a byte every 10 ms."""
     return path(app='{ kind = "upload", size = "1 kB", read_rate = "1 bps" }', until="5 s", flows=flows)
