@@ -211,10 +211,10 @@ def test_new_writes_a_scenario_that_runs(vazao: Vazao) -> None:
 @pytest.mark.parametrize(
     ("beginning", "message"),
     [
-        (b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00", "is a capture (pcap); Wireshark shows captures"),
+        (b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00", "is a capture (pcap); vazao read tells what a capture holds"),
         (b"\xa1\xb2\xc3\xd4\x00\x02\x00\x04", "is a capture (pcap)"),
         (b"\x4d\x3c\xb2\xa1\x02\x00\x04\x00", "is a capture (pcap)"),
-        (b"\n\r\r\n\x1c\0\0\0M<+\x1a\x01\0\0\0", "is a capture (pcapng); Wireshark shows captures"),
+        (b"\n\r\r\n\x1c\0\0\0M<+\x1a\x01\0\0\0", "is a capture (pcapng); vazao read tells what a capture holds"),
         (b"\n\r\r\n" + b"\0" * 5_000_000, "is a capture (pcapng)"),
         (b"PAR1\x15\x04", "is a table (Parquet)"),
         (b"\x1f\x8b\x08\x00", "is compressed (gzip)"),

@@ -133,7 +133,7 @@ class _Locator:
 
 
 _CAPTURE = (
-    "; Wireshark shows captures, and vazao makes runs of its own: it takes the scenario as TOML "
+    "; vazao read tells what a capture holds, and this command runs a scenario, which is TOML "
     "(vazao run FILE --pcap DIR writes a run's captures, vazao view FILE draws it)"
 )
 _OTHERS = {
