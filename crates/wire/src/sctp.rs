@@ -81,7 +81,7 @@ impl<'a> Writer<'a> {
     /// Begins a packet.
     pub fn new(header: &Header, out: &'a mut Vec<u8>) -> Writer<'a> {
         let start = out.len();
-        out.extend([header.source_port, header.destination_port].map(u16::to_be_bytes).concat());
+        out.extend_from_slice([header.source_port, header.destination_port].map(u16::to_be_bytes).as_flattened());
         out.extend(header.verification_tag.to_be_bytes());
         out.extend([0; 4]);
         Writer { out, start }
@@ -130,9 +130,8 @@ fn pad(out: &mut Vec<u8>, start: usize) {
 /// When it is truncated, a chunk's length is impossible, or the checksum is wrong.
 pub fn decode(bytes: &[u8]) -> Result<(Header, Vec<Chunk<'_>>), DecodeError> {
     require(bytes, HEADER_LENGTH)?;
-    let mut sum = crc32c_update(!0, &bytes[..8]);
-    sum = crc32c_update(sum, &[0; 4]);
-    sum = !crc32c_update(sum, &bytes[HEADER_LENGTH..]);
+    let sum = crc32c::crc32c_append(crc32c(&bytes[..8]), &[0; 4]);
+    let sum = crc32c::crc32c_append(sum, &bytes[HEADER_LENGTH..]);
     if sum.to_le_bytes() != bytes[8..12] {
         return Err(DecodeError::BadChecksum);
     }
@@ -155,29 +154,8 @@ pub fn decode(bytes: &[u8]) -> Result<(Header, Vec<Chunk<'_>>), DecodeError> {
 
 /// CRC32c (Castagnoli's polynomial, reflected), as RFC 3720 and RFC 9260's appendix A have it.
 pub fn crc32c(bytes: &[u8]) -> u32 {
-    !crc32c_update(!0, bytes)
+    crc32c::crc32c(bytes)
 }
-
-fn crc32c_update(register: u32, bytes: &[u8]) -> u32 {
-    bytes.iter().fold(register, |crc, &byte| crc >> 8 ^ TABLE[usize::from(crc as u8 ^ byte)])
-}
-
-/// Effect of a byte on the register.
-const TABLE: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut crc = byte as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 };
-            bit += 1;
-        }
-        table[byte] = crc;
-        byte += 1;
-    }
-    table
-};
 
 #[cfg(test)]
 mod tests {
