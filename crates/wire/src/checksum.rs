@@ -9,11 +9,13 @@ pub struct Checksum {
 }
 
 /// Returns the ones' complement sum of the 16-bit digits of `sum`: 2^16 counts as 1.
-fn fold(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
+#[inline]
+fn fold(sum: u64) -> u16 {
+    // At most 2^33 - 2, 0x2fffe, 0x10001, and 0xffff: as many steps as any sum takes, without a question at each.
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
 impl Checksum {
@@ -24,10 +26,33 @@ impl Checksum {
         let (words, rest) = bytes.as_chunks::<4>();
         let mut last = [0; 4];
         last[..rest.len()].copy_from_slice(rest);
-        let part = fold(words.iter().chain([&last]).map(|&word| u64::from(u32::from_be_bytes(word))).sum());
+        let sum = fold(words.iter().chain([&last]).map(|&word| u64::from(u32::from_be_bytes(word))).sum());
+        self.followed_by(Checksum { sum, odd: bytes.len() % 2 == 1 })
+    }
+
+    /// Continues the checksum over bytes whose own checksum is known.
+    #[must_use]
+    #[inline]
+    pub fn followed_by(self, next: Checksum) -> Checksum {
         // Summing from an odd offset gives the same sum with its bytes swapped (RFC 1071, section 2 (B)).
-        let part = if self.odd { part.swap_bytes() } else { part };
-        Checksum { sum: fold(u64::from(self.sum) + u64::from(part)), odd: self.odd ^ (bytes.len() % 2 == 1) }
+        let part = if self.odd { next.sum.swap_bytes() } else { next.sum };
+        Checksum { sum: fold(u64::from(self.sum) + u64::from(part)), odd: self.odd ^ next.odd }
+    }
+
+    /// Continues the checksum over an even number of bytes by the sum of their words, of 16 or of 32 bits each.
+    #[must_use]
+    #[inline]
+    pub fn add(self, words: u64) -> Checksum {
+        self.followed_by(Checksum { sum: fold(words), odd: false })
+    }
+
+    /// Continues the checksum over `length` bytes by the sum of their 16-bit words in little-endian order, modulo 65535.
+    #[must_use]
+    #[inline]
+    pub fn add_little_endian(self, words: u128, length: usize) -> Checksum {
+        let [low, high] = [words as u64, (words >> 64) as u64].map(|half| u64::from(fold(half)));
+        // The order of bytes does not matter but for that of the sum (RFC 1071, section 2 (B)).
+        self.followed_by(Checksum { sum: fold(low + high).swap_bytes(), odd: length % 2 == 1 })
     }
 
     /// Returns the value of the checksum field, if that field was zero; zero if the field was filled in correctly.
@@ -75,6 +100,9 @@ mod tests {
                 sum = next + u16::from(carry);
             }
             prop_assert_eq!(got, !sum);
+            let words = bytes.chunks(2).map(|word| u128::from(u16::from_le_bytes([word[0], word[1]])));
+            let length = slices.iter().map(Vec::len).sum();
+            prop_assert_eq!(Checksum::default().add_little_endian(words.sum(), length).finish(), !sum);
         }
     }
 }

@@ -56,14 +56,15 @@ pub struct Header {
     pub options: Vec<(u8, Vec<u8>)>,
 }
 
-/// Appends a packet. `pseudo_header` is the IP header's. The checksum covers everything (CsCov 0).
+/// Appends a packet with a payload whose checksum is known. `pseudo_header` is the IP header's. The checksum covers everything
+/// (CsCov 0).
 ///
 /// # Panics
 /// When its type is above 7.
-pub fn encode(header: &Header, payload: &[u8], pseudo_header: Checksum, out: &mut Vec<u8>) {
+pub fn encode(header: &Header, (payload, sum): (&[u8], Checksum), pseudo_header: Checksum, out: &mut Vec<u8>) {
     let (acknowledges, has_word) = TYPES[usize::from(header.kind)];
     let start = out.len();
-    out.extend(header.ports.map(u16::to_be_bytes).concat());
+    out.extend_from_slice(header.ports.map(u16::to_be_bytes).as_flattened());
     // Data offset, CCVal and CsCov, checksum; type with X, for 48-bit numbers; reserved.
     out.extend([0, 0, 0, 0, header.kind << 1 | 1, 0]);
     out.extend(&header.sequence.to_be_bytes()[2..]);
@@ -81,9 +82,9 @@ pub fn encode(header: &Header, payload: &[u8], pseudo_header: Checksum, out: &mu
     // Padding is an option of one byte, 0.
     out.resize(start + length, 0);
     out[start + 4] = (length / 4) as u8;
-    out.extend(payload);
-    let whole = &out[start..];
-    let sum = pseudo_header.update(&(whole.len() as u16).to_be_bytes()).update(whole).finish();
+    let pseudo_header = pseudo_header.add((length + payload.len()) as u64);
+    let sum = pseudo_header.update(&out[start..]).followed_by(sum).finish();
+    out.extend_from_slice(payload);
     out[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
 }
 
@@ -150,7 +151,7 @@ mod tests {
     fn a_data_packet_by_hand() {
         let header = Header { ports: [1, 2], kind: 2, sequence: 0x0102_0304_0506, ..Header::default() };
         let mut bytes = Vec::new();
-        encode(&header, b"hi", Checksum::default(), &mut bytes);
+        encode(&header, (b"hi", Checksum::default().update(b"hi")), Checksum::default(), &mut bytes);
         let sum: u32 = [0x0001, 0x0002, 0x0400, 0x0500, 0x0102, 0x0304, 0x0506, 0x6869, 0x0012].iter().sum();
         let checksum = (!(sum as u16)).to_be_bytes();
         assert_eq!(bytes[..6], [0, 1, 0, 2, 4, 0]);
@@ -176,7 +177,7 @@ mod tests {
         ) {
             let pseudo = Checksum::default().update(&[1, 2, 3, 4]);
             let mut bytes = Vec::new();
-            encode(&header, &payload, pseudo, &mut bytes);
+            encode(&header, (&payload, Checksum::default().update(&payload)), pseudo, &mut bytes);
             let (decoded, data) = decode(&bytes, pseudo).expect("what was encoded");
             prop_assert_eq!((decoded, &bytes[data]), (header, &payload[..]));
             let bit = bit.index(8 * bytes.len());

@@ -17,6 +17,8 @@
 
 mod reader;
 
+use crate::ipv4;
+
 pub(crate) use reader::Section;
 pub use reader::{Captured, ReadError, Reader};
 
@@ -31,6 +33,10 @@ const DECRYPTION_SECRETS: u32 = 10;
 
 /// A key log of TLS as its secrets (section 4.7).
 const TLS_KEY_LOG: u32 = 0x544c_534b;
+
+/// Bytes of a packet's block before the packet, and after it and its padding where it has no comment.
+const FRONT: usize = 7 * 4;
+const TAIL: usize = 4 * 4;
 
 /// Number in a section header that shows the byte order of the section.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
@@ -76,16 +82,18 @@ impl<'a> Packet<'a> {
         Packet { interface, time_ns, direction, bytes, original_length: bytes.len() as u32, comment: "" }
     }
 
-    /// Returns what stands before the packet's bytes in a block of `length` bytes (section 4.3).
-    fn front(&self, length: u32) -> [[u8; 4]; 7] {
+    /// Writes what stands before the packet's bytes in a block of `length` bytes (section 4.3).
+    #[inline]
+    fn put_front(&self, length: u32, front: &mut [u8]) {
         let (high, low) = ((self.time_ns >> 32) as u32, self.time_ns as u32);
         let (kept, original) = (self.bytes.len() as u32, self.original_length);
-        [ENHANCED_PACKET, length, self.interface, high, low, kept, original].map(u32::to_le_bytes)
+        let words = [ENHANCED_PACKET, length, self.interface, high, low, kept, original];
+        front.as_chunks_mut().0.iter_mut().zip(&words).for_each(|(place, word)| *place = word.to_le_bytes());
     }
 
     /// Returns the option that tells its direction.
-    fn flags(&self) -> [[u8; 4]; 2] {
-        [u32::from(PACKET_FLAGS) | 4 << 16, self.direction as u32].map(u32::to_le_bytes)
+    const fn flags(&self) -> [u8; 8] {
+        ((self.direction as u64) << 32 | 4 << 16 | PACKET_FLAGS as u64).to_le_bytes()
     }
 }
 
@@ -122,21 +130,47 @@ pub fn key_log(lines: &str, out: &mut Vec<u8>) {
     });
 }
 
+/// Appends a packet of the first interface that `fill` appends, kept as far as its first `keep` bytes. Its original length is
+/// what its IP header tells.
+#[inline]
+pub fn packet_in_place(
+    time_ns: u64,
+    direction: Direction,
+    keep: usize,
+    out: &mut Vec<u8>,
+    fill: impl FnOnce(&mut Vec<u8>),
+) {
+    let start = out.len() + FRONT;
+    out.extend_from_slice(&[0; FRONT]);
+    fill(out);
+    let length = out.len() - start;
+    let original_length = ipv4::total_length(&out[start..]).unwrap_or(length as u32);
+    out.truncate(start + length.min(keep));
+    let (before, bytes) = out.split_at_mut(start);
+    let packet = Packet { original_length, ..Packet::new(0, time_ns, direction, bytes) };
+    let (kept, flags) = (bytes.len(), packet.flags());
+    let block = (FRONT + kept.next_multiple_of(4) + TAIL) as u32;
+    packet.put_front(block, &mut before[start - FRONT..]);
+    pad(kept, out);
+    out.extend_from_slice(&flags);
+    out.extend_from_slice(&(u64::from(block) << 32).to_le_bytes());
+}
+
 /// Appends a packet.
 pub fn packet(packet: &Packet<'_>, out: &mut Vec<u8>) {
-    // A capture has millions of packets: each is written in few pieces, its length known from the start.
     let comment = text(packet.comment);
     let commented = if comment.is_empty() { 0 } else { 4 + comment.len().next_multiple_of(4) };
-    let end = [0; 4];
-    let fixed = 7 * 4 + 2 * 4 + end.len() + 4;
-    let length = (fixed + packet.bytes.len().next_multiple_of(4) + commented) as u32;
-    out.extend_from_slice(packet.front(length).as_flattened());
+    let length = (FRONT + packet.bytes.len().next_multiple_of(4) + commented + TAIL) as u32;
+    let start = out.len();
+    out.extend_from_slice(&[0; FRONT]);
+    packet.put_front(length, &mut out[start..]);
     padded(packet.bytes, out);
-    out.extend_from_slice(packet.flags().as_flattened());
+    out.extend_from_slice(&packet.flags());
     if commented > 0 {
         option(COMMENT, comment, out);
     }
-    out.extend_from_slice([end, length.to_le_bytes()].as_flattened());
+    option(END_OF_OPTIONS, &[], out);
+    out.extend(length.to_le_bytes());
 }
 
 /// Appends a block: its type, its length before and after, and in between what `body` appends.
@@ -159,7 +193,14 @@ fn option(code: u16, value: &[u8], out: &mut Vec<u8>) {
 /// Appends `bytes` and zeros up to a multiple of four.
 fn padded(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
-    out.extend_from_slice(&[0; 3][..bytes.len().next_multiple_of(4) - bytes.len()]);
+    pad(bytes.len(), out);
+}
+
+/// Appends as many zeros as `length` bytes lack to a multiple of four.
+fn pad(length: usize, out: &mut Vec<u8>) {
+    if !length.is_multiple_of(4) {
+        out.extend_from_slice(&[0; 3][..length.next_multiple_of(4) - length]);
+    }
 }
 
 /// Cuts a text to an option's longest length, between characters.

@@ -4,12 +4,14 @@
 //! in front with NOPs, so that every field is aligned and the whole is a multiple of four bytes; then those of MPTCP.
 
 mod strip;
+mod template;
 
 pub use strip::{alter, strip};
+pub use template::{Fields, Template};
 
 use crate::checksum::Checksum;
 use crate::mptcp::{self, MptcpOption, NoRoom};
-use crate::{DecodeError, be16, be32, require};
+use crate::{DecodeError, be16, be32, content, require};
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign, Range};
 
@@ -283,18 +285,39 @@ pub const fn header_length(options: &Options) -> usize {
 /// Appends the segment: `header`, then `payload`, with the checksum over both and the
 /// [pseudo-header](crate::ipv4::Header::pseudo_header).
 pub fn encode(header: &Header, payload: &[u8], pseudo_header: Checksum, out: &mut Vec<u8>) {
-    let fill = |place: &mut [u8]| place.copy_from_slice(payload);
+    let fill = |place: &mut [u8], _| {
+        place.copy_from_slice(payload);
+        Checksum::default().update(payload)
+    };
     encode_with(header, payload.len(), usize::MAX, fill, pseudo_header, out);
 }
 
-/// Appends the segment with a payload of `length` bytes that `fill` makes in place, as much of it as the first `keep` bytes of
-/// the segment hold. The checksum of a segment cut so is the sum of the pseudo-header alone, as in captures of Linux where the
+/// Appends the segment with the `length` bytes of [`content`] from `offset` on, as much of it as the first `keep` bytes of the
+/// segment hold. The checksum of a segment cut so is the sum of the pseudo-header alone, as in captures of Linux where the
 /// interface is to add the rest. Returns the whole segment's length.
-pub fn encode_with(
+pub fn encode_content(
+    header: &Header,
+    (offset, length): (u64, usize),
+    keep: usize,
+    pseudo_header: Checksum,
+    out: &mut Vec<u8>,
+) -> usize {
+    let fill = |place: &mut [u8], summed: bool| match summed {
+        true => Checksum::default().add_little_endian(content::fill_summed(offset, place), length),
+        false => {
+            content::fill(offset, place);
+            Checksum::default()
+        }
+    };
+    encode_with(header, length, keep, fill, pseudo_header, out)
+}
+
+/// Appends the segment with a payload that `fill` makes in place and, if it is asked to, sums.
+fn encode_with(
     header: &Header,
     length: usize,
     keep: usize,
-    fill: impl FnOnce(&mut [u8]),
+    fill: impl FnOnce(&mut [u8], bool) -> Checksum,
     pseudo_header: Checksum,
     out: &mut Vec<u8>,
 ) -> usize {
@@ -312,14 +335,13 @@ pub fn encode_with(
     let head = out.len() - start;
     out[start + 12] = (head as u8 / 4) << 4;
     let kept = length.min(keep.saturating_sub(head));
-    if kept > 0 {
-        out.resize(start + head + kept, 0);
-        fill(&mut out[start + head..]);
-    }
+    let with_length = pseudo_header.add((head + length) as u64);
+    out.resize(start + head + kept, 0);
+    let payload = fill(&mut out[start + head..], kept == length);
     let sum = if kept == length {
-        checksum(&out[start..], pseudo_header)
+        with_length.update(&out[start..start + head]).followed_by(payload).finish()
     } else {
-        !pseudo_header.update(&((head + length) as u32).to_be_bytes()).finish()
+        !with_length.finish()
     };
     out[start + 16..start + 18].copy_from_slice(&sum.to_be_bytes());
     head + length

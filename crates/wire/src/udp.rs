@@ -10,12 +10,19 @@ pub const PROTOCOL: u8 = 17;
 /// Bytes of the header.
 pub const HEADER_LENGTH: usize = 8;
 
-/// Appends the datagram with `payload` from one port to another. `pseudo_header` is the IP header's.
-pub fn encode(source: u16, destination: u16, payload: &[u8], pseudo_header: Checksum, out: &mut Vec<u8>) {
-    let length = (HEADER_LENGTH + payload.len()) as u16;
+/// Appends the datagram whose payload `fill` appends from one port to another. `pseudo_header` is the IP header's.
+pub fn encode(
+    source: u16,
+    destination: u16,
+    pseudo_header: Checksum,
+    out: &mut Vec<u8>,
+    fill: impl FnOnce(&mut Vec<u8>),
+) {
     let start = out.len();
-    out.extend([source, destination, length, 0].map(u16::to_be_bytes).concat());
-    out.extend(payload);
+    out.extend_from_slice([source, destination, 0, 0].map(u16::to_be_bytes).as_flattened());
+    fill(out);
+    let length = (out.len() - start) as u16;
+    out[start + 4..start + 6].copy_from_slice(&length.to_be_bytes());
     let sum = pseudo_header.update(&length.to_be_bytes()).update(&out[start..]).finish();
     // Zero on the wire says that there is none; the other zero of ones' complement means the same sum.
     let sum = if sum == 0 { 0xffff } else { sum };
@@ -51,7 +58,7 @@ mod tests {
     fn a_datagram_summed_by_hand() {
         let pseudo = Checksum::default().update(&[10, 0, 0, 1, 10, 0, 0, 2, 0, 17]);
         let mut bytes = Vec::new();
-        encode(49_152, 53, b"hi!\0", pseudo, &mut bytes);
+        encode(49_152, 53, pseudo, &mut bytes, |out| out.extend(b"hi!\0"));
         assert_eq!(bytes, [0xc0, 0, 0, 53, 0, 12, 0xa2, 0x34, b'h', b'i', b'!', 0]);
     }
 
@@ -62,7 +69,7 @@ mod tests {
         ) {
             let pseudo = Checksum::default().update(&[1, 2, 3, 4]);
             let mut bytes = Vec::new();
-            encode(source, destination, &payload, pseudo, &mut bytes);
+            encode(source, destination, pseudo, &mut bytes, |out| out.extend(&payload));
             prop_assert_eq!(decode(&bytes, pseudo), Ok(([source, destination], HEADER_LENGTH..bytes.len())));
             let bit = bit.index(8 * bytes.len());
             bytes[bit / 8] ^= 1 << (bit % 8);

@@ -16,9 +16,11 @@ pub(crate) struct Place {
 
 /// Translator between one flow's packets and their bytes.
 pub(crate) trait Codec {
-    /// Appends the IP packet of a crossing. Returns the client's and the server's interface at the ends of its way. Of a packet
-    /// longer than `keep` bytes, what lies beyond may be left out.
-    fn encode(&mut self, crossing: &Crossing<'_>, keep: usize, out: &mut Vec<u8>) -> [usize; 2];
+    /// Returns the client's and the server's interface at the ends of a packet's way.
+    fn interfaces(&self, crossing: &Crossing<'_>) -> [usize; 2];
+
+    /// Appends the IP packet of a crossing. Of a packet longer than `keep` bytes, what lies beyond may be left out.
+    fn encode(&mut self, crossing: &Crossing<'_>, keep: usize, out: &mut Vec<u8>);
 
     /// Reads an IP packet that the guest on side `from` has sent, and the interfaces at the ends of its way. `None`: it
     /// does not belong to this flow, or its checksum is wrong.
@@ -52,11 +54,18 @@ pub(crate) trait Logger {
     fn records(&mut self, now: Time, side: usize, records: &[u8], out: &mut Vec<u8>);
 }
 
-/// Appends an IP packet with a UDP datagram.
-pub(crate) fn encode_datagram([source, target]: [Place; 2], ecn: Ecn, payload: &[u8], out: &mut Vec<u8>) {
-    let length = ipv4::HEADER_LENGTH + udp::HEADER_LENGTH + payload.len();
-    let mut ip = ipv4::Header::new(source.address, target.address, udp::PROTOCOL, length as u16);
+/// Appends an IP packet with a UDP datagram whose payload `fill` appends.
+pub(crate) fn encode_datagram(
+    [source, target]: [Place; 2],
+    ecn: Ecn,
+    out: &mut Vec<u8>,
+    fill: impl FnOnce(&mut Vec<u8>),
+) {
+    let mut ip = ipv4::Header::new(source.address, target.address, udp::PROTOCOL, 0);
     ip.ecn = ipv4::Ecn::from_bits(ecn as u8);
-    ipv4::encode(&ip, out);
-    udp::encode(source.port, target.port, payload, ip.pseudo_header(), out);
+    let start = out.len();
+    out.extend_from_slice(&[0; ipv4::HEADER_LENGTH]);
+    udp::encode(source.port, target.port, ip.pseudo_header(), out, fill);
+    ip.total_length = (out.len() - start) as u16;
+    out[start..start + ipv4::HEADER_LENGTH].copy_from_slice(&ip.bytes());
 }

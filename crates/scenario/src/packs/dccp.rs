@@ -18,6 +18,7 @@ use vazao_engine::registry::Entry;
 use vazao_engine::{Duration, Time};
 use vazao_transport::common::Limit;
 use vazao_transport::dccp::{self, Config, Fate, Kind, LONGEST_RUN, Packet, Run};
+use vazao_wire::checksum::Checksum;
 use vazao_wire::dccp::{Header, PROTOCOL, encode, option};
 use vazao_wire::{content, ipv4};
 
@@ -185,20 +186,36 @@ const TICK: Duration = Duration::from_micros(10);
 struct Bytes {
     sockets: [Socket; 2],
     initial: [u64; 2],
+    /// Content of the last datagram, which all of its length have, and its checksum.
     data: Vec<u8>,
+    sum: Checksum,
 }
 
 impl Bytes {
     fn new(scenario: &Scenario, addresses: &Addresses, number: usize) -> Bytes {
         let initial = initial_sequences(scenario.seed, number).map(u64::from);
-        Bytes { sockets: addresses.sockets[number], initial, data: Vec::new() }
+        Bytes { sockets: addresses.sockets[number], initial, data: Vec::new(), sum: Checksum::default() }
+    }
+}
+
+impl Bytes {
+    /// Returns the content of a datagram of so many bytes, with its checksum.
+    fn content(&mut self, length: usize) -> (&[u8], Checksum) {
+        if self.data.len() != length {
+            self.data.resize(length, 0);
+            self.sum = Checksum::default().add_little_endian(content::fill_summed(0, &mut self.data), length);
+        }
+        (&self.data, self.sum)
     }
 }
 
 impl Codec for Bytes {
-    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
-        let interfaces = self.sockets.map(|socket| socket.interface);
-        let Body::Kept { content, .. } = *crossing.body else { return interfaces };
+    fn interfaces(&self, _crossing: &Crossing<'_>) -> [usize; 2] {
+        self.sockets.map(|socket| socket.interface)
+    }
+
+    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) {
+        let Body::Kept { content, .. } = *crossing.body else { return };
         let packet: &Packet = crossing.contents.get(content);
         let (from, to) = (crossing.from(), 1 - crossing.from());
         let [source, target] = [from, to].map(|side| self.sockets[side].place());
@@ -214,13 +231,12 @@ impl Codec for Bytes {
             word: if packet.kind == Kind::Reset { CLOSED } else { 0 },
             options: options(packet),
         };
-        self.data.clear();
-        if let Some(datagram) = &packet.datagram {
-            self.data.resize(usize::from(datagram.payload), 0);
-            content::fill(0, &mut self.data);
-        }
-        encode(&header, &self.data, ip.pseudo_header(), out);
-        interfaces
+        let length = packet.datagram.as_ref().map_or(0, |datagram| usize::from(datagram.payload));
+        let data = match length {
+            0 => (&[][..], Checksum::default()),
+            _ => self.content(length),
+        };
+        encode(&header, data, ip.pseudo_header(), out);
     }
 }
 

@@ -163,7 +163,11 @@ struct Bytes {
 }
 
 impl Codec for Bytes {
-    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
+    fn interfaces(&self, _crossing: &Crossing<'_>) -> [usize; 2] {
+        self.sockets.map(|socket| socket.interface)
+    }
+
+    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) {
         let from = crossing.from();
         if let Body::Udp(message) = crossing.body {
             let mut data = vec![0; usize::from(message.payload)];
@@ -177,6 +181,5 @@ impl Codec for Bytes {
             let echo = wire::Echo { is_reply: from == 1, identifier: self.flow, sequence: message.sequence as u16 };
             wire::encode(echo, &data, out);
         }
-        self.sockets.map(|socket| socket.interface)
     }
 }

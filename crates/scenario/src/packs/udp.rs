@@ -133,16 +133,22 @@ fn ends(making: &mut Making<'_>, number: usize, sides: &Sides) -> [Box<dyn Endpo
 pub(crate) struct Bytes([Socket; 2]);
 
 impl Codec for Bytes {
-    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
+    fn interfaces(&self, _crossing: &Crossing<'_>) -> [usize; 2] {
+        self.0.map(|socket| socket.interface)
+    }
+
+    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) {
         let from = crossing.from();
         if let Body::Udp(datagram) = crossing.body {
-            let mut payload = vec![0; usize::from(datagram.payload)];
-            let head = [u64::from(datagram.sequence), datagram.sent.as_nanos()].map(u64::to_be_bytes).concat();
-            let (front, rest) = payload.split_at_mut(head.len().min(usize::from(datagram.payload)));
-            front.copy_from_slice(&head[..front.len()]);
-            content::fill(0, rest);
-            encode_datagram([from, 1 - from].map(|side| self.0[side].place()), Ecn::NotEct, &payload, out);
+            let places = [from, 1 - from].map(|side| self.0[side].place());
+            encode_datagram(places, Ecn::NotEct, out, |out| {
+                let start = out.len();
+                out.resize(start + usize::from(datagram.payload), 0);
+                let head = [u64::from(datagram.sequence), datagram.sent.as_nanos()].map(u64::to_be_bytes);
+                let (front, rest) = out[start..].split_at_mut(16.min(datagram.payload.into()));
+                front.copy_from_slice(&head.as_flattened()[..front.len()]);
+                content::fill(0, rest);
+            });
         }
-        self.0.map(|socket| socket.interface)
     }
 }

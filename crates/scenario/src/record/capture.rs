@@ -7,7 +7,6 @@ use crate::model::scenario::Scenario;
 use crate::record::{File, Output};
 use std::collections::BTreeSet;
 use vazao_engine::Time;
-use vazao_wire::ipv4;
 use vazao_wire::pcapng::{self, Direction};
 
 /// Capture of a run at all interfaces.
@@ -16,7 +15,12 @@ pub(crate) struct Capture {
     /// Most bytes that are kept of a packet.
     keep: usize,
     flows: Vec<FlowCapture>,
-    packet: Vec<u8>,
+    /// Whether each interface's packets are those of one end of one flow.
+    is_one_end_each: bool,
+    /// Whether keys may become known when packets have been written.
+    learns_keys: bool,
+    /// Reason for which bytes could not be written.
+    failure: Option<String>,
 }
 
 /// Capture at one interface.
@@ -60,21 +64,42 @@ impl Capture {
         }
         interfaces.iter_mut().for_each(|interface| interface.head = interface.file.bytes.len());
         let keep = snap.map_or(usize::MAX, |snap| snap as usize);
-        Ok(Capture { interfaces, keep, flows, packet: Vec::new() })
+        let learns_keys = scenario.flows.iter().any(|flow| flow.transport.has_library());
+        let is_one_end_each = !learns_keys && has_one_end_each(addresses);
+        Ok(Capture { interfaces, keep, flows, is_one_end_each, learns_keys, failure: None })
+    }
+
+    /// Returns whether files are the same if ends are shown one after the other.
+    pub fn follows_ends(&self) -> bool {
+        self.is_one_end_each
     }
 
     /// Records a packet of one of our machines where it crosses an interface.
-    pub fn cross(&mut self, now: Time, flow: usize, crossing: &Crossing<'_>) {
-        self.packet.clear();
-        let ends = self.flows[flow].codec.encode(crossing, self.keep, &mut self.packet);
-        let packet = cut(now, crossing.direction, &self.packet, self.keep);
-        pcapng::packet(&packet, &mut self.interfaces[ends[crossing.at]].file.bytes);
+    pub fn cross(&mut self, now: Time, flow: usize, crossing: &Crossing<'_>, output: Output<'_>) {
+        let codec = &mut self.flows[flow].codec;
+        let interface = codec.interfaces(crossing)[crossing.at];
+        let file = &mut self.interfaces[interface].file.bytes;
+        pcapng::packet_in_place(now.as_nanos(), crossing.direction, self.keep, file, |out| {
+            codec.encode(crossing, self.keep, out);
+        });
+        self.relieve(interface, output);
     }
 
     /// Records an IP packet that a guest sends or receives at an interface.
-    pub fn bytes(&mut self, now: Time, interface: usize, direction: Direction, packet: &[u8]) {
-        let packet = cut(now, direction, packet, self.keep);
-        pcapng::packet(&packet, &mut self.interfaces[interface].file.bytes);
+    pub fn bytes(&mut self, now: Time, interface: usize, direction: Direction, packet: &[u8], output: Output<'_>) {
+        let file = &mut self.interfaces[interface].file.bytes;
+        pcapng::packet_in_place(now.as_nanos(), direction, self.keep, file, |out| out.extend_from_slice(packet));
+        self.relieve(interface, output);
+    }
+
+    /// Hands on the bytes of a file with many, while they are still at hand for the processor.
+    #[inline]
+    fn relieve(&mut self, interface: usize, output: Output<'_>) {
+        let Interface { file, head } = &mut self.interfaces[interface];
+        if file.is_full() && !self.learns_keys {
+            *head = 0;
+            self.failure = file.flush(true, output).err().or(self.failure.take());
+        }
     }
 
     /// Inserts a flow's key log before its buffered packets: a reader needs the keys first.
@@ -89,6 +114,7 @@ impl Capture {
 
     /// Hands buffered bytes to the output: all of them, or those of files with many.
     pub fn flush(&mut self, all: bool, output: Output<'_>) -> Result<(), String> {
+        self.failure.take().map_or(Ok(()), Err)?;
         for Interface { file, head } in &mut self.interfaces {
             if file.flush(all, &mut *output)? {
                 *head = 0;
@@ -98,9 +124,13 @@ impl Capture {
     }
 }
 
-/// Returns an IP packet as it is captured: its first `keep` bytes, and its length as its header tells it.
-fn cut(now: Time, direction: Direction, packet: &[u8], keep: usize) -> pcapng::Packet<'_> {
-    let original_length = ipv4::total_length(packet).unwrap_or(packet.len() as u32);
-    let bytes = &packet[..packet.len().min(keep)];
-    pcapng::Packet { original_length, ..pcapng::Packet::new(0, now.as_nanos(), direction, bytes) }
+/// Returns whether no two ends of flows share an interface, and a file with it.
+fn has_one_end_each(addresses: &Addresses) -> bool {
+    let mut owners = vec![None; addresses.interfaces.len()];
+    let ends = addresses.sockets.iter().zip(&addresses.paths).enumerate().flat_map(|(flow, (sockets, paths))| {
+        let sockets = sockets.map(|socket| socket.interface);
+        let all = std::iter::once(sockets).chain(paths.iter().copied());
+        all.flat_map(move |ends| [(ends[0], (flow, 0)), (ends[1], (flow, 1))])
+    });
+    ends.into_iter().all(|(interface, end)| *owners[interface].get_or_insert(end) == end)
 }

@@ -20,6 +20,12 @@ struct File {
 }
 
 impl File {
+    /// Returns whether there are bytes enough for a write: what a call of the kernel costs is nothing beside them, and the
+    /// processor's second cache holds them, so that they are not fetched from memory to be copied.
+    fn is_full(&self) -> bool {
+        self.bytes.len() >= 1 << 18
+    }
+
     /// Hands the bytes to the output: all of them, or as soon as there are many. Returns whether it did.
     fn flush(&mut self, all: bool, output: Output<'_>) -> Result<bool, String> {
         const MANY: usize = 1 << 20;

@@ -245,7 +245,10 @@ impl Probe for Recorder<'_> {
     const ON: bool = true;
 
     fn follows_ends(&self) -> bool {
-        !self.keeps_contents() && self.journal.is_none() && self.trace.queue_interval().is_none()
+        self.capture.as_ref().is_none_or(|(capture, _)| capture.follows_ends())
+            && self.log.is_none()
+            && self.journal.is_none()
+            && self.trace.queue_interval().is_none()
     }
     fn hears_ends(&self) -> bool {
         self.trace.hears_ends()
@@ -260,8 +263,8 @@ impl Probe for Recorder<'_> {
         self.trace.turns.reach(moment);
     }
     fn on_packet(&mut self, now: Time, flow: usize, crossing: &Crossing<'_>) {
-        if let Some((capture, _)) = &mut self.capture {
-            capture.cross(now, flow, crossing);
+        if let Some((capture, output)) = &mut self.capture {
+            capture.cross(now, flow, crossing, *output);
         }
         if let (Some(journal), Direction::Inbound) = (&mut self.journal, crossing.direction) {
             journal.frame_arrived(None);
@@ -284,8 +287,8 @@ impl Probe for Recorder<'_> {
         }
     }
     fn on_bytes(&mut self, now: Time, interface: usize, direction: Direction, packet: &[u8]) {
-        if let Some((capture, _)) = &mut self.capture {
-            capture.bytes(now, interface, direction, packet);
+        if let Some((capture, output)) = &mut self.capture {
+            capture.bytes(now, interface, direction, packet, *output);
         }
         if let Some(journal) = &mut self.journal {
             match direction {

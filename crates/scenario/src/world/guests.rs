@@ -51,7 +51,8 @@ impl<P: Probe> World<P> {
         let known = self.guests.flows.get_mut(&number).expect("a guest's flow");
         let mut bytes = Vec::new();
         let codec = known.codec.as_mut().expect("what guests play with machines has a codec");
-        let ends = codec.encode(&crossing, usize::MAX, &mut bytes);
+        let ends = codec.interfaces(&crossing);
+        codec.encode(&crossing, usize::MAX, &mut bytes);
         self.contents.discard(body);
         let is_data = side == known.sending_side();
         known.under_way += u32::from(is_data);

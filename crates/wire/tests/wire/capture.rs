@@ -1,5 +1,6 @@
 //! The structure of capture files, read back by a reader written from the draft alone.
 
+use crate::strategies::{bytes_of, packet};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use vazao_wire::pcapng::{self, Direction, Packet};
@@ -80,6 +81,22 @@ proptest! {
             prop_assert_eq!(le32(options[&2]) & 3, if *sent { 2 } else { 1 });
             prop_assert_eq!(options.get(&1).copied().unwrap_or_default(), comment.as_bytes());
         }
+    }
+}
+
+proptest! {
+    /// Of an IP packet that is cut, the length is what its header tells; of other bytes it is theirs.
+    #[test]
+    fn a_packet_made_in_its_place_is_cut_as_one_made_before((ip, header, payload) in packet(), keep in 0usize..1600, time_ns: u64, sent: bool, is_ip: bool) {
+        let direction = if sent { Direction::Outbound } else { Direction::Inbound };
+        let bytes = if is_ip { bytes_of(&ip, &header, &payload) } else { payload.iter().copied().take(3).collect() };
+        let mut file = vec![1, 2, 3];
+        pcapng::packet_in_place(time_ns, direction, keep, &mut file, |out| out.extend(&bytes));
+        let (kept, original_length) = (&bytes[..bytes.len().min(keep)], bytes.len() as u32);
+        let mut made_before = vec![1, 2, 3];
+        let packet = Packet { interface: 0, time_ns, direction, bytes: kept, original_length, comment: "" };
+        pcapng::packet(&packet, &mut made_before);
+        prop_assert_eq!(file, made_before);
     }
 }
 

@@ -8,9 +8,10 @@ use etherparse::{PacketBuilder, SlicedPacket, TcpOptionElement, TransportSlice};
 use proptest::prelude::*;
 use vazao_wire::checksum::Checksum;
 use vazao_wire::tcp::{
-    Cookie, FastOpen, Flags, Header, Options, SackBlock, SackBlocks, alter, decode, encode, header_length, strip,
+    Cookie, FastOpen, Fields, Flags, Header, Options, PROTOCOL, SackBlock, SackBlocks, Template, alter, decode, encode,
+    encode_content, header_length, strip,
 };
-use vazao_wire::{DecodeError, ipv4};
+use vazao_wire::{DecodeError, content, ipv4};
 
 /// The options in etherparse's terms, without padding.
 fn elements(options: &Options) -> Vec<TcpOptionElement> {
@@ -69,6 +70,36 @@ proptest! {
         prop_assert_eq!(theirs.payload(), &payload[..]);
         let sum = theirs.calc_checksum_ipv4(ip.source, ip.destination).unwrap();
         prop_assert_eq!(theirs.checksum(), sum);
+    }
+
+    /// By a template, whole packets are those that etherparse has checked; of others, the kept bytes are those of the general
+    /// encoder.
+    #[test]
+    fn a_template_makes_the_same_packet(
+        (ip, header, _) in packet(), keep in 0_usize..1600, offset in 0..u64::MAX - 4096, length in 0_usize..1460,
+    ) {
+        let options = Options { timestamps: header.options.timestamps, ..Options::default() };
+        let header = Header { urgent: 0, options, ..header };
+        let total = ipv4::HEADER_LENGTH + header_length(&options) + length;
+        let plain = ipv4::Header::new(ip.source, ip.destination, PROTOCOL, total as u16);
+        let ip = ipv4::Header { ecn: ip.ecn, ..plain };
+        let mut expected = Vec::new();
+        ipv4::encode(&ip, &mut expected);
+        let within = keep.saturating_sub(ipv4::HEADER_LENGTH);
+        prop_assert_eq!(ipv4::HEADER_LENGTH + encode_content(&header, (offset, length), within, ip.pseudo_header(), &mut expected), total);
+        if keep >= total {
+            let mut content = vec![0; length];
+            content::fill(offset, &mut content);
+            prop_assert_eq!(&expected, &bytes_of(&ip, &header, &content));
+        }
+
+        let places = ((ip.source, header.source_port), (ip.destination, header.destination_port));
+        let Header { sequence, acknowledgment, flags, window, .. } = header;
+        let fields = Fields { sequence, acknowledgment, flags, window, timestamps: options.timestamps, ecn: ip.ecn };
+        let mut got = Vec::new();
+        Template::new(places.0, places.1).encode(&fields, (offset, length), keep, &mut got);
+        got.truncate(expected.len());
+        prop_assert_eq!(got, expected);
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl Conversation {
         let ip = ipv4::Header::new(source, target, udp::PROTOCOL, length as u16);
         let mut bytes = Vec::new();
         ipv4::encode(&ip, &mut bytes);
-        udp::encode(source_port, target_port, payload, ip.pseudo_header(), &mut bytes);
+        udp::encode(source_port, target_port, ip.pseudo_header(), &mut bytes, |out| out.extend_from_slice(payload));
         self.time_ns += 1_000_000;
         let direction = [Direction::Outbound, Direction::Inbound][from];
         pcapng::packet(&Packet::new(0, self.time_ns, direction, &bytes), &mut self.file);

@@ -165,10 +165,14 @@ fn datagram<'a>(crossing: &Crossing<'a>) -> Option<&'a Datagram> {
 }
 
 impl Codec for Bytes {
-    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
-        let Some(datagram) = datagram(crossing) else { return self.0.interfaces(0) };
-        encode_datagram(self.0.places(crossing, datagram.address), crossing.ecn, &datagram.payload, out);
-        self.0.interfaces(datagram.address.interface)
+    fn interfaces(&self, crossing: &Crossing<'_>) -> [usize; 2] {
+        self.0.interfaces(datagram(crossing).map_or(0, |datagram| datagram.address.interface))
+    }
+
+    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) {
+        let Some(datagram) = datagram(crossing) else { return };
+        let places = self.0.places(crossing, datagram.address);
+        encode_datagram(places, crossing.ecn, out, |out| out.extend_from_slice(&datagram.payload));
     }
 }
 

@@ -38,12 +38,16 @@ impl CaptureCodec {
 }
 
 impl Codec for CaptureCodec {
-    fn encode(&mut self, crossing: &Crossing<'_>, keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
+    fn interfaces(&self, crossing: &Crossing<'_>) -> [usize; 2] {
+        match multipath(crossing) {
+            Some((_, multipath)) => self.ways[usize::from(multipath.tuple.pair)].map(|(interface, _)| interface),
+            None => self.plain.interfaces(crossing),
+        }
+    }
+
+    fn encode(&mut self, crossing: &Crossing<'_>, keep: usize, out: &mut Vec<u8>) {
         let Body::Tcp(segment) = crossing.body else { return self.plain.encode(crossing, keep, out) };
-        let Some((extra, multipath)) = crossing.contents.extra(segment).and_then(|e| Some((e, e.multipath.as_ref()?)))
-        else {
-            return self.plain.encode(crossing, keep, out);
-        };
+        let Some((extra, multipath)) = multipath(crossing) else { return self.plain.encode(crossing, keep, out) };
         let from = crossing.from();
         let ends = self.ways[usize::from(multipath.tuple.pair)];
         let ports = [client_port(self.sockets[0].port, multipath.tuple.port), self.sockets[1].port];
@@ -54,8 +58,14 @@ impl Codec for CaptureCodec {
         let contents =
             tcp::Contents { offset, options: options(&summed, [from, 1 - from].map(|side| &self.hosts[side][..])) };
         tcp::encode(segment, Some(extra), (place(from), place(1 - from)), contents, keep, out);
-        ends.map(|(interface, _)| interface)
     }
+}
+
+/// Returns the options of a segment, if some are Multipath TCP's.
+fn multipath<'a>(crossing: &Crossing<'a>) -> Option<(&'a Extra, &'a Multipath)> {
+    let Body::Tcp(segment) = crossing.body else { return None };
+    let extra = crossing.contents.extra(segment)?;
+    Some((extra, extra.multipath.as_ref()?))
 }
 
 /// Codec of a connection between one of our machines and a guest.
@@ -79,8 +89,14 @@ impl GuestCodec {
 }
 
 impl Codec for GuestCodec {
-    fn encode(&mut self, crossing: &Crossing<'_>, keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
-        let Body::Tcp(segment) = crossing.body else { return self.sockets.map(|socket| socket.interface) };
+    fn interfaces(&self, crossing: &Crossing<'_>) -> [usize; 2] {
+        let Body::Tcp(_) = crossing.body else { return self.sockets.map(|socket| socket.interface) };
+        let pair = multipath(crossing).map_or(0, |(_, multipath)| multipath.tuple.pair);
+        self.ways[usize::from(pair)].map(|(interface, _)| interface)
+    }
+
+    fn encode(&mut self, crossing: &Crossing<'_>, keep: usize, out: &mut Vec<u8>) {
+        let Body::Tcp(segment) = crossing.body else { return };
         let side = crossing.from();
         let extra = crossing.contents.extra(segment).copied().unwrap_or_default();
         let multipath = extra.multipath.unwrap_or_default();
@@ -96,7 +112,6 @@ impl Codec for GuestCodec {
         let options = options(&multipath, [&hosts[side], &hosts[1 - side]]);
         let contents = tcp::Contents { offset, options };
         tcp::encode(segment, Some(&extra), (place(side), place(1 - side)), contents, keep, out);
-        ends.map(|(interface, _)| interface)
     }
 
     fn decode(&mut self, from: usize, packet: &[u8], contents: &mut Contents) -> Option<(Body, [usize; 2])> {

@@ -11,7 +11,7 @@ use vazao_engine::{Duration, Ecn, RandomStream, Time};
 use vazao_transport::quic::{self, Datagram, Handshake, Messages};
 use vazao_wire::content;
 use vazao_wire::pcapng::Direction;
-use vazao_wire::quic::{Frame, Header, Kind, Session, Setup, encode, encode_retry, parameter};
+use vazao_wire::quic::{Frame, Header, Identifier, Kind, Session, Setup, encode, encode_retry, parameter};
 use vazao_wire::tls::{Resumption, Secret};
 
 /// Codec of a connection's datagrams, for captures.
@@ -27,9 +27,12 @@ impl Bytes {
 }
 
 impl Codec for Bytes {
-    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
-        let Body::Kept { content, .. } = *crossing.body else { return self.ends.interfaces(0) };
-        let datagram: &Datagram = crossing.contents.get(content);
+    fn interfaces(&self, crossing: &Crossing<'_>) -> [usize; 2] {
+        self.ends.interfaces(datagram(crossing).map_or(0, |datagram| datagram.address.interface))
+    }
+
+    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) {
+        let Some(datagram) = datagram(crossing) else { return };
         let places = self.ends.places(crossing, datagram.address);
         if crossing.direction == Direction::Outbound {
             self.sealer.on_send(crossing.at, datagram);
@@ -38,12 +41,16 @@ impl Codec for Bytes {
         if crossing.direction == Direction::Inbound {
             self.sealer.on_receive(crossing.at, datagram);
         }
-        self.ends.interfaces(datagram.address.interface)
     }
 
     fn key_log(&self) -> String {
         self.sealer.session.handshake.key_log()
     }
+}
+
+fn datagram<'a>(crossing: &Crossing<'a>) -> Option<&'a Datagram> {
+    let Body::Kept { content, .. } = *crossing.body else { return None };
+    Some(crossing.contents.get(content))
 }
 
 /// Log of our endpoints, which write qlog records themselves.
@@ -69,6 +76,9 @@ pub(crate) struct Sealer {
     knows: bool,
     /// First packet number of each space that the client addresses to this identifier.
     known_from: [u64; 3],
+    /// Identifier of each side that packets were addressed to last, and its sequence number: to derive one takes longer than to
+    /// encrypt a packet.
+    addressed: [(u64, Identifier); 2],
     /// Buffer for the content of frames.
     data: Vec<u8>,
 }
@@ -84,7 +94,9 @@ impl Sealer {
             is_before_tls(&flow.transport.parameters) || session.lengths() == Messages::new(&settings(flow)).lengths(),
             "what is counted is what is said"
         );
-        Sealer { retry: setup.retry, session, knows: false, known_from: [u64::MAX; 3], data: Vec::new() }
+        let addressed = [0, 1].map(|side| (0, session.identifier(side, 0)));
+        let known_from = [u64::MAX; 3];
+        Sealer { retry: setup.retry, session, knows: false, known_from, addressed, data: Vec::new() }
     }
 
     /// Converts a frame of a packet that a side sends, unless it is parity; data of streams and datagrams is zeros.
@@ -130,13 +142,14 @@ impl Sealer {
 
     /// Appends the IP packet of a datagram from one place to another.
     pub fn encode(&mut self, from: usize, datagram: &Datagram, ecn: Ecn, places: [Place; 2], out: &mut Vec<u8>) {
-        let mut payload = Vec::with_capacity(datagram.bytes as usize);
-        for (packet, frames, ranges) in datagram.split() {
-            let identifier = named(datagram.path, datagram.identifier);
-            self.packet(from, (datagram.path, identifier), packet, frames, ranges, &mut payload);
-        }
-        debug_assert_eq!(payload.len(), datagram.bytes as usize, "as many bytes as were counted: {datagram:?}");
-        encode_datagram(places, ecn, &payload, out);
+        encode_datagram(places, ecn, out, |out| {
+            let start = out.len();
+            for (packet, frames, ranges) in datagram.split() {
+                let identifier = named(datagram.path, datagram.identifier);
+                self.packet(from, (datagram.path, identifier), packet, frames, ranges, out);
+            }
+            debug_assert_eq!(out.len() - start, datagram.bytes as usize, "as many bytes as were counted: {datagram:?}");
+        });
     }
 
     fn packet(
@@ -148,7 +161,7 @@ impl Sealer {
         ranges: &[(u64, u64)],
         out: &mut Vec<u8>,
     ) {
-        let session = &self.session;
+        let Sealer { session, addressed, .. } = self;
         let token = match packet.kind {
             quic::Kind::Initial(token) => session.token(token.into()),
             quic::Kind::Retry(token) => {
@@ -161,11 +174,17 @@ impl Sealer {
         let retried = self.retry && (from == 1 || !token.is_empty());
         let is_known = from == 1 || packet.number >= self.known_from[packet.kind.space() as usize];
         let destination = match (is_known, retried) {
-            (true, _) => session.identifier(1 - from, identifier),
+            (true, _) => {
+                let latest = &mut addressed[1 - from];
+                if latest.0 != identifier {
+                    *latest = (identifier, session.identifier(1 - from, identifier));
+                }
+                latest.1
+            }
             (false, false) => session.original(),
             (false, true) => session.retry_source(),
         };
-        let source = session.identifier(from, 0);
+        let source = if kind == Kind::OneRtt { Identifier::default() } else { session.identifier(from, 0) };
         let header = Header {
             kind,
             destination: &destination,

@@ -2,7 +2,7 @@
 
 use super::guest::GuestState;
 use super::read::{note_chunks, read_chunks};
-use crate::endpoint::codec::{Codec, Place};
+use crate::endpoint::codec::{Address, Codec, Place};
 use crate::endpoint::{Body, Contents, Crossing};
 use crate::model::address::{Addresses, PathEnds, Socket};
 use vazao_transport::sctp::{AUTHENTICATED, Cause, Control, Cookie, Hmac, Init, Packet, Probe, RANDOM, Unknown};
@@ -13,6 +13,8 @@ use vazao_wire::{content, ipv4};
 pub(crate) struct Bytes {
     sockets: [Socket; 2],
     paths: Vec<PathEnds>,
+    /// Addresses of client and server.
+    addresses: [Vec<Address>; 2],
     guest: Option<GuestState>,
 }
 
@@ -20,25 +22,30 @@ impl Bytes {
     /// Creates a codec for captures, or for a guest at the other end.
     pub fn new(addresses: &Addresses, number: usize, to_guest: bool) -> Bytes {
         let paths = addresses.path_ends(number);
-        let addresses_of = |side: usize| paths.iter().map(|ends| ends[side].1).collect();
-        let guest = to_guest.then(|| GuestState { addresses: [0, 1].map(addresses_of), ..GuestState::default() });
-        Bytes { sockets: addresses.sockets[number], paths, guest }
+        let own: [Vec<_>; 2] = [0, 1].map(|side| paths.iter().map(|ends| ends[side].1).collect());
+        let guest = to_guest.then(|| GuestState { addresses: own.clone(), ..GuestState::default() });
+        Bytes { sockets: addresses.sockets[number], paths, addresses: own, guest }
     }
 }
 
 impl Codec for Bytes {
-    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
-        let Body::Kept { content, path } = *crossing.body else { return self.sockets.map(|socket| socket.interface) };
+    fn interfaces(&self, crossing: &Crossing<'_>) -> [usize; 2] {
+        match *crossing.body {
+            Body::Kept { path, .. } => self.paths[usize::from(path)].map(|(interface, _)| interface),
+            _ => self.sockets.map(|socket| socket.interface),
+        }
+    }
+
+    fn encode(&mut self, crossing: &Crossing<'_>, _keep: usize, out: &mut Vec<u8>) {
+        let Body::Kept { content, path } = *crossing.body else { return };
         let (packet, from): (&Packet, _) = (crossing.contents.get(content), crossing.from());
         if let Some(known) = &mut self.guest {
             packet.data.iter().for_each(|data| known.sent[from].note(data.tsn, data.length, data.flags));
         }
         let ends = self.paths[usize::from(path)];
         let place = |side: usize| Place { address: ends[side].1, port: self.sockets[side].port };
-        let addresses: Vec<_> = self.paths.iter().map(|ends| ends[from].1).collect();
         let guest = self.guest.as_ref().map(|known| (known, from));
-        encode_chunks(packet, (place(from), place(1 - from)), &addresses, guest, out);
-        ends.map(|(interface, _)| interface)
+        encode_chunks(packet, (place(from), place(1 - from)), &self.addresses[from], guest, out);
     }
 
     fn decode(&mut self, from: usize, packet: &[u8], contents: &mut Contents) -> Option<(Body, [usize; 2])> {
@@ -85,9 +92,7 @@ pub(crate) fn encode_chunks(
     writer.finish();
     let length = (out.len() - start) as u16;
     let ip = ipv4::Header::new(source.address, target.address, vazao_wire::sctp::PROTOCOL, length);
-    let mut header = Vec::with_capacity(ipv4::HEADER_LENGTH);
-    ipv4::encode(&ip, &mut header);
-    out[start..start + ipv4::HEADER_LENGTH].copy_from_slice(&header);
+    out[start..start + ipv4::HEADER_LENGTH].copy_from_slice(&ip.bytes());
 }
 
 fn write_sack(packet: &Packet, writer: &mut Writer<'_>) {

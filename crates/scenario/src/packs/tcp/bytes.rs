@@ -14,24 +14,44 @@ pub(crate) struct Bytes {
     sockets: [Socket; 2],
     /// Streams from client and server.
     offsets: [Offsets; 2],
+    /// Packets from client and server.
+    templates: [tcp::Template; 2],
 }
 
 impl Bytes {
     pub fn new(addresses: &Addresses, number: usize) -> Bytes {
         let sockets = addresses.sockets[number];
-        Bytes { sockets, offsets: sockets.map(|socket| Offsets::from(socket.iss)) }
+        let places = sockets.map(|socket| (socket.address, socket.port));
+        Bytes {
+            sockets,
+            offsets: sockets.map(|socket| Offsets::from(socket.iss)),
+            templates: [0, 1].map(|from| tcp::Template::new(places[from], places[1 - from])),
+        }
     }
 }
 
 impl Codec for Bytes {
-    fn encode(&mut self, crossing: &Crossing<'_>, keep: usize, out: &mut Vec<u8>) -> [usize; 2] {
-        let from = crossing.from();
-        if let Body::Tcp(segment) = crossing.body {
-            let contents = Contents::of(segment, &mut self.offsets[from]);
-            let ends = (self.sockets[from].place(), self.sockets[1 - from].place());
-            encode(segment, crossing.contents.extra(segment), ends, contents, keep, out);
-        }
+    fn interfaces(&self, _crossing: &Crossing<'_>) -> [usize; 2] {
         self.sockets.map(|socket| socket.interface)
+    }
+
+    fn encode(&mut self, crossing: &Crossing<'_>, keep: usize, out: &mut Vec<u8>) {
+        let from = crossing.from();
+        let Body::Tcp(segment) = crossing.body else { return };
+        let contents = Contents::of(segment, &mut self.offsets[from]);
+        if segment.has_extra {
+            let ends = (self.sockets[from].place(), self.sockets[1 - from].place());
+            return encode(segment, crossing.contents.extra(segment), ends, contents, keep, out);
+        }
+        let fields = tcp::Fields {
+            sequence: segment.sequence,
+            acknowledgment: segment.acknowledgment,
+            flags: tcp::Flags(segment.flags.bits()),
+            window: segment.window,
+            timestamps: segment.has_timestamps.then_some((segment.timestamp, segment.echo)),
+            ecn: ipv4::Ecn::from_bits(segment.ecn as u8),
+        };
+        self.templates[from].encode(&fields, (contents.offset, segment.length.into()), keep, out);
     }
 
     fn decode(&mut self, from: usize, packet: &[u8], contents: &mut Kept) -> Option<(Body, [usize; 2])> {
@@ -97,9 +117,9 @@ pub(crate) fn encode(
     ip.ecn = ipv4::Ecn::from_bits(segment.ecn as u8);
     let start = out.len();
     out.extend_from_slice(&[0; ipv4::HEADER_LENGTH]);
-    let (length, keep) = (usize::from(segment.length), keep.saturating_sub(ipv4::HEADER_LENGTH));
-    let fill = |payload: &mut [u8]| content::fill(contents.offset, payload);
-    let length = tcp::encode_with(&header, length, keep, fill, ip.pseudo_header(), out);
+    let payload = (contents.offset, usize::from(segment.length));
+    let keep = keep.saturating_sub(ipv4::HEADER_LENGTH);
+    let length = tcp::encode_content(&header, payload, keep, ip.pseudo_header(), out);
     ip.total_length = (ipv4::HEADER_LENGTH + length) as u16;
     out[start..start + ipv4::HEADER_LENGTH].copy_from_slice(&ip.bytes());
 }
