@@ -42,7 +42,7 @@ impl Checksum {
     /// Continues the checksum over an even number of bytes by the sum of their words, of 16 or of 32 bits each.
     #[must_use]
     #[inline]
-    pub fn add(self, words: u64) -> Checksum {
+    pub fn add_words(self, words: u64) -> Checksum {
         self.followed_by(Checksum { sum: fold(words), odd: false })
     }
 

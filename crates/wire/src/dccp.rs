@@ -82,7 +82,7 @@ pub fn encode(header: &Header, (payload, sum): (&[u8], Checksum), pseudo_header:
     // Padding is an option of one byte, 0.
     out.resize(start + length, 0);
     out[start + 4] = (length / 4) as u8;
-    let pseudo_header = pseudo_header.add((length + payload.len()) as u64);
+    let pseudo_header = pseudo_header.add_words((length + payload.len()) as u64);
     let sum = pseudo_header.update(&out[start..]).followed_by(sum).finish();
     out.extend_from_slice(payload);
     out[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());

@@ -197,6 +197,7 @@ fn padded(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends as many zeros as `length` bytes lack to a multiple of four.
+#[inline]
 fn pad(length: usize, out: &mut Vec<u8>) {
     if !length.is_multiple_of(4) {
         out.extend_from_slice(&[0; 3][..length.next_multiple_of(4) - length]);

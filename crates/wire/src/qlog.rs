@@ -7,17 +7,22 @@
 //! let mut file = Vec::new();
 //! let trace = qlog::Trace { title: "a download", name: "left1", vantage_point: qlog::VantagePoint::Client, group: None };
 //! qlog::header(&trace, &mut file);
-//! qlog::event(1_500_000, "transport:packet_sent", &mut file, |data| {
+//! let mut events = qlog::Events::default();
+//! events.put(1_500_000, "transport:packet_sent", |data| {
 //!     data.object("header", |header| {
 //!         header.put("packet_type", "initial");
 //!     });
 //! });
+//! file.extend(events.records());
 //! assert!(file.ends_with(
 //!     b"\x1e{\"time\":1.5,\"name\":\"transport:packet_sent\",\"data\":{\"header\":{\"packet_type\":\"initial\"}}}\n"
 //! ));
 //! ```
 
-use serde::Serialize;
+mod field;
+
+pub use field::{Field, Milliseconds};
+
 use serde_json::{Value, json};
 
 /// The format's version; the one that qvis knows best.
@@ -81,26 +86,61 @@ pub fn header(trace: &Trace<'_>, out: &mut Vec<u8>) {
 
 /// Appends an event: when, in nanoseconds; its category and type with a colon between them; and what it says.
 pub fn event(time_ns: u64, name: &str, out: &mut Vec<u8>, data: impl FnOnce(&mut Object<'_>)) {
-    out.push(RECORD_SEPARATOR);
-    Object::write(out, |event| {
-        event.put("time", milliseconds(time_ns)).put("name", name).object("data", data);
-    });
-    out.push(b'\n');
+    begin(time_ns, out);
+    complete(name, out, data);
 }
 
-/// Nanoseconds as the format counts time.
-pub fn milliseconds(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1e6
+fn begin(time_ns: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\x1e{\"time\":");
+    Milliseconds(time_ns).append(out);
+    out.extend_from_slice(b",\"name\":\"");
+}
+
+#[inline(always)]
+fn complete(name: &str, out: &mut Vec<u8>, data: impl FnOnce(&mut Object<'_>)) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\",\"data\":{");
+    data(&mut Object { out, is_empty: true });
+    out.extend_from_slice(b"}}\n");
+}
+
+/// Events of a log that have not been written yet.
+#[derive(Debug, Default)]
+pub struct Events {
+    records: Vec<u8>,
+    /// Time of the last event in nanoseconds, and what a record of that time begins with: several events come at one time.
+    time_ns: u64,
+    head: Vec<u8>,
+}
+
+impl Events {
+    /// Adds an [`event`].
+    #[inline(always)]
+    pub fn put(&mut self, time_ns: u64, name: &str, data: impl FnOnce(&mut Object<'_>)) {
+        if self.time_ns != time_ns || self.head.is_empty() {
+            self.time_ns = time_ns;
+            self.head.clear();
+            begin(time_ns, &mut self.head);
+        }
+        self.records.extend_from_slice(&self.head);
+        complete(name, &mut self.records, data);
+    }
+
+    /// Returns the records of the events since they were cleared.
+    pub fn records(&self) -> &[u8] {
+        &self.records
+    }
+
+    /// Forgets the records.
+    pub fn clear(&mut self) {
+        self.records.clear();
+    }
 }
 
 fn record(value: &Value, out: &mut Vec<u8>) {
     out.push(RECORD_SEPARATOR);
-    append(value, out);
+    value.append(out);
     out.push(b'\n');
-}
-
-fn append(value: impl Serialize, out: &mut Vec<u8>) {
-    serde_json::to_writer(out, &value).expect("numbers and texts in memory can be written");
 }
 
 /// JSON object in the making. A log has millions, so that none is built before it is written.
@@ -111,6 +151,7 @@ pub struct Object<'a> {
 
 impl Object<'_> {
     /// Appends an object with the fields that `fill` puts into it.
+    #[inline(always)]
     pub fn write(out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {
         out.push(b'{');
         fill(&mut Object { out, is_empty: true });
@@ -118,42 +159,96 @@ impl Object<'_> {
     }
 
     /// Adds a field. Names are written as they are: they hold neither quotes nor control characters.
-    pub fn put(&mut self, name: &str, value: impl Serialize) -> &mut Self {
-        append(value, self.name(name));
+    #[inline(always)]
+    pub fn put(&mut self, name: &str, value: impl Field) -> &mut Self {
+        value.append(self.name(name));
         self
     }
 
+    /// Adds fields as they are written, in parts that each end before a value, and a last one. What most records have is written
+    /// so: a text of several fields takes no longer than that of one. The first part has the comma that separates it from a field
+    /// before, which is left out where there is none.
+    #[inline(always)]
+    pub fn fill<const N: usize>(&mut self, parts: [(&str, impl Field); N], last: &str) -> &mut Self {
+        for (part, value) in parts {
+            self.text(part);
+            value.append(self.out);
+        }
+        self.out.extend_from_slice(last.as_bytes());
+        self
+    }
+
+    /// Appends a part of fields, without its comma if it is the first.
+    #[inline(always)]
+    fn text(&mut self, part: &str) {
+        if std::mem::take(&mut self.is_empty) {
+            self.out.extend_from_slice(&part.as_bytes()[1..]);
+        } else {
+            self.out.extend_from_slice(part.as_bytes());
+        }
+    }
+
     /// Adds a field that is an object.
+    #[inline(always)]
     pub fn object(&mut self, name: &str, fill: impl FnOnce(&mut Object<'_>)) -> &mut Self {
         Object::write(self.name(name), fill);
         self
     }
 
-    /// Adds a field that is a list of objects, one for each item.
+    /// Adds fields as they are written, up to the bracket that opens a list of objects, one for each item, and from the bracket that
+    /// closes it on.
+    #[inline(always)]
     pub fn objects<T>(
         &mut self,
-        name: &str,
+        before: &str,
         items: impl IntoIterator<Item = T>,
         mut fill: impl FnMut(T, &mut Object<'_>),
+        after: &str,
     ) -> &mut Self {
-        let out = self.name(name);
-        out.push(b'[');
-        for (number, item) in items.into_iter().enumerate() {
-            if number > 0 {
-                out.push(b',');
+        self.text(before);
+        let out = &mut *self.out;
+        let mut follows = false;
+        for item in items {
+            if std::mem::replace(&mut follows, true) {
+                out.extend_from_slice(b",{");
+            } else {
+                out.push(b'{');
             }
-            Object::write(out, |object| fill(item, object));
+            fill(item, &mut Object { out, is_empty: true });
+            out.push(b'}');
         }
-        out.push(b']');
+        out.extend_from_slice(after.as_bytes());
+        self
+    }
+
+    /// Adds a field that is a list of values.
+    #[inline]
+    pub fn values<T: Field>(&mut self, name: &str, items: impl IntoIterator<Item = T>) -> &mut Self {
+        list(items, self.name(name), |item, out| item.append(out));
         self
     }
 
     /// Begins a field.
+    #[inline(always)]
     fn name(&mut self, name: &str) -> &mut Vec<u8> {
-        self.out.reserve(name.len() + 4);
-        self.out.extend_from_slice(if std::mem::take(&mut self.is_empty) { b"\"" } else { b",\"" });
+        if !std::mem::take(&mut self.is_empty) {
+            self.out.push(b',');
+        }
+        self.out.push(b'"');
         self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(b"\":");
         self.out
     }
+}
+
+#[inline]
+fn list<T>(items: impl IntoIterator<Item = T>, out: &mut Vec<u8>, mut append: impl FnMut(T, &mut Vec<u8>)) {
+    out.push(b'[');
+    for (number, item) in items.into_iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        append(item, out);
+    }
+    out.push(b']');
 }

@@ -335,7 +335,7 @@ fn encode_with(
     let head = out.len() - start;
     out[start + 12] = (head as u8 / 4) << 4;
     let kept = length.min(keep.saturating_sub(head));
-    let with_length = pseudo_header.add((head + length) as u64);
+    let with_length = pseudo_header.add_words((head + length) as u64);
     out.resize(start + head + kept, 0);
     let payload = fill(&mut out[start + head..], kept == length);
     let sum = if kept == length {

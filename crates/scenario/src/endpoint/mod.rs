@@ -219,10 +219,8 @@ pub(crate) trait Endpoint: Any {
         Vec::new()
     }
 
-    /// Takes the qlog records since the last call.
-    fn take_log(&mut self) -> Vec<u8> {
-        Vec::new()
-    }
+    /// Hands the qlog records since the last call to a function.
+    fn take_log(&mut self, _take: &mut dyn FnMut(&[u8])) {}
 
     /// Takes the lines of its key log since the last call.
     fn take_secrets(&mut self) -> String {

@@ -8,8 +8,14 @@ use std::collections::BTreeMap;
 use vazao_engine::Time;
 use vazao_wire::qlog::{self, Trace, VantagePoint};
 
-/// Logs of a run, by flow.
-pub(crate) struct Log(BTreeMap<usize, FlowLog>);
+/// Logs of a run.
+pub(crate) struct Log {
+    flows: BTreeMap<usize, FlowLog>,
+    /// Whether each side's log tells its own events alone.
+    follows_ends: bool,
+    /// Reason for which bytes could not be written.
+    failure: Option<String>,
+}
 
 /// Log of a flow, with a file for each side.
 struct FlowLog {
@@ -36,32 +42,44 @@ impl Log {
             let files = [0, 1].map(|side| file(scenario, number, side, group.as_deref()));
             Some((number, FlowLog { logger, files }))
         };
-        Log((0..scenario.flows.len()).filter_map(log).collect())
+        Log {
+            flows: (0..scenario.flows.len()).filter_map(log).collect(),
+            follows_ends: !scenario.flows.iter().any(|flow| flow.transport.has_library()),
+            failure: None,
+        }
+    }
+
+    /// Returns whether files are the same if ends are shown one after the other.
+    pub fn follows_ends(&self) -> bool {
+        self.follows_ends
     }
 
     /// Returns whether no flow keeps a log.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.flows.is_empty()
     }
 
     /// Handles a packet of a flow at an interface.
     pub fn cross(&mut self, flow: usize, crossing: &Crossing<'_>) {
-        if let Some(log) = self.0.get_mut(&flow) {
+        if let Some(log) = self.flows.get_mut(&flow) {
             log.logger.cross(crossing);
         }
     }
 
     /// Handles lines of a flow's key log.
     pub fn secrets(&mut self, flow: usize, lines: &str) {
-        if let Some(log) = self.0.get_mut(&flow) {
+        if let Some(log) = self.flows.get_mut(&flow) {
             log.logger.secrets(lines);
         }
     }
 
     /// Handles qlog records of an endpoint.
-    pub fn records(&mut self, now: Time, (flow, side): EndId, records: &[u8]) {
-        if let Some(log) = self.0.get_mut(&flow) {
-            log.logger.records(now, side, records, &mut log.files[side].bytes);
+    pub fn records(&mut self, now: Time, (flow, side): EndId, records: &[u8], output: Output<'_>) {
+        let Some(FlowLog { logger, files }) = self.flows.get_mut(&flow) else { return };
+        let file = &mut files[side];
+        logger.records(now, side, records, &mut file.bytes);
+        if file.is_full() {
+            self.failure = file.flush(true, output).err().or(self.failure.take());
         }
     }
 
@@ -70,9 +88,10 @@ impl Log {
     pub fn flush(&mut self, all: bool, output: Output<'_>) -> Result<(), String> {
         /// Bytes that the logs of many flows may take.
         const MOST: usize = 32 << 20;
-        let held: usize = self.0.values().flat_map(|log| &log.files).map(|file| file.bytes.len()).sum();
+        self.failure.take().map_or(Ok(()), Err)?;
+        let held: usize = self.flows.values().flat_map(|log| &log.files).map(|file| file.bytes.len()).sum();
         let all = all || held >= MOST;
-        let mut files = self.0.values_mut().flat_map(|log| &mut log.files);
+        let mut files = self.flows.values_mut().flat_map(|log| &mut log.files);
         files.try_for_each(|file| file.flush(all, &mut *output).map(drop))
     }
 }

@@ -107,6 +107,11 @@ impl Trace {
         }
     }
 
+    /// Returns whether there is a measure of senders.
+    pub fn sees_senders(&self) -> bool {
+        !self.of_senders.is_empty()
+    }
+
     /// Returns the interval of queue samples, if there are any.
     pub fn queue_interval(&self) -> Option<Duration> {
         self.of_queues.map(|_| if self.every > Duration::ZERO { self.every } else { QUEUE_INTERVAL })

@@ -246,12 +246,15 @@ impl Probe for Recorder<'_> {
 
     fn follows_ends(&self) -> bool {
         self.capture.as_ref().is_none_or(|(capture, _)| capture.follows_ends())
-            && self.log.is_none()
+            && self.log.as_ref().is_none_or(|(log, _)| log.follows_ends())
             && self.journal.is_none()
             && self.trace.queue_interval().is_none()
     }
     fn hears_ends(&self) -> bool {
         self.trace.hears_ends()
+    }
+    fn sees_senders(&self) -> bool {
+        self.trace.sees_senders() || self.journal.is_some()
     }
     fn keeps_contents(&self) -> bool {
         self.capture.is_some() || self.log.is_some()
@@ -274,8 +277,8 @@ impl Probe for Recorder<'_> {
         }
     }
     fn on_log(&mut self, now: Time, end: EndId, records: &[u8]) {
-        if let Some((log, _)) = &mut self.log {
-            log.records(now, end, records);
+        if let Some((log, output)) = &mut self.log {
+            log.records(now, end, records, *output);
         }
     }
     fn on_secrets(&mut self, flow: usize, lines: &str) {

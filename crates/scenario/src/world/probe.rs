@@ -52,6 +52,10 @@ pub(crate) trait Probe {
     fn hears_ends(&self) -> bool {
         true
     }
+    /// Returns whether it wants to see the states of senders.
+    fn sees_senders(&self) -> bool {
+        true
+    }
     /// Returns whether it keeps the contents of packets, and keys and logs with them.
     fn keeps_contents(&self) -> bool {
         true

@@ -15,7 +15,9 @@ impl<P: Probe> World<P> {
         }
         let end = &mut self.ends[index];
         if end.sends {
-            end.machine.with_state(&mut |sender| self.probe.on_sender(self.now, end.flow, sender));
+            if self.probe.sees_senders() {
+                end.machine.with_state(&mut |sender| self.probe.on_sender(self.now, end.flow, sender));
+            }
         } else if self.probe.follows() {
             let visit = match end.application {
                 Application::Visit(own) => Some((own.connection as usize, &self.visits[own.visit as usize].visit)),
@@ -60,8 +62,8 @@ impl<P: Probe> World<P> {
     /// Shows the probe an end's qlog records.
     pub fn show_log(&mut self, index: usize) {
         let end = &mut self.ends[index];
-        let records = end.machine.take_log();
-        self.probe.on_log(self.now, end.id(), &records);
+        let id = end.id();
+        end.machine.take_log(&mut |records| self.probe.on_log(self.now, id, records));
     }
 
     /// Shows the probe the messages of an end that have arrived.

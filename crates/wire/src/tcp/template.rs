@@ -71,15 +71,15 @@ impl Template {
         let total = (head + length) as u16;
         ip[1] = fields.ecn as u8;
         put(ip, 2, total.to_be_bytes());
-        put(ip, 10, self.ip.add(u64::from(total) + fields.ecn as u64).finish().to_be_bytes());
+        put(ip, 10, self.ip.add_words(u64::from(total) + fields.ecn as u64).finish().to_be_bytes());
         let sum = self.put_fields(fields, head, tcp) + segment as u64;
         if kept < length {
-            put(tcp, CHECKSUM, (!self.pseudo_header.add(segment as u64).finish()).to_be_bytes());
+            put(tcp, CHECKSUM, (!self.pseudo_header.add_words(segment as u64).finish()).to_be_bytes());
             // Whole words are made in less time; the caller cuts.
             out.resize(start + head + length.min(kept.next_multiple_of(8)), 0);
             return content::fill(offset, &mut out[start + head..]);
         }
-        let sum = self.segment.add(sum);
+        let sum = self.segment.add_words(sum);
         out.resize(start + head + length, 0);
         let (head, payload) = out[start..].split_at_mut(head);
         let sum = if length > 0 { sum.add_little_endian(content::fill_summed(offset, payload), length) } else { sum };

@@ -125,8 +125,8 @@ impl Endpoint for Box<dyn Library> {
     fn misplaced(&self) -> u64 {
         self.report().misplaced
     }
-    fn take_log(&mut self) -> Vec<u8> {
-        (**self).take_log()
+    fn take_log(&mut self, take: &mut dyn FnMut(&[u8])) {
+        take(&(**self).take_log());
     }
     fn take_secrets(&mut self) -> String {
         (**self).take_secrets()

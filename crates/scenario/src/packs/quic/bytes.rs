@@ -107,9 +107,9 @@ impl Sealer {
         ranges: &'a [(u64, u64)],
     ) -> Option<Frame<'a>> {
         if let quic::Frame::Stream(stream) = frame {
+            static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
             let quic::StreamFrame { id, offset, fin, length, .. } = *stream;
-            self.data.resize(length.into(), 0);
-            return Some(Frame::Stream { id, offset, fin, data: &self.data });
+            return Some(Frame::Stream { id, offset, fin, data: &ZEROS[..usize::from(length)] });
         }
         convert(frame, (from, kind(packet)), ranges, &self.session, &mut self.data)
     }

@@ -2,7 +2,7 @@
 
 use vazao_engine::Duration;
 use vazao_transport::quic::{Config, Connection, Frame, Header, Kind, Rules, Space};
-use vazao_wire::qlog::{Object, milliseconds};
+use vazao_wire::qlog::{Field, Milliseconds, Object};
 use vazao_wire::quic as wire;
 
 /// Returns the packet type of a packet number space; `early`: 0-RTT.
@@ -18,6 +18,11 @@ pub(crate) fn space_name(space: Space, early: bool) -> &'static str {
 /// Tells a packet without its frames.
 pub(crate) fn packet(header: &Header, frames: &[Frame], fields: &mut Object<'_>) {
     let bytes = header.kind.overhead(header.number_bytes.into()) + frames.iter().map(Frame::bytes).sum::<u32>();
+    if header.kind == Kind::OneRtt {
+        let number = (r#","header":{"packet_type":"1RTT","packet_number":"#, header.number);
+        fields.fill([number, (r#"},"raw":{"length":"#, bytes.into())], "}");
+        return;
+    }
     fields.object("header", |fields| match header.kind {
         Kind::Retry(_) => _ = fields.put("packet_type", "retry"),
         kind => {
@@ -49,10 +54,9 @@ pub(crate) fn frame(frame: &wire::Frame<'_>, fields: &mut Object<'_>) {
         Frame::Ack { path, delay, ranges, ecn } => ack(path, delay, ranges, ecn, fields),
         Frame::Crypto { offset, data } => _ = typed(fields, "crypto").put("offset", offset).put("length", data.len()),
         Frame::Stream { id, offset, fin, data } => {
-            typed(fields, "stream").put("stream_id", id).put("offset", offset).put("length", data.len());
-            if fin {
-                fields.put("fin", true);
-            }
+            let id = (r#","frame_type":"stream","stream_id":"#, id);
+            let rest = [(r#","offset":"#, offset), (r#","length":"#, data.len() as u64)];
+            fields.fill([id, rest[0], rest[1]], if fin { r#","fin":true"# } else { "" });
         }
         Frame::ResetStream { id, code, size } => {
             _ = typed(fields, "reset_stream").put("stream_id", id).put("error_code", code).put("final_size", size)
@@ -96,6 +100,7 @@ pub(crate) fn frame(frame: &wire::Frame<'_>, fields: &mut Object<'_>) {
 }
 
 /// Tells the type of a frame, with which it begins.
+#[inline(always)]
 fn typed<'a, 'b>(fields: &'a mut Object<'b>, kind: &str) -> &'a mut Object<'b> {
     fields.put("frame_type", kind)
 }
@@ -106,12 +111,14 @@ pub(crate) fn unknown(kind: u64, fields: &mut Object<'_>) {
 }
 
 fn ack(path: Option<u64>, delay: u64, ranges: &[(u64, u64)], ecn: Option<[u64; 3]>, fields: &mut Object<'_>) {
-    let kind = if path.is_some() { "path_ack" } else { "ack" };
-    typed(fields, kind).put("ack_delay", milliseconds(delay * 8_000));
+    let delay = Milliseconds(delay * 8_000);
+    match path {
+        Some(_) => fields.fill([(r#","frame_type":"path_ack","ack_delay":"#, delay)], ""),
+        None => fields.fill([(r#","frame_type":"ack","ack_delay":"#, delay)], ""),
+    };
     match *ranges {
-        // Most have one, for which no list is made.
-        [(first, last)] => fields.put("acked_ranges", [[first, last]]),
-        _ => fields.put("acked_ranges", ranges.iter().rev().map(|&(first, last)| [first, last]).collect::<Vec<_>>()),
+        [(first, last)] => fields.fill([(r#","acked_ranges":[["#, first), (",", last)], "]]"),
+        _ => fields.values("acked_ranges", ranges.iter().rev().map(|&(first, last)| [first, last])),
     };
     for (name, count) in ["ect0", "ect1", "ce"].into_iter().zip(ecn.into_iter().flatten()) {
         fields.put(name, count);
@@ -186,17 +193,17 @@ pub(crate) fn parameters(config: &Config, owner: &str, fields: &mut Object<'_>) 
     }
     fields.put("initial_max_streams_bidi", streams).put("initial_max_streams_uni", streams);
     if config.unreliable {
-        fields.put("max_datagram_frame_size", 65_535);
+        fields.put("max_datagram_frame_size", 65_535_u64);
     }
 }
 
 /// Tells the constants of loss detection and congestion control (RFC 9002 sections 6 and 7).
 pub(crate) fn recovery(config: &Config, fields: &mut Object<'_>) {
-    fields.put("reordering_threshold", 3).put("timer_granularity", 1);
+    fields.put("reordering_threshold", 3_u64).put("timer_granularity", 1_u64);
     fields.put("initial_rtt", span(config.initial_rtt));
     fields.put("max_datagram_size", config.datagram).put("minimum_congestion_window", 2 * config.datagram);
     if config.recovery == Rules::Rfc9002 {
-        fields.put("time_threshold", 1.125).put("persistent_congestion_threshold", 3);
+        fields.put("time_threshold", 1.125).put("persistent_congestion_threshold", 3_u64);
     }
 }
 
@@ -233,21 +240,36 @@ impl Metrics {
 
     /// Tells what was not so `before`.
     pub fn tell(&self, before: &Metrics, fields: &mut Object<'_>) {
-        const RTTS: [&str; 4] = ["min_rtt", "smoothed_rtt", "latest_rtt", "rtt_variance"];
-        const COUNTS: [&str; 5] = ["pto_count", "congestion_window", "bytes_in_flight", "ssthresh", "pacing_rate"];
-        for (name, (now, then)) in RTTS.into_iter().zip(self.rtts.into_iter().zip(before.rtts)) {
-            if let Some(rtt) = now.filter(|_| now != then) {
-                fields.put(name, span(rtt));
-            }
-        }
-        for (name, (now, then)) in COUNTS.into_iter().zip(self.counts.into_iter().zip(before.counts)) {
-            if let Some(count) = now.filter(|_| now != then) {
-                fields.put(name, count);
-            }
-        }
+        // One by one: a name that the compiler sees is a few stores.
+        let mut rtts = self.rtts.iter().zip(&before.rtts);
+        news(r#","min_rtt":"#, rtts.next(), span, fields);
+        news(r#","smoothed_rtt":"#, rtts.next(), span, fields);
+        news(r#","latest_rtt":"#, rtts.next(), span, fields);
+        news(r#","rtt_variance":"#, rtts.next(), span, fields);
+        let mut counts = self.counts.iter().zip(&before.counts);
+        news(r#","pto_count":"#, counts.next(), u64::from, fields);
+        news(r#","congestion_window":"#, counts.next(), u64::from, fields);
+        news(r#","bytes_in_flight":"#, counts.next(), u64::from, fields);
+        news(r#","ssthresh":"#, counts.next(), u64::from, fields);
+        news(r#","pacing_rate":"#, counts.next(), u64::from, fields);
     }
 }
 
-fn span(duration: Duration) -> f64 {
-    milliseconds(duration.as_nanos())
+/// Tells a value that is known now and was not the same before, by its name with what is between.
+#[inline(always)]
+fn news<T: Copy + PartialEq, F: Field>(
+    name: &str,
+    now_and_then: Option<(&Option<T>, &Option<T>)>,
+    convert: fn(T) -> F,
+    fields: &mut Object<'_>,
+) {
+    if let Some((&Some(now), then)) = now_and_then
+        && Some(now) != *then
+    {
+        fields.fill([(name, convert(now))], "");
+    }
+}
+
+fn span(duration: Duration) -> Milliseconds {
+    Milliseconds(duration.as_nanos())
 }

@@ -9,12 +9,15 @@ use crate::model::scenario::Scenario;
 use vazao_engine::Time;
 use vazao_transport::quic::{Config, Connection, Datagram, DropReason, Event, Failure, Kind, Loss, Phase};
 use vazao_wire::pcapng::Direction;
-use vazao_wire::qlog::{self, Object};
+use vazao_wire::qlog::{Events, Object};
+
+/// Congestion states (RFC 9002 figure 1).
+const CONGESTION: [&str; 3] = ["recovery", "slow_start", "congestion_avoidance"];
 
 /// Log of one side of a connection.
 pub(crate) struct View {
-    /// Records not yet taken.
-    records: Vec<u8>,
+    /// Events not yet taken.
+    log: Events,
     sealer: Sealer,
     side: usize,
     /// Addresses of client and server.
@@ -27,7 +30,8 @@ pub(crate) struct View {
     one_rtt_from: u64,
     /// Phase recorded last.
     phase: Phase,
-    congestion: &'static str,
+    /// Index into [`CONGESTION`].
+    congestion: usize,
     metrics: Metrics,
 }
 
@@ -35,7 +39,7 @@ impl View {
     /// Creates the log of a side of flow `number`.
     pub fn new(scenario: &Scenario, addresses: &Addresses, (number, side): (usize, usize)) -> View {
         View {
-            records: Vec::new(),
+            log: Events::default(),
             sealer: Sealer::new(scenario, number),
             side,
             places: addresses.sockets[number].map(|socket| socket.place()),
@@ -44,52 +48,53 @@ impl View {
             knows_offer: false,
             one_rtt_from: u64::MAX,
             phase: Phase::Idle,
-            congestion: "slow_start",
+            congestion: 1,
             metrics: Metrics::default(),
         }
     }
 
-    /// Takes the records since the last call.
-    pub fn take(&mut self) -> Vec<u8> {
-        // The next ones are about as long.
-        let room = if self.records.is_empty() { 0 } else { self.records.capacity() };
-        std::mem::replace(&mut self.records, Vec::with_capacity(room))
+    /// Hands the records since the last call to a function.
+    pub fn take(&mut self, take: &mut dyn FnMut(&[u8])) {
+        take(self.log.records());
+        self.log.clear();
     }
 
     /// Records a datagram that this side has sent, or received and handled.
     pub fn datagram(&mut self, now: Time, way: Direction, datagram: &Datagram, connection: &mut Connection) {
         let events = connection.take_events();
-        self.begin(now);
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.begin(now);
+        }
         self.packets(now, way, datagram, &events);
         self.state(now, &events, connection);
     }
 
     /// Records the expiry of a timer of this side.
     pub fn timeout(&mut self, now: Time, connection: &mut Connection) {
-        self.begin(now);
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.begin(now);
+        }
         self.state(now, &connection.take_events(), connection);
     }
 
     fn put(&mut self, now: Time, name: &str, data: impl FnOnce(&mut Object<'_>)) {
-        qlog::event(now.as_nanos(), name, &mut self.records, data);
+        self.log.put(now.as_nanos(), name, data);
     }
 
     /// Records the first events.
+    #[cold]
     fn begin(&mut self, now: Time) {
-        if std::mem::replace(&mut self.has_begun, true) {
-            return;
-        }
-        let View { records, sealer, side, places, config, .. } = self;
+        let View { log, sealer, side, places, config, .. } = self;
         let ip = |place: Place| place.address.map(|byte| byte.to_string()).join(".");
         let (own, other) = (places[*side], places[1 - *side]);
         let other_identifier = if *side == 0 { sealer.original() } else { sealer.identifier(0, 0) };
-        qlog::event(now.as_nanos(), "connectivity:connection_started", records, |data| {
+        log.put(now.as_nanos(), "connectivity:connection_started", |data| {
             data.put("ip_version", "v4").put("src_ip", ip(own)).put("dst_ip", ip(other)).put("protocol", "QUIC");
             data.put("src_port", own.port).put("dst_port", other.port);
             data.put("src_cid", sealer.identifier(*side, 0)).put("dst_cid", other_identifier);
         });
-        qlog::event(now.as_nanos(), "transport:parameters_set", records, |data| parameters(config, "local", data));
-        qlog::event(now.as_nanos(), "recovery:parameters_set", records, |data| recovery(config, data));
+        log.put(now.as_nanos(), "transport:parameters_set", |data| parameters(config, "local", data));
+        log.put(now.as_nanos(), "recovery:parameters_set", |data| recovery(config, data));
     }
 
     fn packets(&mut self, now: Time, way: Direction, datagram: &Datagram, events: &[Event]) {
@@ -110,18 +115,20 @@ impl View {
                 (Direction::Inbound, Some(_)) => "transport:packet_dropped",
             };
             let sealer = &mut self.sealer;
-            qlog::event(now.as_nanos(), name, &mut self.records, |data| {
+            self.log.put(now.as_nanos(), name, |data| {
                 packet(header, frames, data);
                 if let (Direction::Inbound, Some(reason)) = (way, dropped) {
                     data.put("trigger", trigger(reason));
                     return;
                 }
-                data.objects("frames", frames, |one, fields| match sealer.outline((from, header.kind), one, ranges) {
+                let tell = |one, fields: &mut Object<'_>| match sealer.outline((from, header.kind), one, ranges) {
                     Some(one) => frame(&one, fields),
                     // Google's QUIC had other frame types.
                     None => unknown(0, fields),
-                });
-                data.put("is_coalesced", datagram.packets.len() > 1);
+                };
+                let is_coalesced = datagram.packets.len() > 1;
+                let after = if is_coalesced { r#"],"is_coalesced":true"# } else { r#"],"is_coalesced":false"# };
+                data.objects(r#","frames":["#, frames, tell, after);
             });
         }
     }
@@ -143,7 +150,9 @@ impl View {
                 });
             }
         }
-        self.phase(now, connection);
+        if self.phase != connection.phase() {
+            self.phase(now, connection);
+        }
         self.offered(now, connection.phase());
         self.congestion(now, connection);
         let metrics = Metrics::of(connection);
@@ -153,15 +162,16 @@ impl View {
         }
     }
 
-    /// Records the congestion state (RFC 9002 figure 1).
+    /// Records the congestion state.
     fn congestion(&mut self, now: Time, connection: &Connection) {
         let new = match (connection.is_repairing(), connection.control().in_slow_start()) {
-            (true, _) => "recovery",
-            (false, true) => "slow_start",
-            (false, false) => "congestion_avoidance",
+            (true, _) => 0,
+            (false, true) => 1,
+            (false, false) => 2,
         };
         let old = std::mem::replace(&mut self.congestion, new);
         if old != new {
+            let [old, new] = [old, new].map(|state| CONGESTION[state]);
             self.put(now, "recovery:congestion_state_updated", |data| _ = data.put("old", old).put("new", new));
         }
     }
@@ -170,8 +180,8 @@ impl View {
     fn offered(&mut self, now: Time, phase: Phase) {
         let known = if self.side == 0 { Phase::Complete } else { Phase::Handshake };
         if (known..=Phase::Confirmed).contains(&phase) && !std::mem::replace(&mut self.knows_offer, true) {
-            let View { records, config, .. } = self;
-            qlog::event(now.as_nanos(), "transport:parameters_set", records, |data| parameters(config, "remote", data));
+            let View { log, config, .. } = self;
+            log.put(now.as_nanos(), "transport:parameters_set", |data| parameters(config, "remote", data));
         }
     }
 

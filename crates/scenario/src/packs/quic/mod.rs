@@ -169,8 +169,8 @@ impl Endpoint for Quic {
             }
         }
     }
-    fn take_log(&mut self) -> Vec<u8> {
-        self.log.as_mut().map(|log| log.take()).unwrap_or_default()
+    fn take_log(&mut self, take: &mut dyn FnMut(&[u8])) {
+        self.log.iter_mut().for_each(|log| log.take(take));
     }
 }
 
