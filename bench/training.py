@@ -2,8 +2,8 @@
 
 python bench/training.py --record    # writes profile-VERSION.profdata for this version of rustc; needs llvm-profdata
 
-The runs cover every congestion control, queue and transport, with and without losses, from one flow to ten thousand.
-The file is of the compiler that made it, since it names functions as that one does; another one builds without it.
+The runs cover every congestion control, queue and transport, with and without losses, from one flow to ten thousand, and
+captures and logs. The file is of the compiler that made it, since it names functions as that one does; another one builds without it.
 """
 
 from __future__ import annotations
@@ -49,11 +49,17 @@ def scenarios(registry: dict[str, list[dict[str, str]]]) -> Iterator[str]:
 
 
 def train(file: str) -> None:
-    """Run each scenario, and one more with everything traced, by the engine of a file."""
+    """Run each scenario, one more with everything traced, and some with captures and logs, by the engine of a file."""
     core = engine(file)
     for scenario in scenarios(json.loads(core.registry())):
         core.run(core.load(scenario))
     core.run(core.load(path(until="500 ms", queue=FEW_PACKETS)).with_trace(FLOW_MEASURES))
+    with tempfile.TemporaryDirectory() as folder:
+        for transport in ("tcp", "quic", "sctp", "dccp"):
+            captured = core.load(path(cc="reno", transport=transport, until="200 ms", queue=FEW_PACKETS))
+            core.run(captured, pcap=folder)
+            core.run(captured, pcap=folder, snap=96)
+        core.run(core.load(path(transport="quic", until="500 ms", queue=FEW_PACKETS)), qlog=folder)
 
 
 def merger() -> str:
