@@ -2,8 +2,9 @@
 
 python bench/training.py --record    # writes profile-VERSION.profdata for this version of rustc; needs llvm-profdata
 
-The runs cover every congestion control, queue and transport, with and without losses, from one flow to ten thousand, and
-captures and logs. The file is of the compiler that made it, since it names functions as that one does; another one builds without it.
+The runs cover every congestion control, queue and transport, with and without losses, from one flow to ten thousand,
+and captures and logs. The file is of the compiler that made it, since it names functions as that one does; another one
+builds without it.
 """
 
 from __future__ import annotations
