@@ -75,7 +75,7 @@ def forecast_run(run: Run, budget: float = PIECE_SECONDS, pace: Pace | None = No
 
 
 def forecast_runs(runs: Sequence[Run], jobs: int) -> Forecast:
-    """Forecast many runs on `jobs` cores.
+    """Forecast a campaign of runs on `jobs` cores.
 
     Each run is first estimated from the machine's pace. A systematic sample, with probabilities proportional to these
     estimates, is then forecast, and the sample's mean ratio of forecast to estimate corrects the total (Hansen and
@@ -90,8 +90,7 @@ def forecast_runs(runs: Sequence[Run], jobs: int) -> Forecast:
     else:
         ratios = [forecast_run(runs[n], SAMPLE_SECONDS, pace).seconds / estimated[n] for n in _sampled(estimated)]
         total = sum(estimated) * sum(ratios) / len(ratios)
-    rows = pace.rows * len(runs)
-    return Forecast(max(rows, (rows + total) / max(1, min(jobs, len(runs)))))
+    return Forecast(pace.together(total, len(runs), jobs))
 
 
 def _sampled(estimated: Sequence[float]) -> Iterator[int]:

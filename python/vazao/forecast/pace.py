@@ -20,10 +20,10 @@ _LARGER = SMALLEST.replace('size = "1 B" }', 'size = "100 MB" }')
 
 _GUESTS = SMALLEST + 'transport = { kind = "tcp", stack = "linux" }\n'
 
-_RUNS = 25
+_RUNS = 100
 """Number of runs of the smallest scenario that are timed together."""
 
-_BATCH = 40
+_BATCH = 10
 """Times that their rows are joined: a campaign of short runs has thousands in a batch."""
 
 
@@ -37,6 +37,8 @@ class Pace:
     """Building a run and tearing it down."""
     rows: float = 0.1e-3
     """Building the tables of a run's measurements, which is done serially, many runs at a time."""
+    campaign: float = 0.4
+    """Opening the directory of a campaign, and querying its results."""
     guest: float = 0.1
     """Starting a guest and stopping it."""
     guest_packet: float = 50e-6
@@ -54,9 +56,13 @@ class Pace:
         return self.run + work.hops * self.hop + work.guests * self.guest + work.guest_packets * self.guest_packet
 
     def total(self, scenarios: Collection[Run], jobs: int) -> float:
-        """Estimated time of all runs on `jobs` cores."""
-        rows = self.rows * len(scenarios)
-        return max(rows, (rows + sum(map(self.seconds, scenarios))) / max(1, min(jobs, len(scenarios))))
+        """Estimated time of a campaign of runs on `jobs` cores."""
+        return self.together(sum(map(self.seconds, scenarios)), len(scenarios), jobs)
+
+    def together(self, seconds: float, runs: int, jobs: int) -> float:
+        """Estimated time of a campaign on `jobs` cores whose runs take so many seconds on one."""
+        rows = self.rows * runs
+        return self.campaign + max(rows, (rows + seconds) / max(1, min(jobs, runs)))
 
 
 def measured(scenarios: Collection[Run]) -> Pace:
