@@ -150,6 +150,9 @@ def replacing(path: Path) -> Iterator[BufferedWriter]:
     """Open a temporary file for writing, which replaces `path` once it is complete."""
     temporary = path.with_name(f".{path.name}{TEMPORARY}")
     with explained(path):
+        # Whoever may write in /dev would replace the device itself.
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO))
         try:
             # An existing entry may be a symbolic link to elsewhere: remove it, and require a new file.
             temporary.unlink(missing_ok=True)

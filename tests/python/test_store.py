@@ -213,6 +213,14 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["f"]
 
 
+def test_a_pipe_or_a_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ResultsError, match="no regular file"):
+        files.write_atomically(pipe, b"one")
+    assert [path.is_fifo() for path in tmp_path.iterdir()] == [True]
+
+
 def test_a_directory_without_results_is_said_to_be_one(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="no results directory"):
         Store(tmp_path)
