@@ -17,6 +17,7 @@ import pytest
 import vazao as vz
 from command import vazao
 from guests import needs_kernel
+from tools import needs
 from vazao import _core, captures
 
 FAR = '{ rate = "1 Gbps", delay = "1 ms" }'
@@ -149,7 +150,7 @@ def test_the_kernel_counts_the_same(tmp_path: Path, case: str) -> None:
         assert row["limited_receive_window_s"] == pytest.approx(truth["rwnd_limited_s"] or 0.0, abs=0.05)
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+@needs("tshark")
 @pytest.mark.parametrize("wire", ["much loss", "late packets"])
 def test_tshark_counts_the_same(tmp_path: Path, wire: str) -> None:
     _, at = run(tmp_path, scenario(3, WIRES[wire]))

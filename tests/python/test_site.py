@@ -67,7 +67,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [*command, ".", str(place / "html")], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    # A notebook's kernel may end while it waits for one more message on its control channel (ipykernel).
+    assert (
+        re.sub(r"Task was destroyed but it is pending!\ntask: <Task pending .*Kernel\.dispatch_.*\n", "", done.stderr)
+        == ""
+    )
     return place / "html"
 
 
