@@ -2,7 +2,7 @@
 # Both set everything up first. Prerequisites: a Rust toolchain, CPython 3.11 or newer with venv, make.
 
 .DELETE_ON_ERROR:
-.PHONY: quick agreement differential fuzz references help setup kernel demo test lint lint-rust lint-python lint-pages bench docs site studies lock clean tools profile tuned wheel web wasm
+.PHONY: quick agreement differential fuzz references help setup kernel demo test lint lint-rust lint-python lint-pages bench docs site studies lock clean tools profile wheel web wasm
 SHELL := /bin/bash
 
 BIN := .venv/bin
@@ -39,7 +39,6 @@ help:
 	@echo 'make web      the pages of vazao view, play and explore (part of make setup)'
 	@echo 'make wasm     the engine for web pages, in WebAssembly'
 	@echo 'make lint     rustfmt, clippy, rustdoc, ruff, mypy, and of the pages tsc and biome'
-	@echo 'make tuned    the engine again, optimised as a whole, as wheels have it'
 	@echo 'make profile  record what typical runs say of the code, which guides the compiler (needs llvm-profdata)'
 	@echo 'make bench    packet-hops per second, memory, the cost of tracing'
 	@echo 'make agreement  our TCP, SCTP and MPTCP beside the Linux kernel, our QUIC beside quinn, scenario by scenario'
@@ -75,11 +74,6 @@ $(BUILT): $(LOCKED) pyproject.toml $(RUST)
 	@echo 'compiling the engine'
 	@$(GUIDED) VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --locked
 	@touch $@
-
-# The engine as wheels have it: optimised as a whole.
-tuned: setup
-	$(GUIDED) VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --profile optimised --locked
-	@touch $(BUILT)
 
 # After changes to the hot path, or with a new compiler.
 profile: setup
@@ -206,7 +200,7 @@ docs: setup
 wheel: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r wheel.lock
 	rm -rf dist
-	$(GUIDED) VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --profile optimised --locked --zig \
+	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --profile optimised --locked --zig \
 	    --compatibility manylinux2014 --out dist
 	$(BIN)/python tests/wheel.py dist/*.whl
 

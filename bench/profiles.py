@@ -1,7 +1,7 @@
 """Compile time of the build profiles of Cargo.toml, and the speed of their engines: python bench/profiles.py
 
-`release` is what `make setup` builds, `optimised` what wheels contain, both guided by what training runs counted
-(`training.py`); `unguided` is `release` without that. Each is built from scratch, into a folder that is removed
+`release` is what `make setup` builds, guided by what training runs counted (`training.py`); `unguided` is the same
+without that, `optimised` what wheels contain. Each is built from scratch, into a folder that is removed
 afterwards. Their runs alternate, so that disturbances of the machine affect all.
 """
 
@@ -19,7 +19,7 @@ from program import built
 from rivals import children_cpu_s
 from scenarios import dumbbell, path
 
-PROFILES = {"unguided": ("release", False), "release": ("release", True), "optimised": ("optimised", True)}
+PROFILES = {"unguided": ("release", False), "release": ("release", True), "optimised": ("optimised", False)}
 """Profile of Cargo.toml of each build, and whether it is guided."""
 FIRST = "unguided"
 CASES = {"1 flow": path(until="10 s"), "1 000 flows": dumbbell(1000, "2 s")}
