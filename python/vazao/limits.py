@@ -61,6 +61,6 @@ def apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, float]
     return (limit, more[limit]) if limit and abs(more[limit]) >= max(LEAST * whole, 1e-6) else None
 
 
-def sentence(of: Mapping[str, float]) -> str:
-    """Shares in words: `71 % receive window, 22 % slow start, 7 % path`."""
-    return ", ".join(f"{100 * share:.0f} % {WORDS[limit]}" for limit, share in of.items() if share >= LEAST)
+def sentence(of: Mapping[str, float], words: Mapping[str, str] = WORDS) -> str:
+    """Shares in words: `71 % receive window, 22 % slow start, 7 % path`; `words` are the names of their limits."""
+    return ", ".join(f"{100 * share:.0f} % {words[limit]}" for limit, share in of.items() if share >= LEAST)

@@ -50,8 +50,6 @@ pub struct Connection {
     pub packets: [u64; 2],
     /// Their bytes from the transport header on.
     pub bytes: [u64; 2],
-    /// Whether it was seen to open.
-    pub was_opened: bool,
     /// Directions of TCP: the client's data, and the server's.
     pub tcp: Option<Box<[Half; 2]>>,
     /// Round trips between the capture and each side by the handshake, in nanoseconds.
@@ -204,7 +202,6 @@ impl Connection {
             last: time,
             packets: [0; 2],
             bytes: [0; 2],
-            was_opened,
             tcp: segment.map(|_| Box::default()),
             handshake_rtt: [None; 2],
             was_reset: false,

@@ -12,6 +12,5 @@ mod moment;
 mod tcp;
 
 pub use analysis::{Analysis, Connection, Ending, Overview};
-pub use headers::{Headers, Unread};
 pub use limits::{Limit, Limits};
 pub use tcp::{Half, Handshake};

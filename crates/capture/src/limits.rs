@@ -18,14 +18,14 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Every limit with its name, in the order of their numbers.
+    /// Every limit with its column, in the order of their numbers.
     pub const ALL: [(Limit, &str); 6] = [
-        (Limit::Handshake, "handshake"),
-        (Limit::Application, "application"),
-        (Limit::ReceiveWindow, "receive_window"),
-        (Limit::CongestionWindow, "congestion_window"),
-        (Limit::Recovery, "recovery"),
-        (Limit::Timeout, "timeout"),
+        (Limit::Handshake, "limited_handshake_s"),
+        (Limit::Application, "limited_application_s"),
+        (Limit::ReceiveWindow, "limited_receive_window_s"),
+        (Limit::CongestionWindow, "limited_congestion_window_s"),
+        (Limit::Recovery, "limited_recovery_s"),
+        (Limit::Timeout, "limited_timeout_s"),
     ];
 }
 

@@ -49,12 +49,8 @@ pub struct Handshake {
     pub mss: Option<u16>,
     /// Shift of its windows.
     pub window_scale: Option<u8>,
-    /// Whether it understands SACK.
-    pub sack: bool,
     /// Whether it has timestamps.
     pub timestamps: bool,
-    /// Whether it offers ECN, or accepts it (RFC 3168).
-    pub ecn: bool,
 }
 
 /// One direction of a connection.
@@ -74,10 +70,6 @@ pub struct Half {
     pub reordered: u64,
     /// Packets that passed twice, copied on the way.
     pub duplicates: u64,
-    /// SYN segments sent again.
-    pub repeated_syns: u64,
-    /// Probes of an idle connection.
-    pub keep_alives: u64,
     /// Acknowledgements of segments that did not pass, of packets that the capture lacks.
     pub unseen: u64,
     /// Acknowledgements for this direction that repeat the one before.
@@ -180,35 +172,26 @@ impl Half {
         if segment.flags.contains(Flags::FIN) && end >= self.highest {
             self.end = Some(end);
         }
-        let is_probe = span == 1 && end == self.highest && self.una == self.highest && self.end.is_none();
-        if is_probe {
-            self.keep_alives += 1;
+        let is_keep_alive = span == 1 && end == self.highest && self.una == self.highest && self.end.is_none();
+        if is_keep_alive {
             return false;
         }
         if let Some((_, echo)) = segment.options.timestamps {
             self.view.on_echo(segment.moment.time, echo);
         }
-        let quiet = segment.moment.time.saturating_sub(self.last_heard());
+        let quiet = segment.moment.time.saturating_sub(self.view.heard);
         let is_again = self.note(start, end, units, segment.moment, to_sender);
         self.view.is_short = !segment.payload.is_multiple_of(unit) && end >= self.highest;
         self.flight_max = self.flight_max.max(self.highest - self.una);
         is_again && quiet > LEAST_TIMEOUT_NS && quiet > 2 * self.rtt_min.unwrap_or(0)
     }
 
-    /// Latest time at which data of this direction passed or was acknowledged.
-    fn last_heard(&self) -> u64 {
-        self.view.heard
-    }
-
     fn on_syn(&mut self, segment: &Segment) {
-        let Options { mss, window_scale, sack_permitted, timestamps, .. } = segment.options;
         if self.handshake.is_some() {
-            self.repeated_syns += 1;
-            return;
+            return; // Sent again.
         }
-        let ecn = segment.flags.contains(Flags::ECE);
-        let (sack, timestamps) = (sack_permitted, timestamps.is_some());
-        self.handshake = Some(Handshake { mss, window_scale, sack, timestamps, ecn });
+        let Options { mss, window_scale, timestamps, .. } = segment.options;
+        self.handshake = Some(Handshake { mss, window_scale, timestamps: timestamps.is_some() });
         self.base = Some(segment.sequence);
         (self.highest, self.una) = (1 + segment.payload, 0);
     }

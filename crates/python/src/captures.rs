@@ -5,7 +5,7 @@ use crate::arrow::PyTable;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::net::IpAddr;
-use vazao_capture::{Analysis, Connection, Ending, Half, Limit, Overview};
+use vazao_capture::{Analysis, Connection, Ending, Half, Limit};
 use vazao_scenario::{Column, Table};
 use vazao_wire::pcapng::ReadError;
 use vazao_wire::stream::Stream;
@@ -62,26 +62,24 @@ impl PyCapture {
 
     /// Returns what is known of it as a whole.
     fn overview<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let Overview { packets, bytes, first, last, cut, backwards, not_ip, fragments, short, .. } =
-            self.analysis.overview;
-        let Overview { unknown_links, unknown_link, beyond, .. } = self.analysis.overview;
+        let seen = &self.analysis.overview;
         let facts = PyDict::new(py);
-        let span = first.map_or(0, |first| last - first);
-        facts.set_item("begin_s", first.map(|first| first as f64 / 1e9))?;
+        let span = seen.first.map_or(0, |first| seen.last - first);
+        facts.set_item("begin_s", seen.first.map(|first| first as f64 / 1e9))?;
         facts.set_item("duration_s", span as f64 / 1e9)?;
         let counts = [
-            ("packets", packets),
-            ("bytes", bytes),
-            ("cut_packets", cut),
-            ("backward_packets", backwards),
-            ("other_packets", not_ip),
-            ("fragments", fragments),
-            ("headless_packets", short),
-            ("unknown_link_packets", unknown_links),
-            ("uncounted_packets", beyond),
+            ("packets", seen.packets),
+            ("bytes", seen.bytes),
+            ("cut_packets", seen.cut),
+            ("backward_packets", seen.backwards),
+            ("other_packets", seen.not_ip),
+            ("fragments", seen.fragments),
+            ("headless_packets", seen.short),
+            ("unknown_link_packets", seen.unknown_links),
+            ("uncounted_packets", seen.beyond),
         ];
         counts.iter().try_for_each(|(name, count)| facts.set_item(name, count))?;
-        facts.set_item("unknown_link", unknown_link)?;
+        facts.set_item("unknown_link", seen.unknown_link)?;
         Ok(facts)
     }
 }
@@ -195,21 +193,10 @@ fn table(analysis: &Analysis) -> Table {
         ("bundled_packets", of_half(|half| half.bundles)),
         ("seen_from", label(&|row| row.seen_from().map(Into::into))),
     ];
-    let limits =
-        Limit::ALL.iter().map(|&(limit, _)| number(&|row| row.half.map(|half| seconds(half.limits.of(limit)))));
-    table.extend(LIMITED.into_iter().zip(limits));
+    let waited = |limit| number(&|row| row.half.map(|half| seconds(half.limits.of(limit))));
+    table.extend(Limit::ALL.map(|(limit, column)| (column, waited(limit))));
     table
 }
-
-/// Columns of the limits, in the order of [`Limit::ALL`].
-const LIMITED: [&str; Limit::ALL.len()] = [
-    "limited_handshake_s",
-    "limited_application_s",
-    "limited_receive_window_s",
-    "limited_congestion_window_s",
-    "limited_recovery_s",
-    "limited_timeout_s",
-];
 
 fn protocol(number: u8) -> String {
     let named = PROTOCOLS.iter().find(|(known, _)| *known == number);

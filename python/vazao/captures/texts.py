@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from vazao import limits
+
 if TYPE_CHECKING:
     import polars as pl
 
 LIMITS = {
-    "handshake": "handshake",
-    "application": "nothing to send",
-    "receive_window": "receive window",
+    **{limit: limits.WORDS[limit] for limit in ("handshake", "application", "receive_window", "recovery", "timeout")},
     "congestion_window": "congestion window or path",
-    "recovery": "loss recovery",
-    "timeout": "timeouts",
 }
 """Limits that a capture shows, each a column `limited_…_s`, and their names in texts."""
-
-LEAST = 0.005
-"""Least share that texts name."""
 
 
 def limited(row: Mapping[str, Any]) -> dict[str, float]:
@@ -31,7 +26,7 @@ def limited(row: Mapping[str, Any]) -> dict[str, float]:
 
 def sentence(shares: Mapping[str, float]) -> str:
     """Shares in words: `71 % receive window, 22 % loss recovery`."""
-    return ", ".join(f"{100 * share:.0f} % {LIMITS[limit]}" for limit, share in shares.items() if share >= LEAST)
+    return limits.sentence(shares, LIMITS)
 
 
 def summary(facts: Mapping[str, Any], rows: pl.DataFrame) -> str:
