@@ -72,7 +72,7 @@ def test_results_are_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     small = run.Case("small", run.path(app='{ kind = "upload", size = "1 MB" }'), 1, 1e9)
     monkeypatch.setattr(run, "CASES", (small,))
     monkeypatch.setattr(run, "RIVALS", ())
-    for part in ("growth", "idle_memory", "recording", "parallel", "controls", "queues", "transports"):
+    for part in ("growth", "campaigns", "idle_memory", "recording", "parallel", "controls", "queues", "transports"):
         monkeypatch.setattr(run.Report, part, lambda self: None)
     file = tmp_path / "bench.json"
     monkeypatch.setattr(sys, "argv", ["run.py", "--repeats", "1", "--json", str(file)])

@@ -169,10 +169,10 @@ BOMBS = [
 
 @pytest.mark.parametrize("sql", BOMBS)
 def test_a_question_ends_with_its_time_or_its_memory(sql: str, small: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAZAO_QUERY_SECONDS", "4")
+    monkeypatch.setenv("VAZAO_QUERY_SECONDS", "2")
     stage = Stage(small)
     began = time.monotonic()
-    with pytest.raises(ResultsError, match=r"longer than 4 s, the limit; VAZAO_QUERY_SECONDS|memory|Memory|1 GB"):
+    with pytest.raises(ResultsError, match=r"longer than 2 s, the limit; VAZAO_QUERY_SECONDS|memory|Memory|1 GB"):
         stage.query(sql)
     assert time.monotonic() - began < 20
 
@@ -180,19 +180,19 @@ def test_a_question_ends_with_its_time_or_its_memory(sql: str, small: Study, mon
 def test_checking_an_endless_study_is_one_message(tmp_path: Path) -> None:
     study = tmp_path / "small.toml"
     study.write_text(SMALL + asked(BOMBS[0])[3])
-    answer = vazao("check", study, VAZAO_QUERY_SECONDS="4")
+    answer = vazao("check", study, VAZAO_QUERY_SECONDS="2")
     assert answer.code == 2
     assert answer.err == (
-        f"error: {study}: finding 'f': the query takes longer than 4 s, the limit; VAZAO_QUERY_SECONDS=… gives it more\n"  # noqa: E501
+        f"error: {study}: finding 'f': the query takes longer than 2 s, the limit; VAZAO_QUERY_SECONDS=… gives it more\n"  # noqa: E501
     )
 
 
 def test_after_a_question_that_was_too_much_the_next_is_answered(
     results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("VAZAO_QUERY_SECONDS", "4")
+    monkeypatch.setenv("VAZAO_QUERY_SECONDS", "2")
     store = Store(results)
-    with pytest.raises(ResultsError, match="longer than 4 s"):
+    with pytest.raises(ResultsError, match="longer than 2 s"):
         store.query(BOMBS[0])
     assert store.query("SELECT count(*) AS n FROM runs")["n"].to_list() == [2]
 
