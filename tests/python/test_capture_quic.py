@@ -235,3 +235,19 @@ def test_tshark_finds_nothing_wrong(app: vz.App, transport: dict[str, Any], tmp_
     result = vz.run(losing(), [vz.flow(app, vz.quic(**transport))], pcap=tmp_path)
     assert result.flows["completed"].item()
     assert all(quic(tmp_path / f"{host}.1.pcapng").height > 100 for host in "ab")
+
+
+@pytest.mark.parametrize("size", [1, 10])
+def test_paced_datagrams_leave_in_super_packets(size: int, tmp_path: Path) -> None:
+    """BBR paces: datagrams leave one by one, or ten at an instant, as from a sender that uses UDP GSO."""
+    (tmp_path / "paced.toml").write_text(
+        'until = "10 s"\nnetwork = { topology = "point-to-point", '
+        'link = { rate = "20 Mbps", delay = "20 ms", queue = "1 bdp" } }\n'
+        '[[flow]]\napp = { kind = "upload" }\n'
+        f'transport = {{ kind = "quic", cc = "bbr", super_packet = {size} }}\n'
+    )
+    vz.load(tmp_path / "paced.toml").run(pcap=tmp_path / "captures")
+    packets = pl.concat(vz.packets(path) for path in (tmp_path / "captures").iterdir())
+    full = packets.filter(pl.col("direction") == "sent", pl.col("packet_bytes") > 1400)
+    together = full.group_by("time_s").len()
+    assert together.filter(pl.col("len") == size)["len"].sum() > 0.9 * full.height

@@ -377,6 +377,7 @@ def quic(
     abc_limit: float | None = None,
     pacing: bool | None = None,
     slow_start_pacing: float | None = None,
+    super_packet: int | None = None,
     max_window: int | None = None,
     recovery: Literal["rfc9002", "google"] | Mapping[str, Any] | None = None,
     packet_threshold: int | None = None,
@@ -421,6 +422,7 @@ def quic(
     - `abc_limit`: datagrams the window may grow for one acknowledgement in slow start; RFC 9002 sets no limit (a number from 0.1 to 1000, 1000 by default)
     - `pacing`: spread what is sent: at the control's rate where it has one, else at 1.25 cwnd / SRTT; in bursts of ten datagrams at most (RFC 9002 section 7.7) (true or false, true by default)
     - `slow_start_pacing`: and so many cwnd / SRTT in slow start (Google's QUIC: 2) (a number from 1 to 100, 1.25 by default)
+    - `super_packet`: datagrams that pacing lets out together, as a sender does that hands the kernel super-packets of so many (UDP GSO; quinn: 10); with `unit = "train"` of a loss they are lost together (a whole number from 1 to 44, 1 by default)
     - `max_window`: largest window in datagrams (Google's QUIC of 2017: 2000); default: no limit (a whole number from 2 to 1000000000)
     - `recovery`: how losses are found: rfc9002; google: three later packets, early retransmit, two tail loss probes, then timeouts of 200 ms at least that close the window (draft-tsvwg-quic-loss-recovery-01) (one of rfc9002, google, rfc9002 by default)
     - `packet_threshold`: a packet is lost once one sent so many later is acknowledged (RFC 9002 section 6.1.1: 3, and no less) (a whole number from 1 to 1000000, 3 by default)

@@ -15,7 +15,7 @@ pub mod scheduler;
 mod stamp;
 mod stream;
 
-pub use bucket::Bucket;
+pub use bucket::{Bucket, Burst};
 pub use control::ControlFactory;
 pub use counters::counters;
 pub use delivery_rate::{DeliveryRate, PacketState};

@@ -104,6 +104,9 @@ parameters! {
              datagrams at most (RFC 9002 section 7.7)";
         pub slow_start_pacing: f64 = Kind::Number(1.0, 100.0), "1.25",
             "and so many cwnd / SRTT in slow start (Google's QUIC: 2)";
+        pub super_packet: u64 = Kind::Integer(1, 44), "1",
+            "datagrams that pacing lets out together, as a sender does that hands the kernel super-packets of so many \
+             (UDP GSO; quinn: 10); with `unit = \"train\"` of a loss they are lost together";
         pub max_window: Option<u64> = Kind::Integer(2, 1_000_000_000), "",
             "largest window in datagrams (Google's QUIC of 2017: 2000); default: no limit";
         pub recovery: Rules = Rules::KIND, "rfc9002",

@@ -1,7 +1,7 @@
 //! Path: address, congestion control and packets in flight. RFC 9002 applies to each path separately.
 
 use super::*;
-use crate::common::PathState;
+use crate::common::{Burst, PathState};
 use crate::quic::frame::StreamFrame;
 use crate::quic::identifiers::Identifiers;
 use crate::quic::packet::Address;
@@ -290,7 +290,9 @@ impl Path {
             // Cached because several packets leave per acknowledgement and division is slow.
             None => *self.rate.insert(self.pacing_rate()),
         };
-        self.pacer.on_sent(now, bytes, rate, BURST, self.datagram());
+        let train = self.config.super_packet;
+        let burst = Burst { datagrams: BURST.max(train + 1), train, size: self.datagram() };
+        self.pacer.on_sent(now, bytes, rate, &burst);
     }
 
     /// Pacing rate of the congestion control, or slightly more than a window per round-trip time (section 7.7).
