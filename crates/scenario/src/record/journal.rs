@@ -1,6 +1,7 @@
 //! Journal of a run for viewers: every packet with its way over the links, and the state of every sender.
 
-use super::frames::{self, Frame, Frames};
+use super::frames::{Frame, Frames};
+use super::packets::{Entry, NOWHERE, Packets, reason};
 use super::recording::Sections;
 use super::streams::Streams;
 use super::trace::Trace;
@@ -14,7 +15,6 @@ use crate::model::scenario::{FlowSpec, Scenario, TraceSpec};
 use crate::world::probe::{Leaves, Leaving};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use vazao_application::Visit;
 use vazao_engine::Time;
 use vazao_network::{DropCause, LinkId, PacketId};
@@ -37,33 +37,6 @@ const STATES: [&str; 4] = ["slow start", "congestion avoidance", "recovery", "lo
 /// Linux's name for recovery after a timeout, TCP_CA_Loss.
 const CA_LOSS: u8 = 4;
 
-/// Number of no link.
-const NOWHERE: u32 = u32::MAX;
-
-/// Packet of the journal.
-#[derive(Clone)]
-struct Entry {
-    time: Time,
-    flow: u32,
-    side: u8,
-    path: u8,
-    size: u32,
-    kind: u8,
-    reason: u8,
-    data: Option<Range<u64>>,
-    ack: Option<u64>,
-    edge: Option<u64>,
-    /// First of its SACK blocks, and first byte of its words.
-    sacks: u32,
-    text: u32,
-    gone: Option<Time>,
-    fate: u8,
-    link: u32,
-    /// Places in the captures at its sender and at its receiver.
-    sent: Frame,
-    arrived: Frame,
-}
-
 /// Packet in the network: its number in the journal, and the interface that it goes to.
 #[derive(Clone, Copy)]
 struct Place {
@@ -77,11 +50,8 @@ pub(crate) struct Journal {
     most: usize,
     dissectors: Vec<Box<dyn Dissector>>,
     dissection: Dissection,
-    entries: Vec<Entry>,
+    packets: Packets,
     all: u64,
-    sacks: Vec<Range<u64>>,
-    text: String,
-    hops: Vec<(u32, LinkId, Time)>,
     /// Packets by their place in the network.
     places: Vec<Place>,
     frames: Frames,
@@ -111,11 +81,8 @@ impl Journal {
             most,
             dissectors,
             dissection: Dissection::default(),
-            entries: Vec::new(),
+            packets: Packets::default(),
             all: 0,
-            sacks: Vec::new(),
-            text: String::new(),
-            hops: Vec::new(),
             places: Vec::new(),
             frames: Frames::new(scenario, addresses),
             arriving: None,
@@ -142,7 +109,7 @@ impl Journal {
 
     fn of(&mut self, packet: PacketId) -> Option<&mut Entry> {
         let number = self.places.get(packet as usize)?.number;
-        self.entries.get_mut(number as usize)
+        self.packets.entries.get_mut(number as usize)
     }
 
     /// Counts a guest's packet that leaves next, at its interface.
@@ -162,7 +129,7 @@ impl Journal {
 
     /// Records what the receiver of a flow's data has.
     pub fn receive(&mut self, now: Time, end: EndId, machine: &dyn Endpoint, visit: Option<(usize, &Visit)>) {
-        let is_full = self.entries.len() == self.most;
+        let is_full = self.packets.entries.len() == self.most;
         self.streams.note(now, end, machine, visit, is_full);
     }
 
@@ -175,10 +142,10 @@ impl Journal {
             Leaves::Crossing(_) => self.frames.count(from),
             Leaves::Bytes(_) => self.frames.take_leaving(),
         };
-        if self.entries.len() == self.most {
+        if self.packets.entries.len() == self.most {
             return self.place(packet, UNKEPT, to);
         }
-        self.place(packet, self.entries.len() as u32, to);
+        self.place(packet, self.packets.entries.len() as u32, to);
         let (flow, side) = leaving.end.map_or((u32::MAX, 0), |(flow, side)| (flow as u32, side as u8));
         let found = &mut self.dissection;
         found.clear();
@@ -193,32 +160,17 @@ impl Journal {
             found.kind |= if data.start < *sent { kind::RETRANSMISSION } else { 0 };
             *sent = data.end.max(*sent);
         }
-        let reason = match found.kind {
-            bits if bits & kind::DATA != 0 => 2,
-            bits if bits & (kind::OPENS | kind::CLOSES | kind::RESETS | kind::PROBES) != 0 => 0,
-            bits => u8::from(bits & kind::ACK != 0),
-        };
-        self.entries.push(Entry {
+        let entry = Entry {
             time: now,
             flow,
             side,
             path: leaving.path as u8,
             size: leaving.size,
-            kind: found.kind,
-            reason,
-            data: found.data.take(),
-            ack: found.ack,
-            edge: found.edge,
-            sacks: self.sacks.len() as u32,
-            text: self.text.len() as u32,
-            gone: None,
-            fate: 0,
-            link: NOWHERE,
+            reason: reason(found.kind),
             sent,
-            arrived: Frame::default(),
-        });
-        self.sacks.append(&mut found.sacks);
-        self.text.push_str(&found.text);
+            ..Entry::default()
+        };
+        self.packets.push(entry, found);
     }
 
     /// Explains a retransmission by the state of its sender.
@@ -234,22 +186,22 @@ impl Journal {
 
     pub fn copy(&mut self, now: Time, packet: PacketId, copy: PacketId) {
         self.all += 1;
-        let number = self.entries.len();
-        let (sacks, text) = (self.sacks.len() as u32, self.text.len() as u32);
+        let number = self.packets.entries.len();
+        let (sacks, text) = self.packets.ends();
         let is_full = number == self.most;
         let to = self.places.get(packet as usize).and_then(|place| place.to);
         let Some(entry) = self.of(packet).filter(|_| !is_full) else { return self.place(copy, UNKEPT, to) };
         let sent = Frame::default();
         let fresh =
             Entry { reason: 6, sacks, text, time: now, gone: None, fate: 0, link: NOWHERE, sent, ..entry.clone() };
-        self.entries.push(fresh);
+        self.packets.entries.push(fresh);
         self.place(copy, number as u32, to);
     }
 
     pub fn hop(&mut self, now: Time, packet: PacketId, link: LinkId) {
         let place = self.places.get(packet as usize).filter(|place| place.number != UNKEPT);
         if let Some(&Place { number, .. }) = place {
-            self.hops.push((number, link, now));
+            self.packets.hops.push((number, link, now));
         }
     }
 
@@ -297,46 +249,12 @@ impl Journal {
     /// Returns the recording of a run that has ended `now`, whose identity is its `run_id` and the engine's version.
     pub fn file(&mut self, scenario: &Scenario, identity: [&str; 2], now: Time, trace: &Trace) -> Vec<u8> {
         let mut sections = Sections::default();
-        self.write_packets(&mut sections);
+        self.packets.write(&mut sections);
         self.streams.write(&mut sections);
         let series = self.write_series(scenario, trace, now, &mut sections);
         let mut header = self.header(scenario, identity, now);
         header.insert("series".to_owned(), series);
         sections.file(&header)
-    }
-
-    fn write_packets(&self, sections: &mut Sections) {
-        let entries = || self.entries.iter();
-        let nanoseconds = |time: Time| time.as_nanos() as f64;
-        let optional = |number: Option<u64>| number.map_or(f64::NAN, |number| number as f64);
-        sections.f64("packet.time", entries().map(|entry| nanoseconds(entry.time)));
-        sections.u32("packet.flow", entries().map(|entry| entry.flow));
-        sections.u8("packet.side", entries().map(|entry| entry.side));
-        sections.u8("packet.path", entries().map(|entry| entry.path));
-        sections.u32("packet.size", entries().map(|entry| entry.size));
-        sections.u8("packet.kind", entries().map(|entry| entry.kind));
-        sections.u8("packet.reason", entries().map(|entry| entry.reason));
-        sections.f64("packet.from", entries().map(|entry| optional(entry.data.as_ref().map(|data| data.start))));
-        sections.f64("packet.to", entries().map(|entry| optional(entry.data.as_ref().map(|data| data.end))));
-        sections.f64("packet.ack", entries().map(|entry| optional(entry.ack)));
-        sections.f64("packet.edge", entries().map(|entry| optional(entry.edge)));
-        sections.f64("packet.gone", entries().map(|entry| entry.gone.map_or(f64::NAN, nanoseconds)));
-        sections.u8("packet.fate", entries().map(|entry| entry.fate));
-        sections.u32("packet.link", entries().map(|entry| entry.link));
-        frames::write(sections, "packet.sent", entries().map(|entry| entry.sent));
-        frames::write(sections, "packet.arrived", entries().map(|entry| entry.arrived));
-        let bounds = |starts: fn(&Entry) -> u32, end: usize| {
-            let all: Vec<u32> = entries().map(starts).chain([end as u32]).collect();
-            all.into_iter()
-        };
-        sections.u32("packet.sacks", bounds(|entry| entry.sacks, self.sacks.len()));
-        sections.f64("sack.from", self.sacks.iter().map(|block| block.start as f64));
-        sections.f64("sack.to", self.sacks.iter().map(|block| block.end as f64));
-        sections.u32("packet.text", bounds(|entry| entry.text, self.text.len()));
-        sections.u8("text", self.text.bytes());
-        sections.u32("hop.packet", self.hops.iter().map(|hop| hop.0));
-        sections.u32("hop.link", self.hops.iter().map(|hop| hop.1));
-        sections.f64("hop.time", self.hops.iter().map(|hop| nanoseconds(hop.2)));
     }
 
     /// Writes the time series, and returns what they are.
@@ -356,23 +274,16 @@ impl Journal {
         }
         let buffer = MEASURES.iter().position(|measure| measure.name == BUFFER).expect("a measure");
         series.extend(self.streams.buffers(now).map(|(flow, points)| ((buffer, flow, 0), points.to_vec())));
-        let mut start = 0;
-        let mut told = Vec::new();
-        for (&(measure, source, path), points) in &series {
+        let told = series.into_iter().map(|((measure, source, path), points)| {
             let known = MEASURES.get(measure);
             let name = known.map_or("state", |measure| measure.name);
-            let count = points.len();
-            told.push(match known.map(|measure| &measure.source) {
-                Some(Source::Queue) => json!({ "measure": name, "link": source, "start": start, "count": count }),
-                _ => json!({ "measure": name, "flow": source, "path": path, "start": start, "count": count }),
-            });
-            start += count;
-        }
-        let points = || series.values().flatten().copied();
-        let all: Vec<(Time, f64)> = points().collect();
-        sections.f64("series.time", all.iter().map(|(time, _)| time.as_nanos() as f64));
-        sections.f64("series.value", all.iter().map(|(_, value)| *value));
-        told.into()
+            let what = match known.map(|measure| &measure.source) {
+                Some(Source::Queue) => json!({ "measure": name, "link": source }),
+                _ => json!({ "measure": name, "flow": source, "path": path }),
+            };
+            (what, points)
+        });
+        sections.series(told.collect())
     }
 
     fn header(&self, scenario: &Scenario, [run_id, engine]: [&str; 2], now: Time) -> Map<String, Json> {
@@ -392,7 +303,7 @@ impl Journal {
             "name": scenario.name,
             "engine": engine,
             "end_ns": now.as_nanos(),
-            "packets": { "kept": self.entries.len(), "all": self.all },
+            "packets": { "kept": self.packets.entries.len(), "all": self.all },
             "flows": flows,
             "nodes": places_json(scenario),
             "links": links(scenario),

@@ -1,6 +1,7 @@
 //! Files of columns that viewers read; docs/recording.md describes the format.
 
 use serde_json::{Map, Value as Json, json};
+use vazao_engine::Time;
 
 /// Bytes before the header.
 const FIXED: usize = 16;
@@ -34,6 +35,20 @@ impl Sections {
     /// Adds a section of small whole numbers.
     pub fn u8(&mut self, name: &str, elements: impl ExactSizeIterator<Item = u8>) {
         self.add(name, "u8", elements.map(|element| [element]));
+    }
+
+    /// Adds time series, each with what it is. Returns the header's list of them.
+    pub fn series(&mut self, series: Vec<(Json, Vec<(Time, f64)>)>) -> Json {
+        let points: Vec<(Time, f64)> = series.iter().flat_map(|(_, points)| points).copied().collect();
+        self.f64("series.time", points.iter().map(|(time, _)| time.as_nanos() as f64));
+        self.f64("series.value", points.iter().map(|(_, value)| *value));
+        let mut start = 0;
+        let told = series.into_iter().map(|(mut what, points)| {
+            (what["start"], what["count"]) = (start.into(), points.len().into());
+            start += points.len();
+            what
+        });
+        told.collect()
     }
 
     /// Returns the file, whose header has these keys beside the sections.

@@ -44,37 +44,47 @@ impl Segments {
         let scales = sides.iter().all(|side| side.scale.is_some()) && !is_syn;
         let scale = if scales { sides[from].scale.unwrap_or_default() } else { 0 };
         let [own, peer] = sides.get_disjoint_mut([from, 1 - from]).expect("two sides");
-        let named = FLAGS.iter().filter(|(flag, ..)| segment.flags.has(*flag));
-        out.kind |= named.clone().fold(0, |bits, (_, _, bit)| bits | bit);
-        let names: Vec<&str> = named.map(|(_, name, _)| *name).collect();
-        out.say(&names.join(" "));
         let start = if is_syn { 0 } else { own.stream.of(segment.sequence) };
         if segment.length > 0 {
-            out.kind |= kind::DATA;
-            let end = start + u64::from(segment.length);
-            out.data = Some(start..end);
-            let _ = write!(out.text, ", bytes {start} to {} ({} B)", end - 1, segment.length);
+            out.data = Some(start..start + u64::from(segment.length));
         }
         if segment.flags.has(Flags::ACK) {
             let ack = peer.stream.of(segment.acknowledgment);
-            out.ack = Some(ack);
-            let window = u64::from(segment.window) << scale;
-            out.edge = Some(ack + window);
-            let _ = write!(out.text, ", ack {ack}, window {window} B");
+            (out.ack, out.edge) = (Some(ack), Some(ack + (u64::from(segment.window) << scale)));
         }
         for &(left, right) in extra.map_or(&[][..], |extra| extra.sack.as_slice()) {
             // Blocks lie near the acknowledgement, which they do not move.
             let mut near = peer.stream;
-            let block = near.of(left)..near.of(right);
-            let _ = write!(out.text, ", SACK {} to {}", block.start, block.end.saturating_sub(1));
-            out.sacks.push(block);
+            out.sacks.push(near.of(left)..near.of(right));
         }
-        if segment.has_timestamps {
-            let _ = write!(out.text, ", timestamp {} echo {}", segment.timestamp, segment.echo);
+        tell(segment, extra, out);
+    }
+}
+
+/// Tells a segment's kind and its words, once its data, acknowledgement, edge and blocks are known.
+pub(crate) fn tell(segment: &Segment, extra: Option<&Extra>, out: &mut Dissection) {
+    let named = FLAGS.iter().filter(|(flag, ..)| segment.flags.has(*flag));
+    out.kind |= named.clone().fold(0, |bits, (_, _, bit)| bits | bit);
+    let names: Vec<&str> = named.map(|(_, name, _)| *name).collect();
+    out.say(&names.join(" "));
+    if let Some(data) = &out.data {
+        out.kind |= kind::DATA;
+        let _ = write!(out.text, ", bytes {} to {} ({} B)", data.start, data.end - 1, data.end - data.start);
+    }
+    if let Some(ack) = out.ack {
+        let _ = write!(out.text, ", ack {ack}");
+        if let Some(edge) = out.edge {
+            let _ = write!(out.text, ", window {} B", edge - ack);
         }
-        if let Some(extra) = extra {
-            tell_options(extra, out);
-        }
+    }
+    for block in &out.sacks {
+        let _ = write!(out.text, ", SACK {} to {}", block.start, block.end.saturating_sub(1));
+    }
+    if segment.has_timestamps {
+        let _ = write!(out.text, ", timestamp {} echo {}", segment.timestamp, segment.echo);
+    }
+    if let Some(extra) = extra {
+        tell_options(extra, out);
     }
 }
 
