@@ -469,8 +469,12 @@ def packets(path: str) -> Any:
 
 @final
 class Capture:
-    """A capture file of any tool, pcap or pcapng, read piece by piece: memory grows with its connections alone."""
+    """A capture file of any tool, pcap or pcapng, read piece by piece: memory grows with its connections alone.
 
+    Of `connections`, by their numbers, the first `most` packets are kept for a recording.
+    """
+
+    def __new__(cls, connections: Sequence[int] = (), most: int = 0) -> Capture: ...
     def feed(self, piece: bytes) -> None:
         """Read the packets of the next piece, which may end anywhere. Raises `ScenarioError`."""
     def finish(self) -> str | None:
@@ -479,6 +483,8 @@ class Capture:
         """Connections, one row each, in the order of their first packets."""
     def overview(self) -> dict[str, Any]:
         """Facts of the whole: packets, bytes, when it begins, and the packets that were not looked into."""
+    def recording(self, name: str, notes: Sequence[str]) -> bytes:
+        """Recording (docs/recording.md) of the connections it was made for; `notes` say what the capture lacks."""
 
 def memory_left() -> int | None: ...
 def registry() -> str:

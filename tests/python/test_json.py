@@ -70,6 +70,7 @@ CALLS = [
     Call("why small.toml", "answer"),
     Call("read captured/a.1.pcapng", "captures connections"),
     Call("view small.toml --html small.html", "page runs"),
+    Call("view captured/a.1.pcapng --html captured.html", "page captures"),
     Call("play small.toml --html lab.html", "page lessons"),
     Call("report stored", "report"),
     Call("report stored --serve", "address"),

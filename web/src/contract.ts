@@ -56,6 +56,7 @@ export interface Header {
   reasons: string[];
   series: SeriesEntry[];
   sections: Record<string, Section>;
+  observed?: Observed;
 }
 
 export interface Kept {
@@ -73,6 +74,8 @@ export interface Flow {
   app: string;
   sender: number;
   start_ns: number;
+  connection?: number;
+  seen_from?: string;
 }
 
 export interface NetworkNode {
@@ -115,6 +118,12 @@ export interface Section {
   type: string;
   at: number;
   count: number;
+}
+
+export interface Observed {
+  captures: string[];
+  begin_s: number;
+  notes: string[];
 }
 
 export interface Filter {

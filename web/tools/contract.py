@@ -5,6 +5,7 @@ The engine's are those of its registries and of a recording's header, read off v
 """
 
 import json
+import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import NoneType
@@ -29,7 +30,7 @@ NAMES = {
     ("Entry", "parameters"): "Parameter", ("Entry", "links"): "LinkKey", ("Entry", "settings"): "Setting",
     ("Header", "packets"): "Kept", ("Header", "flows"): "Flow", ("Header", "nodes"): "NetworkNode",
     ("Header", "links"): "Link", ("Header", "measures"): "Measure", ("Header", "series"): "SeriesEntry",
-    ("Header", "sections"): "Section",
+    ("Header", "sections"): "Section", ("Header", "observed"): "Observed",
 }  # fmt: skip
 """Names of the types of values within others."""
 
@@ -41,7 +42,7 @@ MAPS = {("Header", "sections")}
 
 ADDED = {
     ("Flow", "sequence"), ("Flow", "full"), ("Link", "key"), ("Link", "index"), ("Measure", "line"),
-    ("Header", "interfaces"),
+    ("Header", "interfaces"), ("Header", "observed"), ("Flow", "connection"), ("Flow", "seen_from"),
 }  # fmt: skip
 """Fields that recordings of earlier versions lack; the reader completes the nodes."""
 
@@ -118,12 +119,32 @@ def declared(annotation: Any, with_none: bool = True) -> str:
     return PLAIN.get(annotation) or str(annotation.__name__)
 
 
+def header(recording: bytes) -> dict[str, Any]:
+    """Header of a recording."""
+    read: dict[str, Any] = json.loads(recording[16 : 16 + int.from_bytes(recording[12:16], "little")])
+    return read
+
+
+def opening() -> bytes:
+    """A capture in the older format with the three segments that open a connection, of raw IP (type 101)."""
+    packets = b""
+    for side, flags in enumerate((2, 18, 16)):
+        ends = [bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])][:: -1 if side == 1 else 1]
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 40, 0, 0, 64, 6, 0, *ends)
+        ports = (80, 5000) if side == 1 else (5000, 80)
+        tcp = struct.pack(">HHIIBBHHH", *ports, int(side == 2), int(side > 0), 5 << 4, flags, 1000, 0, 0)
+        packets += struct.pack("<IIII", 0, side, 40, 40) + ip + tcp
+    return struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101) + packets
+
+
 def contract() -> str:
     """The file that declares all types."""
     made = Contract()
     made.seen("Entry", [entry for kind in json.loads(_core.registry()).values() for entry in kind])
     recording = _core.run(_core.load(SCENARIO), recording=1000).recording or b""
-    made.seen("Header", [json.loads(recording[16 : 16 + int.from_bytes(recording[12:16], "little")])])
+    capture = _core.Capture([0], 3)
+    capture.feed(opening())
+    made.seen("Header", [header(recording), header(capture.recording("", [""]))])
     for model in MODELS:
         made.model(model)
     return HEAD + "".join(made.lines())

@@ -1,9 +1,10 @@
 //! Connections of a capture, packet after packet.
 
 use crate::headers::{self, Headers, Unread};
+use crate::passing::Passing;
 use crate::tcp::{Event, Half, Segment};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use vazao_wire::be16;
 use vazao_wire::pcapng::Captured;
 use vazao_wire::tcp::{self, Flags};
@@ -112,8 +113,8 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Handles the next packet.
-    pub fn on_packet(&mut self, packet: &Captured<'_>) {
+    /// Handles the next packet. Returns what it was to its connection, if that is one of TCP.
+    pub fn on_packet(&mut self, packet: &Captured<'_>) -> Option<Passing> {
         let seen = &mut self.overview;
         let original = packet.original_length as usize;
         seen.packets += 1;
@@ -125,7 +126,10 @@ impl Analysis {
         seen.last = seen.last.max(packet.time_ns);
         let time = seen.last;
         match headers::read(packet.link_type, packet.bytes, original) {
-            Ok(headers) => self.on_transport(time, packet.interface, &headers),
+            Ok(headers) => {
+                let passing = self.on_transport(time, packet.interface, &headers);
+                return passing.map(|passing| Passing { size: packet.original_length, ..passing });
+            }
             Err(Unread::NotIp) => seen.not_ip += 1,
             Err(Unread::Fragment) => seen.fragments += 1,
             Err(Unread::Short) => seen.short += 1,
@@ -134,13 +138,14 @@ impl Analysis {
                 seen.unknown_link.get_or_insert(link);
             }
         }
+        None
     }
 
-    fn on_transport(&mut self, time: u64, interface: u32, headers: &Headers<'_>) {
+    fn on_transport(&mut self, time: u64, interface: u32, headers: &Headers<'_>) -> Option<Passing> {
         let has_ports = PORTS.contains(&headers.protocol);
         if has_ports && headers.bytes.len() < 4 {
             self.overview.short += 1;
-            return;
+            return None;
         }
         let ports = if has_ports { [be16(headers.bytes, 0), be16(headers.bytes, 2)] } else { [0; 2] };
         let sides = [0, 1].map(|side| (headers.addresses[side], ports[side]));
@@ -149,17 +154,18 @@ impl Analysis {
         let segment = if headers.protocol == tcp::PROTOCOL { Segment::read(headers, time) } else { None };
         let Some(number) = self.connection(time, key, sides, segment.as_ref()) else {
             self.overview.beyond += 1;
-            return;
+            return None;
         };
         let connection = &mut self.connections[number as usize];
         let from = usize::from(connection.sides[0] != sides[0]);
         connection.last = time;
         connection.packets[from] += 1;
         connection.bytes[from] += headers.length as u64;
-        match segment {
-            Some(segment) => connection.on_segment(from, &segment),
-            None => self.overview.short += u64::from(headers.protocol == tcp::PROTOCOL),
-        }
+        let Some(segment) = segment else {
+            self.overview.short += u64::from(headers.protocol == tcp::PROTOCOL);
+            return None;
+        };
+        connection.on_segment(from, &segment).map(|passing| Passing { connection: number, ..passing })
     }
 
     /// Returns the connection of a packet, a new one if there is none.
@@ -247,24 +253,62 @@ impl Connection {
         [self.handshake_rtt[side], of_data].into_iter().flatten().min()
     }
 
-    fn on_segment(&mut self, from: usize, segment: &Segment) {
+    /// Returns the side that sends most of the data.
+    pub fn sender(&self) -> usize {
+        match &self.tcp {
+            Some(halves) => usize::from(halves[1].app_bytes() > halves[0].app_bytes()),
+            None => usize::from(self.bytes[1] > self.bytes[0]),
+        }
+    }
+
+    /// Returns whether it was captured at the sender, at the receiver, or between.
+    pub fn seen_from(&self) -> Option<&'static str> {
+        let sender = self.sender();
+        let [to_sender, to_receiver] = [sender, 1 - sender].map(|side| self.round_trip(side));
+        let (to_sender, to_receiver) = (to_sender? as f64, to_receiver? as f64);
+        Some(match to_sender / (to_sender + to_receiver).max(1.0) {
+            part if part < 0.1 => "sender",
+            part if part > 0.9 => "receiver",
+            _ => "path",
+        })
+    }
+
+    /// Returns a side's address and port in words.
+    pub fn side(&self, side: usize) -> String {
+        let (address, port) = self.sides[side];
+        SocketAddr::new(address, port).to_string()
+    }
+
+    /// Returns the shift of a segment's window (RFC 7323 section 2.2), if the SYNs that agree on it were captured.
+    fn scale(&self, from: usize, segment: &Segment) -> Option<u8> {
+        if segment.flags.contains(Flags::SYN) {
+            return Some(0);
+        }
+        let [client, server] = self.tcp.as_ref()?.each_ref().map(|half| half.handshake);
+        match (client?.window_scale, server?.window_scale) {
+            (Some(client), Some(server)) => Some([client, server][from].min(14)),
+            _ => Some(0),
+        }
+    }
+
+    fn on_segment(&mut self, from: usize, segment: &Segment) -> Option<Passing> {
         self.on_opening(from, segment);
         self.was_reset |= segment.flags.contains(Flags::RST);
         let (unit, now, is_open) = (self.unit(), segment.moment.time, self.is_open);
         let to = [0, 1].map(|side| self.round_trip(side));
-        let Some(halves) = &mut self.tcp else { return };
-        let offers = halves.each_ref().map(|half| half.handshake.and_then(|offer| offer.window_scale));
-        // Windows are scaled if both sides offer it (RFC 7323 section 2.2).
-        let scale = if let [Some(_), Some(_)] = offers { offers[from].unwrap_or(0) } else { 0 };
-        let expired = halves[from].on_segment(segment, unit, to[from]);
-        halves[1 - from].on_answer(segment, unit, scale, to[1 - from].unwrap_or(0));
-        let events = match (is_open, expired) {
+        let scale = self.scale(from, segment);
+        let window = u64::from(segment.window) << scale.unwrap_or(0);
+        let halves = self.tcp.as_mut()?;
+        let judgement = halves[from].on_segment(segment, unit, to[from]);
+        let round_trip = halves[1 - from].on_answer(segment, unit, window, to[1 - from].unwrap_or(0));
+        let events = match (is_open, judgement.is_expiry) {
             (false, _) => [Event::Opening; 2],
             (true, true) => [Event::Expiry, Event::Answer],
             (true, false) => [Event::Data, Event::Answer],
         };
         halves[from].account(now, events[0], unit, to[from].unwrap_or(0));
         halves[1 - from].account(now, events[1], unit, to[1 - from].unwrap_or(0));
+        Some(Passing::new(from, segment, halves, scale.map(|_| window), judgement, round_trip))
     }
 
     /// Follows the three segments of the handshake.

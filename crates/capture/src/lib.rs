@@ -9,8 +9,10 @@ mod headers;
 mod holes;
 mod limits;
 mod moment;
+mod passing;
 mod tcp;
 
 pub use analysis::{Analysis, Connection, Ending, Overview};
 pub use limits::{Limit, Limits};
+pub use passing::Passing;
 pub use tcp::{Half, Handshake};

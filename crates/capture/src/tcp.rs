@@ -42,6 +42,13 @@ pub(crate) enum Event {
     Answer,
 }
 
+/// Judgement on a segment: whether its octets were sent again, and whether a timer did that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Judgement {
+    pub is_again: bool,
+    pub is_expiry: bool,
+}
+
 /// What the first segment of a direction offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handshake {
@@ -143,25 +150,37 @@ impl Half {
         self.base == Some(sequence)
     }
 
+    /// Returns the offset in the stream of a sequence number near the latest ones; the SYN is at 0, as the first octet is.
+    pub fn offset(&self, sequence: u32) -> Option<u64> {
+        self.octet(sequence, self.highest).map(|octet| octet.saturating_sub(1))
+    }
+
+    /// Returns the octets that have passed and are not acknowledged.
+    pub fn outstanding(&self) -> u64 {
+        self.highest - self.una
+    }
+
     fn octet(&self, sequence: u32, near: u64) -> Option<u64> {
         let distance = sequence.wrapping_sub(self.base?).wrapping_sub(near as u32) as i32;
         near.checked_add_signed(i64::from(distance))
     }
 
     /// Handles a segment that this direction's sender sends. A segment's payload counts as so many of `unit` bytes; `to_sender` is
-    /// the round trip between the capture and the sender, as far as it is known. Returns whether it is one that a timer sent.
-    pub(crate) fn on_segment(&mut self, segment: &Segment, unit: u64, to_sender: Option<u64>) -> bool {
+    /// the round trip between the capture and the sender, as far as it is known.
+    pub(crate) fn on_segment(&mut self, segment: &Segment, unit: u64, to_sender: Option<u64>) -> Judgement {
         self.marks += u64::from(segment.is_marked);
         if segment.flags.contains(Flags::SYN) {
             self.on_syn(segment);
-            return false;
+            return Judgement::default();
         }
         let span = segment.payload + u64::from(segment.flags.contains(Flags::FIN));
         if self.base.is_none() {
             self.base = Some(segment.sequence.wrapping_sub(1));
             (self.highest, self.una) = (1, 1);
         }
-        let Some(start) = self.octet(segment.sequence, self.highest).filter(|_| span > 0) else { return false };
+        let Some(start) = self.octet(segment.sequence, self.highest).filter(|_| span > 0) else {
+            return Judgement::default();
+        };
         if segment.payload > 0 {
             self.first_data.get_or_insert(segment.moment.time);
             self.last_data = segment.moment.time;
@@ -174,7 +193,7 @@ impl Half {
         }
         let is_keep_alive = span == 1 && end == self.highest && self.una == self.highest && self.end.is_none();
         if is_keep_alive {
-            return false;
+            return Judgement::default();
         }
         if let Some((_, echo)) = segment.options.timestamps {
             self.view.on_echo(segment.moment.time, echo);
@@ -183,7 +202,8 @@ impl Half {
         let is_again = self.note(start, end, units, segment.moment, to_sender);
         self.view.is_short = !segment.payload.is_multiple_of(unit) && end >= self.highest;
         self.flight_max = self.flight_max.max(self.highest - self.una);
-        is_again && quiet > LEAST_TIMEOUT_NS && quiet > 2 * self.rtt_min.unwrap_or(0)
+        let is_expiry = is_again && quiet > LEAST_TIMEOUT_NS && quiet > 2 * self.rtt_min.unwrap_or(0);
+        Judgement { is_again, is_expiry }
     }
 
     fn on_syn(&mut self, segment: &Segment) {
@@ -251,35 +271,34 @@ impl Half {
         }
     }
 
-    /// Handles what a segment of the other direction, whose windows have this `scale`, acknowledges. The sender sees it
-    /// `to_sender` later than the capture, less what its data takes to here.
-    pub(crate) fn on_answer(&mut self, segment: &Segment, unit: u64, scale: u8, to_sender: u64) {
+    /// Handles what a segment of the other direction, which advertises this `window`, acknowledges. The sender sees it
+    /// `to_sender` later than the capture, less what its data takes to here. Returns the round trip that it tells, if it does.
+    pub(crate) fn on_answer(&mut self, segment: &Segment, unit: u64, window: u64, to_sender: u64) -> Option<u64> {
         if !segment.flags.contains(Flags::ACK) || segment.flags.contains(Flags::RST) {
-            return;
+            return None;
         }
         if self.base.is_none() {
             self.base = Some(segment.acknowledgment.wrapping_sub(1));
             (self.highest, self.una) = (1, 1);
         }
-        let Some(offset) = self.octet(segment.acknowledgment, self.una) else { return };
-        let is_syn = segment.flags.contains(Flags::SYN);
-        let scale = if is_syn { 0 } else { scale.min(14) };
-        let window = u64::from(segment.window) << scale;
+        let offset = self.octet(segment.acknowledgment, self.una)?;
         self.window_max = self.window_max.max(window);
         self.zero_windows += u64::from(window == 0 && !self.is_closed);
         self.is_closed = window == 0;
         self.on_blocks(segment, offset, unit);
         let (time, newly) = (segment.moment.time, offset > self.una);
+        let mut round_trip = None;
         if newly {
-            self.on_advance(offset, time);
+            round_trip = self.on_advance(offset, time);
         } else if offset == self.una && segment.payload == 0 && self.highest > self.una {
             let is_same = self.view.window() == Some(window) && !segment.flags.contains(Flags::FIN);
             self.duplicate_acks += u64::from(is_same);
         }
         self.view.expect(time, segment.moment.stamp, to_sender, self.una, self.una + window);
+        round_trip
     }
 
-    fn on_advance(&mut self, offset: u64, time: u64) {
+    fn on_advance(&mut self, offset: u64, time: u64) -> Option<u64> {
         if offset > self.highest {
             self.unseen += u64::from(self.highest > 1);
             self.highest = offset;
@@ -295,13 +314,15 @@ impl Half {
             last = Some(*passed);
             self.outstanding.pop_front();
         }
-        if let Some(passed) = last.filter(|passed| passed.end > self.disturbed) {
-            let rtt = time.saturating_sub(passed.moment.time);
+        let told = last.filter(|passed| passed.end > self.disturbed);
+        let round_trip = told.map(|passed| time.saturating_sub(passed.moment.time));
+        if let Some(rtt) = round_trip {
             self.rtt.record(Duration::from_nanos(rtt));
             self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
         }
         (self.una, self.last_ack) = (offset, time);
         self.view.heard = time;
+        round_trip
     }
 
     /// RFC 2883 section 4: a first block below the acknowledgement, or inside the second, reports a duplicate.

@@ -3,10 +3,9 @@
 use crate::InputError;
 use crate::arrow::PyTable;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use std::net::IpAddr;
+use pyo3::types::{PyBytes, PyDict};
 use vazao_capture::{Analysis, Connection, Ending, Half, Limit};
-use vazao_scenario::{Column, Table};
+use vazao_scenario::{Column, ENGINE_VERSION, Observation, Table};
 use vazao_wire::pcapng::ReadError;
 use vazao_wire::stream::Stream;
 use vazao_wire::{dccp, icmp, sctp, tcp, udp};
@@ -28,22 +27,26 @@ const PROTOCOLS: [(u8, &str); 7] = [
 pub struct PyCapture {
     stream: Stream,
     analysis: Analysis,
+    observation: Observation,
 }
 
 #[pymethods]
 impl PyCapture {
     #[new]
-    fn new() -> Self {
-        PyCapture::default()
+    #[pyo3(signature = (connections=Vec::new(), most=0))]
+    fn new(connections: Vec<u32>, most: usize) -> Self {
+        PyCapture { observation: Observation::new(connections, most), ..PyCapture::default() }
     }
 
     /// Reads the packets of the next piece of the file, which may end anywhere.
     fn feed(&mut self, py: Python<'_>, piece: &[u8]) -> PyResult<()> {
-        let PyCapture { stream, analysis } = self;
+        let PyCapture { stream, analysis, observation } = self;
         let read = py.detach(|| {
             stream.feed(piece);
             while let Some(packet) = stream.next_packet()? {
-                analysis.on_packet(&packet);
+                if let Some(passing) = analysis.on_packet(&packet) {
+                    observation.on_packet(analysis, &passing);
+                }
             }
             Ok(())
         });
@@ -58,6 +61,12 @@ impl PyCapture {
     /// Returns its connections, a row each.
     fn connections(&self) -> PyTable {
         PyTable::new(table(&self.analysis))
+    }
+
+    /// Returns the recording of the connections that it was made for, of a capture called `name`, with notes on
+    /// what it lacks.
+    fn recording<'py>(&self, py: Python<'py>, name: &str, notes: Vec<String>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.observation.file([name, ENGINE_VERSION], &notes, &self.analysis))
     }
 
     /// Returns what is known of it as a whole.
@@ -96,19 +105,8 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn new((number, connection): (usize, &'a Connection), begin: u64) -> Row<'a> {
-        let sender = match &connection.tcp {
-            Some(halves) => usize::from(halves[1].app_bytes() > halves[0].app_bytes()),
-            None => usize::from(connection.bytes[1] > connection.bytes[0]),
-        };
+        let sender = connection.sender();
         Row { number, connection, sender, half: connection.tcp.as_ref().map(|halves| &halves[sender]), begin }
-    }
-
-    fn side(&self, side: usize) -> String {
-        let (address, port) = self.connection.sides[side];
-        match address {
-            IpAddr::V4(address) => format!("{address}:{port}"),
-            IpAddr::V6(address) => format!("[{address}]:{port}"),
-        }
     }
 
     /// Bytes of data a second, from the first data to the last acknowledgement of it.
@@ -134,16 +132,6 @@ impl<'a> Row<'a> {
             Ending::Refused => "refused",
         })
     }
-
-    fn seen_from(&self) -> Option<&'static str> {
-        let [to_sender, to_receiver] = [self.sender, 1 - self.sender].map(|side| self.connection.round_trip(side));
-        let (to_sender, to_receiver) = (to_sender? as f64, to_receiver? as f64);
-        Some(match to_sender / (to_sender + to_receiver).max(1.0) {
-            part if part < 0.1 => "sender",
-            part if part > 0.9 => "receiver",
-            _ => "path",
-        })
-    }
 }
 
 fn seconds(nanoseconds: u64) -> f64 {
@@ -163,8 +151,8 @@ fn table(analysis: &Analysis) -> Table {
         ("connection", integer(&|row| Some(row.number as u64))),
         ("interface", integer(&|row| Some(row.connection.interface.into()))),
         ("protocol", label(&|row| Some(protocol(row.connection.protocol)))),
-        ("client", label(&|row| Some(row.side(0)))),
-        ("server", label(&|row| Some(row.side(1)))),
+        ("client", label(&|row| Some(row.connection.side(0)))),
+        ("server", label(&|row| Some(row.connection.side(1)))),
         ("start_s", number(&|row| Some(seconds(row.connection.first - row.begin)))),
         ("duration_s", number(&|row| Some(seconds(row.connection.last - row.connection.first)))),
         ("ending", label(&|row| row.ending().map(Into::into))),
@@ -191,7 +179,7 @@ fn table(analysis: &Analysis) -> Table {
         ("flight_max_bytes", of_half(|half| half.flight_max)),
         ("unseen_packets", of_half(|half| half.unseen)),
         ("bundled_packets", of_half(|half| half.bundles)),
-        ("seen_from", label(&|row| row.seen_from().map(Into::into))),
+        ("seen_from", label(&|row| row.connection.seen_from().map(Into::into))),
     ];
     let waited = |limit| number(&|row| row.half.map(|half| seconds(half.limits.of(limit))));
     table.extend(Limit::ALL.map(|(limit, column)| (column, waited(limit))));

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -85,7 +85,7 @@ def read(path: str | Path, *, progress: Callable[[int], None] | None = None) -> 
     return Capture(path, frame, facts, problem)
 
 
-def pieces(path: Path) -> Iterator[bytes]:
+def pieces(path: Path) -> Generator[bytes, None, None]:
     """The bytes of a file, unpacked if it is gzipped, piece by piece. Raises `OSError`, `EOFError` and `zlib.error`."""
     with files.opened(path) as file:
         is_packed = file.read(2) == GZIP

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vazao import results, scenario, study as studies
+from vazao import captures, results, scenario, study as studies
 from vazao.cli import completions, programs
 from vazao.cli.explore import Port, check
 from vazao.cli.options import Allow, AsJson, Changes, Seed, change
@@ -26,7 +26,7 @@ Runs = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE|NAME|DIR/RUN_ID…",
-        help="Scenarios, or stored runs of a study. Several are drawn over each other.",
+        help="Scenarios, or stored runs of a study; several are drawn over each other. Or a capture: pcap or pcapng.",
         autocompletion=completions.files,
     ),
 ]
@@ -39,7 +39,16 @@ Beside = Annotated[
         autocompletion=completions.changes,
     ),
 ]
-Packets = Annotated[int | None, typer.Option(min=1, help="Packets to keep of each run (default: 300000).")]
+Connection = Annotated[
+    int | None,
+    typer.Option(
+        "--flow",
+        metavar="N",
+        min=0,
+        help="Connection of a capture, as vazao read numbers them (default: those with the most data).",
+    ),
+]
+Packets = Annotated[int | None, typer.Option(min=1, help="Packets to keep of each run or capture (default: 300000).")]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Write the page, and do not open it.")]
 
 
@@ -49,20 +58,36 @@ def view(
     beside: Beside = None,
     changes: Changes = None,
     seed: Seed = None,
+    flow: Connection = None,
     packets: Packets = None,
     no_browser: NoBrowser = False,
     allow: Allow = False,
     as_json: AsJson = False,
 ) -> None:
-    """Draw runs packet by packet: sequence numbers, windows, queues, the network. One page, which needs no network."""
+    """Draw runs packet by packet: sequence numbers, windows, queues, the network. One page, which needs no network.
+
+    Of a capture it draws connections as they passed there.
+    """
     from vazao import seeing
 
     most = packets or seeing.MOST
+    captured = [run for run in runs if captures.is_capture(Path(run))]
+    if captured:
+        if len(runs) > 1:
+            raise ScenarioError(f"{captured[0]}: is a capture; it is drawn alone")
+        if changes or beside or seed is not None:
+            raise ScenarioError(f"{captured[0]}: is a capture; leave --set, --beside and --seed out")
+        recording = captures.record(captured[0], flow=flow, most=most)
+        told = {"captures": captured} if as_json else None
+        _deliver(seeing.view([recording]), html, recording.name, told, browser=not no_browser)
+        return
+    if flow is not None:
+        raise ScenarioError("--flow: names a connection of a capture, and no capture is given")
     recordings: list[Recording] = []
     for run in runs:
         recordings += _recorded(run, changes or [], beside or [], seed, most, allow)
-    told = {"runs": [each.scenario.run_id for each in recordings]} if as_json else None
-    _deliver(seeing.view(recordings), html, recordings[0].scenario.name, told, browser=not no_browser)
+    told = {"runs": [each.run_id for each in recordings]} if as_json else None
+    _deliver(seeing.view(recordings), html, recordings[0].name, told, browser=not no_browser)
 
 
 Tried = Annotated[

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from vazao.errors import ResultsError
 from vazao.files import write_atomically
-from vazao.seeing.recordings import Recording, record
+from vazao.seeing.recordings import Recording
 
 FOLDER = Path(__file__).parent
 
@@ -73,7 +73,7 @@ def _element(recording: Recording, most: int) -> str:
     while len(text) > most and kept > 1:
         before, more = len(text), kept
         kept = max(1, min(int(kept - 1.1 * (len(text) - most) / each), int(0.9 * kept)))
-        text = packed(record(recording.scenario, recording.name, most=kept).content)
+        text = packed(recording.shorter(kept))
         each = max(1.0, (before - len(text)) / (more - kept))
     name = html.escape(recording.name, quote=True)
     return f'<script type="application/octet-stream" data-recording data-name="{name}">{text}</script>'

@@ -1,4 +1,4 @@
-"""Recordings of runs (docs/recording.md)."""
+"""Recordings of runs and of captures (docs/recording.md)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ MOST = 300_000
 
 @dataclass(frozen=True)
 class Recording:
-    """A recorded run, with every packet's path and every sender's state."""
+    """A recorded run, with every packet's path and every sender's state, or what captures show of connections."""
 
     name: str
-    scenario: _core.Scenario
     content: bytes
+    shorter: Callable[[int], bytes]
+    """Content with at most so many packets, for a page that has no room for more."""
+    run_id: str = ""
+    """Identity of the run; empty for captures."""
 
     def __repr__(self) -> str:
-        return f"Recording({self.name!r}, {self.scenario.run_id}, {len(self.content) / 1e6:.3g} MB)"
+        of = f" {self.run_id}," * bool(self.run_id)
+        return f"Recording({self.name!r},{of} {len(self.content) / 1e6:.3g} MB)"
 
 
 def record(
@@ -43,4 +47,8 @@ def record(
         error.scenario = scenario
         raise error
     assert outcome.recording is not None
-    return Recording(name if name is not None else scenario.name, scenario, outcome.recording)
+
+    def shorter(kept: int) -> bytes:
+        return record(scenario, name, most=kept).content
+
+    return Recording(scenario.name if name is None else name, outcome.recording, shorter, scenario.run_id)

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
         scenarios_of as scenarios_of,
     )
     from vazao.study.reference import Meaning as Meaning
-    from vazao.study.source import Source as Source, read_text as read_text, readable as readable
+    from vazao.study.source import CAPTURES as CAPTURES, Source as Source, read_text as read_text, readable as readable
     from vazao.study.sweeps import (
         FLOW as FLOW,
         Variation as Variation,

@@ -132,23 +132,25 @@ class _Locator:
                 return
 
 
+CAPTURES = {
+    b"\n\r\r\n": "pcapng",
+    **dict.fromkeys((b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d"), "pcap"),
+}
+"""First bytes of captures, with the format (pcap: draft-ietf-opsawg-pcap section 4, with times in micro- or
+nanoseconds of either byte order; pcapng: draft-ietf-opsawg-pcapng section 4.1)."""
+
 _CAPTURE = (
-    "; vazao read tells what a capture holds, and this command runs a scenario, which is TOML "
-    "(vazao run FILE --pcap DIR writes a run's captures, vazao view FILE draws it)"
+    "; vazao read tells what a capture holds, vazao view draws it, and this command runs a scenario, which is TOML "
+    "(vazao run FILE --pcap DIR writes a run's captures)"
 )
 _OTHERS = {
-    b"\n\r\r\n": f"is a capture (pcapng){_CAPTURE}",
-    **dict.fromkeys(
-        (b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d"),
-        f"is a capture (pcap){_CAPTURE}",
-    ),
+    **{first: f"is a capture ({name}){_CAPTURE}" for first, name in CAPTURES.items()},
     b"\x1e{": "is a log of events (qlog); qvis shows it, and a TOML file is needed here",
     b"PAR1": "is a table (Parquet); vazao sql asks those of a results directory, and a TOML file is needed here",
     b"\x1f\x8b": "is compressed (gzip); a TOML file is needed here",
     b"PK\x03\x04": "is an archive (zip); a TOML file is needed here",
 }
-"""First bytes of files that are not TOML, with the message for each (pcap: draft-ietf-opsawg-pcap section 4, with times
-in micro- or nanoseconds of either byte order; pcapng: draft-ietf-opsawg-pcapng section 4.1; qlog: RFC 7464)."""
+"""First bytes of files that are not TOML, with the message for each (qlog: RFC 7464)."""
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 import { Pyramid } from "../drawing/pyramid";
 import type { Journeys } from "./journey";
-import { Kind, type Recording } from "./recording";
+import { Fate, Kind, type Recording } from "./recording";
 
 /** Vertical bars in order of time, each from a `low` to a `high`: segments, or SACK blocks. */
 export interface Bars {
@@ -31,7 +31,7 @@ export interface Sequence {
   acks: Acknowledged[];
 }
 
-/** Cumulative acknowledgement and window edge of a path, at the times when the sender learns of them. */
+/** Cumulative acknowledgement and window edge of a path, at the times when the sender, or a capture, learns of them. */
 export interface Acknowledged {
   path: number;
   ack: Steps;
@@ -76,6 +76,9 @@ function split(count: number, keyOf: (packet: number) => number): Map<number, Ui
   return lists;
 }
 
+const isMet = (fate: number) => fate === Fate.arrived || fate === Fate.passed;
+const isLost = (fate: number) => fate >= Fate.dropped && fate !== Fate.passed;
+
 export function sequence(recording: Recording, journeys: Journeys, flow: number, path: number): Sequence {
   const { packets, header } = recording;
   const sender = header.flows[flow]?.sender ?? 0;
@@ -87,9 +90,9 @@ export function sequence(recording: Recording, journeys: Journeys, flow: number,
     const again = kind[packet]! & Kind.retransmission ? 1 + (reason[packet]! & 127) : 0;
     return packets.path[packet]! * 128 + Math.min(again, 127);
   });
-  const isAck = (packet: number) => side[packet] !== sender && isOf(packet) && fate[packet] === 1;
+  const isAck = (packet: number) => side[packet] !== sender && isOf(packet) && isMet(fate[packet]!);
   const ackPaths = [...split(count, (packet) => (isAck(packet) ? packets.path[packet]! : -1)).keys()];
-  const dropped = split(count, (packet) => (fate[packet]! >= 2 && isData(packet) ? 0 : -1)).get(0);
+  const dropped = split(count, (packet) => (isLost(fate[packet]!) && isData(packet) ? 0 : -1)).get(0);
   return {
     bars: [...lists].map(([key, list]) =>
       bars(recording, list, key >> 7, key & 127 ? (key & 127) - 1 : null),
@@ -105,7 +108,7 @@ export function sequence(recording: Recording, journeys: Journeys, flow: number,
 
 /** Cumulative acknowledgement and window edge at the arrival of each acknowledgement. */
 function acknowledged(recording: Recording, journeys: Journeys, isOf: (packet: number) => boolean) {
-  const { ack, edge, gone } = recording.packets;
+  const { ack, edge } = recording.packets;
   const packet = journeys.arrivals.filter(isOf);
   const time = new Float64Array(packet.length);
   const left = new Float64Array(packet.length);
@@ -116,7 +119,7 @@ function acknowledged(recording: Recording, journeys: Journeys, isOf: (packet: n
     // A late, older acknowledgement takes nothing back.
     if (!(ack[which]! <= acked) && !Number.isNaN(ack[which]!)) acked = ack[which]!;
     if (!Number.isNaN(edge[which]!)) window = edge[which]!;
-    time[at] = gone[which]!;
+    time[at] = journeys.met(which);
     left[at] = acked;
     right[at] = window;
   }
@@ -128,7 +131,7 @@ function acknowledged(recording: Recording, journeys: Journeys, isOf: (packet: n
 
 /** SACK blocks at the arrival of the acknowledgements that carry them. */
 function blocks(recording: Recording, journeys: Journeys, isOf: (packet: number) => boolean): Bars {
-  const { sacks, gone } = recording.packets;
+  const { sacks } = recording.packets;
   const many = (packet: number) => sacks[packet + 1]! - sacks[packet]!;
   const carriers = recording.sacks.from.length
     ? journeys.arrivals.filter((packet) => many(packet) > 0 && isOf(packet))
@@ -141,7 +144,7 @@ function blocks(recording: Recording, journeys: Journeys, isOf: (packet: number)
   for (const packet of carriers) {
     for (let index = sacks[packet]!; index < sacks[packet + 1]!; index++) {
       made.packet[at] = packet;
-      made.time[at] = gone[packet]!;
+      made.time[at] = journeys.met(packet);
       low[at] = recording.sacks.from[index]!;
       high[at++] = recording.sacks.to[index]!;
     }

@@ -1,5 +1,5 @@
 import { lowerBound } from "../drawing/search";
-import type { Recording } from "./recording";
+import { Fate, type Recording } from "./recording";
 
 /** One leg of a packet's way, over one link. */
 export interface Leg {
@@ -20,7 +20,7 @@ export interface Leg {
 export class Journeys {
   private readonly first: Uint32Array;
   private readonly hop: Uint32Array;
-  /** Packets in the order in which they arrived at their host. */
+  /** Packets in the order in which they arrived at their host, or passed the place of a capture. */
   readonly arrivals: Uint32Array;
   /** Longest time that a packet was in transit, in nanoseconds. */
   readonly longest: number;
@@ -38,8 +38,10 @@ export class Journeys {
     for (let hop = 0; hop < hops.packet.length; hop++) {
       const packet = hops.packet[hop]!;
       this.hop[next[packet]!++] = hop;
-      if (fate[packet] === 1 && next[packet] === first[packet + 1]) arrivals[arrived++] = packet;
+      if (fate[packet] === Fate.arrived && next[packet] === first[packet + 1]) arrivals[arrived++] = packet;
     }
+    for (let packet = 0; packet < count; packet++)
+      if (fate[packet] === Fate.passed) arrivals[arrived++] = packet;
     this.first = first;
     this.arrivals = arrivals.subarray(0, arrived);
     let longest = 0;
@@ -48,6 +50,12 @@ export class Journeys {
       if (under > longest) longest = under;
     }
     this.longest = longest;
+  }
+
+  /** Time at which a packet arrived or was lost; in a capture, at which it passed. */
+  met(packet: number): number {
+    const { gone, fate, time } = this.recording.packets;
+    return fate[packet] === Fate.passed ? time[packet]! : gone[packet]!;
   }
 
   /** Number of links that a packet crossed. */

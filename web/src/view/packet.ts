@@ -10,6 +10,7 @@ const FATES = [
   "dropped by a queue",
   "lost on the wire",
   "corrupted",
+  "passed the capture; what became of it is not known here",
 ];
 
 /** Frame numbers of a packet in the captures at its sender's and its receiver's interface. */
@@ -44,17 +45,27 @@ export class PacketPanel {
     const flow = header.flows[packets.flow[packet]!];
     const side = packets.side[packet] ? "server" : "client";
     const host = flow ? (packets.side[packet] ? flow.server : flow.client) : side;
-    const facts: [string, string][] = [
-      [
-        "Flow",
-        `${packets.flow[packet]}${flow ? `: ${[flow.transport, flow.cc].filter(Boolean).join(", ")}` : ""}`,
-      ],
-      ["Sent by", `${host === side ? side : `${host} (${side})`}, path ${packets.path[packet]}`],
-      ["Sent at", moment(packets.time[packet]!)],
+    const by = host === side ? side : `${host} (${side})`;
+    const why = header.reasons[packets.reason[packet]!] ?? "–";
+    const facts: [string, string][] = run.observed
+      ? [
+          ["Connection", `${flow?.connection ?? "–"}`],
+          ["Sent by", by],
+          ["Passed at", moment(packets.time[packet]!)],
+        ]
+      : [
+          [
+            "Flow",
+            `${packets.flow[packet]}${flow ? `: ${[flow.transport, flow.cc].filter(Boolean).join(", ")}` : ""}`,
+          ],
+          ["Sent by", `${by}, path ${packets.path[packet]}`],
+          ["Sent at", moment(packets.time[packet]!)],
+        ];
+    facts.push(
       ["Size", `${integer(packets.size[packet]!)} B on the wire`],
       ["Kind", kindInWords(packets.kind[packet]!) || "–"],
-      ["Sent because", header.reasons[packets.reason[packet]!] ?? "–"],
-    ];
+      [run.observed ? "It is" : "Sent because", why],
+    );
     const put = (name: string, values: number[]) => {
       if (!values.some(Number.isNaN)) facts.push([name, values.map(integer).join(" – ")]);
     };
@@ -66,7 +77,7 @@ export class PacketPanel {
     }
     facts.push(["Fate", this.fate(packet)]);
     const numbers = framesInWords(packets, header, packet);
-    if (numbers) facts.push(["In captures", numbers]);
+    if (numbers) facts.push([run.observed ? "In the capture" : "In captures", numbers]);
     this.element.replaceChildren(
       el(
         "header",
@@ -87,7 +98,7 @@ export class PacketPanel {
         words(run.recording, packet) || "–",
       ),
       el("dl", {}, ...facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
-      this.way(packet),
+      run.observed ? "" : this.way(packet),
     );
   }
 
@@ -113,7 +124,7 @@ export class PacketPanel {
     const fate = packets.fate[packet]!;
     const link = header.links[packets.link[packet]!];
     const place = link ? `, link ${link.from} → ${link.to}` : "";
-    const when = fate === Fate.underWay ? "" : `, ${moment(packets.gone[packet]!)}`;
+    const when = fate === Fate.underWay || fate === Fate.passed ? "" : `, ${moment(packets.gone[packet]!)}`;
     return `${FATES[fate] ?? "–"}${place}${when}`;
   }
 

@@ -11,6 +11,7 @@ import { NetworkPanel } from "./network";
 import { PacketPanel } from "./packet";
 import { panels } from "./panels/all";
 import { Player } from "./player";
+import type { Flow } from "./recording";
 import type { Run, Selection } from "./run";
 
 /** Initial range of truncated runs, relative to their known part: the shade beyond it shows that they went on. */
@@ -54,7 +55,8 @@ export class Viewer {
     this.help = helpDialog(commands);
     keyboard(commands);
     const [sequence, ...rest] = this.plots.map(({ element }) => element);
-    const stack = el("div", { class: "stack" }, sequence!, this.network.element, ...rest);
+    const network = this.observed ? "" : this.network.element;
+    const stack = el("div", { class: "stack" }, sequence!, network, ...rest);
     root.classList.add("vazao");
     root.replaceChildren(
       this.heading(),
@@ -66,8 +68,13 @@ export class Viewer {
     this.choose();
     if (runs.every((run) => run.isCut)) axis.show(0, Math.max(...runs.map(({ known }) => known)) * BEYOND);
     for (const plot of this.plots) plot.build();
-    this.network.build();
+    if (!this.observed) this.network.build();
     new ResizeObserver(() => this.resize()).observe(stack);
+  }
+
+  /** Whether it is a capture's: neither a network nor packets on their way are known. */
+  private get observed(): boolean {
+    return this.model.runs.some((run) => run.observed);
   }
 
   private heading(): HTMLElement {
@@ -77,9 +84,17 @@ export class Viewer {
     const facts = [
       duration(Math.max(...runs.map(({ end }) => end))),
       ...(several ? [] : [`${integer(header.packets.kept)} packets`]),
-      header.flows.length > 1 ? `${header.flows.length} flows` : several ? "" : describe(header.flows[0]),
+      header.flows.length > 1
+        ? `${header.flows.length} ${header.observed ? "connections" : "flows"}`
+        : several
+          ? ""
+          : describe(header.flows[0]),
       `Vazão ${header.engine}`,
-      several ? "" : `run ${header.run_id.slice(0, 12)}`,
+      header.observed
+        ? dateInWords(header.observed.begin_s)
+        : several
+          ? ""
+          : `run ${header.run_id.slice(0, 12)}`,
     ];
     const name = several ? this.common || `${runs.length} runs` : runs[0]!.name || header.name || "Run";
     const heading = el(
@@ -111,7 +126,7 @@ export class Viewer {
         button("+", "Zoom in (+)", () => axis.zoom(0.5)),
         button("All", "Show the whole run (Home)", () => axis.all()),
       ),
-      this.player.element,
+      this.observed ? "" : this.player.element,
     );
     if (overlaid(this.model)) {
       const jump = button("First difference", "Go to the first difference (d)", () => this.jump());
@@ -143,6 +158,8 @@ export class Viewer {
           : sameInWords(runs.map(({ recording }) => recording)),
       );
     }
+    const { observed, flows } = runs[0]!.recording.header;
+    if (observed) notes.push(placeInWords(flows), ...observed.notes);
     for (const { name, recording } of runs) {
       const { kept, all } = recording.header.packets;
       if (kept < all)
@@ -160,7 +177,11 @@ export class Viewer {
     const { flows } = model.runs[0]!.recording.header;
     const made: HTMLElement[] = [];
     if (flows.length > 1) {
-      const names = flows.map((flow, index) => `Flow ${index}: ${describe(flow)}`);
+      const names = flows.map((flow, index) =>
+        flow.connection === undefined
+          ? `Flow ${index}: ${describe(flow)}`
+          : `Connection ${flow.connection}: ${describe(flow)}`,
+      );
       made.push(
         select("Flow", names, model.flow, (flow) => {
           model.flow = flow;
@@ -202,7 +223,9 @@ export class Viewer {
       { keys: ["-", "_"], shown: "−", help: "zoom out", run: () => axis.zoom(2, this.about()) },
       { keys: ["Home", "0"], shown: "Home", help: "the whole run", run: () => axis.all() },
       ...this.verticalCommands(),
-      { keys: [" "], shown: "Space", help: "play or pause", run: () => this.player.toggle() },
+      ...(this.observed
+        ? []
+        : [{ keys: [" "], shown: "Space", help: "play or pause", run: () => this.player.toggle() }]),
       { keys: ["n"], shown: "n", help: "next packet", run: () => this.packet.step(1) },
       { keys: ["p"], shown: "p", help: "previous packet", run: () => this.packet.step(-1) },
       { keys: ["d"], shown: "d", help: "first difference between runs", run: () => this.jump() },
@@ -291,7 +314,32 @@ export class Viewer {
   }
 }
 
-function describe(flow: { transport: string; cc: string; app: string } | undefined): string {
+/** Describes where packets were captured, and what follows for all that is drawn. */
+function placeInWords(flows: Flow[]): string {
+  const hosts = new Set(flows.map(hostNear));
+  const [host] = hosts;
+  const near = hosts.size === 1 && host ? `, taken near ${host}` : "";
+  return (
+    `A capture${near}: times are those at which packets passed there. ` +
+    "What became of them elsewhere, congestion windows and queues are not in it."
+  );
+}
+
+/** Describes when a capture was taken; those of runs begin at 0. */
+function dateInWords(seconds: number): string {
+  const date = new Date(seconds * 1e3);
+  if (!(date.getUTCFullYear() > 1970)) return "";
+  return `captured ${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+/** The host near which a connection was captured, without its port; empty if that is not known, or between the two. */
+function hostNear({ client, server, sender, seen_from }: Flow): string {
+  if (seen_from !== "sender" && seen_from !== "receiver") return "";
+  return (sender === Number(seen_from === "sender") ? server : client).replace(/:\d+$/, "");
+}
+
+function describe(flow: Flow | undefined): string {
+  if (flow?.connection !== undefined) return `${flow.client} – ${flow.server}`;
   return flow ? [flow.transport, flow.cc, flow.app].filter(Boolean).join(" ") : "";
 }
 

@@ -13,7 +13,7 @@ export const Kind = {
   probes: 32,
   retransmission: 64,
 } as const;
-export const Fate = { underWay: 0, arrived: 1, dropped: 2, lost: 3, corrupted: 4 } as const;
+export const Fate = { underWay: 0, arrived: 1, dropped: 2, lost: 3, corrupted: 4, passed: 5 } as const;
 export const NO_LINK = 4294967295;
 
 /** Kind of a stream: of bytes, of messages, or a response of a page or a video. */

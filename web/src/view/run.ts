@@ -25,6 +25,11 @@ export class Run {
     return header.end_ns || packets.time[packets.count - 1] || 1;
   }
 
+  /** Whether packets are known as they passed one place, that of a capture, and not where they came from and went. */
+  get observed(): boolean {
+    return this.recording.header.observed !== undefined;
+  }
+
   /** Whether the recording has only the first packets of the run. */
   get isCut(): boolean {
     const { kept, all } = this.recording.header.packets;

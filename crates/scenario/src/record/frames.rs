@@ -11,6 +11,13 @@ pub(crate) struct Frame {
     number: u32,
 }
 
+impl Frame {
+    /// Returns the place of a packet in a capture that there is.
+    pub fn new(interface: u32, number: u64) -> Frame {
+        Frame { interface, number: number.try_into().unwrap_or(u32::MAX) }
+    }
+}
+
 /// Counts of the packets at all interfaces.
 #[derive(Default)]
 pub(crate) struct Frames {

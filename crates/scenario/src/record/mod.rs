@@ -4,6 +4,7 @@ pub(crate) mod capture;
 pub(crate) mod frames;
 pub(crate) mod journal;
 pub(crate) mod log;
+pub(crate) mod observed;
 mod packets;
 mod recording;
 pub(crate) mod samples;

@@ -10,23 +10,32 @@ import { WindowsPanel } from "./windows";
 
 /** Measures that have their own panel, or are drawn as something else. */
 const PLACED = new Set([
-  ...["cwnd", "ssthresh", "flight", "state", "rtt", "srtt", "rto", "min_rtt"],
+  ...["cwnd", "ssthresh", "flight", "state", "rtt", "srtt", "rto", "min_rtt", "window"],
   ...["pacing_rate", "delivered", "sequence", "queue", "limit"],
 ]);
 
 /** Panels for which the runs have data, in their order on the page. */
 export function panels(model: Model): Panel[] {
+  const observed = model.runs.some((run) => run.observed);
   const windows = new WindowsPanel(model, {
     id: "windows",
     title: "Windows",
-    about: "congestion window, slow-start threshold and bytes in flight over the sender’s states",
-    measures: ["cwnd", "ssthresh", "flight"],
+    about: observed
+      ? "advertised window and bytes that have passed and are not acknowledged"
+      : "congestion window, slow-start threshold and bytes in flight over the sender’s states",
+    measures: ["cwnd", "ssthresh", "flight", "window"],
+    // Where the receiver's window is far from full, the data's own windows are what there is to see.
+    leaves: { measure: "window", times: 3 },
+    ofPackets: observed,
     height: 230,
   });
   const rtt = new LinesPanel(model, {
     id: "rtt",
     title: "Round-trip time",
-    about: "measured and smoothed round-trip time, and the retransmission timeout",
+    about: observed
+      ? "round trips between the capture and the data’s receiver"
+      : "measured and smoothed round-trip time, and the retransmission timeout",
+    ofPackets: observed,
     measures: ["rtt", "srtt", "min_rtt", "rto"],
     // Before the first sample, and when it backs off, the timeout is far above all else.
     leaves: { measure: "rto", times: 6 },
@@ -37,7 +46,9 @@ export function panels(model: Model): Panel[] {
     about: "bytes that wait before each link, and what was dropped",
     measures: ["queue"],
   });
-  const made: Panel[] = [new SequencePanel(model), new SpaceTimePanel(model)];
+  const made: Panel[] = [new SequencePanel(model)];
+  // A capture at one place shows no way over links.
+  if (!observed) made.push(new SpaceTimePanel(model));
   if (windows.present) made.push(windows);
   if (model.runs.some(hasLimits)) {
     made.push(

@@ -25,6 +25,8 @@ export interface LinesAbout {
   height?: number;
   /** Measure that may leave the picture above `times` the greatest value of the others. */
   leaves?: { measure: string; times: number };
+  /** Whether it is known of packets that were kept only, as in captures. */
+  ofPackets?: boolean;
 }
 
 /** Time series of one unit, as steps or slopes. */
@@ -33,6 +35,7 @@ export class LinesPanel implements Panel {
   readonly title: string;
   readonly about: string;
   readonly height: number;
+  readonly ofPackets: boolean;
 
   constructor(
     protected readonly model: Model,
@@ -42,6 +45,7 @@ export class LinesPanel implements Panel {
     this.title = given.title;
     this.about = given.about;
     this.height = given.height ?? 190;
+    this.ofPackets = given.ofPackets ?? false;
   }
 
   get unit(): string {
@@ -149,7 +153,7 @@ export class LinesPanel implements Panel {
 /** Queues of the links, with their drops. */
 export class QueuesPanel extends LinesPanel {
   /** Lines cover the whole run, but drops come from packets. */
-  readonly ofPackets = true;
+  override readonly ofPackets = true;
 
   override fit(lo: number, hi: number): [number, number] | null {
     const fitted = super.fit(lo, hi);

@@ -92,7 +92,7 @@ export class RatesPanel implements Panel {
       }, 0);
     // Filling a gap delivers all data that waited behind it at once, and a sender without an estimate paces as if there
     // were no limit: such spikes may leave the picture.
-    const onWire = greatest(rates.filter(({ label, sum }) => sum && !label.endsWith("goodput")));
+    const onWire = greatest(rates.filter(({ label, sum }) => sum && !/(goodput|acknowledged)$/.test(label)));
     const paced = greatest(rates.filter(({ sum }) => !sum));
     const max = onWire ? Math.max(onWire, Math.min(paced, onWire * PACED)) : greatest(rates);
     return max ? [0, max] : null;
@@ -144,8 +144,14 @@ export class RatesPanel implements Panel {
       const style = { ...known, dash: dash(paths.length > 1 ? one : 0) };
       const [sent, arrived] = [run.bytes(flow, one, false), run.bytes(flow, one, true)];
       if (sent.time.length)
-        rates.push({ label: `sent${suffix}`, colour: theme.lines[4]!, sum: true, ...style, ...sent });
-      if (arrived.time.length) {
+        rates.push({
+          label: `${run.observed ? "passing" : "sent"}${suffix}`,
+          colour: theme.lines[4]!,
+          sum: true,
+          ...style,
+          ...sent,
+        });
+      if (arrived.time.length && !run.observed) {
         rates.push({ label: `delivered${suffix}`, colour: theme.lines[0]!, sum: true, ...style, ...arrived });
       }
     }
@@ -155,7 +161,7 @@ export class RatesPanel implements Panel {
     const goodput = delivered ?? (acks.length === 1 ? acks[0]!.ack : undefined);
     if (goodput?.time.length) {
       rates.push({
-        label: "goodput",
+        label: run.observed ? "acknowledged" : "goodput",
         colour: theme.lines[2]!,
         dash: [],
         sum: true,

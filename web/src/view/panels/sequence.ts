@@ -180,11 +180,12 @@ export class SequencePanel implements Panel {
   private markSelected(pen: Pen, shown: View): void {
     const { selected, theme, runs } = this.model;
     if (!selected) return;
-    const { packets } = runs[selected.run]!.recording;
+    const { journeys, recording } = runs[selected.run]!;
+    const { packets } = recording;
     const { packet } = selected;
     if (packets.flow[packet] !== this.model.flow) return;
     const data = !Number.isNaN(packets.from[packet]!);
-    const x = shown.x(data ? packets.time[packet]! : packets.gone[packet]!);
+    const x = shown.x(data ? packets.time[packet]! : journeys.met(packet));
     const low = shown.y(data ? packets.from[packet]! : packets.ack[packet]!);
     const high = data ? shown.y(packets.to[packet]!) : low;
     pen.line(theme.ink, 1.5, [
