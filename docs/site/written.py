@@ -39,6 +39,7 @@ ROOMS = {
     "vazao.store": "Results directories",
     "vazao.figures": "The look of charts",
     "vazao.captures": "Captures of real networks",
+    "vazao.twins": "Twins of captures",
     "vazao.causes": "Why a flow is slow",
     "vazao.comparing": "Stacks side by side",
     "vazao.scenario": "Algorithms of your own",

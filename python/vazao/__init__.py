@@ -59,5 +59,6 @@ if TYPE_CHECKING:
     from vazao.scenario.build import *
     from vazao.scenario.builders import *
     from vazao.store import Store as Store, __version__ as __version__
+    from vazao.twins import Twin as Twin, twin as twin
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

@@ -44,7 +44,7 @@ ROOMS = (
     *("lazy", "_core", "units", "errors", "words", "files", "statistics", "display", "limits", "kernel", "ns2"),
     *("scenario", "study", "figures", "seeing", "widgets"),
     *("sql", "store", "forecast", "execution", "measurements", "results"),
-    *("captures", "gym", "causes", "report", "explore", "comparing", "cli"),
+    *("captures", "twins", "gym", "causes", "report", "explore", "comparing", "cli"),
 )
 """Rooms of the Python package from the bottom up: each imports only from earlier rooms, and only their exports."""
 

@@ -69,6 +69,7 @@ CALLS = [
     Call("compare small.toml --out compared", "files"),
     Call("why small.toml", "answer"),
     Call("read captured/a.1.pcapng", "captures connections"),
+    Call("twin captured/a.1.pcapng", "explains control fit scenario"),
     Call("view small.toml --html small.html", "page runs"),
     Call("view captured/a.1.pcapng --html captured.html", "page captures"),
     Call("play small.toml --html lab.html", "page lessons"),

@@ -25,6 +25,7 @@ from vazao.cli import (
     questions,
     read,
     run,
+    twin,
     upkeep,
     why,
 )
@@ -46,6 +47,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "compare": compare.compare,
     "why": why.why,
     "read": read.read,
+    "twin": twin.twin,
     "view": pages.view,
     "play": pages.play,
     "report": questions.report,

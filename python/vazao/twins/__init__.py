@@ -1,0 +1,11 @@
+"""Twins of captured connections: scenarios estimated from a capture, whose runs behave as the connections did."""
+
+from typing import TYPE_CHECKING
+
+from vazao import lazy
+
+if TYPE_CHECKING:
+    from vazao.twins.estimation import twin as twin
+    from vazao.twins.model import Twin as Twin, as_json as as_json
+else:
+    __getattr__, __dir__ = lazy.attached(__name__)
