@@ -4,7 +4,8 @@
 
 A guest sends over a path drawn at random: 2 to 100 Mbit/s, 5 to 200 ms, a queue of 0.3 to 3 bandwidth-delay products,
 half of the paths with random losses or jitter, a quarter of the receivers with a small window; CUBIC, Reno or BBR. Its
-capture, taken at one end, is all that the twin is made from. Needs a kernel for guests (make kernel).
+capture, taken at one end, is all that the twin is made from. Then both get another congestion control, and the guest's
+duration is set beside the one that the twin foretells. Needs a kernel for guests (make kernel).
 """
 
 from __future__ import annotations
@@ -39,6 +40,11 @@ class Case:
     control: str
     app: str
     size: int
+
+    @property
+    def other(self) -> str:
+        """Congestion control that the twin was not made from."""
+        return "cubic" if self.control == "bbr" else "bbr"
 
     @property
     def text(self) -> str:
@@ -94,16 +100,24 @@ class Outcome:
     """Estimates as multiples of the truth."""
     is_filled: bool
     overflows: bool
+    foretold: float
+    """Duration under another control that the twin foretells, as a multiple of the guest's."""
     runs: int
 
 
 def measured(one: Case, at: str) -> Outcome:
     """Run a guest, capture it at an end, and estimate its twin."""
-    with tempfile.TemporaryDirectory() as directory:
-        (Path(directory) / "case.toml").write_text(one.text)
-        vz.load(Path(directory) / "case.toml").run(pcap=Path(directory) / "captures")
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = Path(temporary)
+        (directory / "case.toml").write_text(one.text)
+        vz.load(directory / "case.toml").run(pcap=directory / "captures")
         end = "a" if (one.app == "upload") == (at == "sender") else "b"
-        twin = vz.twin(Path(directory) / "captures" / f"{end}.1.pcapng")
+        twin = vz.twin(directory / "captures" / f"{end}.1.pcapng")
+        (directory / "twin.toml").write_text(twin.text)
+        guest, foretold = (
+            vz.load(directory / name).set({"flow.0.transport.cc": one.other}).run().flows["completion_s"][0]
+            for name in ("case.toml", "twin.toml")
+        )
     path = twin.path
     return Outcome(
         case=one,
@@ -116,6 +130,7 @@ def measured(one: Case, at: str) -> Outcome:
         queue=path.queue_bytes / (twin.ends.mss + HEADERS) / one.queue_packets,
         is_filled=path.is_filled,
         overflows=path.overflows,
+        foretold=foretold / guest if foretold and guest else float("inf"),
         runs=twin.runs,
     )
 
@@ -134,12 +149,12 @@ def lines(outcomes: list[Outcome]) -> Iterator[str]:
     yield f"duration within 5 %: {shares(outcomes, lambda one: abs(one.completion - 1) <= 0.05)}"
     yield f"control, of those explained: right {shares(explained, lambda one: one.control == one.case.control)}"
     yield f"among the controls that explain: {shares(explained, lambda one: one.case.control in one.fits)}"
-    for name, some, bound in (("rate", filled, 0.03), ("rtt", explained, 0.02)):
-        errors = sorted(abs(getattr(one, name) - 1) for one in some)
+    for name, some, bound in (("rate", filled, 0.03), ("rtt", explained, 0.02), ("foretold", explained, 0.1)):
+        errors = [abs(getattr(one, name) - 1) for one in some] or [float("nan")]
         within = sum(error <= bound for error in errors)
         yield f"{name}: median error {statistics.median(errors):.2%}; within {bound:.0%}: {within} of {len(some)}"
-    queues = [abs(one.queue - 1) for one in filled if one.overflows]
-    yield f"queue, where it overflowed: median error {statistics.median(queues):.1%}"
+    if queues := [abs(one.queue - 1) for one in filled if one.overflows]:
+        yield f"queue, where it overflowed: median error {statistics.median(queues):.1%}"
     yield f"runs: {statistics.mean(one.runs for one in outcomes):.1f} a twin"
 
 

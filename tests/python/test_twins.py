@@ -15,6 +15,7 @@ import vazao as vz
 from command import vazao
 from documents import ROOT, fenced
 from guests import needs_kernel
+from test_captures import thinned
 from vazao import _core, captures, twins
 from vazao.twins.timeline import timeline
 
@@ -99,6 +100,15 @@ def test_cut_packets_tell_the_same(tmp_path: Path) -> None:
         _, client, _ = captured(tmp_path / name, PLAIN, **options)
         texts.append(vz.twin(client).text)
     assert texts[0] == texts[1]
+
+
+def test_a_hundredth_of_the_packets_may_be_missing(tmp_path: Path) -> None:
+    _, client, _ = captured(tmp_path, PLAIN)
+    whole, less = vz.twin(client), vz.twin(thinned(client, 0.01)[0])
+    assert less.explains
+    assert less.control == whole.control
+    assert less.path.rate_bps == pytest.approx(whole.path.rate_bps, rel=0.01)
+    assert less.path.queue_bytes == pytest.approx(whole.path.queue_bytes, rel=0.05)
 
 
 PAUSES = 'kind = "on-off", rate = "8 Mbps", on = "1 s", off = "1 s", duration = "10 s"'

@@ -173,7 +173,7 @@ def _fit(fit: Fit) -> dict[str, Any]:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    return f"{100 * share:.{0 if share >= 0.1 else 1}f} %"
 
 
 def _listed(names: list[str]) -> str:
