@@ -485,6 +485,10 @@ class Capture:
         """Facts of the whole: packets, bytes, when it begins, and the packets that were not looked into."""
     def recording(self, name: str, notes: Sequence[str]) -> bytes:
         """Recording (docs/recording.md) of the connections it was made for; `notes` say what the capture lacks."""
+    def joined(self, other: Capture, names: tuple[str, str], notes: Sequence[str]) -> bytes:
+        """Recording of the connections that this and another capture of the same ones were made for."""
+    def partners(self, other: Capture, numbers: Sequence[int]) -> list[int | None]:
+        """Numbers of another capture's connections that are this one's of these numbers."""
 
 def memory_left() -> int | None: ...
 def registry() -> str:

@@ -6,7 +6,8 @@ import contextlib
 import gzip
 import json
 import random
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,134 @@ transport = { kind = "tcp" }
 )
 
 
+def blocks_of(file: Path) -> tuple[bytes, list[bytearray]]:
+    """Bytes before the first packet of a capture of ours, and the blocks of its packets."""
+    content, place, packets = file.read_bytes(), 0, []
+    while place < len(content):
+        block = bytearray(content[place : place + int.from_bytes(content[place + 4 : place + 8], "little")])
+        place += len(block)
+        if block[:4] == b"\x06\0\0\0":
+            packets.append(block)
+    return content[: len(content) - sum(map(len, packets))], packets
+
+
+def time_of(block: bytearray) -> int:
+    """Time of a packet's block in nanoseconds."""
+    high, low = (int.from_bytes(block[at : at + 4], "little") for at in (12, 16))
+    return high << 32 | low
+
+
+def changed(file: Path, into: Path, change: Callable[[bytearray], None]) -> Path:
+    """A capture of ours with another content of each packet's block."""
+    head, packets = blocks_of(file)
+    for block in packets:
+        change(block)
+    into.write_bytes(head + b"".join(sorted(packets, key=time_of)))
+    return into
+
+
+def later(by: int) -> Callable[[bytearray], None]:
+    """Shift a packet's time by so many ticks, which are nanoseconds."""
+
+    def shift(block: bytearray) -> None:
+        time = time_of(block) + by
+        block[12:20] = (time >> 32).to_bytes(4, "little") + (time & 0xFFFFFFFF).to_bytes(4, "little")
+
+    return shift
+
+
+@pytest.mark.parametrize("wire", ["a plain path", "much loss", "late packets"])
+@pytest.mark.parametrize("ahead", [0, 1_234_567, 86_400_000_000_000])
+def test_two_captures_tell_the_runs_losses_and_delays(tmp_path: Path, wire: str, ahead: int) -> None:
+    text = scenario(1, WIRES[wire], size="1 MB")
+    _, at = run(tmp_path, text)
+    recording = _core.run(_core.load(text), recording=1_000_000).recording
+    assert recording is not None
+    _, own = read(recording)
+    far = changed(at["b"], tmp_path / "far.pcapng", later(ahead))
+    header, seen = read(captures.record_both(at["a"], far).content)
+    for column in (*COLUMNS, "time", "fate", "gone"):
+        # A queue's drop is lost between the two, too; when, no capture shows.
+        mine = own[f"packet.{column}"]
+        if column == "fate":
+            mine = np.where(mine == 2, 3, mine)
+        if column == "gone":
+            mine = np.where(own["packet.fate"] == 1, mine, np.nan)
+        assert np.array_equal(mine, seen[f"packet.{column}"], equal_nan=mine.dtype == float), column
+    between = header["observed"]["between"]
+    arrived = own["packet.fate"] == 1
+    took = own["packet.gone"] - own["packet.time"]
+    least = [took[arrived & (own["packet.side"] == side)].min() for side in (0, 1)]
+    assert between["ahead_ns"] - ahead == (least[0] - least[1]) / 2 == 0, "the path is the same both ways"
+    assert between["least_ns"] == sum(least) / 2
+    assert (between["lost"], between["unknown"], between["strangers"]) == ((own["packet.fate"] >= 2).sum(), 0, 0)
+    delays = {one["measure"] for one in header["series"]}
+    assert {"delay", "delay_back", "rtt", "flight", "window"} == delays
+    assert header["packets"]["kept"] == header["packets"]["all"] == len(own["packet.time"])
+
+
+def test_ways_that_are_not_alike_shift_the_clocks_by_half_of_that(tmp_path: Path) -> None:
+    """A delay on one way alone and a clock that is off look alike, whoever tells them (RFC 5905 section 8)."""
+    _, at = run(tmp_path, scenario(1, size="100 kB"))
+
+    def slower(block: bytearray) -> None:
+        source, target = block[40:44], block[44:48]
+        # What comes back passes the far end 6 ms earlier: its way takes so much longer.
+        later(-6_000_000 if source > target else 0)(block)
+
+    far = changed(at["b"], tmp_path / "far.pcapng", slower)
+    header, _ = read(captures.record_both(at["a"], far).content)
+    usual, _ = read(captures.record_both(at["a"], at["b"]).content)
+    own, other = (one["observed"]["between"] for one in (header, usual))
+    assert own["ahead_ns"] == other["ahead_ns"] - 3_000_000
+    assert own["least_ns"] == other["least_ns"] + 3_000_000
+
+
+def test_the_order_of_two_captures_does_not_matter_and_addresses_may_be_translated(tmp_path: Path) -> None:
+    _, at = run(tmp_path, scenario(1, WIRES["much loss"], size="500 kB"))
+    one, other = (read(captures.record_both(*paths).content) for paths in ((at["a"], at["b"]), (at["b"], at["a"])))
+    for column in ("time", "gone", "fate", "from", "ack", "side"):
+        assert np.array_equal(one[1][f"packet.{column}"], other[1][f"packet.{column}"], equal_nan=column != "fate")
+    assert [node["name"] for node in one[0]["nodes"]] == ["client", "server"]
+    assert [node["name"] for node in other[0]["nodes"]] == ["server", "client"]
+
+    def translate(block: bytearray) -> None:
+        for place in (40, 44):
+            if block[place : place + 4] == b"\x0a\0\0\x01":
+                block[place : place + 4] = b"\xc0\0\x02\x01"
+
+    far = changed(at["b"], tmp_path / "far.pcapng", translate)
+    assert vz.read(far).connections["client"][0].startswith("192.0.2.1:")
+    _, translated = read(captures.record_both(at["a"], far).content)
+    assert np.array_equal(translated["packet.fate"], one[1]["packet.fate"])
+
+
+def test_what_the_other_capture_cannot_have_is_not_lost(tmp_path: Path) -> None:
+    _, at = run(tmp_path, scenario(1, size="1 MB"))
+    header, columns = read(captures.record_both(at["a"], at["b"]).content)
+    half = float(columns["packet.time"][len(columns["packet.time"]) // 2])
+    head, packets = blocks_of(at["b"])
+    short = tmp_path / "short.pcapng"
+    short.write_bytes(head + b"".join(block for block in packets if time_of(block) < half))
+    header, seen = read(captures.record_both(at["a"], short).content)
+    lost = seen["packet.time"][seen["packet.fate"] == 3]
+    assert len(lost) == 0 or lost.max() < half
+    late = seen["packet.time"] > half
+    assert set(seen["packet.fate"][late]) == {0}
+    assert header["observed"]["between"]["unknown"] > late.sum() / 2
+    _, seen = read(captures.record_both(at["a"], at["b"], most=100).content)
+    assert len(seen["packet.time"]) <= 100
+    assert np.array_equal(seen["packet.from"], columns["packet.from"][: len(seen["packet.from"])], equal_nan=True)
+
+
+def test_captures_that_share_no_connection_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    _, at = run(tmp_path, scenario(1, size="20 kB"))
+    _, others = run(tmp_path / "other", scenario(2, size="20 kB"))
+    with pytest.raises(vz.ScenarioError, match="has none of the connections of"):
+        captures.record_both(at["a"], others["b"])
+
+
 def test_connections_are_chosen_and_cut(tmp_path: Path) -> None:
     _, at = run(tmp_path, TWO)
     rows = vz.read(at["a"]).connections
@@ -158,15 +287,9 @@ def test_connections_are_chosen_and_cut(tmp_path: Path) -> None:
 def test_windows_without_their_scale_are_not_drawn(tmp_path: Path) -> None:
     """The scale stands in SYNs (RFC 7323 section 2.2); a capture without them has the windows' digits alone."""
     _, at = run(tmp_path, scenario(1, size="100 kB"))
-    file = at["a"].read_bytes()
-    blocks_, place = [], 0
-    while place < len(file):
-        length = int.from_bytes(file[place + 4 : place + 8], "little")
-        blocks_.append(file[place : place + length])
-        place += length
-    packets = [number for number, block in enumerate(blocks_) if block[:4] == b"\x06\0\0\0"]
+    head, packets = blocks_of(at["a"])
     late = tmp_path / "late.pcapng"
-    late.write_bytes(b"".join(block for number, block in enumerate(blocks_) if number not in packets[:3]))
+    late.write_bytes(head + b"".join(packets[3:]))
     header, columns = read(captures.record(late).content)
     assert "window" not in {one["measure"] for one in header["series"]}
     assert np.isnan(columns["packet.edge"]).all()
@@ -190,6 +313,9 @@ def test_hostile_captures_are_drawn_or_refused(tmp_path: Path) -> None:
             drawn += 1
             assert header["packets"]["kept"] == len(columns["packet.time"]) <= 30
             assert (np.diff(columns["packet.time"]) >= 0).all()
+            _, columns = read(captures.record_both(at["a"], hostile, most=30).content)
+            assert (np.diff(columns["packet.time"]) >= 0).all()
+            assert not (columns["packet.gone"] < columns["packet.time"]).any()
     assert drawn > 50
 
 
@@ -204,7 +330,7 @@ def test_the_command_draws_a_capture_and_says_what_does_not_go_with_it(tmp_path:
     for words_, says in [
         (["--flow", "7"], "no connection 7; the last is 0"),
         (["--seed", "3"], "leave --set, --beside and --seed out"),
-        ([at["b"], at["a"]], "is drawn alone"),
+        ([at["b"], at["a"]], "drawn alone or with one of the same packets"),
     ]:
         done = vazao("view", at["a"], *words_, "--html", page)
         assert (done.code, says in done.err) == (2, True), done.err
@@ -218,6 +344,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("drawn")
     _, at = run(folder, TWO)
     made = {"whole": captures.record(at["a"]), "cut": captures.record(at["a"], flow=0, most=200)}
+    made["both"] = captures.record_both(at["a"], at["b"])
     return {name: seeing.view([one]).save(folder / f"{name}.html") for name, one in made.items()}
 
 
@@ -272,3 +399,34 @@ def test_the_page_draws_what_a_capture_shows_and_nothing_else(opened: Open, size
 def test_a_capture_that_was_cut_says_so(opened: Open) -> None:
     page = opened("cut", 1280, 900)
     assert any("the first 200 of" in note for note in page.locator(".note").all_inner_texts())
+
+
+@needs_chromium
+@pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
+def test_the_page_of_two_captures_says_how_their_clocks_were_set(opened: Open, size: tuple[int, int]) -> None:
+    page = opened("both", *size)
+    panels = page.locator(".panel h2").all_inner_texts()
+    assert panels == [
+        *(
+            "Time-sequence graph",
+            "Network",
+            "Space-time diagram",
+            "Windows",
+            "Round-trip time",
+            "One-way delay",
+            "Rates",
+        )
+    ]
+    for panel in ("sequence", "spacetime", "delay"):
+        assert colours(page, panel) > 3, panel
+    note = page.locator(".note").first.inner_text()
+    assert "the least delays both ways are the same" in note
+    assert "captures cannot tell more" in note
+    assert re.search(r"\d+ packets were lost between the two", note)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.keyboard.press("n")
+    facts = dict(
+        zip(page.locator(".packet dt").all_inner_texts(), page.locator(".packet dd").all_inner_texts(), strict=True)
+    )
+    assert facts["Fate"] in {"passed the other capture", "lost before the other capture"}
+    assert page.locator(".packet .way td").all_inner_texts()[2] == "–", "nobody knows how long it waited"

@@ -91,8 +91,8 @@ export interface Link {
   direction: string;
   from: string;
   to: string;
-  rate_bps: number;
-  delay_ns: number;
+  rate_bps: number | null;
+  delay_ns: number | null;
   key?: string;
   index?: number;
 }
@@ -124,6 +124,15 @@ export interface Observed {
   captures: string[];
   begin_s: number;
   notes: string[];
+  between?: Between;
+}
+
+export interface Between {
+  ahead_ns: number;
+  least_ns: number | null;
+  lost: number;
+  unknown: number;
+  strangers: number;
 }
 
 export interface Filter {

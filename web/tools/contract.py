@@ -31,6 +31,7 @@ NAMES = {
     ("Header", "packets"): "Kept", ("Header", "flows"): "Flow", ("Header", "nodes"): "NetworkNode",
     ("Header", "links"): "Link", ("Header", "measures"): "Measure", ("Header", "series"): "SeriesEntry",
     ("Header", "sections"): "Section", ("Header", "observed"): "Observed",
+    ("Observed", "between"): "Between",
 }  # fmt: skip
 """Names of the types of values within others."""
 
@@ -51,6 +52,9 @@ MODELS = (
     *(replies.Directory, replies.About, replies.Bins, replies.Statement, replies.Answer, replies.Rows, replies.Counted),
     *(replies.Counts, replies.Domain, replies.Shown, replies.Finding, replies.Ledger),
 )
+
+UNKNOWN = {("Between", "least_ns")}
+"""Numbers that are null where nothing tells them."""
 
 PLAIN = {bool: "boolean", int: "number", float: "number", str: "string", NoneType: "null"}
 
@@ -77,6 +81,7 @@ class Contract:
         lists = [value for value in values if isinstance(value, list)]
         tables = [value for value in values if isinstance(value, dict)]
         found = [PLAIN[type(value)] for value in values if not isinstance(value, list | dict)]
+        found += ["null"] * (at in UNKNOWN)
         if tables:
             found.append(self._named(at, tables))
         if lists:
@@ -144,7 +149,8 @@ def contract() -> str:
     recording = _core.run(_core.load(SCENARIO), recording=1000).recording or b""
     capture = _core.Capture([0], 3)
     capture.feed(opening())
-    made.seen("Header", [header(recording), header(capture.recording("", [""]))])
+    captured = [capture.recording("", [""]), capture.joined(capture, ("", ""), [""])]
+    made.seen("Header", list(map(header, [recording, *captured])))
     for model in MODELS:
         made.model(model)
     return HEAD + "".join(made.lines())

@@ -106,6 +106,8 @@ pub struct Analysis {
     pub connections: Vec<Connection>,
     /// Facts of the whole.
     pub overview: Overview,
+    /// Numbers of connections whose segments are told one by one.
+    watched: Vec<u32>,
     /// Number of the latest connection of each key.
     latest: BTreeMap<Key, u32>,
     /// Key of the packet before, and its connection: packets come in trains.
@@ -113,8 +115,13 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Handles the next packet. Returns what it was to its connection, if that is one of TCP.
-    pub fn on_packet(&mut self, packet: &Captured<'_>) -> Option<Passing> {
+    /// Creates an analysis that tells the segments of the connections with these numbers one by one.
+    pub fn watching(connections: Vec<u32>) -> Analysis {
+        Analysis { watched: connections, ..Analysis::default() }
+    }
+
+    /// Handles the next packet. Returns what it was to its connection, if that is watched and of TCP.
+    pub fn on_packet(&mut self, packet: &Captured<'_>) -> Option<Box<Passing>> {
         let seen = &mut self.overview;
         let original = packet.original_length as usize;
         seen.packets += 1;
@@ -127,8 +134,9 @@ impl Analysis {
         let time = seen.last;
         match headers::read(packet.link_type, packet.bytes, original) {
             Ok(headers) => {
-                let passing = self.on_transport(time, packet.interface, &headers);
-                return passing.map(|passing| Passing { size: packet.original_length, ..passing });
+                let mut passing = self.on_transport(time, packet.interface, &headers)?;
+                passing.size = packet.original_length;
+                return Some(passing);
             }
             Err(Unread::NotIp) => seen.not_ip += 1,
             Err(Unread::Fragment) => seen.fragments += 1,
@@ -141,7 +149,7 @@ impl Analysis {
         None
     }
 
-    fn on_transport(&mut self, time: u64, interface: u32, headers: &Headers<'_>) -> Option<Passing> {
+    fn on_transport(&mut self, time: u64, interface: u32, headers: &Headers<'_>) -> Option<Box<Passing>> {
         let has_ports = PORTS.contains(&headers.protocol);
         if has_ports && headers.bytes.len() < 4 {
             self.overview.short += 1;
@@ -165,7 +173,10 @@ impl Analysis {
             self.overview.short += u64::from(headers.protocol == tcp::PROTOCOL);
             return None;
         };
-        connection.on_segment(from, &segment).map(|passing| Passing { connection: number, ..passing })
+        let is_watched = self.watched.contains(&number);
+        let mut passing = connection.on_segment(from, &segment, is_watched)?;
+        passing.connection = number;
+        Some(passing)
     }
 
     /// Returns the connection of a packet, a new one if there is none.
@@ -253,6 +264,29 @@ impl Connection {
         [self.handshake_rtt[side], of_data].into_iter().flatten().min()
     }
 
+    /// Returns whether another capture's connection is this one: by its ends or, where addresses were translated on the way,
+    /// by the sequence numbers of both SYNs.
+    pub fn is_same(&self, other: &Connection) -> bool {
+        let initial = |connection: &Connection| {
+            let [client, server] = connection.tcp.as_ref()?.each_ref().map(Half::initial);
+            Some((client?, server?))
+        };
+        match (initial(self), initial(other)) {
+            (Some(one), Some(other)) => one == other,
+            _ => self.tcp.is_some() && other.tcp.is_some() && self.sides == other.sides,
+        }
+    }
+
+    /// Returns whether it was captured nearer to the client than in another capture.
+    pub fn is_nearer_to_client(&self, other: &Connection) -> bool {
+        let compare = |side| Some((self.round_trip(side)?, other.round_trip(side)?));
+        match (compare(0), compare(1)) {
+            (Some((one, other)), _) if one != other => one < other,
+            (_, Some((one, other))) => one >= other,
+            _ => true,
+        }
+    }
+
     /// Returns the side that sends most of the data.
     pub fn sender(&self) -> usize {
         match &self.tcp {
@@ -291,7 +325,7 @@ impl Connection {
         }
     }
 
-    fn on_segment(&mut self, from: usize, segment: &Segment) -> Option<Passing> {
+    fn on_segment(&mut self, from: usize, segment: &Segment, is_watched: bool) -> Option<Box<Passing>> {
         self.on_opening(from, segment);
         self.was_reset |= segment.flags.contains(Flags::RST);
         let (unit, now, is_open) = (self.unit(), segment.moment.time, self.is_open);
@@ -308,7 +342,7 @@ impl Connection {
         };
         halves[from].account(now, events[0], unit, to[from].unwrap_or(0));
         halves[1 - from].account(now, events[1], unit, to[1 - from].unwrap_or(0));
-        Some(Passing::new(from, segment, halves, scale.map(|_| window), judgement, round_trip))
+        is_watched.then(|| Box::new(Passing::new(from, segment, halves, scale.map(|_| window), judgement, round_trip)))
     }
 
     /// Follows the three segments of the handshake.

@@ -9,10 +9,12 @@ mod headers;
 mod holes;
 mod limits;
 mod moment;
+mod pairing;
 mod passing;
 mod tcp;
 
 pub use analysis::{Analysis, Connection, Ending, Overview};
 pub use limits::{Limit, Limits};
+pub use pairing::{Fate, Mark, Pairing, Sighting, pair};
 pub use passing::Passing;
 pub use tcp::{Half, Handshake};

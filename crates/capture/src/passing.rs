@@ -1,5 +1,6 @@
 //! A segment as it passes, told by what is known of its connection then.
 
+use crate::pairing::Mark;
 use crate::tcp::{Half, Judgement, Segment};
 use std::ops::Range;
 use vazao_wire::tcp::{Flags, Header};
@@ -17,6 +18,8 @@ pub struct Passing {
     pub from: usize,
     /// Its header, without the ports.
     pub header: Header,
+    /// What it is known by elsewhere.
+    pub mark: Mark,
     /// Data that it carries.
     pub data: Option<Range<u64>>,
     /// Offset in the other side's stream up to which it acknowledges.
@@ -67,6 +70,13 @@ impl Passing {
                 window: segment.window,
                 urgent: 0,
                 options: segment.options,
+            },
+            mark: Mark {
+                sequence: first,
+                length: segment.payload.try_into().unwrap_or(u32::MAX),
+                rest: (segment.acknowledgment, segment.window, segment.flags.0),
+                stamps: segment.options.timestamps,
+                identification: segment.moment.identification,
             },
             data: start.map(|start| start..start + segment.payload),
             ack: peer.offset(segment.acknowledgment).filter(|_| has(Flags::ACK)),

@@ -150,6 +150,11 @@ impl Half {
         self.base == Some(sequence)
     }
 
+    /// Returns the sequence number of its SYN, if that was seen.
+    pub fn initial(&self) -> Option<u32> {
+        self.base.filter(|_| self.handshake.is_some())
+    }
+
     /// Returns the offset in the stream of a sequence number near the latest ones; the SYN is at 0, as the first octet is.
     pub fn offset(&self, sequence: u32) -> Option<u64> {
         self.octet(sequence, self.highest).map(|octet| octet.saturating_sub(1))

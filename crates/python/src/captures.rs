@@ -5,7 +5,7 @@ use crate::arrow::PyTable;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use vazao_capture::{Analysis, Connection, Ending, Half, Limit};
-use vazao_scenario::{Column, ENGINE_VERSION, Observation, Table};
+use vazao_scenario::{Column, ENGINE_VERSION, Observation, Place, Table, join, partners};
 use vazao_wire::pcapng::ReadError;
 use vazao_wire::stream::Stream;
 use vazao_wire::{dccp, icmp, sctp, tcp, udp};
@@ -35,7 +35,8 @@ impl PyCapture {
     #[new]
     #[pyo3(signature = (connections=Vec::new(), most=0))]
     fn new(connections: Vec<u32>, most: usize) -> Self {
-        PyCapture { observation: Observation::new(connections, most), ..PyCapture::default() }
+        let analysis = Analysis::watching(connections.clone());
+        PyCapture { analysis, observation: Observation::new(connections, most), ..PyCapture::default() }
     }
 
     /// Reads the packets of the next piece of the file, which may end anywhere.
@@ -67,6 +68,27 @@ impl PyCapture {
     /// what it lacks.
     fn recording<'py>(&self, py: Python<'py>, name: &str, notes: Vec<String>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.observation.file([name, ENGINE_VERSION], &notes, &self.analysis))
+    }
+
+    /// Returns the recording of the connections that this and another capture of them were made for.
+    fn joined<'py>(
+        &self,
+        py: Python<'py>,
+        other: &PyCapture,
+        names: [String; 2],
+        notes: Vec<String>,
+    ) -> Bound<'py, PyBytes> {
+        let places = [(self, &names[0]), (other, &names[1])].map(|(capture, name)| Place {
+            name,
+            observation: &capture.observation,
+            analysis: &capture.analysis,
+        });
+        PyBytes::new(py, &join(places, ENGINE_VERSION, &notes))
+    }
+
+    /// Returns the numbers of another capture's connections that are this one's of these numbers; none where it has none.
+    fn partners(&self, other: &PyCapture, numbers: Vec<u32>) -> Vec<Option<u32>> {
+        partners(&self.analysis, &other.analysis, &numbers)
     }
 
     /// Returns what is known of it as a whole.

@@ -42,6 +42,7 @@ pub use packs::tcp::like::{PERSONALITIES, Personality};
 pub use packs::tcp::strip::{STRIPPABLE, Strip};
 pub use packs::{DEFAULT as DEFAULT_TRANSPORT, TRANSPORTS};
 pub use record::Output;
+pub use record::joined::{Place, join, partners};
 pub use record::observed::Observation;
 pub use record::samples::{Legend, Sample};
 pub use results::collect::{Outcome, jain};

@@ -61,9 +61,13 @@ def read(path: str | Path, *, progress: Callable[[int], None] | None = None) -> 
     inferred, such as losses and limits, is as seen from there; docs/captures.md says how. `progress` is told the bytes
     read so far. Raises `ScenarioError` for a file that is no capture or cannot be read.
     """
+    return analysed(Path(path), progress)[0]
+
+
+def analysed(path: Path, progress: Callable[[int], None] | None = None) -> tuple[Capture, _core.Capture]:
+    """A capture that has been read, and the engine's view of it. Raises `ScenarioError` as `read` does."""
     import polars as pl
 
-    path = Path(path)
     capture, count, problem = _core.Capture(), 0, None
     try:
         for piece in pieces(path):
@@ -82,7 +86,7 @@ def read(path: str | Path, *, progress: Callable[[int], None] | None = None) -> 
     if problem and not facts["packets"]:
         raise ScenarioError(f"{path}: {problem}")
     frame = pl.DataFrame(capture.connections()).with_columns(pl.selectors.categorical().cast(pl.String))
-    return Capture(path, frame, facts, problem)
+    return Capture(path, frame, facts, problem), capture
 
 
 def pieces(path: Path) -> Generator[bytes, None, None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vazao import _core, study
-from vazao.captures.reading import Capture, pieces, read
+from vazao.captures.reading import Capture, analysed, pieces, read
 from vazao.errors import ScenarioError
 from vazao.seeing import MOST, Recording
 
@@ -41,6 +41,33 @@ def record(path: str | Path, *, flow: int | None = None, most: int = MOST) -> Re
     return Recording(path.name, content(capture, chosen, most), lambda kept: content(capture, chosen, kept))
 
 
+def record_both(first: str | Path, second: str | Path, *, flow: int | None = None, most: int = MOST) -> Recording:
+    """Record connections that two captures show at two places, with what was lost between and what the rest took.
+
+    `flow` is a connection's number in the first. Raises `ScenarioError` as `record` does, and if no connection of the
+    first is in the second.
+    """
+    paths = [Path(first), Path(second)]
+    (capture, one), (far, other) = (analysed(path) for path in paths)
+    notes = [f"{each.path.name}: {note}" for each in (capture, far) for note in each.remarks]
+    chosen = connections(capture, flow, most)
+    partners = dict(zip(chosen, one.partners(other, chosen), strict=True))
+    shared = {number: partner for number, partner in partners.items() if partner is not None}
+    if not shared:
+        named = "none of the connections" if flow is None else f"no connection {flow}"
+        raise ScenarioError(f"{paths[1]}: has {named} of {paths[0]}: the same ends, or the same numbers in the SYNs")
+    names = (paths[0].name, paths[1].name if paths[1].name != paths[0].name else str(paths[1]))
+
+    def joined(kept: int) -> bytes:
+        sources = [
+            kept_packets(path, list(numbers), kept)
+            for path, numbers in zip(paths, (shared, shared.values()), strict=True)
+        ]
+        return sources[0].joined(sources[1], names, notes)
+
+    return Recording(", ".join(names), joined(most), joined)
+
+
 def connections(capture: Capture, flow: int | None, most: int) -> list[int]:
     """Numbers of the connections to record, the one with the most data first."""
     rows: pl.DataFrame = capture.connections.sort("app_bytes", descending=True, nulls_last=True, maintain_order=True)
@@ -62,9 +89,14 @@ def connections(capture: Capture, flow: int | None, most: int) -> list[int]:
 
 def content(capture: Capture, chosen: list[int], most: int) -> bytes:
     """Recording of connections of a capture that has been read, with at most `most` packets."""
+    return kept_packets(capture.path, chosen, most).recording(capture.path.name, capture.remarks)
+
+
+def kept_packets(path: Path, chosen: list[int], most: int) -> _core.Capture:
+    """A capture with the first `most` packets of connections."""
     source = _core.Capture(chosen, most)
     # What is wrong with the file was met when it was read.
     with contextlib.suppress(ScenarioError, EOFError, zlib.error):
-        for piece in pieces(capture.path):
+        for piece in pieces(path):
             source.feed(piece)
-    return source.recording(capture.path.name, capture.remarks)
+    return source

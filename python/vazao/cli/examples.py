@@ -18,6 +18,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "vazao view two.toml --beside flow.0.transport.cc=bbr",
         "vazao view results/tcp-bakeoff/1f0c3d --html run.html",
         "vazao view trace.pcap.gz --flow 3",
+        "vazao view sender.pcap receiver.pcap",
     ),
     "play": ("vazao play two.toml", "vazao play --lesson slow-start --html lesson.html"),
     "report": ("vazao report results/tcp-bakeoff", "vazao report results/tcp-bakeoff --serve"),

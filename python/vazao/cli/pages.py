@@ -26,7 +26,8 @@ Runs = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE|NAME|DIR/RUN_ID…",
-        help="Scenarios, or stored runs of a study; several are drawn over each other. Or a capture: pcap or pcapng.",
+        help="Scenarios, or stored runs of a study; several are drawn over each other. "
+        "Or a capture (pcap, pcapng), or two of the same packets at two places.",
         autocompletion=completions.files,
     ),
 ]
@@ -66,18 +67,20 @@ def view(
 ) -> None:
     """Draw runs packet by packet: sequence numbers, windows, queues, the network. One page, which needs no network.
 
-    Of a capture it draws connections as they passed there.
+    Of a capture it draws connections as they passed there; of two, also what was lost between and what the rest took.
     """
     from vazao import seeing
 
     most = packets or seeing.MOST
     captured = [run for run in runs if captures.is_capture(Path(run))]
     if captured:
-        if len(runs) > 1:
-            raise ScenarioError(f"{captured[0]}: is a capture; it is drawn alone")
+        if len(captured) < len(runs) or len(runs) > 2:
+            raise ScenarioError(f"{captured[0]}: is a capture, drawn alone or with one of the same packets elsewhere")
         if changes or beside or seed is not None:
             raise ScenarioError(f"{captured[0]}: is a capture; leave --set, --beside and --seed out")
-        recording = captures.record(captured[0], flow=flow, most=most)
+        both = len(captured) == 2
+        draw = captures.record_both if both else captures.record
+        recording = draw(*captured, flow=flow, most=most)
         told = {"captures": captured} if as_json else None
         _deliver(seeing.view([recording]), html, recording.name, told, browser=not no_browser)
         return

@@ -8,7 +8,7 @@ export interface Leg {
   to: string;
   /** Time when it reached the link's queue. */
   came: number;
-  /** Nanoseconds that it waited in the queue; NaN if it never reached the link's end. */
+  /** Nanoseconds that it waited in the queue; NaN if it never reached the link's end, or nobody knows. */
   wait: number;
   /** Time when it reached the link's end; NaN if it never did. */
   arrived: number;
@@ -82,8 +82,9 @@ export class Journeys {
       const hop = this.at(packet, nth);
       const link = hops.link[hop]!;
       const arrived = hops.time[hop]!;
-      const wait = Math.max(0, arrived - came - this.transit(link, packets.size[packet]!));
-      const { from, to } = header.links[link]!;
+      const { from, to, rate_bps } = header.links[link]!;
+      const transit = rate_bps === null ? Number.NaN : this.transit(link, packets.size[packet]!);
+      const wait = Math.max(0, arrived - came - transit);
       legs.push({ link, from, to, came, wait, arrived });
       came = arrived;
     }

@@ -161,6 +161,8 @@ export class NetworkPanel {
     for (let packet = Math.max(start, end - MOST); packet < end; packet++) {
       const gone = packets.gone[packet]!;
       const failed = packets.fate[packet]! >= Fate.dropped;
+      // Of two captures nobody knows where between them.
+      if (this.run.observed && Number.isNaN(gone)) continue;
       if (gone <= now && !(failed && now - gone < fading)) continue;
       const at = this.position(packet, ends, now);
       if (!at) continue;

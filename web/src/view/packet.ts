@@ -13,6 +13,13 @@ const FATES = [
   "passed the capture; what became of it is not known here",
 ];
 
+/** Fates between two captures. */
+const FATES_BETWEEN: Record<number, string> = {
+  [Fate.underWay]: "not found in the other capture, which may lack it",
+  [Fate.arrived]: "passed the other capture",
+  [Fate.lost]: "lost before the other capture",
+};
+
 /** Frame numbers of a packet in the captures at its sender's and its receiver's interface. */
 export function framesInWords(packets: Packets, { interfaces }: Header, packet: number): string {
   const places = [
@@ -77,7 +84,7 @@ export class PacketPanel {
     }
     facts.push(["Fate", this.fate(packet)]);
     const numbers = framesInWords(packets, header, packet);
-    if (numbers) facts.push([run.observed ? "In the capture" : "In captures", numbers]);
+    if (numbers) facts.push([run.atOnePlace ? "In the capture" : "In captures", numbers]);
     this.element.replaceChildren(
       el(
         "header",
@@ -98,7 +105,7 @@ export class PacketPanel {
         words(run.recording, packet) || "–",
       ),
       el("dl", {}, ...facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
-      run.observed ? "" : this.way(packet),
+      run.atOnePlace ? "" : this.way(packet),
     );
   }
 
@@ -122,6 +129,7 @@ export class PacketPanel {
     const run = this.model.runs[this.model.selected!.run]!;
     const { packets, header } = run.recording;
     const fate = packets.fate[packet]!;
+    if (header.observed && fate !== Fate.passed) return FATES_BETWEEN[fate] ?? "–";
     const link = header.links[packets.link[packet]!];
     const place = link ? `, link ${link.from} → ${link.to}` : "";
     const when = fate === Fate.underWay || fate === Fate.passed ? "" : `, ${moment(packets.gone[packet]!)}`;

@@ -11,7 +11,7 @@ import { NetworkPanel } from "./network";
 import { PacketPanel } from "./packet";
 import { panels } from "./panels/all";
 import { Player } from "./player";
-import type { Flow } from "./recording";
+import type { Flow, Observed } from "./recording";
 import type { Run, Selection } from "./run";
 
 /** Initial range of truncated runs, relative to their known part: the shade beyond it shows that they went on. */
@@ -55,7 +55,7 @@ export class Viewer {
     this.help = helpDialog(commands);
     keyboard(commands);
     const [sequence, ...rest] = this.plots.map(({ element }) => element);
-    const network = this.observed ? "" : this.network.element;
+    const network = this.atOnePlace ? "" : this.network.element;
     const stack = el("div", { class: "stack" }, sequence!, network, ...rest);
     root.classList.add("vazao");
     root.replaceChildren(
@@ -68,13 +68,13 @@ export class Viewer {
     this.choose();
     if (runs.every((run) => run.isCut)) axis.show(0, Math.max(...runs.map(({ known }) => known)) * BEYOND);
     for (const plot of this.plots) plot.build();
-    if (!this.observed) this.network.build();
+    if (!this.atOnePlace) this.network.build();
     new ResizeObserver(() => this.resize()).observe(stack);
   }
 
   /** Whether it is a capture's: neither a network nor packets on their way are known. */
-  private get observed(): boolean {
-    return this.model.runs.some((run) => run.observed);
+  private get atOnePlace(): boolean {
+    return this.model.runs.some((run) => run.atOnePlace);
   }
 
   private heading(): HTMLElement {
@@ -126,7 +126,7 @@ export class Viewer {
         button("+", "Zoom in (+)", () => axis.zoom(0.5)),
         button("All", "Show the whole run (Home)", () => axis.all()),
       ),
-      this.observed ? "" : this.player.element,
+      this.atOnePlace ? "" : this.player.element,
     );
     if (overlaid(this.model)) {
       const jump = button("First difference", "Go to the first difference (d)", () => this.jump());
@@ -159,7 +159,7 @@ export class Viewer {
       );
     }
     const { observed, flows } = runs[0]!.recording.header;
-    if (observed) notes.push(placeInWords(flows), ...observed.notes);
+    if (observed) notes.push(placesInWords(observed, flows), ...observed.notes);
     for (const { name, recording } of runs) {
       const { kept, all } = recording.header.packets;
       if (kept < all)
@@ -223,7 +223,7 @@ export class Viewer {
       { keys: ["-", "_"], shown: "−", help: "zoom out", run: () => axis.zoom(2, this.about()) },
       { keys: ["Home", "0"], shown: "Home", help: "the whole run", run: () => axis.all() },
       ...this.verticalCommands(),
-      ...(this.observed
+      ...(this.atOnePlace
         ? []
         : [{ keys: [" "], shown: "Space", help: "play or pause", run: () => this.player.toggle() }]),
       { keys: ["n"], shown: "n", help: "next packet", run: () => this.packet.step(1) },
@@ -315,14 +315,29 @@ export class Viewer {
 }
 
 /** Describes where packets were captured, and what follows for all that is drawn. */
-function placeInWords(flows: Flow[]): string {
-  const hosts = new Set(flows.map(hostNear));
-  const [host] = hosts;
-  const near = hosts.size === 1 && host ? `, taken near ${host}` : "";
-  return (
-    `A capture${near}: times are those at which packets passed there. ` +
-    "What became of them elsewhere, congestion windows and queues are not in it."
-  );
+function placesInWords({ between, captures }: Observed, flows: Flow[]): string {
+  if (!between) {
+    const hosts = new Set(flows.map(hostNear));
+    const [host] = hosts;
+    const near = hosts.size === 1 && host ? `, taken near ${host}` : "";
+    return (
+      `A capture${near}: times are those at which packets passed there. ` +
+      "What became of them elsewhere, congestion windows and queues are not in it."
+    );
+  }
+  const { ahead_ns: ahead, least_ns: least, lost, unknown, strangers } = between;
+  const clock = `The clock of ${captures[1]} is taken to be ${duration(Math.abs(ahead))} ${ahead < 0 ? "behind" : "ahead"}`;
+  const why =
+    least === null
+      ? ", as if the least delay were none: packets went one way alone, so that only differences of delays are known."
+      : `, by which the least delays both ways are the same, ${duration(least)}: ` +
+        "captures cannot tell more, so that only differences and sums of delays are sure.";
+  const more = [
+    `${integer(lost)} packets were lost between the two.`,
+    unknown ? `Of ${integer(unknown)} nothing can be told.` : "",
+    strangers ? `${integer(strangers)} were found at the far one alone, and are left out.` : "",
+  ];
+  return [`Two captures of the same packets. ${clock}${why}`, ...more].filter(Boolean).join(" ");
 }
 
 /** Describes when a capture was taken; those of runs begin at 0. */

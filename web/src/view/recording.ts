@@ -1,8 +1,8 @@
-import type { Flow, Header, Link, Measure, NetworkNode } from "../contract";
+import type { Flow, Header, Link, Measure, NetworkNode, Observed } from "../contract";
 
 /** Reads a recording (docs/recording.md). Its columns are views of the file: nothing is copied. */
 
-export type { Flow, Header, Link, NetworkNode };
+export type { Flow, Header, Link, NetworkNode, Observed };
 
 export const Kind = {
   data: 1,

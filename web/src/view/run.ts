@@ -25,9 +25,14 @@ export class Run {
     return header.end_ns || packets.time[packets.count - 1] || 1;
   }
 
-  /** Whether packets are known as they passed one place, that of a capture, and not where they came from and went. */
+  /** Whether packets are known as they passed captures. */
   get observed(): boolean {
     return this.recording.header.observed !== undefined;
+  }
+
+  /** Whether they are known at one place, that of a capture, and not where they came from and went. */
+  get atOnePlace(): boolean {
+    return this.recording.header.observed?.captures.length === 1;
   }
 
   /** Whether the recording has only the first packets of the run. */

@@ -16,6 +16,11 @@ impl Frame {
     pub fn new(interface: u32, number: u64) -> Frame {
         Frame { interface, number: number.try_into().unwrap_or(u32::MAX) }
     }
+
+    /// Returns the same number at another interface.
+    pub fn at(self, interface: u32) -> Frame {
+        Frame { interface, ..self }
+    }
 }
 
 /// Counts of the packets at all interfaces.

@@ -2,6 +2,7 @@
 
 pub(crate) mod capture;
 pub(crate) mod frames;
+pub(crate) mod joined;
 pub(crate) mod journal;
 pub(crate) mod log;
 pub(crate) mod observed;

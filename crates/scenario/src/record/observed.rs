@@ -7,7 +7,7 @@ use crate::endpoint::dissector::{Dissection, kind};
 use crate::packs::tcp::{bytes, dissector};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
-use vazao_capture::{Analysis, Connection, Passing};
+use vazao_capture::{Analysis, Connection, Mark, Passing};
 use vazao_engine::{Ecn, Time};
 
 /// Names of the numbers in `packet.reason`. A capture shows that a segment is sent again, and not why.
@@ -17,25 +17,37 @@ const REASONS: &[&str] =
 /// Fate of a packet that has passed, of which no more is known.
 const PASSED: u8 = 5;
 
-/// Measures of a capture: name, title, unit. All are of the place where it was taken.
-const MEASURES: [(&str, &str, &str); 3] =
-    [("rtt", "Round trip from here", "s"), ("flight", "Outstanding bytes", "B"), ("window", "Advertised window", "B")];
+/// Measures of captures: name, title, unit. All are of the place where one was taken, but for delays between two.
+const MEASURES: [(&str, &str, &str); 5] = [
+    ("rtt", "Round trip from here", "s"),
+    ("flight", "Outstanding bytes", "B"),
+    ("window", "Advertised window", "B"),
+    ("delay", "Delay of data", "s"),
+    ("delay_back", "Delay of answers", "s"),
+];
 const RTT: usize = 0;
 const FLIGHT: usize = 1;
 const WINDOW: usize = 2;
+pub(super) const DELAY: usize = 3;
+pub(super) const DELAY_BACK: usize = 4;
+
+/// Points of a time series.
+pub(super) type Points = Vec<(Time, f64)>;
 
 /// Connections of a capture that are recorded.
 #[derive(Default)]
 pub struct Observation {
     /// Their numbers in the capture, in the order of flows.
-    connections: Vec<u32>,
+    pub(super) connections: Vec<u32>,
     /// Number of packets from which on none are kept.
-    most: usize,
-    packets: Packets,
-    found: Dissection,
-    all: u64,
+    pub(super) most: usize,
+    pub(super) packets: Packets,
+    /// What each packet is known by elsewhere.
+    pub(super) marks: Vec<Mark>,
+    pub(super) all: u64,
     /// Series by flow, side whose data they are about, and measure.
-    series: BTreeMap<(u32, usize, usize), Vec<(Time, f64)>>,
+    pub(super) series: BTreeMap<(u32, usize, usize), Points>,
+    found: Dissection,
 }
 
 impl Observation {
@@ -70,6 +82,7 @@ impl Observation {
             ..Entry::default()
         };
         self.packets.push(entry, &mut self.found);
+        self.marks.push(passing.mark);
         self.observe(time, flow, passing);
     }
 
@@ -107,37 +120,72 @@ impl Observation {
 
     /// Returns the recording of a capture that has been read: by its name and the engine's version, with notes on what it lacks.
     pub fn file(&self, [name, engine]: [&str; 2], notes: &[String], analysis: &Analysis) -> Vec<u8> {
-        let mut sections = Sections::default();
-        self.packets.write(&mut sections);
         let begin = analysis.overview.first.unwrap_or_default();
-        let connections = self.connections.iter().filter_map(|&number| {
-            let connection = analysis.connections.get(number as usize)?;
-            Some((number, connection))
+        let connection = |flow: usize| {
+            let number = *self.connections.get(flow)?;
+            Some((number, analysis.connections.get(number as usize)?))
+        };
+        let flows = (0..self.connections.len()).filter_map(connection);
+        let flows = flows.map(|(number, connection)| {
+            let mut told = told_flow(number, connection, begin, 0);
+            if let Some(place) = connection.seen_from() {
+                told["seen_from"] = place.into();
+            }
+            told
         });
-        let connections: Vec<(u32, &Connection)> = connections.collect();
         let of_senders = self.series.iter().filter(|((flow, side, _), _)| {
-            connections.get(*flow as usize).is_some_and(|(_, connection)| connection.sender() == *side)
+            connection(*flow as usize).is_some_and(|(_, connection)| connection.sender() == *side)
         });
-        let series = of_senders.map(|((flow, _, measure), points)| {
-            (json!({ "measure": MEASURES[*measure].0, "flow": flow, "path": 0 }), points.clone())
-        });
-        let series = sections.series(series.collect());
-        let measures =
-            MEASURES.map(|(name, title, unit)| json!({ "name": name, "title": title, "unit": unit, "line": false }));
+        let series = of_senders.map(|((flow, _, measure), points)| (what(*measure, *flow), points.clone()));
+        let head = Head {
+            names: &[name],
+            engine,
+            end: analysis.overview.last.saturating_sub(begin),
+            all: self.all,
+            flows: flows.collect(),
+            nodes: Vec::new(),
+            links: Vec::new(),
+            observed: json!({ "captures": [name], "begin_s": begin as f64 / 1e9, "notes": notes }),
+        };
+        head.file(&self.packets, series.collect())
+    }
+}
+
+/// Header of a recording of captures.
+pub(super) struct Head<'a> {
+    pub names: &'a [&'a str],
+    pub engine: &'a str,
+    /// Nanoseconds until the end.
+    pub end: u64,
+    /// Number of packets, of which some may not be kept.
+    pub all: u64,
+    pub flows: Vec<Json>,
+    pub nodes: Vec<Json>,
+    pub links: Vec<Json>,
+    pub observed: Json,
+}
+
+impl Head<'_> {
+    /// Returns the recording.
+    pub fn file(self, packets: &Packets, series: Vec<(Json, Points)>) -> Vec<u8> {
+        let mut sections = Sections::default();
+        packets.write(&mut sections);
+        let series = sections.series(series);
+        let measure = |(name, title, unit)| json!({ "name": name, "title": title, "unit": unit, "line": false });
         let header = json!({
             "run_id": "",
-            "name": name,
-            "engine": engine,
-            "end_ns": analysis.overview.last.saturating_sub(begin),
-            "packets": { "kept": self.packets.entries.len(), "all": self.all },
-            "flows": connections.iter().map(|one| flow(one, begin)).collect::<Vec<Json>>(),
-            "nodes": [],
-            "links": [],
-            "interfaces": [name],
-            "measures": measures,
+            "name": self.names.join(", "),
+            "engine": self.engine,
+            "end_ns": self.end,
+            "packets": { "kept": packets.entries.len(), "all": self.all },
+            "flows": self.flows,
+            "nodes": self.nodes,
+            "links": self.links,
+            "interfaces": self.names,
+            "measures": MEASURES.map(measure),
             "states": [],
             "reasons": REASONS,
-            "observed": { "captures": [name], "begin_s": begin as f64 / 1e9, "notes": notes },
+            "observed": self.observed,
             "series": series,
         });
         let Json::Object(header) = header else { unreachable!("an object") };
@@ -145,8 +193,14 @@ impl Observation {
     }
 }
 
-fn flow((number, connection): &(u32, &Connection), begin: u64) -> Json {
-    let mut told = json!({
+/// Tells what a series is about.
+pub(super) fn what(measure: usize, flow: u32) -> Json {
+    json!({ "measure": MEASURES[measure].0, "flow": flow, "path": 0 })
+}
+
+/// Tells a connection of a capture that begins then; its times are so much later in the recording.
+pub(super) fn told_flow(number: u32, connection: &Connection, begin: u64, later: u64) -> Json {
+    json!({
         "client": connection.side(0),
         "server": connection.side(1),
         "transport": "tcp",
@@ -154,11 +208,7 @@ fn flow((number, connection): &(u32, &Connection), begin: u64) -> Json {
         "cc": "",
         "app": "",
         "sender": connection.sender(),
-        "start_ns": connection.first.saturating_sub(begin),
+        "start_ns": connection.first.saturating_sub(begin).saturating_add(later),
         "connection": number,
-    });
-    if let Some(place) = connection.seen_from() {
-        told["seen_from"] = place.into();
-    }
-    told
+    })
 }

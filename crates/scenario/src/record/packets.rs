@@ -87,6 +87,16 @@ impl Packets {
         self.text.push_str(&found.text);
     }
 
+    /// Adds a packet with the blocks and the words of a packet of others.
+    pub fn take(&mut self, entry: Entry, others: &Packets, number: usize) {
+        let (sacks, text) = self.ends();
+        let own = &others.entries[number];
+        let next = others.entries.get(number + 1).map_or_else(|| others.ends(), |next| (next.sacks, next.text));
+        self.sacks.extend_from_slice(&others.sacks[own.sacks as usize..next.0 as usize]);
+        self.text.push_str(&others.text[own.text as usize..next.1 as usize]);
+        self.entries.push(Entry { sacks, text, ..entry });
+    }
+
     /// Returns where the SACK blocks and the words of the next packet begin.
     pub fn ends(&self) -> (u32, u32) {
         (self.sacks.len() as u32, self.text.len() as u32)

@@ -10,7 +10,19 @@ import { WindowsPanel } from "./windows";
 
 /** Measures that have their own panel, or are drawn as something else. */
 const PLACED = new Set([
-  ...["cwnd", "ssthresh", "flight", "state", "rtt", "srtt", "rto", "min_rtt", "window"],
+  ...[
+    "cwnd",
+    "ssthresh",
+    "flight",
+    "state",
+    "rtt",
+    "srtt",
+    "rto",
+    "min_rtt",
+    "window",
+    "delay",
+    "delay_back",
+  ],
   ...["pacing_rate", "delivered", "sequence", "queue", "limit"],
 ]);
 
@@ -40,6 +52,13 @@ export function panels(model: Model): Panel[] {
     // Before the first sample, and when it backs off, the timeout is far above all else.
     leaves: { measure: "rto", times: 6 },
   });
+  const delay = new LinesPanel(model, {
+    id: "delay",
+    title: "One-way delay",
+    about: "time from one capture to the other, with clocks that are set by the least delays",
+    measures: ["delay", "delay_back"],
+    ofPackets: true,
+  });
   const queues = new QueuesPanel(model, {
     id: "queues",
     title: "Queues",
@@ -48,7 +67,7 @@ export function panels(model: Model): Panel[] {
   });
   const made: Panel[] = [new SequencePanel(model)];
   // A capture at one place shows no way over links.
-  if (!observed) made.push(new SpaceTimePanel(model));
+  if (!model.runs.some((run) => run.atOnePlace)) made.push(new SpaceTimePanel(model));
   if (windows.present) made.push(windows);
   if (model.runs.some(hasLimits)) {
     made.push(
@@ -60,6 +79,7 @@ export function panels(model: Model): Panel[] {
     );
   }
   if (rtt.present) made.push(rtt);
+  if (delay.present) made.push(delay);
   made.push(new RatesPanel(model));
   if (queues.present) made.push(queues);
   for (const objects of [true, false]) {

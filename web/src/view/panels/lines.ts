@@ -1,4 +1,4 @@
-import { slopes, stairs, type View } from "../../drawing/lod";
+import { before, slopes, stairs, type View } from "../../drawing/lod";
 import type { Key, Panel } from "../../drawing/panel";
 import { crosses, type Pen } from "../../drawing/pen";
 import { upperBound } from "../../drawing/search";
@@ -82,11 +82,12 @@ export class LinesPanel implements Panel {
   }
 
   keys(): Key[] {
-    return this.lines().map(({ series, label, colour, dash: dashes }) => ({
+    return this.lines().map(({ run, series, label, colour, dash: dashes }) => ({
       label,
       colour,
       dash: dashes,
       at: (moment) => {
+        if (this.given.ofPackets && moment > run.known) return "–";
         const value = series.measure.line ? between : held;
         return quantity(value(series.time, series.value, moment), series.measure.unit);
       },
@@ -124,7 +125,9 @@ export class LinesPanel implements Panel {
     if (!overlaid(this.model)) lines.reverse();
     for (const { run, series, colour, dash: dashes, width } of lines) {
       const drawn = series.measure.line ? slopes : stairs;
-      pen.line(colour, width, drawn(series.time, series.value, run.pyramid(series), shown), dashes);
+      // What ends with the packets that were kept does not go on.
+      const part = this.given.ofPackets ? before(shown, run.known) : shown;
+      if (part) pen.line(colour, width, drawn(series.time, series.value, run.pyramid(series), part), dashes);
     }
   }
 

@@ -145,13 +145,13 @@ export class RatesPanel implements Panel {
       const [sent, arrived] = [run.bytes(flow, one, false), run.bytes(flow, one, true)];
       if (sent.time.length)
         rates.push({
-          label: `${run.observed ? "passing" : "sent"}${suffix}`,
+          label: `${run.atOnePlace ? "passing" : "sent"}${suffix}`,
           colour: theme.lines[4]!,
           sum: true,
           ...style,
           ...sent,
         });
-      if (arrived.time.length && !run.observed) {
+      if (arrived.time.length && !run.atOnePlace) {
         rates.push({ label: `delivered${suffix}`, colour: theme.lines[0]!, sum: true, ...style, ...arrived });
       }
     }

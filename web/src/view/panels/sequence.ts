@@ -68,7 +68,7 @@ export class SequencePanel implements Panel {
       keys.push({ label: "SACK", colour: theme.sack, shape: "bar" });
     }
     if (this.sequences().some(({ drops }) => drops.time.length)) {
-      keys.push({ label: "dropped", colour: theme.drop, shape: "cross" });
+      keys.push({ label: runs[0]!.observed ? "lost" : "dropped", colour: theme.drop, shape: "cross" });
     }
     return keys;
   }

@@ -160,9 +160,9 @@ export class SpaceTimePanel implements Panel {
       points.push(shown.x(leg.came), from);
       if (Number.isNaN(leg.arrived)) {
         const gone = packets.gone[packet]!;
-        const share = packets.fate[packet] === Fate.dropped ? 0.12 : 0.5;
+        const share = packets.fate[packet] === Fate.dropped || Number.isNaN(gone) ? 0.12 : 0.5;
         points.push(shown.x(Number.isNaN(gone) ? leg.came : gone), from + (to - from) * share);
-      } else points.push(shown.x(leg.came + leg.wait), from, shown.x(leg.arrived), to);
+      } else points.push(shown.x(leg.came + (leg.wait || 0)), from, shown.x(leg.arrived), to);
     }
     return points;
   }
