@@ -205,7 +205,7 @@ def thinned(path: Path, share: float) -> tuple[Path, int]:
 
 @pytest.mark.parametrize("case", ["the path", "the receive window", "losses"])
 def test_a_hundredth_of_the_packets_may_be_missing(tmp_path: Path, case: str) -> None:
-    """What the capture lacks is told, and no loss: counts and limits stay what the sender knows of itself."""
+    """Packets that a capture lacks are no losses: counts and limits stay those that the sender knows of itself."""
     truth, at = run(tmp_path, LIMITS[case])
     own = shares(truth)
     for path in at.values():

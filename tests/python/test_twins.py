@@ -16,7 +16,7 @@ from command import vazao
 from documents import ROOT, fenced
 from guests import needs_kernel
 from test_captures import thinned
-from vazao import _core, captures, twins
+from vazao import _core, captures, causes, twins
 from vazao.twins.timeline import timeline
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -128,6 +128,8 @@ def test_a_twin_that_does_not_fit_says_so(tmp_path: Path, what: str) -> None:
     said = vazao("twin", client, "--out", tmp_path / "twin.toml")
     assert said.code == 0
     assert "nothing follows from it" in " ".join(said.out.split())
+    answer = vz.why(vz.load(tmp_path / "twin.toml"), seeds=1, most=2)
+    assert causes.sentence(answer).startswith("This is a twin that does not explain connection 0 of")
 
 
 STEADY = [case for case in map(bench.case, range(100)) if not case.jitter_s and case.size < 8e6]

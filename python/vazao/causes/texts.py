@@ -7,6 +7,7 @@ from typing import Any
 from vazao import limits
 from vazao.causes.inquiry import Answer, Effect
 from vazao.causes.suspects import SUSPECTS
+from vazao.twins import UNLIKE
 from vazao.units import quantity
 
 PATH_IS_FULL = 0.75
@@ -23,6 +24,12 @@ def rate(bps: float) -> str:
 
 def sentence(answer: Answer) -> str:
     """The answer in a paragraph."""
+    if answer.name.startswith(UNLIKE):
+        return f"This is a {answer.name}: nothing of what follows is known of that. By itself: {_sentence(answer)}"
+    return _sentence(answer)
+
+
+def _sentence(answer: Answer) -> str:
     had = rate(answer.goodput_bps) + (f" of at most {rate(answer.bound.goodput_bps)}" if answer.bound else "")
     if not answer.steps:
         return f"{had}: {_unexplained(answer)}."

@@ -15,6 +15,9 @@ from vazao.twins.fitting import Fit
 from vazao.twins.path import Path
 from vazao.units import quantity
 
+UNLIKE = "twin that does not explain"
+"""Begin of the name of a twin from which nothing follows."""
+
 ALIKE = 0.05
 """Distance that another control may add and still fits."""
 
@@ -49,7 +52,7 @@ class Twin:
     def name(self) -> str:
         """Name of the scenario: what it is a twin of, and whether it is no good one."""
         of = f"connection {self.connection['connection']} of {printable(self.capture.name)}"
-        return f"twin of {of}" if self.explains else f"twin that does not explain {of}"
+        return f"twin of {of}" if self.explains else f"{UNLIKE} {of}"
 
     @property
     def text(self) -> str:
