@@ -20,7 +20,7 @@ NOT_COMPARED = {
     "docs/gym.md": 4,
     "docs/kernel.md": 1,
     "docs/ns2.md": 1,
-    "docs/view.md": 1,
+    "docs/view.md": 2,
 }
 """Number of blocks in a document that are neither run nor compared; each gives its reason there."""
 
