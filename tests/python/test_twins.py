@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -170,6 +173,18 @@ def test_the_command_writes_a_scenario_that_runs(tmp_path: Path) -> None:
     document = json.loads(vazao("twin", client, "--json").out)
     assert document["scenario"] == out.read_text()
     assert (document["explains"], document["control"]) == (True, "cubic")
+
+
+def test_a_page_lays_it_over_the_connection(tmp_path: Path) -> None:
+    """Both are drawn as they pass the same place: with the same data, and nearly as many packets."""
+    _, client, _ = captured(tmp_path, PLAIN)
+    said = vazao("twin", client, "--html", tmp_path / "twin.html")
+    assert said.code == 0, said.err
+    texts = re.findall(r"data-recording data-name=\"(.*?)\">(.*?)<", (tmp_path / "twin.html").read_text())
+    assert [name for name, _ in texts] == [client.name, "twin"]
+    ours, theirs = (timeline(gzip.decompress(base64.b64decode(text)), 0) for _, text in texts)
+    assert ours.size == theirs.size
+    assert len(ours.sent_s) == pytest.approx(len(theirs.sent_s), rel=0.02)
 
 
 def test_a_name_of_a_file_is_no_key(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "compare": ("vazao compare two.toml --seeds 10",),
     "why": ("vazao why two.toml --flow 1", "vazao why slow.toml --seeds 20 --runs 200 --html why.html"),
     "read": ("vazao read trace.pcap.gz", "vazao read client.pcapng server.pcapng --json"),
-    "twin": ("vazao twin trace.pcap.gz --out twin.toml", "vazao twin client.pcapng --flow 3 --json"),
+    "twin": ("vazao twin trace.pcap.gz --out twin.toml", "vazao twin client.pcapng --flow 3 --html twin.html"),
     "view": (
         "vazao view two.toml --beside flow.0.transport.cc=bbr",
         "vazao view results/tcp-bakeoff/1f0c3d --html run.html",

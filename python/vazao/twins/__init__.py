@@ -7,5 +7,6 @@ from vazao import lazy
 if TYPE_CHECKING:
     from vazao.twins.estimation import twin as twin
     from vazao.twins.model import UNLIKE as UNLIKE, Twin as Twin, as_json as as_json
+    from vazao.twins.page import overlay as overlay
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

@@ -44,6 +44,11 @@ class Twin:
     """Time that was looked at: from the connection's first packet to the last acknowledgement of new data."""
 
     @property
+    def seen_at(self) -> int:
+        """Side at which, or nearest to which, it was captured: 0, the client, or 1."""
+        return 1 - self.ends.sender if self.connection["seen_from"] == "receiver" else self.ends.sender
+
+    @property
     def explains(self) -> bool:
         """Whether its run behaves as the connection did. If not, nothing follows from it."""
         return self.fit.explains
