@@ -126,6 +126,21 @@ pub(crate) trait Endpoint: Any {
         None
     }
 
+    /// Returns whether it shares nothing with other endpoints and asks nobody but the packets that come and its timers.
+    fn is_isolated(&self) -> bool {
+        false
+    }
+
+    /// Returns the bytes that its application has written and that were never sent, where that is known.
+    fn unsent(&self) -> u64 {
+        0
+    }
+
+    /// Returns a time before which it cannot give up, as seen at `now`; `None`: that is never known.
+    fn stands_until(&self, _now: Time) -> Option<Time> {
+        None
+    }
+
     /// Releases memory that only a busy endpoint needs.
     fn shrink(&mut self) {}
 

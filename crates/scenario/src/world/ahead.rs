@@ -58,11 +58,7 @@ impl<P: Probe> World<P> {
         for (index, end) in (0..).zip(&self.ends) {
             let Peer::Own(to) = end.peer else { return };
             let is_isolated = self.ends[to as usize].is_isolated();
-            let path = |route| Path { route, from: index, to, is_isolated };
-            match &end.ways[..] {
-                [] => paths.push(path(end.route)),
-                ways => paths.extend(ways.iter().copied().map(path)),
-            }
+            paths.extend(end.routes().iter().map(|&route| Path { route, from: index, to, is_isolated }));
         }
         self.network.look_ahead(&paths);
         self.ahead.is_possible = true;
@@ -100,7 +96,9 @@ impl<P: Probe> World<P> {
         let Application::Source(source) = &sender.application else { return None };
         let begins = now.max(flow.start);
         let left = source.remaining(sender.machine.unsent());
-        let sent = self.network.slowest(sender.route).map_or(begins, |rate| begins.saturating_add(time_of(left, rate)));
+        let rate =
+            sender.routes().iter().try_fold(0_u64, |sum, &way| Some(sum.saturating_add(self.network.slowest(way)?)));
+        let sent = rate.map_or(begins, |rate| begins.saturating_add(time_of(left, rate)));
         let writes = source.writes_until(flow.start).min(self.end);
         // A connection may fail before.
         let stands = [sender, receiver].map(|end| end.machine.stands_until(begins)).into_iter().min().flatten();

@@ -50,8 +50,7 @@ impl<P: Probe> World<P> {
         for flow in &mut self.flows {
             let End::Machine(sender) = flow.sender() else { continue };
             let end = &self.ends[sender as usize];
-            let ways = if end.ways.is_empty() { std::slice::from_ref(&end.route) } else { &end.ways[..] };
-            let links: Vec<_> = ways.iter().map(|way| self.network.narrowest(*way)).collect();
+            let links: Vec<_> = end.routes().iter().map(|way| self.network.narrowest(*way)).collect();
             flow.measure.limits.path = Some(Box::new(PathWork::of(&links)));
         }
     }

@@ -7,7 +7,6 @@ use std::any::Any;
 use std::ops::{Deref, DerefMut};
 use vazao_application::Application;
 use vazao_engine::{Duration, Time};
-use vazao_transport::ByteStream;
 use vazao_transport::common::Limit;
 
 /// Endpoint of a flow.
@@ -81,18 +80,6 @@ impl Machine {
                 srtt
             }
         }
-    }
-    /// Returns whether it shares nothing with other endpoints and asks nobody but the packets that come and its timers.
-    pub fn is_isolated(&self) -> bool {
-        if let Machine::Tcp(tcp) = self { tcp.tls.is_none() && tcp.connection.is_isolated() } else { false }
-    }
-    /// Returns the bytes that its application has written and that were never sent, where that is known.
-    pub fn unsent(&self) -> u64 {
-        if let Machine::Tcp(tcp) = self { tcp.connection.unsent() } else { 0 }
-    }
-    /// Returns a time before which it cannot give up, as seen at `now`; `None`: that is never known.
-    pub fn stands_until(&self, now: Time) -> Option<Time> {
-        if let Machine::Tcp(tcp) = self { Some(tcp.connection.stands_until(now)) } else { None }
     }
     #[inline(always)]
     pub fn limit(&self, now: Time) -> Option<Limit> {

@@ -63,6 +63,10 @@ impl FlowEnd {
     pub fn id(&self) -> EndId {
         (self.flow as usize, usize::from(self.side))
     }
+    /// Returns the routes of all its ways.
+    pub fn routes(&self) -> &[RouteId] {
+        if self.ways.is_empty() { std::slice::from_ref(&self.route) } else { &self.ways }
+    }
 }
 
 /// Player of one end of a flow.

@@ -171,6 +171,11 @@ impl Config {
         Config::from((parameters, [0; 2], control))
     }
 
+    /// Least time between two timeouts in a row.
+    pub(crate) fn shortest_rto(&self) -> Duration {
+        self.min_rto.min(self.max_rto).min(self.initial_rto)
+    }
+
     /// Largest automatic receive buffer.
     pub(crate) fn largest_receive_buffer(&self) -> u64 {
         self.tcp_rmem.unwrap_or(64 << 20)

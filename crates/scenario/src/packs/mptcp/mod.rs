@@ -27,6 +27,7 @@ use std::sync::Arc;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameter};
 use vazao_engine::{Histogram, RandomStream, Time};
+use vazao_transport::ByteStream;
 use vazao_transport::common::Limit;
 use vazao_transport::mptcp::{self, Connection, PATH_MANAGERS, Subflow};
 use vazao_transport::tcp;
@@ -89,6 +90,15 @@ impl Endpoint for Mptcp {
     }
     fn ready(&self) -> Option<Time> {
         self.connection.stats().established
+    }
+    fn is_isolated(&self) -> bool {
+        self.connection.is_isolated()
+    }
+    fn unsent(&self) -> u64 {
+        self.connection.unsent()
+    }
+    fn stands_until(&self, now: Time) -> Option<Time> {
+        Some(self.connection.stands_until(now))
     }
     /// Returns the counts of all subflows together; data reinjected for another subflow is no retransmission.
     fn counts(&self, _end: Time) -> Counts<'_> {

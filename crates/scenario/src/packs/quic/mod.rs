@@ -31,6 +31,7 @@ use vazao_congestion::Steering;
 use vazao_engine::Time;
 use vazao_engine::registry::{Entry, Parameters};
 use vazao_network::Routing;
+use vazao_transport::ByteStream;
 use vazao_transport::common::Limit;
 use vazao_transport::quic::{self, Connection, Frame, PathView};
 use vazao_transport::udp::HEADER as UDP_HEADER;
@@ -106,6 +107,16 @@ impl Endpoint for Quic {
     }
     fn ready(&self) -> Option<Time> {
         self.connection.stats().ready
+    }
+    fn is_isolated(&self) -> bool {
+        true
+    }
+    fn unsent(&self) -> u64 {
+        self.connection.unsent()
+    }
+    fn stands_until(&self, now: Time) -> Option<Time> {
+        // What is unreliable need not cross the network before it is done.
+        (!self.connection.is_unreliable()).then(|| self.connection.stands_until(now))
     }
     fn shrink(&mut self) {
         self.connection.shrink();

@@ -21,6 +21,7 @@ use std::borrow::Cow;
 use vazao_application::{Application, Sides};
 use vazao_engine::registry::{Entry, Parameter, Parameters};
 use vazao_engine::{Ecn, RandomStream, Time};
+use vazao_transport::ByteStream;
 use vazao_transport::common::Limit;
 use vazao_transport::sctp::{self, Association, Subject};
 use vazao_transport::tls::{self, Session};
@@ -94,6 +95,15 @@ impl Endpoint for Sctp {
     }
     fn ready(&self) -> Option<Time> {
         self.session.as_ref().map_or(self.association.stats().established, |session| session.ready())
+    }
+    fn is_isolated(&self) -> bool {
+        self.session.is_none()
+    }
+    fn unsent(&self) -> u64 {
+        self.association.unsent()
+    }
+    fn stands_until(&self, now: Time) -> Option<Time> {
+        self.association.stands_until(now)
     }
     fn shrink(&mut self) {
         self.association.shrink();

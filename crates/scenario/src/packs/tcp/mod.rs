@@ -25,6 +25,7 @@ use vazao_application::{Application, Sides};
 use vazao_congestion::Steering;
 use vazao_engine::registry::{Entry, Parameter, Parameters};
 use vazao_engine::{Duration, RandomStream, Time};
+use vazao_transport::ByteStream;
 use vazao_transport::common::Limit;
 use vazao_transport::tcp::{Config, Connection, Cookies, Metrics};
 use vazao_transport::tls::{self, Session};
@@ -95,6 +96,15 @@ impl Endpoint for Tcp {
     }
     fn ready(&self) -> Option<Time> {
         self.tls.as_ref().map_or(self.connection.stats().ready, |session| session.ready())
+    }
+    fn is_isolated(&self) -> bool {
+        self.tls.is_none() && self.connection.is_isolated()
+    }
+    fn unsent(&self) -> u64 {
+        self.connection.unsent()
+    }
+    fn stands_until(&self, now: Time) -> Option<Time> {
+        Some(self.connection.stands_until(now))
     }
     fn shrink(&mut self) {
         self.connection.shrink();

@@ -240,6 +240,21 @@ impl Connection {
         let is_done = |subflow: &Subflow| subflow.tcp.is_over() || mapped && subflow.tcp.is_fin_acknowledged();
         self.failure.is_some() || self.closing && self.subflows.iter().all(is_done)
     }
+    /// Whether it shares nothing with other connections: no memory of paths.
+    pub fn is_isolated(&self) -> bool {
+        self.identity.metrics.is_none()
+    }
+    /// Time before which it does not give up, as seen at `now`: one of its subflows stands so long, and neither is its address
+    /// removed nor its data found altered; and probes and DATA_FINs have not gone unanswered.
+    pub fn stands_until(&self, now: Time) -> Time {
+        if self.closing || self.checksum || !self.config.changes.is_empty() {
+            return now;
+        }
+        let open = self.subflows.iter().filter(|subflow| subflow.is_open());
+        let stands = open.map(|subflow| subflow.tcp.stands_until(now)).max().unwrap_or(now);
+        let left = self.config.tcp.retries.saturating_sub(self.unanswered + 1);
+        stands.min(now.saturating_add(self.config.tcp.shortest_rto() * u64::from(left)))
+    }
     /// Sum of the congestion windows of open subflows in bytes.
     pub fn cwnd(&self) -> u64 {
         self.overview.cwnd()

@@ -332,6 +332,13 @@ impl Connection {
     pub fn take_events(&mut self) -> Vec<Event> {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
+    /// Time before which it does not give up, as seen at `now`: it is not idle so long, and no path is removed.
+    pub fn stands_until(&self, now: Time) -> Time {
+        if self.life != Life::Open || !self.progress.confirmed || !self.config.changes.is_empty() {
+            return now;
+        }
+        self.idle_at.min(now.saturating_add(self.config.idle_timeout))
+    }
     fn drop_packet(&mut self, kind: Kind, number: u64, reason: DropReason) {
         if let Some(events) = &mut self.events {
             events.push(Event::Dropped { kind, number, reason });

@@ -169,6 +169,20 @@ impl Association {
         let is_shut = (self.was_open || self.closing) && self.rx.unread() == 0;
         self.state == State::Closed && (self.failure.is_some() || is_shut)
     }
+    /// Time before which it does not give up, as seen at `now`; `None`: that is never known. In the shortest RTO T3-rtx of a
+    /// path expires once, and a heartbeat goes unanswered twice, since Linux may repeat it after half an RTO; and once more
+    /// each, for timers under way. Messages that may be abandoned need not cross the network before it is done.
+    pub fn stands_until(&self, now: Time) -> Option<Time> {
+        if self.config.partial_reliability.is_partial() || self.config.restart.is_some() {
+            return None;
+        }
+        if self.state != State::Established || self.closing {
+            return Some(now);
+        }
+        let Config { initial_rto, min_rto, max_rto, retries, .. } = *self.config;
+        let left = retries.saturating_sub(self.tx.errors) / self.tx.paths.len() as u32;
+        Some(now.saturating_add(min_rto.min(max_rto).min(initial_rto) * u64::from(left.saturating_sub(2)) / 3))
+    }
     /// Frees memory that is only needed while the association is busy.
     pub fn shrink(&mut self) {
         self.tx.records.shrink();

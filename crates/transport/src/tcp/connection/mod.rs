@@ -283,10 +283,9 @@ impl Connection {
         if self.state != State::Established {
             return now;
         }
-        let Config { initial_rto, min_rto, max_rto, retries, .. } = *self.config;
         // What waits for reordered data may have the timer expire once sooner.
-        let left = retries.saturating_sub(self.tx.timer.expiries + 1);
-        now.saturating_add(min_rto.min(max_rto).min(initial_rto) * u64::from(left))
+        let left = self.config.retries.saturating_sub(self.tx.timer.expiries + 1);
+        now.saturating_add(self.config.shortest_rto() * u64::from(left))
     }
 
     /// Aborts the connection and resets the peer, unless there is none or it has closed too (RFC 9293 section 3.10.5).
