@@ -24,19 +24,22 @@ struct Pool<C> {
     free: Vec<u32>,
 }
 
-impl<C> Pool<C> {
+impl<C: Default> Pool<C> {
+    /// Returns a slot and its index. It holds what it did when it was released.
+    #[inline]
+    fn fresh(&mut self) -> (u32, &mut C) {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(C::default());
+            (self.slots.len() - 1) as u32
+        });
+        (number, &mut self.slots[number as usize])
+    }
+
     #[inline]
     fn insert(&mut self, content: C) -> u32 {
-        match self.free.pop() {
-            Some(index) => {
-                self.slots[index as usize] = content;
-                index
-            }
-            None => {
-                self.slots.push(content);
-                (self.slots.len() - 1) as u32
-            }
-        }
+        let (number, slot) = self.fresh();
+        *slot = content;
+        number
     }
 }
 
@@ -81,6 +84,18 @@ impl Contents {
         self.extras.insert(extra)
     }
 
+    /// Returns a place for the options of the segment being made, and its key.
+    #[inline]
+    pub fn fresh_extra(&mut self) -> (u32, &mut Extra) {
+        self.extras.fresh()
+    }
+
+    /// Releases a place for options of which none was made.
+    #[inline]
+    pub fn give_back_extra(&mut self, number: u32) {
+        self.extras.free.push(number);
+    }
+
     /// Returns the rare options of a segment, if it has any.
     #[inline]
     pub fn extra(&self, segment: &Segment) -> Option<&Extra> {
@@ -113,12 +128,8 @@ impl Contents {
     #[inline]
     pub fn fresh<C: Content>(&mut self) -> (Kept, &mut C) {
         let index = self.pool_of::<C>();
-        let pool = self.pool::<C>(index);
-        let number = pool.free.pop().unwrap_or_else(|| {
-            pool.slots.push(C::default());
-            (pool.slots.len() - 1) as u32
-        });
-        (Kept { pool: index as u8, number }, &mut pool.slots[number as usize])
+        let (number, slot) = self.pool::<C>(index).fresh();
+        (Kept { pool: index as u8, number }, slot)
     }
 
     /// Returns the content of a packet.

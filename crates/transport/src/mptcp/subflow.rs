@@ -35,10 +35,12 @@ impl Mapped {
     }
 }
 
-/// Translates subflow octet `octet` to the connection level by the ordered mappings in `all`.
+/// Translates subflow octet `octet` to the connection level by the ordered mappings in `all`. New data is of the last one.
 #[inline]
 fn translate(all: &VecDeque<Mapped>, octet: u64) -> Option<u64> {
-    let mapped = all.get(all.partition_point(|mapped| mapped.end() <= octet)).filter(|mapped| mapped.octet <= octet)?;
+    let last = all.back().filter(|last| last.octet <= octet && octet < last.end());
+    let search = || all.get(all.partition_point(|mapped| mapped.end() <= octet));
+    let mapped = last.or_else(search).filter(|mapped| mapped.octet <= octet)?;
     Some(mapped.data + (octet - mapped.octet))
 }
 

@@ -115,11 +115,14 @@ impl SackBlocks {
             self.count += 1;
         }
     }
-    /// Removes the last block; returns whether there was one.
-    pub(crate) fn pop(&mut self) -> bool {
-        let is_there = self.count > 0;
-        self.count -= u8::from(is_there);
-        is_there
+    /// Removes the last block, if there is one.
+    pub(crate) fn pop(&mut self) {
+        self.count = self.count.saturating_sub(1);
+    }
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
     }
     /// Blocks in order.
     pub fn as_slice(&self) -> &[(u32, u32)] {

@@ -42,6 +42,9 @@ impl ShortSegments {
     /// Padding to `mss` of the segments that meet a condition.
     #[inline]
     fn padding_of(&self, board: &Scoreboard, mss: u64, meets: impl Fn(&Sent) -> bool) -> u64 {
+        if self.is_empty() {
+            return 0;
+        }
         let meets = |number| board.get(number).is_some_and(&meets);
         self.counted.iter().filter(|&&(number, _)| meets(number)).map(|(_, span)| mss.saturating_sub(*span)).sum()
     }

@@ -82,10 +82,14 @@ impl Endpoint for Mptcp {
         turn.on(&mut self.connection)
     }
     fn poll_transmit(&mut self, now: Time, contents: &mut Contents) -> Option<Departure> {
-        let mut segment = self.connection.poll_transmit(now, &mut contents.scratch)?;
-        let size = IP_HEADER + segment.header_bytes(&contents.scratch) + u32::from(segment.length);
-        let way = contents.scratch.multipath.map_or(0, |multipath| multipath.tuple.pair);
-        segment.extra = contents.keep_scratch();
+        let (number, extra) = contents.fresh_extra();
+        let Some(mut segment) = self.connection.poll_transmit(now, extra) else {
+            contents.give_back_extra(number);
+            return None;
+        };
+        let size = IP_HEADER + segment.header_bytes(extra) + u32::from(segment.length);
+        let way = extra.multipath.as_ref().map_or(0, |multipath| multipath.tuple.pair);
+        segment.extra = number;
         Some(Departure { body: Body::Tcp(segment), size, way: usize::from(way), ecn: segment.ecn })
     }
     fn ready(&self) -> Option<Time> {

@@ -3,7 +3,7 @@
 use super::subflows::MAX_SUBFLOWS;
 use super::*;
 use crate::mptcp::keys::{Secret, address_hmac, truncate};
-use crate::tcp::multipath::{Announced, Dss, Signal, reason};
+use crate::tcp::multipath::{Announced, Multipath, Signal, reason};
 use crate::tcp::{Flags, Segment};
 
 impl Connection {
@@ -46,8 +46,8 @@ impl Connection {
     }
 
     /// Handles a SYN with MP_JOIN; returns the number of the new subflow, if the SYN is acceptable.
-    pub(super) fn admit(&mut self, tuple: Tuple, segment: &Segment, signal: Option<Signal>) -> Option<usize> {
-        let Some(Signal::Join { backup, token, nonce, .. }) = signal else { return None };
+    pub(super) fn admit(&mut self, tuple: Tuple, segment: &Segment, signal: &Option<Signal>) -> Option<usize> {
+        let &Some(Signal::Join { backup, token, nonce, .. }) = signal else { return None };
         let is_new = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         let is_ours = self.role == Role::Server && token == HASH.token(self.identity.key) && self.peer_key.is_some();
         let is_over = self.closing || self.failure.is_some() || self.mode == Mode::Fallback;
@@ -70,8 +70,7 @@ impl Connection {
         now: Time,
         number: usize,
         segment: &Segment,
-        dss: Option<Dss>,
-        signal: Option<Signal>,
+        Multipath { dss, signal, .. }: &Multipath,
     ) -> bool {
         let subflow = &self.subflows[number];
         let (syn, ack) = (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK));
@@ -81,11 +80,11 @@ impl Connection {
         if subflow.joins {
             return self.handle_join(now, number, syn, signal);
         }
-        if let Some(Signal::Capable { checksum, .. }) = signal {
+        if let &Some(Signal::Capable { checksum, .. }) = signal {
             // Checksums are used if either side requires them (RFC 8684 section 3.1).
             self.checksum |= checksum && syn;
         }
-        match signal {
+        match *signal {
             Some(Signal::Capable { key: Some(key), .. }) => self.set_peer_key(key),
             Some(Signal::Capable { key: None, .. }) => {}
             // A SYN without the option: the peer does not support it, or a middlebox removed it.
@@ -99,15 +98,15 @@ impl Connection {
         true
     }
 
-    fn handle_join(&mut self, now: Time, number: usize, syn: bool, signal: Option<Signal>) -> bool {
-        if let Some(Signal::JoinAnswer { backup, nonce, .. }) = signal {
+    fn handle_join(&mut self, now: Time, number: usize, syn: bool, signal: &Option<Signal>) -> bool {
+        if let &Some(Signal::JoinAnswer { backup, nonce, .. }) = signal {
             let subflow = &mut self.subflows[number];
             subflow.nonces[1] = nonce;
             subflow.backup |= backup;
             self.backups |= backup;
         }
         let Some([own, peer]) = self.secrets(number) else { return false };
-        let valid = match (signal, self.role) {
+        let valid = match (*signal, self.role) {
             (Some(Signal::JoinAnswer { hmac, .. }), Role::Client) if syn => hmac == truncate(HASH.join_hmac(peer, own)),
             (Some(Signal::JoinProof(shown)), Role::Server) => {
                 // A repeated proof means that the fourth ACK was lost.

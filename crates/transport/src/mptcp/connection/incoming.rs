@@ -10,12 +10,14 @@ impl Connection {
     /// Handles an arriving segment.
     pub fn handle(&mut self, now: Time, segment: &Segment, extra: Option<&Extra>) {
         debug_assert!(self.overview.is_current(&mut self.subflows), "each change of a subflow updates the overview");
-        let Multipath { tuple, dss, signal } = extra.and_then(|extra| extra.multipath).unwrap_or_default();
+        let none = Multipath::default();
+        let multipath = extra.and_then(|extra| extra.multipath.as_ref()).unwrap_or(&none);
+        let Multipath { tuple, dss, signal } = multipath;
         let known = self.ports.get(usize::from(tuple.port)).copied().flatten();
-        let Some(number) = known.or_else(|| self.admit(tuple, segment, signal)) else {
+        let Some(number) = known.or_else(|| self.admit(*tuple, segment, signal)) else {
             if !segment.flags.has(Flags::RST) {
                 // RFC 8684 section 3.2: unknown token.
-                self.refused.push((tuple, segment.sequence.wrapping_add(segment.span() as u32)));
+                self.refused.push((*tuple, segment.sequence.wrapping_add(segment.span() as u32)));
             }
             return;
         };
@@ -25,7 +27,7 @@ impl Connection {
         let mut segment = *segment;
         (self.unanswered, self.last_heard) = (0, number);
         self.pollable |= 1 << number;
-        if !self.handle_handshake(now, number, &segment, dss, signal) {
+        if !self.handle_handshake(now, number, &segment, multipath) {
             if self.subflows[number].is_gone() {
                 // TCP answers it with a reset, as for a closed connection.
                 self.subflows[number].tcp.handle(now, &segment, extra);
@@ -33,7 +35,7 @@ impl Connection {
             return;
         }
         self.handle_window(now, number, &mut segment, dss);
-        if segment.length > 0 && !self.handle_mapping(now, number, &mut segment, dss, signal) {
+        if segment.length > 0 && !self.handle_mapping(now, number, &mut segment, multipath) {
             return;
         }
         if self.subflows[number].tcp.flight() > 0 {
@@ -55,7 +57,7 @@ impl Connection {
             self.collect(now, number);
         }
         let is_reset = segment.flags.has(Flags::RST);
-        self.after_segment(now, number, dss, signal);
+        self.after_segment(now, number, multipath);
         if self.mode == Mode::Multipath && dss.is_none() && signal.is_none() && !is_reset {
             self.detect_fallback(number);
         }
@@ -63,7 +65,7 @@ impl Connection {
 
     /// Applies the receive window, relative to the DATA_ACK (RFC 8684 section 3.3.4); the subflow has no window.
     #[inline]
-    fn handle_window(&mut self, now: Time, number: usize, segment: &mut Segment, dss: Option<Dss>) {
+    fn handle_window(&mut self, now: Time, number: usize, segment: &mut Segment, dss: &Option<Dss>) {
         if !segment.flags.has(Flags::ACK) {
             return;
         }
@@ -71,7 +73,7 @@ impl Connection {
         let syn = segment.flags.has(Flags::SYN);
         let scale = if syn { 0 } else { subflow.tcp.scales().1 };
         let window = u64::from(segment.window) << scale;
-        let una = match (self.mode, dss.and_then(|dss| dss.ack).map(DataAck::low)) {
+        let una = match (self.mode, dss.as_ref().and_then(|dss| dss.ack).map(DataAck::low)) {
             (Mode::Fallback, _) => self.infinite_una(number, segment.acknowledgment),
             (Mode::Multipath, Some(ack)) => self.acknowledged(ack),
             // Handshake window. The segment may be late, and says nothing about data.
@@ -94,26 +96,19 @@ impl Connection {
     /// Processes the mapping of a segment. The payload's stamp is checked against the mapped data and replaced by the
     /// one that the subflow's TCP expects. Returns whether TCP may process the segment.
     #[inline]
-    fn handle_mapping(
-        &mut self,
-        now: Time,
-        number: usize,
-        segment: &mut Segment,
-        dss: Option<Dss>,
-        signal: Option<Signal>,
-    ) -> bool {
+    fn handle_mapping(&mut self, now: Time, number: usize, segment: &mut Segment, multipath: &Multipath) -> bool {
         let octet = self.subflows[number].tcp.arrived_octet(segment.sequence);
         if self.mode == Mode::Fallback {
             self.check(segment, octet, self.data_offsets[1].wrapping_add(octet.wrapping_sub(1)));
             return true;
         }
-        let mapping = match (signal, dss) {
+        let mapping = match (multipath.signal, multipath.dss) {
             (Some(Signal::Capable { length: Some((length, checksum)), .. }), _) => {
                 Some(Mapping { dsn: self.first[1], subflow: 1, length, checksum })
             }
             (_, Some(Dss { map: Some(Mapping { length: 0, .. }), fin: false, .. })) => {
                 // Infinite mapping: the peer has fallen back.
-                return self.fall_back_to(number) && self.handle_mapping(now, number, segment, None, None);
+                return self.fall_back_to(number) && self.handle_mapping(now, number, segment, &Multipath::default());
             }
             (_, Some(Dss { map: Some(map), fin, .. })) if map.subflow != 0 => {
                 // DATA_FIN occupies an octet of the mapping but none of the subflow.
@@ -208,14 +203,14 @@ impl Connection {
             let subflow = &mut self.subflows[number];
             subflow.signals.push_front(fail);
             subflow.tcp.acknowledge_now();
-            return self.handle_mapping(now, number, segment, None, None);
+            return self.handle_mapping(now, number, segment, &Multipath::default());
         }
         self.reset(now, number, fail);
         false
     }
 
     #[inline]
-    fn after_segment(&mut self, now: Time, number: usize, dss: Option<Dss>, signal: Option<Signal>) {
+    fn after_segment(&mut self, now: Time, number: usize, Multipath { dss, signal, .. }: &Multipath) {
         if self.subflows[number].stage != Stage::Open {
             self.advance_stage(now, number);
             self.admit_proven(now, number, signal);
@@ -227,7 +222,7 @@ impl Connection {
         }
         match signal {
             None | Some(Signal::Capable { .. }) => {}
-            Some(signal) => self.handle_signal(now, number, signal),
+            Some(signal) => self.handle_signal(now, number, *signal),
         }
         // Timeouts have been answered; the next one causes reinjection again.
         let subflow = &mut self.subflows[number];
@@ -242,7 +237,7 @@ impl Connection {
     }
 
     /// Opens a client's joining subflow once its proof is acknowledged.
-    fn admit_proven(&mut self, now: Time, number: usize, signal: Option<Signal>) {
+    fn admit_proven(&mut self, now: Time, number: usize, signal: &Option<Signal>) {
         let is_pre_established = self.subflows[number].stage == Stage::PreEstablished;
         if is_pre_established && !matches!(signal, Some(Signal::JoinAnswer { .. })) {
             self.on_open(now, number);

@@ -70,7 +70,7 @@ impl Connection {
         if idle {
             return false;
         }
-        self.overview.settle(now, &mut self.subflows);
+        self.overview.settle(now, &self.subflows);
         if self.overview.with_room == 0 && !self.scheduler.queues() {
             self.wait_for_room(now);
             return false;
@@ -96,7 +96,7 @@ impl Connection {
                 self.outbox.take_reinjection(piece.length);
                 continue;
             }
-            self.overview.settle(now, &mut self.subflows);
+            self.overview.settle(now, &self.subflows);
             let queues = self.scheduler.queues();
             if self.overview.with_room == 0 && !queues {
                 return false;
@@ -171,6 +171,7 @@ impl Connection {
     fn find_blocker(&mut self) -> Option<usize> {
         let una = self.outbox.una;
         if self.blocker.0 != una {
+            self.overview.catch_up(&mut self.subflows);
             let thorough = || self.subflows.iter().position(|subflow| subflow.piece_at(una).is_some());
             self.blocker = (una, self.overview.front_at(una).or_else(thorough));
         }
@@ -230,7 +231,7 @@ impl Connection {
             subflow.tcp.limit_cwnd((subflow.tcp.cwnd() / 2).max(2 * subflow.tcp.payload()));
             self.stats.penalties += 1;
             self.refresh(now, number);
-            self.overview.settle(now, &mut self.subflows);
+            self.overview.settle(now, &self.subflows);
         }
     }
 
@@ -282,20 +283,22 @@ impl Connection {
             *extra = Extra::default();
             segment.has_extra = true;
         }
-        let mut multipath = Multipath { tuple: self.subflows[number].tuple, dss: None, signal: None };
+        let empty = Multipath { tuple: self.subflows[number].tuple, dss: None, signal: None };
+        let multipath = extra.multipath.insert(empty);
         if segment.flags.has(Flags::SYN) {
             multipath.signal = self.syn_signal(number, segment.flags.has(Flags::ACK));
         } else {
             segment.window = self.window(number, segment.window);
             if self.mode == Mode::Multipath {
-                self.fill_options(number, &mut segment, &mut multipath);
+                self.fill_options(number, &mut segment, multipath);
             } else {
-                self.fill_fallback_options(number, &mut segment, &mut multipath);
+                self.fill_fallback_options(number, &mut segment, multipath);
             }
         }
-        extra.multipath = Some(multipath);
         // Connection-level options take precedence over SACK blocks, which can be repeated.
-        while segment.header_bytes(extra) > MAX_HEADER && extra.sack.pop() {}
+        while !extra.sack.is_empty() && segment.header_bytes(extra) > MAX_HEADER {
+            extra.sack.pop();
+        }
         segment
     }
 

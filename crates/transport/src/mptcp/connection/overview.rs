@@ -13,7 +13,7 @@ pub(super) struct Overview {
     pub views: Vec<PathState>,
     /// Subflows with an outdated view, as a bitmask.
     outdated: u64,
-    /// Subflows of which siblings and front are outdated, as a bitmask: only who sends data asks for them.
+    /// Subflows of which siblings and front are outdated, as a bitmask: see [`catch_up`](Self::catch_up).
     behind: u64,
     /// Usable subflows by their views, as bitmasks: those with room, those without, and those of the latter that know since
     /// their last update that data waits.
@@ -62,7 +62,7 @@ impl Overview {
         self.waiting &= !(1 << number);
     }
 
-    /// Brings siblings and fronts up to date.
+    /// Brings siblings and fronts up to date. Only coupled congestion controls and a full receiver's window ask for them.
     #[inline]
     pub fn catch_up(&mut self, subflows: &mut [Subflow]) {
         while self.behind != 0 {
@@ -106,8 +106,7 @@ impl Overview {
 
     /// Brings the views up to date. Only who has data to send asks for them.
     #[inline]
-    pub fn settle(&mut self, now: Time, subflows: &mut [Subflow]) {
-        self.catch_up(subflows);
+    pub fn settle(&mut self, now: Time, subflows: &[Subflow]) {
         while self.outdated != 0 {
             let number = self.outdated.trailing_zeros() as usize;
             let view = subflows[number].view(now);

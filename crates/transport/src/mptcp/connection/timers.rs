@@ -59,7 +59,7 @@ impl Connection {
     /// Subflow for messages that need an answer: the fastest, and after each timeout the next one, since the first may
     /// have failed unnoticed with no data of its own in flight.
     pub(super) fn control_subflow(&mut self, now: Time) -> Option<usize> {
-        self.overview.settle(now, &mut self.subflows);
+        self.overview.settle(now, &self.subflows);
         let views = &self.overview.views;
         let mut usable: Vec<usize> = (0..views.len()).filter(|&number| views[number].usable).collect();
         usable.sort_by_key(|&number| views[number].srtt);
