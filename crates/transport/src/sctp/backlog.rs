@@ -337,6 +337,12 @@ impl Backlog {
         Some(Fragment { stream: index as u16, message, number, offset, fsn, length, flags })
     }
 
+    /// Whether fragments leave in the order of their messages, so that [`peek`](Self::peek) chooses nothing.
+    #[inline]
+    pub fn is_in_order(&self) -> bool {
+        self.config.scheduler == StreamScheduler::FirstComeFirstServed
+    }
+
     /// Returns the next fragment to send, for an empty packet or one that has data already.
     #[inline]
     pub fn peek(&mut self, packet_begins: bool) -> Option<Fragment> {

@@ -339,6 +339,9 @@ impl Sender {
             }
             left -= size;
             self.send_new(now, target, &fragment, out);
+            if left < self.chunk_bytes(1) && self.partial.is_none() && self.backlog.is_in_order() {
+                break; // Nothing fits, and looking at what comes next would change nothing.
+            }
             match self.peek(now, false) {
                 Some(next) if self.admits(next.length) && self.paths[target].takes_new() => fragment = next,
                 _ => break,
