@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import json
+import random
 import re
 import sys
 import tomllib
@@ -192,6 +194,18 @@ def test_a_name_of_a_file_is_no_key(tmp_path: Path) -> None:
     strange = client.rename(client.with_name('x"\nuntil = "1 s"\n#.pcapng'))
     read = tomllib.loads(vz.twin(strange).text)
     assert (read["until"], len(read["flow"])) == ("1 h", 1)
+
+
+def test_a_hostile_capture_is_a_message_or_a_twin(tmp_path: Path) -> None:
+    _, client, _ = captured(tmp_path, PLAIN, app='kind = "upload", size = "100 kB"')
+    good, draws, hostile = client.read_bytes(), random.Random(5), tmp_path / "hostile.pcapng"
+    for _ in range(60):
+        bad = bytearray(good)
+        for _ in range(draws.choice([1, 10, 100, 1000])):
+            bad[draws.randrange(200, len(bad))] = draws.randrange(256)
+        hostile.write_bytes(bad)
+        with contextlib.suppress(vz.ScenarioError):
+            assert tomllib.loads(vz.twin(hostile).text)["flow"]
 
 
 def test_what_has_no_twin_is_refused_in_words(tmp_path: Path) -> None:

@@ -19,6 +19,12 @@ from vazao.twins.timeline import Timeline, timeline
 MOST = 1_000_000
 """Most packets of a connection that are looked at."""
 
+MOST_SEGMENTS = 4 * MOST
+"""Full segments up to which a connection is run again and again."""
+
+LONGEST_S = 3600.0
+"""Duration up to which it is, in seconds."""
+
 LEAST_SEGMENTS = 10
 """Data segments without which nothing can be estimated."""
 
@@ -40,8 +46,15 @@ def twin(
     real = timeline(captures.record(path, flow=row["connection"], most=MOST).content, sender)
     if len(real.sent_s) < LEAST_SEGMENTS:
         raise ScenarioError(f"{what}: {len(real.sent_s)} segments with data are too few for a twin ({LEAST_SEGMENTS})")
-    if row["rtt_min_s"] is None:
+    if row["rtt_min_s"] is None or not len(real.acked):
         raise ScenarioError(f"{what}: no round trip can be seen, as only one direction was captured")
+    segments = real.size / row["mss_bytes"]
+    if segments > MOST_SEGMENTS:
+        raise ScenarioError(f"{what}: {segments:.0f} full segments are too many for a twin ({MOST_SEGMENTS})")
+    if real.finished_s > LONGEST_S:
+        raise ScenarioError(f"{what}: {real.finished_s:.0f} s are too long for a twin ({LONGEST_S:.0f} s)")
+    if real.size > 2 * float((real.end - real.start).sum()):
+        raise ScenarioError(f"{what}: most of its data did not pass where it was captured")
     return _found(path, row, real, at, jobs, progress or Silent())
 
 

@@ -25,8 +25,8 @@ GUESSES = (0.25, 0.5, 1.0, 2.0, 4.0)
 DOUBT = 0.05
 """Distance by which a less likely explanation of the losses must be nearer to the connection."""
 
-FASTEST = 400e9
-"""Fastest path in bit/s: what passes at one instant tells no rate."""
+SLOWEST, FASTEST = 1e3, 400e9
+"""Rates of paths in bit/s: what passes at one instant, or in an age, tells none."""
 
 SETTLED = 0.01
 """Share by which a rate may fall when it is measured over twice the time."""
@@ -73,7 +73,7 @@ def estimate(timeline: Timeline, rtt_min_s: float, mss: int, *, is_afar: bool) -
     """
     trips_at, trips = (np.zeros(0), np.zeros(0)) if is_afar else timeline.round_trips()
     rate, is_filled = _rate(timeline, mss, trips, rtt_min_s)
-    rate = min(rate * (mss + HEADERS) / mss, FASTEST)
+    rate = min(max(rate * (mss + HEADERS) / mss, SLOWEST), FASTEST)
     plain = Path(
         rate_bps=rate,
         is_filled=is_filled,

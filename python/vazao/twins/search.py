@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 
 from vazao import _core
+from vazao.errors import RunError
 from vazao.execution import Progress
 from vazao.scenario import load
 from vazao.twins.document import document
@@ -93,7 +94,8 @@ class Search:
         until = LONGER * self.real.finished_s + 1
         scenario = load(document(path, self.ends, control)).with_until(until)
         outcome = _core.run(scenario, recording=self.most)
-        assert outcome.recording is not None, outcome.failure
+        if outcome.recording is None:
+            raise RunError(outcome.failure or "it cannot be recorded")
         twin = timeline(outcome.recording, self.ends.sender, self.at)
         return Candidate(path, control, fit(twin, self.real, is_afar=self.at != self.ends.sender))
 
