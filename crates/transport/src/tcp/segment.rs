@@ -157,6 +157,12 @@ impl Segment {
 }
 
 impl Extra {
+    /// Whether it has options of TCP itself, rather than of Multipath TCP only.
+    #[inline]
+    pub(crate) fn concerns_tcp(&self) -> bool {
+        self.syn.is_some() || !self.sack.is_empty()
+    }
+
     fn bytes(&self, timestamps: bool) -> u32 {
         let syn = self.syn.map_or(0, |syn| {
             // SACK-permitted uses the padding of the timestamps option if there is one.

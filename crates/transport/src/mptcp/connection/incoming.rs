@@ -51,7 +51,7 @@ impl Connection {
                 subflow.sample_receiver_rtt(rtt.max(Duration::from_micros(1)));
             }
         }
-        subflow.tcp.handle(now, &segment, extra);
+        subflow.tcp.handle(now, &segment, extra.filter(|extra| extra.concerns_tcp()));
         subflow.forget_acknowledged();
         if segment.length > 0 || segment.flags.has(Flags::FIN) {
             self.collect(now, number);
