@@ -22,9 +22,6 @@ from random import Random
 
 import vazao as vz
 
-HEADERS = 52
-"""Bytes of a packet beside its data."""
-
 
 @dataclass(frozen=True)
 class Case:
@@ -127,7 +124,7 @@ def measured(one: Case, at: str) -> Outcome:
         completion=twin.fit.completion,
         rate=path.rate_bps / one.rate_bps,
         rtt=2 * path.delay_s / one.rtt_s,
-        queue=path.queue_bytes / (twin.ends.mss + HEADERS) / one.queue_packets,
+        queue=path.queue_bytes / twin.ends.packet / one.queue_packets,
         is_filled=path.is_filled,
         overflows=path.overflows,
         foretold=foretold / guest if foretold and guest else float("inf"),

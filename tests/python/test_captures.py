@@ -223,17 +223,22 @@ def test_a_hundredth_of_the_packets_may_be_missing(tmp_path: Path, case: str) ->
         assert wrong <= 0.05 * truth["life_s"] + 0.1
 
 
+def damaged(good: bytes, draws: random.Random) -> bytearray:
+    """A file's beginning with up to 19 of its bytes replaced."""
+    bad = bytearray(good[: draws.randrange(len(good))])
+    for _ in range(draws.randrange(20)):
+        if bad:
+            bad[draws.randrange(len(bad))] = draws.randrange(256)
+    return bad
+
+
 def test_hostile_files_are_a_message_or_an_answer(tmp_path: Path) -> None:
     _, at = run(tmp_path, scenario(1, WIRES["all of it"], size="50 kB"))
     good = at["b"].read_bytes()
     draws = random.Random(7)
     hostile = tmp_path / "hostile.pcapng"
     for _ in range(300):
-        bad = bytearray(good[: draws.randrange(len(good))])
-        for _ in range(draws.randrange(20)):
-            if bad:
-                bad[draws.randrange(len(bad))] = draws.randrange(256)
-        hostile.write_bytes(bad)
+        hostile.write_bytes(damaged(good, draws))
         with contextlib.suppress(vz.ScenarioError):
             read = vz.read(hostile)
             assert read.connections.height <= read.facts["packets"]

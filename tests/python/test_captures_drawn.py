@@ -17,7 +17,7 @@ import pytest
 import vazao as vz
 from browsers import Open, needs_chromium, opener
 from command import vazao
-from test_captures import WIRES, run, scenario
+from test_captures import WIRES, damaged, run, scenario
 from test_recording import read
 from vazao import _core, captures, seeing
 
@@ -303,11 +303,7 @@ def test_hostile_captures_are_drawn_or_refused(tmp_path: Path) -> None:
     hostile = tmp_path / "hostile.pcapng"
     drawn = 0
     for _ in range(200):
-        bad = bytearray(good[: draws.randrange(len(good))])
-        for _ in range(draws.randrange(20)):
-            if bad:
-                bad[draws.randrange(len(bad))] = draws.randrange(256)
-        hostile.write_bytes(bad)
+        hostile.write_bytes(damaged(good, draws))
         with contextlib.suppress(vz.ScenarioError):
             header, columns = read(captures.record(hostile, most=30).content)
             drawn += 1

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         view as view,
     )
     from vazao.seeing.play import has_engine as has_engine, lessons as lessons, play_page as play_page
-    from vazao.seeing.recordings import MOST as MOST, Recording as Recording, record as record
+    from vazao.seeing.recordings import MOST as MOST, Recording as Recording, header as header, record as record
     from vazao.seeing.rerun import Again as Again, again as again, can_rerun as can_rerun
 else:
     __getattr__, __dir__ = lazy.attached(__name__)

@@ -6,9 +6,7 @@ import base64
 import gzip
 import hashlib
 import html
-import json
 import re
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +14,7 @@ from pathlib import Path
 
 from vazao.errors import ResultsError
 from vazao.files import write_atomically
-from vazao.seeing.recordings import Recording
+from vazao.seeing.recordings import Recording, header
 
 FOLDER = Path(__file__).parent
 
@@ -93,8 +91,7 @@ def packed(content: bytes, level: int = 4) -> str:
 
 def _packets(content: bytes) -> int:
     """The number of packets in a recording."""
-    (length,) = struct.unpack_from("<I", content, 12)
-    return int(json.loads(content[16 : 16 + length])["packets"]["kept"])
+    return int(header(content)["packets"]["kept"])
 
 
 def page(template: str, bundle: str, filled: Mapping[str, str]) -> str:

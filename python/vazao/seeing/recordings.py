@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from vazao import _core
 from vazao.errors import RunError, ScenarioError
@@ -26,6 +29,13 @@ class Recording:
     def __repr__(self) -> str:
         of = f" {self.run_id}," * bool(self.run_id)
         return f"Recording({self.name!r},{of} {len(self.content) / 1e6:.3g} MB)"
+
+
+def header(content: bytes) -> dict[str, Any]:
+    """The header of a recording: what it is of, and where its sections are."""
+    (length,) = struct.unpack_from("<I", content, 12)
+    read: dict[str, Any] = json.loads(content[16 : 16 + length])
+    return read
 
 
 def record(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from vazao import captures
 from vazao.errors import ScenarioError
 from vazao.execution import Progress, Silent
-from vazao.twins.ends import ends_of
+from vazao.twins.ends import Ends, ends_of
 from vazao.twins.fitting import Fit
 from vazao.twins.model import Twin
 from vazao.twins.path import estimate
@@ -39,11 +40,11 @@ def twin(
     there, and for one of which too little passed.
     """
     path = Path(capture)
-    row = _chosen(captures.read(path), flow)
+    read = captures.read(path)
+    row = _chosen(read, flow)
     what = f"{path}: connection {row['connection']}"
-    sender = 0 if row["sender"] == "client" else 1
-    at = 1 - sender if row["seen_from"] == "receiver" else sender
-    real = timeline(captures.record(path, flow=row["connection"], most=MOST).content, sender)
+    ends = ends_of(row)
+    real = timeline(captures.content(read, [row["connection"]], MOST), ends.sender)
     if len(real.sent_s) < LEAST_SEGMENTS:
         raise ScenarioError(f"{what}: {len(real.sent_s)} segments with data are too few for a twin ({LEAST_SEGMENTS})")
     if row["rtt_min_s"] is None or not len(real.acked):
@@ -55,7 +56,8 @@ def twin(
         raise ScenarioError(f"{what}: {real.finished_s:.0f} s are too long for a twin ({LONGEST_S:.0f} s)")
     if real.size > 2 * float((real.end - real.start).sum()):
         raise ScenarioError(f"{what}: most of its data did not pass where it was captured")
-    return _found(path, row, real, at, jobs, progress or Silent())
+    # What is looked at may end before the connection does.
+    return _found(path, row, real, replace(ends, size=int(real.size)), jobs, progress or Silent())
 
 
 def _chosen(capture: captures.Capture, flow: int | None) -> Mapping[str, Any]:
@@ -70,10 +72,11 @@ def _chosen(capture: captures.Capture, flow: int | None) -> Mapping[str, Any]:
     raise ScenarioError(f"{capture.path}: no {there} (`vazao read --all` lists what there is)")
 
 
-def _found(path: Path, row: Mapping[str, Any], real: Timeline, at: int, jobs: int | None, progress: Progress) -> Twin:
-    ends = ends_of(row, real.size)
-    search = Search(real, ends, at, MOST, jobs, progress)
-    paths = estimate(real, row["rtt_min_s"], ends.mss, is_afar=at != ends.sender)
+def _found(
+    path: Path, row: Mapping[str, Any], real: Timeline, ends: Ends, jobs: int | None, progress: Progress
+) -> Twin:
+    search = Search(real, ends, MOST, jobs, progress)
+    paths = estimate(real, row["rtt_min_s"], ends.mss, is_afar=ends.is_afar)
     progress.start(search.most_runs(paths), 0)
     try:
         found = search.candidates(paths)

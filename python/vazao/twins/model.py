@@ -44,11 +44,6 @@ class Twin:
     """Time that was looked at: from the connection's first packet to the last acknowledgement of new data."""
 
     @property
-    def seen_at(self) -> int:
-        """Side at which, or nearest to which, it was captured: 0, the client, or 1."""
-        return 1 - self.ends.sender if self.connection["seen_from"] == "receiver" else self.ends.sender
-
-    @property
     def explains(self) -> bool:
         """Whether its run behaves as the connection did. If not, nothing follows from it."""
         return self.fit.explains
@@ -98,7 +93,7 @@ class Twin:
     @property
     def unknown(self) -> list[str]:
         """Sentences on what the capture cannot tell, and what the twin has instead."""
-        path, idle, is_afar = self.path, self.ends.idle, self.connection["seen_from"] == "receiver"
+        path, idle, is_afar = self.path, self.ends.idle, self.ends.is_afar
         room = queue_packets(path, self.ends)
         said = {
             "whether the path is faster: nothing stood in the queue for long.": not path.is_filled,

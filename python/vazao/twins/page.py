@@ -11,7 +11,7 @@ from vazao.scenario import load
 from vazao.seeing import Page, view
 from vazao.twins.model import Twin
 
-HEADERS = 128
+SNAP = 128
 """Bytes of each of the twin's packets that are captured: no more is drawn."""
 
 
@@ -22,6 +22,6 @@ def overlay(twin: Twin) -> Page:
     """
     connection = captures.record(twin.capture, flow=twin.connection["connection"])
     with tempfile.TemporaryDirectory(prefix="vazao-") as directory:
-        _core.run(load(twin.text), pcap=directory, snap=HEADERS)
-        captured = Path(directory) / f"{'ab'[twin.seen_at]}.1.pcapng"
+        _core.run(load(twin.text), pcap=directory, snap=SNAP)
+        captured = Path(directory) / f"{'ab'[twin.ends.at]}.1.pcapng"
         return view([connection, replace(captures.record(captured), name="twin")], twin.name)

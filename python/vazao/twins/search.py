@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from vazao import _core
 from vazao.errors import RunError
@@ -53,8 +54,6 @@ class Search:
 
     real: Timeline
     ends: Ends
-    at: int
-    """Side at which the connection was captured."""
     most: int
     """Most packets of a run that are looked at."""
     jobs: int | None
@@ -71,7 +70,7 @@ class Search:
                 break
             known = {each.path for each in found if each.control == best.control}
             changed = [path for path in changes(best, self.ends.packet) if path not in known]
-            found = sorted([*found, *self.run((path, best.control) for path in changed)], key=_cost)
+            found = sorted([*found, *self.run((path, best.control) for path in changed)], key=attrgetter("cost"))
             if found[0] is best:
                 break
         return found
@@ -88,7 +87,7 @@ class Search:
             for _ in as_completed(running):
                 self.ended += 1
                 self.progress.advance(1, min(self.ended / self.planned, 1.0))
-        return sorted((done.result() for done in running), key=_cost)
+        return sorted((done.result() for done in running), key=attrgetter("cost"))
 
     def _candidate(self, path: Path, control: str) -> Candidate:
         until = LONGER * self.real.finished_s + 1
@@ -96,8 +95,8 @@ class Search:
         outcome = _core.run(scenario, recording=self.most)
         if outcome.recording is None:
             raise RunError(outcome.failure or "it cannot be recorded")
-        twin = timeline(outcome.recording, self.ends.sender, self.at)
-        return Candidate(path, control, fit(twin, self.real, is_afar=self.at != self.ends.sender))
+        twin = timeline(outcome.recording, self.ends.sender, self.ends.at)
+        return Candidate(path, control, fit(twin, self.real, is_afar=self.ends.is_afar))
 
 
 def changes(best: Candidate, packet: int) -> list[Path]:
@@ -111,7 +110,3 @@ def changes(best: Candidate, packet: int) -> list[Path]:
     found += [replace(path, rate_bps=path.rate_bps * factor) for factor in rates]
     found += [replace(path, jitter_s=path.jitter_s * factor) for factor in (0.0, 0.5, 2.0) if path.jitter_s]
     return found
-
-
-def _cost(candidate: Candidate) -> tuple[bool, float]:
-    return candidate.cost

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vazao import seeing
+
 Numbers = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-HEADER = 16
-"""First byte of a recording's header (docs/recording.md)."""
-
-ARRIVED, PASSED = 1, 5
-"""Fates of packets in recordings."""
+ARRIVED = 1
+"""Fate of a packet that has arrived (docs/recording.md)."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +99,10 @@ def timeline(recording: bytes, side: int, at: int | None = None) -> Timeline:
 
     A recording of a run is looked at from side `at`: what it sent when it left, and what came when it arrived.
     """
-    length = int.from_bytes(recording[12:HEADER], "little")
-    header = json.loads(recording[HEADER : HEADER + length])
+    sections = seeing.header(recording)["sections"]
 
     def column(name: str) -> Any:
-        section = header["sections"][name]
+        section = sections[name]
         kind = {"f64": "<f8", "u32": "<u4", "u8": "u1"}[section["type"]]
         return np.frombuffer(recording, kind, section["count"], section["at"])
 
