@@ -66,10 +66,9 @@ impl Place<'_> {
     /// Time on its clock within which packets are known.
     fn known(&self) -> (i64, i64) {
         let entries = &self.observation.packets.entries;
-        let is_cut = (entries.len() as u64) < self.observation.all;
         let cut = entries
             .last()
-            .filter(|_| is_cut)
+            .filter(|_| self.is_cut())
             .map(|last| self.begin().saturating_add(nanoseconds(last.time.as_nanos())));
         (self.begin(), cut.unwrap_or(nanoseconds(self.analysis.overview.last)))
     }
