@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from duckdb import DuckDBPyConnection
 
@@ -13,6 +15,18 @@ VIEWS = {
     "halves": "SELECT x, lot / 2 AS half FROM Drawn",
     "odd": "SELECT x, CASE WHEN x = 3 THEN error('three') ELSE 'fine' END AS told FROM given",
 }
+
+
+def threads() -> int:
+    return len(list(Path("/proc/self/task").iterdir()))
+
+
+def test_a_blank_database_has_no_threads_that_a_forked_child_would_lack() -> None:
+    before = threads()
+    connection = database.connect()
+    connection.sql("CREATE TABLE numbers AS FROM range(100000)")
+    assert database.query(connection, "SELECT count(*) AS n FROM numbers")["n"].to_list() == [100_000]
+    assert threads() == before
 
 
 def connection(*, keep: bool) -> DuckDBPyConnection:

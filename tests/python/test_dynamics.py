@@ -37,7 +37,6 @@ def asked() -> duckdb.DuckDBPyConnection:
     for name, rows in {"samples": samples, "flows": flows}.items():
         connection.register(f"rows_{name}", rows.to_arrow())
         connection.sql(f"CREATE TABLE {name} AS SELECT * FROM rows_{name}")
-    database.add_dynamics(connection)
     return connection
 
 

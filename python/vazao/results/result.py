@@ -200,7 +200,6 @@ class Result:
         try:
             for name, rows in self.tables().items():
                 database.add_rows(connection, name, rows.to_arrow())
-            database.add_dynamics(connection)
             return database.query(connection, query)
         finally:
             connection.close()

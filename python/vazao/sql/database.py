@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import re
 import warnings
@@ -87,6 +88,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., float | None], list[Any]]] = {
 
 _SEALED: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
+    "async_threads": 0,
     "python_enable_replacements": False,
     "autoload_known_extensions": False,
     "autoinstall_known_extensions": False,
@@ -109,10 +111,7 @@ def connect(
     depend on the machine. It is locked down before it reads anything: names and queries that come with results are
     untrusted.
     """
-    connection = duckdb.connect(":memory:", config=_SEALED)
-    for name, (function, parameters) in _FUNCTIONS.items():
-        connection.create_function(name, function, parameters, "DOUBLE", null_handling=FunctionNullHandling.SPECIAL)
-    connection.sql(MACROS + decisions.MACROS)
+    connection = _SPARE.pop() if _SPARE else _blank()
     if gigabytes:
         connection.sql(f"SET memory_limit = '{gigabytes * 1000:.0f} MB'")
     if telling:
@@ -121,6 +120,30 @@ def connect(
     connection.sql(f"SET allowed_paths = [{_literals(files)}]")
     connection.sql("SET enable_external_access = false")
     connection.sql("SET lock_configuration = true")
+    return connection
+
+
+_SPARE: list[duckdb.DuckDBPyConnection] = []
+atexit.register(_SPARE.clear)  # While modules still exist: later, its functions would be called leaked.
+
+
+def have_spare() -> None:
+    """Create the blank database that the next `connect` takes, in this process or in a forked child of it.
+
+    Creating one takes longer than most queries. It has no threads, which a child would lack, and no rows.
+    """
+    if not _SPARE:
+        _SPARE.append(_blank())
+
+
+def _blank() -> duckdb.DuckDBPyConnection:
+    """Empty database with the functions and macros, not yet locked down."""
+    connection = duckdb.connect(":memory:", config=_SEALED)
+    for name, (function, parameters) in _FUNCTIONS.items():
+        connection.create_function(name, function, parameters, "DOUBLE", null_handling=FunctionNullHandling.SPECIAL)
+    connection.sql(MACROS + decisions.MACROS)
+    # A macro of tables is bound once when it is created, and again by each query.
+    connection.sql(f"{dynamics.TABLES} {dynamics.MACROS} DROP TABLE samples; DROP TABLE flows;")
     return connection
 
 
@@ -137,11 +160,6 @@ def _literals(values: Iterable[object]) -> str:
 def _literal(value: object) -> str:
     """A value as an SQL string literal."""
     return "'" + str(value).replace("'", "''") + "'"
-
-
-def add_dynamics(connection: duckdb.DuckDBPyConnection) -> None:
-    """Add the macros of `dynamics.py`; the tables that they read must already exist."""
-    connection.sql(dynamics.MACROS)
 
 
 def add_view(connection: duckdb.DuckDBPyConnection, name: str, sql: str, *, keep: bool = False) -> None:

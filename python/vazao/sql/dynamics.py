@@ -17,6 +17,13 @@ rates in bits per second.
   divided by that of all flows of the run; 1 if the others leave them their share.
 """
 
+TABLES = """
+CREATE TABLE samples (run_id VARCHAR, flow BIGINT, link BIGINT, direction VARCHAR, measure VARCHAR, time_s DOUBLE,
+                      value DOUBLE);
+CREATE TABLE flows (run_id VARCHAR, flow BIGINT, cc VARCHAR, start_s DOUBLE, goodput_bps DOUBLE);
+"""
+"""Columns that the macros read, as tables without rows."""
+
 MACROS = """
 CREATE MACRO rates(width) AS TABLE
 WITH marks AS (SELECT run_id, flow, time_s, max(value) AS value FROM samples WHERE measure = 'delivered' GROUP BY ALL),

@@ -67,10 +67,12 @@ class Enclosure:
     def __init__(self, prepare: Callable[[], duckdb.DuckDBPyConnection], limits: Limits) -> None:
         """Start the child process. Raises `ResultsError` when `prepare` does."""
         self._limits = limits.with_environment()
+        database.have_spare()
         here, there = socket.socketpair()
         with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
             # A new interpreter would take half a second to import modules. The forked child of a process with threads
-            # must not use what these may hold; it uses only its own database, which the parent has never opened.
+            # must not use what these may hold; it uses only its own database, which the parent created blank and
+            # without threads, and has not used.
             self._child = os.fork()
         if self._child == 0:
             _serve(there, prepare, self._limits)

@@ -193,7 +193,6 @@ class Store:
         else:
             connection.sql("CREATE TABLE not_run (part VARCHAR, reason VARCHAR)")
         if files["flows"]:
-            database.add_dynamics(connection)
             few = sum(file.stat().st_size for table in TABLES for file in files[table]) <= FEW
             for view in views:
                 try:

@@ -78,7 +78,6 @@ def _staged(study: Study, columns: Mapping[str, pa.Table], telling: bool) -> duc
     connection = database.connect(telling=telling)
     for name, rows in columns.items():
         database.add_rows(connection, name, rows)
-    database.add_dynamics(connection)
     for view in study.views:
         try:
             database.add_view(connection, view.name, view.sql, keep=not telling)
