@@ -193,6 +193,7 @@ docs: setup
 	$(BIN)/python docs/windows.py
 	$(BIN)/python docs/cmt.py
 	$(BIN)/python docs/mptcp.py
+	$(BIN)/python docs/cases.py
 	$(BIN)/python docs/web.py
 	$(BIN)/python docs/pages.py
 
