@@ -166,6 +166,17 @@ impl<W: Window> Controller<W> {
         self.state.ssthresh + self.beyond_threshold
     }
 
+    /// Grows the window to the threshold at most, and lets the algorithm have what `ack` covers beyond.
+    fn grow_to_threshold(&mut self, ack: &Ack) {
+        let state = &mut self.state;
+        let grown = self.slow_start.grow(state, ack).max(state.mss);
+        state.cwnd = grown.min(state.ssthresh.max(state.mss));
+        if grown > state.cwnd && self.window.counts_what_slow_start_leaves() {
+            let left = Ack { acked: (grown - state.cwnd) as u64, ..*ack };
+            state.cwnd = self.window.grow(state, &left).max(state.mss);
+        }
+    }
+
     /// Ends slow start without a loss. The algorithm may want to step back from the overshoot it noticed.
     fn end_slow_start(&mut self) {
         self.state.cwnd = self.window.after_slow_start(&self.state).max(self.state.mss);
@@ -212,10 +223,15 @@ impl<W: Window> CongestionControl for Controller<W> {
         } else if self.window.leave_slow_start(state, ack) || self.slow_start.leave(state, ack) {
             self.end_slow_start();
         } else {
-            let grown = self.window.slow_start(state, ack).unwrap_or_else(|| self.slow_start.grow(state, ack));
-            // One acknowledgement may cover much: beyond the threshold it adds RFC 3465's two segments at most.
-            let beyond = if end > state.ssthresh { end } else { state.cwnd + 2.0 * state.mss };
-            state.cwnd = grown.min(state.ssthresh.max(beyond)).max(state.mss);
+            match self.window.slow_start(state, ack) {
+                None if end == state.ssthresh && self.slow_start.stops_at_threshold() => self.grow_to_threshold(ack),
+                own => {
+                    let grown = own.unwrap_or_else(|| self.slow_start.grow(state, ack));
+                    // One acknowledgement may cover much: beyond the threshold it adds RFC 3465's two segments at most.
+                    let beyond = if end > state.ssthresh { end } else { state.cwnd + 2.0 * state.mss };
+                    state.cwnd = grown.min(state.ssthresh.max(beyond)).max(state.mss);
+                }
+            }
         }
     }
 

@@ -4,7 +4,8 @@
 mod bottleneck;
 
 use bottleneck::{Flow, MSS, Path, assert_close, avoiding, control, setup, wide};
-use vazao_congestion::Ack;
+use vazao_congestion::slow_start::Standard;
+use vazao_congestion::{Ack, Setup};
 use vazao_engine::registry::Raw;
 use vazao_engine::{Duration, Time};
 
@@ -23,6 +24,24 @@ fn linux_counts_whole_segments() {
     assert_eq!(flow.control.cwnd(), 5 * MSS);
     (0..4).for_each(|_| flow.ack());
     assert_eq!(flow.control.cwnd(), 5 * MSS);
+}
+
+/// Linux's slow start stops at the threshold (`tcp_slow_start`), and Reno counts what the acknowledgement covers beyond: of
+/// two segments that one acknowledges at a window of one and a threshold of two, the second counts towards the third.
+/// HighSpeed forgets it. Counting two segments at most (RFC 3465 section 2.3), the window passes the threshold.
+#[test]
+fn linux_stops_at_the_threshold() {
+    let windows = |name: &str, limit: f64| {
+        let setup = Setup { slow_start: Box::new(Standard { limit }), ..setup(1.0, Some(2.0)) };
+        let mut control = control(name, &[("profile", Raw::Text("linux".into()))], setup);
+        [2, 1].map(|segments| {
+            control.on_ack(&Ack { acked: segments * MSS, window_limited: true, ..Ack::default() });
+            control.cwnd() / MSS
+        })
+    };
+    assert_eq!(windows("reno", 1000.0), [2, 3]);
+    assert_eq!(windows("highspeed", 1000.0), [2, 2]);
+    assert_eq!(windows("reno", 2.0), [3, 3]);
 }
 
 /// Windows that Linux keeps: cwnd/2; beta 717/1024 and 819/1024; cwnd - cwnd/8 with the division rounded down; each

@@ -175,6 +175,10 @@ impl SlowStart for HyStart {
         self.standard.grow(state, ack)
     }
 
+    fn stops_at_threshold(&self) -> bool {
+        self.standard.stops_at_threshold()
+    }
+
     /// Linux's (cubictcp_acked, hystart_update): every acknowledgement that measures a round-trip time, be it of data that
     /// arrived out of order or in a recovery.
     fn observe(&mut self, state: &WindowState, ack: &Ack) -> bool {

@@ -39,4 +39,8 @@ impl SlowStart for Limited {
         let k = (state.segments() / (0.5 * self.max_ssthresh)).floor();
         state.cwnd + increase / k
     }
+
+    fn stops_at_threshold(&self) -> bool {
+        self.standard.stops_at_threshold()
+    }
 }

@@ -26,6 +26,11 @@ pub trait SlowStart: Send {
     fn leave(&mut self, _state: &WindowState, _ack: &Ack) -> bool {
         false
     }
+    /// Returns whether the window stops at the threshold, and what an acknowledgement covers beyond counts in congestion
+    /// avoidance, as in Linux (`tcp_slow_start` of net/ipv4/tcp_cong.c). If not, the window may pass it by two segments.
+    fn stops_at_threshold(&self) -> bool {
+        false
+    }
     /// Restarts slow start after a timeout at `now`.
     fn restart(&mut self, _now: Time) {}
     /// Returns the name of the phase that it is in, if that is not plain slow start.

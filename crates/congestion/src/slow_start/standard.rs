@@ -32,4 +32,9 @@ impl SlowStart for Standard {
     fn grow(&mut self, state: &WindowState, ack: &Ack) -> f64 {
         state.cwnd + self.increase(state, ack)
     }
+
+    /// Who counts more than RFC 3465's two segments counts as Linux does.
+    fn stops_at_threshold(&self) -> bool {
+        self.limit > 2.0
+    }
 }

@@ -158,6 +158,10 @@ impl Window for HighSpeed {
         state.cwnd + a * Reno::increase(state, ack)
     }
 
+    fn counts_what_slow_start_leaves(&self) -> bool {
+        false
+    }
+
     fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         if let Some(mut linux) = self.linux.take() {
             let w = WholeSegments::window(state);

@@ -216,6 +216,10 @@ impl Window for Htcp {
         (window + 1.0) * state.mss
     }
 
+    fn counts_what_slow_start_leaves(&self) -> bool {
+        false
+    }
+
     fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         let now = self.clock.now(congestion.now);
         let since = self.since.unwrap_or(now);

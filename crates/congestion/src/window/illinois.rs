@@ -202,6 +202,10 @@ impl Window for Illinois {
         }
     }
 
+    fn counts_what_slow_start_leaves(&self) -> bool {
+        false
+    }
+
     fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         let kept = match &mut self.counting {
             Counting::Fractions => (1.0 - self.beta) * state.in_use(congestion),

@@ -140,6 +140,12 @@ pub trait Window: Send + 'static {
         None
     }
 
+    /// Returns whether [`grow`](Self::grow) counts what an acknowledgement covers beyond the threshold at which slow
+    /// start stopped. Some modules of Linux do not.
+    fn counts_what_slow_start_leaves(&self) -> bool {
+        true
+    }
+
     /// Returns whether slow start should end now, without a loss.
     fn leave_slow_start(&mut self, _state: &WindowState, _ack: &Ack) -> bool {
         false

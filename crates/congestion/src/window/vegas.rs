@@ -222,6 +222,10 @@ impl Window for Vegas {
         window
     }
 
+    fn counts_what_slow_start_leaves(&self) -> bool {
+        false
+    }
+
     /// Section III-A: a quarter less after a fast retransmit, for it comes early; half after a timeout, as in Reno.
     fn shrink(&mut self, state: &WindowState, congestion: &Congestion) -> f64 {
         self.hold = false;

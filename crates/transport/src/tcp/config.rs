@@ -84,7 +84,7 @@ parameters! {
             "initial slow-start threshold; auto: as high as possible (RFC 5681)";
         pub abc_limit: Elsewhere = Kind::Number(0.1, 1000.0), "2",
             "segments the window may grow for one acknowledgement in slow start (RFC 3465's L); 1 counts \
-             acknowledgements";
+             acknowledgements; with more than 2 slow start stops at its threshold, as Linux's";
         pub counting: Counting = Counting::KIND, "bytes",
             "what the window grows by: the bytes acknowledged (RFC 3465), or a segment for each acknowledgement at \
              most, as RFC 5681's equation 3 stands and ns-3's NewReno does: half as fast where they are delayed";
