@@ -69,6 +69,21 @@ def test_a_window_explains_what_it_costs(tmp_path: Path) -> None:
     assert answer.seeds == 1, "nothing is random"
 
 
+def test_a_feed_is_measured_by_what_it_offers(tmp_path: Path) -> None:
+    """A feed of 10 Mbit/s is 1 % of its link: reordering that takes most of it is the answer nevertheless."""
+    late = 'jitter = { deviation = "17 ms", distribution = "uniform", keeps_order = false }'
+    answer = asked(
+        tmp_path,
+        f'rate = "1 Gbps", delay = "60 ms", {late}',
+        'kind = "quic", cc = "cubic"',
+        'kind = "cbr", rate = "10 Mbps", duration = "5 s"',
+    )
+    assert answer.bound is not None
+    assert 9e6 < answer.bound.goodput_bps <= 10e6
+    assert answer.steps[0].removed == {"reordering"}
+    assert answer.steps[0].goodput_bps > 0.9 * answer.bound.goodput_bps
+
+
 def test_causes_that_hide_each_other_are_found(tmp_path: Path) -> None:
     """Two equal windows cost nothing alone; without both, slow start takes most of what is left."""
     answer = asked(

@@ -1,7 +1,8 @@
-"""Bounds of a flow's goodput, from its path alone."""
+"""Bounds of a flow's goodput, from its path and from what its application offers."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ HEADERS = 52
 
 @dataclass(frozen=True)
 class Bound:
-    """Most that a path can carry of a flow alone, and what it costs to begin."""
+    """Most that a path can carry of what a flow alone offers, and what it costs to begin."""
 
     rate_bps: float
     """Rate of the narrowest link."""
@@ -32,8 +33,9 @@ def bound(asked: Document, document: dict[str, Any]) -> Bound | None:
     varies = any(number(there["rate"], "bps") is None for there, _ in way)
     if has_ways or varies or rate is None:
         return None
-    payload = rate * (PACKET - HEADERS) / PACKET
-    size = number(asked.flow(document)["app"].get("size"), "bytes")
+    app = asked.flow(document)["app"]
+    payload = min(rate * (PACKET - HEADERS) / PACKET, number(app.get("rate"), "bps") or math.inf)
+    size = number(app.get("size"), "bytes")
     if size is None:
         return Bound(rate, trip, payload)
     took = 1.5 * trip + idle(size, rate, trip) + 8 * size / payload
