@@ -199,7 +199,7 @@ SUSPECTS: Sequence[Suspect] = (
     ),
     Suspect(
         "active queue",
-        _words("the active queue (drop-tail of a bandwidth-delay product in its place)"),
+        _words("the discipline of the queue (drop-tail of a bandwidth-delay product in its place)"),
         _on_way(_plain_queue),
         "network",
         "another queue discipline or target",

@@ -36,9 +36,7 @@ def _sentence(answer: Answer) -> str:
     if answer.hiding:
         (all_gone,) = answer.steps
         names = listed([answer.titles[name] for name in answer.hiding])
-        cause = (
-            f"{names} hide each other: none of them costs anything alone, together they cost {rate(all_gone.gain_bps)}"
-        )
+        cause = f"{names} hide each other: none of them costs much alone, together they cost {rate(all_gone.gain_bps)}"
         return f"{had}: {cause}{_afterwards(all_gone, 2)}."
     first, *others = answer.steps
     causes = [listed([answer.titles[name] for name in sorted(taken)]) for taken in answer.taken]
