@@ -88,7 +88,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., float | None], list[Any]]] = {
 
 _SEALED: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
-    "async_threads": 0,
+    "async_threads": 0,  # A forked child would lack them, and wait for them for ever.
     "python_enable_replacements": False,
     "autoload_known_extensions": False,
     "autoinstall_known_extensions": False,
